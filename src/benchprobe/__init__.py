@@ -1,0 +1,31 @@
+"""benchprobe: what runs inside a measured program.
+
+    from benchprobe import give, iterate
+
+    for batch in iterate("train", loader):
+        loss = step(batch)
+        give(loss=loss)
+
+Run plainly, all of this is inert and nearly free. `python -m benchprobe main.py` shows what it measures, and `benchwright
+run` records it. Which it is depends on the environment variable BENCHPROBE_CONFIG, read once, here.
+"""
+
+from __future__ import annotations
+
+import sys as _sys
+
+from benchprobe.config import from_environment as _from_environment
+from benchprobe.inert import give, iterate, phase
+from benchprobe.version import __version__
+
+__all__ = ["__version__", "give", "iterate", "phase"]
+
+_config = _from_environment()
+if _config is not None:
+    try:
+        from benchprobe.active import functions as _functions
+        from benchprobe.probe import Probe as _Probe
+
+        iterate, give, phase = _functions(_Probe(_config))  # type: ignore[misc,assignment]
+    except Exception as _error:  # a program must run even if it cannot be measured
+        print(f"benchprobe: {type(_error).__name__}: {_error}; the program runs unmeasured", file=_sys.stderr)

@@ -1,0 +1,129 @@
+"""The way out of the process: lines appended to a file or a descriptor, whatever state that is in.
+
+Nothing here raises into the program. A line that cannot be written now waits in a bounded buffer; what does
+not fit any more is dropped and counted, and a `lost` event says so once writing works again.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import time
+from collections import deque
+from typing import Callable, Deque, Optional, Tuple
+
+MAX_BUFFER_BYTES = 16 << 20
+MAX_FILE_LINE_BYTES = 1 << 20
+PIPE_LINE_BYTES = 4096  # PIPE_BUF: longer writes of several processes to one pipe would mix
+
+Identity = Tuple[int, int]
+
+
+class Channel:
+    """Appends lines to `target`, a path or `fd:N`. Used by one thread at a time."""
+
+    def __init__(self, target: str, lost_event: Callable[[int], bytes]) -> None:
+        self._path: Optional[str] = None
+        self._fd: Optional[int] = None
+        self._identity: Optional[Identity] = None
+        self._is_pipe = False
+        self._lost_event = lost_event
+        self._waiting: Deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._dropped = 0
+        self._mid_line = False  # a short write left the beginning of a line behind
+        self._open(target)
+
+    @property
+    def max_line_bytes(self) -> int:
+        return PIPE_LINE_BYTES if self._is_pipe else MAX_FILE_LINE_BYTES
+
+    @property
+    def unwritten(self) -> int:
+        """Lines that still wait to be written."""
+        return len(self._waiting)
+
+    def put(self, line: bytes) -> None:
+        """Writes `line`, which ends with a newline, now or later, or counts it as lost."""
+        if not self._waiting and self._write(line):
+            return
+        if self._waiting_bytes + len(line) > MAX_BUFFER_BYTES:
+            self._dropped += 1
+            return
+        self._waiting.append(line)
+        self._waiting_bytes += len(line)
+
+    def retry(self, patience_s: float = 0.0) -> None:
+        """Writes what waits, as far as it can be written; gives up after `patience_s` without progress."""
+        give_up = time.monotonic() + patience_s
+        while self._waiting:
+            if self._write(self._waiting[0]):
+                self._waiting_bytes -= len(self._waiting.popleft())
+                give_up = time.monotonic() + patience_s
+            elif time.monotonic() >= give_up:
+                return
+            else:
+                time.sleep(0.01)
+        if self._dropped and self._write(self._lost_event(self._dropped)):
+            self._dropped = 0
+
+    def forget(self) -> None:
+        """Drops what waits: in a forked child it is the parent's to write."""
+        self._waiting.clear()
+        self._waiting_bytes = self._dropped = 0
+        self._mid_line = False
+
+    def _open(self, target: str) -> None:
+        try:
+            if target.startswith("fd:"):
+                self._fd = int(target[3:])
+            else:
+                self._path = target
+                self._fd = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            status = os.fstat(self._fd)
+        except (OSError, ValueError):
+            self._fd = None
+            return
+        self._identity = (status.st_dev, status.st_ino)
+        self._is_pipe = stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)
+
+    def _usable(self) -> bool:
+        """Whether the descriptor is still ours: a program may close it and open its own file under that number."""
+        if self._fd is not None:
+            try:
+                status = os.fstat(self._fd)
+                if (status.st_dev, status.st_ino) == self._identity:
+                    return not self._is_pipe or self._has_room(self._fd)
+            except OSError:
+                pass
+            self._fd = None
+        if self._path is not None:
+            self._open(self._path)
+        return self._fd is not None
+
+    @staticmethod
+    def _has_room(fd: int) -> bool:
+        """Whether a pipe takes a line now. Its flags may be shared with others, so it is asked, not made non-blocking."""
+        poll = select.poll()
+        poll.register(fd, select.POLLOUT)
+        return bool(poll.poll(0))
+
+    def _write(self, line: bytes) -> bool:
+        """True once the whole line is out. A line that was cut off is begun again on a line of its own."""
+        if not self._usable():
+            return False
+        assert self._fd is not None
+        data = b"\n" + line if self._mid_line else line
+        try:
+            written = os.write(self._fd, data)
+        except (OSError, ValueError):
+            return False
+        if written == len(data):
+            self._mid_line = False
+            return True
+        if written == len(data) - 1:  # only the newline is missing: writing it all again would say it twice
+            self._mid_line = True
+            return True
+        self._mid_line = self._mid_line or written > 0
+        return False

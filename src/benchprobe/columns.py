@@ -1,0 +1,84 @@
+"""From the stamps of a loop to the columns of a `steps` event.
+
+The loop's own thread only appends to a flat list of entries, in the order in which things happen:
+
+    got, [what was given…,] end, got, [given…,] end, …
+
+where `got` and `end` are stamps (the only integers), a lone float is `give(loss=…)`, and a dict is any other `give`.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from operator import sub
+from typing import Any, Dict, List, NamedTuple, Sequence
+
+Given = Dict[str, List[List[Any]]]
+
+
+class Columns(NamedTuple):
+    """The complete steps at the beginning of a list of entries; `entries` is how many of those they take."""
+
+    step_ns: List[int]
+    wait_ns: List[int]
+    given: Given
+    entries: int
+    end: int  # stamp of the end of the last one
+
+
+def complete_steps(entries: Sequence[Any]) -> int:
+    """The number of steps in `entries` that have ended."""
+    return list(map(type, entries)).count(int) // 2
+
+
+def step_times(entries: Sequence[Any], ask: int) -> List[int]:
+    """The whole time of each complete step; `ask` is when the data of the first was asked for."""
+    ends = [entry for entry in entries if type(entry) is int][1::2]
+    return list(map(sub, ends, chain((ask,), ends)))
+
+
+def columns(entries: List[Any], ask: int) -> Columns:
+    """The complete steps of `entries`; what belongs to a step that has not ended is left for later."""
+    types = list(map(type, entries))
+    third, rest = divmod(len(entries), 3)
+    if not rest and _is_got_loss_end(types, third):
+        return _columns(entries[0::3], entries[2::3], ask, _every_step(entries[1::3]), len(entries))
+    stamps = [entry for entry in entries if type(entry) is int]
+    steps = len(stamps) // 2
+    if not steps:
+        return Columns([], [], {}, 0, ask)
+    if len(stamps) == len(entries):
+        return _columns(stamps[0 : 2 * steps : 2], stamps[1::2], ask, {}, 2 * steps)
+    given: Given = {}
+    used = _gather(entries, steps, given)
+    return _columns(stamps[0 : 2 * steps : 2], stamps[1 : 2 * steps : 2], ask, given, used)
+
+
+def _is_got_loss_end(types: List[type], steps: int) -> bool:
+    """Exactly one lone float in each step: by far the most common loop, and three counts tell."""
+    return types[1::3].count(float) == steps and types[0::3].count(int) == steps and types[2::3].count(int) == steps
+
+
+def _every_step(losses: List[float]) -> Given:
+    return {"loss": [list(range(len(losses))), losses]} if losses else {}
+
+
+def _columns(got: List[int], ends: List[int], ask: int, given: Given, used: int) -> Columns:
+    begins = [ask, *ends[:-1]]
+    return Columns(list(map(sub, ends, begins)), list(map(sub, got, begins)), given, used, ends[-1] if ends else ask)
+
+
+def _gather(entries: Sequence[Any], steps: int, given: Given) -> int:
+    """Adds what the first `steps` steps gave to `given`; returns how many entries those steps take."""
+    stamps = 0
+    for position, entry in enumerate(entries):
+        if type(entry) is int:
+            stamps += 1
+            if stamps == 2 * steps:
+                return position + 1
+            continue
+        for name, value in (("loss", entry),) if type(entry) is float else entry.items():
+            offsets, values = given.setdefault(name, [[], []])
+            offsets.append(stamps // 2)
+            values.append(value)
+    return len(entries)

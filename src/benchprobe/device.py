@@ -1,0 +1,64 @@
+"""Time on an accelerator: an event after each step, and one synchronisation for a window of steps.
+
+Launches are asynchronous, so the host's clock tells when work was handed over, not when it was done. All calls
+come from the loop's own thread, between two steps.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, List, Optional, Protocol
+
+WINDOW_NS = 500_000_000
+MAX_STEPS_PER_WINDOW = 512
+
+
+class DeviceTimer(Protocol):
+    """Times the steps of a window. Any method may raise; the loop then goes on without it."""
+
+    def begin(self) -> None:
+        """A window begins: the first step follows."""
+
+    def mark(self) -> None:
+        """A step has been handed over."""
+
+    def finish(self) -> List[int]:
+        """Waits until the device has done all of it; the time of each step on the device, in nanoseconds."""
+
+
+class TorchTimer:
+    """For `torch.cuda` (also ROCm) and `torch.xpu`, whose events are alike; on the stream current at each step."""
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+        self._events: List[Any] = []
+        self._used = 0
+
+    def begin(self) -> None:
+        self._used = 0
+        self.mark()
+
+    def mark(self) -> None:
+        capturing = getattr(self._backend, "is_current_stream_capturing", None)
+        if capturing is not None and capturing():
+            raise RuntimeError("a graph is being captured across two steps")
+        if self._used == len(self._events):
+            self._events.append(self._backend.Event(enable_timing=True))
+        self._events[self._used].record()
+        self._used += 1
+
+    def finish(self) -> List[int]:
+        used = self._events[: self._used]
+        used[-1].synchronize()
+        return [round(begin.elapsed_time(end) * 1e6) for begin, end in zip(used, used[1:])]
+
+
+def find_timer() -> Optional[DeviceTimer]:
+    """A timer if this process uses an accelerator by now. Imports and initialises nothing."""
+    torch = sys.modules.get("torch")
+    for name in ("cuda", "xpu"):
+        backend = getattr(torch, name, None)
+        is_initialized = getattr(backend, "is_initialized", None)
+        if is_initialized is not None and is_initialized() and hasattr(backend, "Event"):
+            return TorchTimer(backend)
+    return None

@@ -1,0 +1,142 @@
+"""The events of the stream, and how they become lines. The format: docs/reference/event-stream.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from typing import Any, Dict, Iterator, List, Optional, Union
+
+from benchprobe.columns import Columns, Given, columns
+
+STREAM_VERSION = 1
+MAX_ENTRIES_PER_LINE = 1536  # bounds how long the interpreter's lock is held while a line is made
+
+Event = Dict[str, Any]
+Items = Union[None, int, List[Optional[int]]]
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Chunk:
+    """Steps of one loop that lie together: one phase, no work of the probe between them.
+
+    The loop's thread appends to `entries` (see `columns`) and to `sizes`; the writer's thread reads them and
+    alone touches `written` and `steps_written`. `hold`: not to be read before it is `closed`, since values
+    that only the device knows yet are in it.
+    """
+
+    __slots__ = (
+        "loop", "first", "phase", "ask", "entries", "sizes", "batch_size", "hold", "closed", "device_ns", "window_ns",
+        "written", "steps_written", "last_end",
+    )  # fmt: skip
+
+    def __init__(self, loop: int, first: int, phase: str, ask: int, batch_size: Optional[int]) -> None:
+        self.loop = loop
+        self.first = first
+        self.phase = phase
+        self.ask = ask
+        self.entries: List[Any] = []
+        self.sizes: List[Optional[int]] = []
+        self.batch_size = batch_size
+        self.hold = False
+        self.closed = False
+        self.device_ns: Optional[List[int]] = None
+        self.window_ns: Optional[int] = None
+        self.written = 0
+        self.steps_written = 0
+        self.last_end = ask
+
+    def items(self, begin: int, end: int) -> Items:
+        """The items of some of its steps: one number if they agree, a list if not, None if unknown."""
+        if self.batch_size is not None:
+            return self.batch_size
+        sizes = self.sizes[begin:end]
+        if not sizes:
+            return None
+        return sizes[0] if sizes.count(sizes[0]) == len(sizes) else sizes
+
+
+def line(event: Event, process: int) -> bytes:
+    """The event as a line of the stream."""
+    return (_encode({"event": event["event"], "process": process, **event}) + "\n").encode()
+
+
+def steps_lines(chunk: Chunk, process: int, max_line_bytes: int) -> Iterator[bytes]:
+    """Lines for the steps of `chunk` that are complete and were not written yet."""
+    take = min(MAX_ENTRIES_PER_LINE, max_line_bytes // 16)
+    while chunk.written < len(chunk.entries):
+        entries = chunk.entries[chunk.written : chunk.written + take]
+        if chunk.hold and not chunk.closed:
+            return  # asked after the entries were taken: whoever adds such values sets it before
+        part = columns(entries, chunk.last_end)
+        if not part.entries:
+            if chunk.written + take >= len(chunk.entries):
+                return
+            take *= 2  # one step gave more than this
+            continue
+        made = line(_steps_event(chunk, part), process)
+        if len(made) > max_line_bytes and len(part.step_ns) > 1:
+            take = max(take // 2, 4)
+            continue
+        chunk.written += part.entries
+        chunk.steps_written += len(part.step_ns)
+        chunk.last_end = part.end
+        yield made
+
+
+def _steps_event(chunk: Chunk, part: Columns) -> Event:
+    begin, end = chunk.steps_written, chunk.steps_written + len(part.step_ns)
+    event: Event = {
+        "event": "steps",
+        "loop": chunk.loop,
+        "first": chunk.first + begin,
+        "phase": chunk.phase,
+        "t": chunk.last_end,
+        "step_ns": part.step_ns,
+        "wait_ns": part.wait_ns,
+        "items": chunk.items(begin, end),
+    }
+    if part.given:
+        event["given"] = part.given
+    if chunk.device_ns is not None and chunk.window_ns is not None:
+        device_ns = event["device_ns"] = chunk.device_ns[begin:end]
+        share = sum(device_ns) / (sum(chunk.device_ns) or 1)  # 1 unless the window takes several lines
+        event["window_ns"] = round(chunk.window_ns * share)
+    return event
+
+
+def left_over(chunk: Chunk) -> Given:
+    """What was given in a last step that never ended; its steps must have been written."""
+    given: Given = {}
+    for entry in chunk.entries[chunk.written :]:
+        for name, value in (("loss", entry),) if type(entry) is float else _values(entry):
+            given.setdefault(name, [[], []])[1].append(value)
+    return given
+
+
+def _values(entry: Any) -> Any:
+    return entry.items() if isinstance(entry, dict) else ()
+
+
+def probe_event(rank: Optional[int], version: str) -> Event:
+    """The first event of a process: which interpreter measures what."""
+    return {
+        "event": "probe",
+        "version": STREAM_VERSION,
+        "benchprobe": version,
+        "t": time.perf_counter_ns(),
+        "wall": time.time(),
+        "rank": rank,
+        "parent": os.getppid(),
+        "python": ".".join(map(str, sys.version_info[:3])),
+        "executable": sys.executable,
+        "prefix": sys.prefix,
+        "path": [str(folder) for folder in sys.path],
+        "argv": [str(argument) for argument in getattr(sys, "argv", [])],
+    }
+
+
+def message_event(source: str, text: str, severity: str = "warning") -> Event:
+    return {"event": "message", "t": time.perf_counter_ns(), "severity": severity, "source": source, "text": text}

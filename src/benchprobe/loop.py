@@ -1,0 +1,177 @@
+"""What `iterate` returns when the process is measured: the iterable, with a stamp before and after each step."""
+
+from __future__ import annotations
+
+import sys
+from itertools import chain, islice
+from time import perf_counter_ns
+from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar, Union
+
+from benchprobe.leaving import left_on_purpose
+from benchprobe.passage import Passage
+from benchprobe.probe import Probe
+
+T = TypeVar("T")
+BatchSize = Union[None, int, Callable[[Any], Any]]
+
+
+class Loop(Generic[T]):
+    """Can be gone through several times, if what it is made from can."""
+
+    def __init__(self, probe: Probe, name: str, iterable: Any, batch_size: BatchSize) -> None:
+        self._probe = probe
+        self._name = name
+        self._iterable = iterable
+        self._batch_size = batch_size
+        self._started: Optional[Iterator[T]] = None
+
+    def __iter__(self) -> Iterator[T]:
+        # One function on purpose, with the stamps in line: what it costs is paid at every step.
+        if self._probe.measured_enough(self._name):
+            return
+        clock = perf_counter_ns
+        passage = self._passage()
+        passage.open()
+        append = passage.append
+        try:
+            source = chain(iter(self._iterable), _notice_the_end(passage))
+            while True:
+                append, due = passage.append, passage.due
+                count: Optional[int] = passage.budget  # unless it ends before that
+                now = 0
+                if passage.is_plain:
+                    for batch in islice(source, passage.budget):
+                        append(clock())
+                        yield batch
+                        now = clock()
+                        append(now)
+                        batch = None  # not kept alive while the next one is made
+                        if now >= due:
+                            count = None
+                            break
+                else:
+                    size_of = passage.size_of
+                    append_size = passage.append_size
+                    for batch in islice(source, passage.budget):
+                        append(clock())
+                        if size_of is not None:
+                            append_size(size_of(batch))
+                        yield batch
+                        passage.mark_device()
+                        now = clock()
+                        append(now)
+                        batch = None
+                        if now >= due:
+                            count = None
+                            break
+                if passage.exhausted:
+                    count = None
+                if not passage.turn_over(now, count):
+                    return
+        except GeneratorExit:
+            now = perf_counter_ns()
+            if left_on_purpose(sys._getframe(1)):
+                passage.mark_device()
+                append(now)
+            raise
+        finally:
+            passage.close()
+
+    def __next__(self) -> T:
+        if self._started is None:
+            self._started = iter(self)
+        return next(self._started)
+
+    def __aiter__(self) -> AsyncIterator[T]:
+        return AsyncSteps(None if self._probe.measured_enough(self._name) else self._passage(), self._iterable)
+
+    def _passage(self) -> Passage:
+        return Passage(self._probe, self._name, self._batch_size, _length(self._iterable))
+
+
+class SizedLoop(Loop[T]):
+    """Of an iterable that knows its length."""
+
+    def __len__(self) -> int:
+        return len(self._iterable)
+
+
+class AsyncSteps(Generic[T]):
+    """The same for `async for`. Not an async generator: those are closed some time after a `break`, this at once."""
+
+    def __init__(self, passage: Optional[Passage], iterable: Any) -> None:
+        self._passage = passage
+        self._iterable = iterable
+        self._source: Any = None
+        self._append: Callable[[int], None]
+        self._steps = 0
+
+    def __aiter__(self) -> AsyncSteps[T]:
+        return self
+
+    async def __anext__(self) -> T:
+        if not self._ask():
+            raise StopAsyncIteration
+        passage = self._passage
+        assert passage is not None
+        try:
+            batch: T = await self._source.__anext__()
+        except StopAsyncIteration:
+            passage.exhausted = True
+            self._close()
+            raise
+        except BaseException:
+            self._close()
+            raise
+        self._append(perf_counter_ns())
+        if passage.size_of is not None:
+            passage.append_size(passage.size_of(batch))
+        return batch
+
+    def __del__(self) -> None:
+        if self._passage is not None and self._source is not None:
+            now = perf_counter_ns()
+            if left_on_purpose(sys._getframe(1)):
+                self._passage.mark_device()
+                self._append(now)
+            self._close()
+
+    def _ask(self) -> bool:
+        """Stamps the end of the step before, and opens what is needed for the next one. False: no more."""
+        passage = self._passage
+        if passage is None:
+            return False
+        if self._source is None:
+            passage.open()
+            self._append = passage.append
+            self._source = self._iterable.__aiter__()
+            return True
+        passage.mark_device()
+        now = perf_counter_ns()
+        self._append(now)
+        self._steps += 1
+        if self._steps == passage.budget or now >= passage.due:
+            if not passage.turn_over(now, self._steps):
+                self._close()
+                return False
+            self._append = passage.append
+            self._steps = 0
+        return True
+
+    def _close(self) -> None:
+        passage, self._passage = self._passage, None
+        if passage is not None:
+            passage.close()
+
+
+def _notice_the_end(passage: Passage) -> Iterator[Any]:
+    """Put behind an iterable, this yields nothing and runs when that is exhausted."""
+    passage.exhausted = True
+    yield from ()
+
+
+def _length(iterable: Any) -> Optional[int]:
+    try:
+        return len(iterable)
+    except Exception:  # no length, or not yet
+        return None

@@ -1,0 +1,117 @@
+"""The course of the loop that counts: warm-up, the meeting with others, measuring, running on for them, the end."""
+
+from __future__ import annotations
+
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+
+from benchprobe.barrier import Meeting
+from benchprobe.events import Event, message_event
+from benchprobe.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
+
+WARMUP, MEASURED, AFTER, STOPPED = "warmup", "measured", "after", "stopped"
+AFTER_POLL_NS = 20_000_000  # how often a process that is done looks whether the others are
+OPEN_BUDGET = 1 << 16
+
+
+class Measurement:
+    """Fed between chunks, in the loop's own thread. Lives as long as the process: the next epoch goes on with it.
+
+    A rule or a barrier that fails is told as a message and no longer used; the loop goes on.
+    """
+
+    def __init__(
+        self,
+        warmup: Mapping[str, Any],
+        stop: Optional[Mapping[str, Any]],
+        meeting: Optional[Meeting],
+        emit: Callable[[Event], None],
+    ) -> None:
+        self.loop = 0  # the number of its loop
+        self.steps = 0  # all steps of the loop so far
+        self.phase = WARMUP
+        self._emit = emit
+        self._meeting = meeting
+        self._measured = 0
+        self._warmup: WarmupRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
+        self._stop: StopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
+        self._began = False
+
+    def begin(self, now_ns: int) -> None:
+        """The loop's first step, or the first one of its next epoch, is about to be asked for."""
+        if not self._began:
+            self._began = True
+            self._warmup.begin(now_ns)
+        if self.phase == WARMUP and self._warmup.budget() == 0:
+            self.add((), now_ns)
+
+    def budget(self) -> int:
+        """The most steps until `add` must be called."""
+        if self.phase == AFTER:
+            return OPEN_BUDGET
+        return max(1, (self._warmup if self.phase == WARMUP else self._stop).budget())
+
+    def deadline_ns(self) -> Optional[int]:
+        """The first step that ends after this should be followed by `add`."""
+        if self.phase == AFTER:
+            return perf_counter_ns() + AFTER_POLL_NS
+        return (self._warmup if self.phase == WARMUP else self._stop).deadline_ns()
+
+    def add(self, step_ns: Sequence[int], now_ns: int) -> None:
+        """Steps of the present phase that ended by `now_ns`; may lead to the next phase."""
+        self.steps += len(step_ns)
+        try:
+            if self.phase == WARMUP:
+                warm = self._warmup.add(step_ns, now_ns)
+                if warm is not None:
+                    self._begin_measuring(warm)
+            elif self.phase == MEASURED:
+                self._measured += len(step_ns)
+                if self._stop.add(step_ns, now_ns):
+                    self._end_measuring()
+            if self.phase == AFTER and (self._meeting is None or self._meeting.all_done()):
+                self.phase = STOPPED
+        except Exception as error:
+            self._give_up(error)
+
+    def _begin_measuring(self, warmup: str) -> None:
+        arrived_ns = perf_counter_ns()
+        if self._meeting is not None:
+            try:
+                self._meeting.wait_until_all_ready()
+            except OSError as error:
+                self._meeting = None
+                self._emit(message_event("barrier", f"{error}; measuring alone from here on", "error"))
+        now_ns = perf_counter_ns()
+        self.phase = MEASURED
+        self._stop.begin(now_ns)
+        self._emit({"event": "measure", "t": now_ns, "loop": self.loop, "step": self.steps, "warmup": warmup,
+                    "waited_ns": now_ns - arrived_ns if self._meeting is not None else 0})  # fmt: skip
+
+    def _end_measuring(self) -> None:
+        self.phase = AFTER
+        self._emit(self._stop_event(self._stop.detail()))
+        if self._meeting is not None:
+            self._meeting.say_done()
+
+    def _stop_event(self, detail: Dict[str, Any]) -> Event:
+        return {"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps,
+                "rule": self._stop.name, "steps": self._measured, "detail": detail}  # fmt: skip
+
+    def _give_up(self, error: Exception) -> None:
+        """A rule failed: the warm-up counts as never settled, a stop rule never stops, nobody is waited for."""
+        failed = self.phase
+        self._emit(message_event("stop_rules", f"{failed}: {type(error).__name__}: {error}; that rule is off", "error"))
+        if failed == WARMUP:
+            self._begin_measuring("cap")
+        elif failed == MEASURED:
+            self._stop = stop_rule(None)
+        else:
+            self.phase = STOPPED
+
+    def _made(self, wanted: Callable[[], Any], instead: Callable[[], Any]) -> Any:
+        try:
+            return wanted()
+        except Exception as error:
+            self._emit(message_event("stop_rules", f"{error}; without it", "error"))
+            return instead()

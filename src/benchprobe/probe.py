@@ -1,0 +1,194 @@
+"""The probe of this process: the writer, which loop is running where, and which one counts."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from contextvars import ContextVar
+from itertools import count
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Tuple, Union
+
+from benchprobe.barrier import Meeting
+from benchprobe.config import Config
+from benchprobe.events import Chunk, message_event, probe_event
+from benchprobe.measurement import STOPPED, Measurement
+from benchprobe.values import settle
+from benchprobe.version import __version__
+from benchprobe.writer import Writer
+
+Given = Union[float, Dict[str, Any]]  # a lone float is `loss`
+DEFERRED_NS = 500_000_000  # values of a device given outside loops are read this much later
+
+
+class Place(Protocol):
+    """Where `give` puts values: the loop that runs in this context, or outside of any."""
+
+    append: Callable[[Given], None]
+
+    def defer(self, values: Dict[str, Any]) -> None:
+        """Announces values that a device still has to compute; called before `append`."""
+
+
+class Passage(Place, Protocol):
+    """What the probe needs to know of a loop that is running."""
+
+    name: str
+    chunk: Optional[Chunk]
+    measurement: Optional[Measurement]
+
+    def detach(self) -> None:
+        """In a forked child: the loop is recorded by the parent only."""
+
+    def announce(self) -> None:
+        """Emits its `loop` event."""
+
+
+class Outside:
+    """Takes what is given outside of every loop."""
+
+    def __init__(self, probe: Probe) -> None:
+        self._probe = probe
+        self._deferred: List[Tuple[int, Dict[str, Any]]] = []
+
+    def append(self, given: Given) -> None:
+        values = {"loss": given} if isinstance(given, float) else given
+        if self._deferred:
+            if values is not self._deferred[-1][1]:
+                self._emit(perf_counter_ns(), values)
+            if perf_counter_ns() - self._deferred[0][0] > DEFERRED_NS:
+                self.settle()
+        else:
+            self._emit(perf_counter_ns(), values)
+
+    def defer(self, values: Dict[str, Any]) -> None:
+        self._deferred.append((perf_counter_ns(), values))
+
+    def settle(self) -> None:
+        """Reads what was left on a device."""
+        deferred, self._deferred = self._deferred, []
+        settle([values for _, values in deferred], self._probe.complain_about_value)
+        for given_ns, values in deferred:
+            self._emit(given_ns, values)
+
+    def forget(self) -> None:
+        self._deferred = []
+
+    def _emit(self, given_ns: int, values: Dict[str, Any]) -> None:
+        if values:
+            self._probe.writer.emit({"event": "give", "t": given_ns, "values": values})
+
+
+class Probe:
+    """Made once, when benchprobe is imported in a process that is to be measured."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.writer = Writer(config.stream, lambda: probe_event(_rank(), __version__))
+        self.outside = Outside(self)
+        self.current: ContextVar[Any] = ContextVar("benchprobe_loop", default=self.outside)
+        self._numbers = count(1)
+        self._live: Dict[int, Passage] = {}
+        self._lock = threading.RLock()
+        self._measurement: Optional[Measurement] = None
+        self._counting_name: Optional[str] = None
+        self._complaints: Set[Tuple[str, str]] = set()
+        os.register_at_fork(
+            before=self.writer.before_fork,
+            after_in_parent=self.writer.after_fork_in_parent,
+            after_in_child=self._after_fork_in_child,
+        )
+        atexit.register(self._at_exit)
+
+    def next_number(self) -> int:
+        return next(self._numbers)
+
+    def enter(self, passage: Passage) -> Optional[Measurement]:
+        """A loop begins. Returns its measurement if it is the one that counts."""
+        with self._lock:
+            measurement = self._claim(passage)
+            self._live[id(passage)] = passage
+        self.writer.watch(passage)
+        return measurement
+
+    def leave(self, passage: Passage) -> None:
+        """The loop has ended and its last chunk was handed over."""
+        self._live.pop(id(passage), None)
+        self.writer.unwatch(passage)
+
+    def measured_enough(self, name: str) -> bool:
+        """Whether a loop of that name has been stopped, so that it must not run again."""
+        measurement = self._measurement
+        return measurement is not None and measurement.phase == STOPPED and name == self._counting_name
+
+    def message(self, source: str, text: str, severity: str = "warning") -> None:
+        self.writer.emit(message_event(source, text, severity))
+
+    def complain(self, source: str, about: str, text: str) -> None:
+        """A message, but only the first one about that thing: the program may do it at every step."""
+        if (source, about) not in self._complaints and len(self._complaints) < 1000:
+            self._complaints.add((source, about))
+            self.message(source, text)
+
+    def complain_about_value(self, name: str, text: str) -> None:
+        self.complain("give", name, f"'{name}' was not recorded: {text}")
+
+    def _claim(self, passage: Passage) -> Optional[Measurement]:
+        """The loop that counts is the one asked for; else the first named "train", and until then the first of all.
+
+        Opened again while nobody runs it (the next epoch), it goes on where it was.
+        """
+        name, wanted = passage.name, self._config.loop
+        if self._measurement is not None:
+            if name == self._counting_name:
+                taken = any(other.measurement is self._measurement for other in self._live.values())
+                return None if taken else self._measurement
+            if wanted is not None or name != "train" or self._counting_name == "train":
+                return None
+            if self._measurement.phase == STOPPED:
+                return None
+            self._take_over()
+        elif wanted is not None and name != wanted:
+            return None
+        self._counting_name = name
+        barrier = self._config.barrier
+        self._measurement = Measurement(
+            self._config.warmup, self._config.stop, Meeting(barrier) if barrier else None, self.writer.emit
+        )
+        self._measurement.loop = self.next_number()
+        return self._measurement
+
+    def _take_over(self) -> None:
+        for other in self._live.values():
+            if other.measurement is self._measurement:
+                other.measurement = None
+                other.announce()
+        self.message("benchprobe", f"loop 'train' counts from here on, no longer '{self._counting_name}'", "info")
+
+    def _after_fork_in_child(self) -> None:
+        self._lock = threading.RLock()
+        self.writer.after_fork_in_child()
+        self.outside.forget()
+        for passage in list(self._live.values()):
+            passage.detach()
+        self._live = {}
+
+    def _at_exit(self) -> None:
+        try:
+            self.outside.settle()
+            failed = getattr(sys, "last_value", None) is not None  # set when a traceback was printed
+            how = "exception" if failed else "end"
+            self.writer.close({"event": "probe_end", "t": perf_counter_ns(), "how": how})
+        except Exception as error:  # the program has ended well; so must we
+            sys.stderr.write(f"benchprobe: the end of the stream was not written: {error!r}\n")
+
+
+def _rank() -> Optional[int]:
+    """The rank that torchrun, mpirun or srun gave this process."""
+    for variable in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
+        text = os.environ.get(variable, "")
+        if text.isdigit():
+            return int(text)
+    return None

@@ -1,0 +1,182 @@
+"""The background thread that turns what loops left behind into lines of the stream.
+
+Loops and `give` only append to lists and deques. This thread wakes a few times a second, makes the lines and writes
+them. It also looks into the chunks that are still open, so a killed process loses less than a second.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import sys
+import threading
+import time
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional, Protocol, Union
+
+from benchprobe.channel import Channel
+from benchprobe.events import Chunk, Event, left_over, line, steps_lines
+
+WAKE_INTERVAL_S = 0.25
+EXIT_PATIENCE_S = 0.5  # how long the end of the program may wait for a stream that takes nothing
+LOCK_PATIENCE_S = 5.0
+MAX_PENDING = 50_000  # events and chunks that wait for the thread; more than that are dropped and counted
+
+
+class Live(Protocol):
+    """A loop that is running: its open chunk can be looked at."""
+
+    chunk: Optional[Chunk]
+
+
+class Writer:
+    """`first_event` makes the event that a process begins with, as soon as it has anything to say."""
+
+    def __init__(self, target: str, first_event: Callable[[], Event]) -> None:
+        self._channel = Channel(target, self._lost_line)
+        self._first_event = first_event
+        self._pending: Deque[Union[Event, Chunk]] = deque()
+        self._live: Dict[int, Live] = {}
+        self._lock = threading.Lock()  # held by whoever makes and writes lines
+        self._wake = threading.Event()
+        self._process = os.getpid()
+        self._running = False
+        self._begun = False
+        self._dropped = 0
+
+    def emit(self, event: Event) -> None:
+        """Takes an event; the thread writes it within a fraction of a second."""
+        self._put(event)
+
+    def hand_over(self, chunk: Chunk) -> None:
+        """Takes a chunk that is complete."""
+        self._put(chunk)
+
+    def watch(self, loop: Live) -> None:
+        self._live[id(loop)] = loop
+
+    def unwatch(self, loop: Live) -> None:
+        self._live.pop(id(loop), None)
+
+    def hurry(self) -> None:
+        """Wakes the thread: a lot is waiting."""
+        self._wake.set()
+
+    def flush(self, patience_s: float = 0.0) -> None:
+        """Writes everything there is, in the calling thread."""
+        if not self._lock.acquire(timeout=LOCK_PATIENCE_S):
+            return  # the thread hangs in a write that nobody takes
+        try:
+            self._write_all()
+            self._channel.retry(patience_s)
+        finally:
+            self._lock.release()
+
+    def close(self, event: Event) -> None:
+        """Writes everything, then `event`, the process's last one, if it ever said anything."""
+        if self._begun:
+            self._pending.append(event)
+            self.flush(EXIT_PATIENCE_S)
+
+    def before_fork(self) -> None:
+        # A fork while the thread is in the middle of a line would leave the child with half of it.
+        self._lock.acquire(timeout=1.0)
+
+    def after_fork_in_parent(self) -> None:
+        if self._lock.locked():
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
+        """What waits is the parent's to write; the thread exists only there, so this process starts its own when needed."""
+        self._pending = deque()
+        self._live = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._process = os.getpid()
+        self._running = self._begun = False
+        self._dropped = 0
+        self._channel.forget()
+
+    def _put(self, what: Union[Event, Chunk]) -> None:
+        if not self._begun:
+            self._begin()
+        if not self._running:
+            self._start()
+        if len(self._pending) >= MAX_PENDING and not self._wait_for_room():
+            self._dropped += 1
+            return
+        self._pending.append(what)
+
+    def _begin(self) -> None:
+        self._begun = True
+        self._pending.append(self._first_event())
+        _flush_at_end_of_worker(self)
+
+    def _start(self) -> None:
+        """Starts the thread, below `threading`: the program's own list of threads and its trace hooks stay as they are."""
+        self._running = True
+        try:
+            _thread.start_new_thread(self._run, ())
+        except RuntimeError:  # the interpreter is ending, or no thread can be had: `close` writes it all
+            self._running = False
+
+    def _wait_for_room(self) -> bool:
+        """Lets the thread catch up; only a loop with steps of a microsecond or so ever comes here."""
+        give_up = time.monotonic() + 2.0
+        while len(self._pending) >= MAX_PENDING:
+            if time.monotonic() > give_up:
+                return False
+            self._wake.set()
+            time.sleep(0.001)
+        return True
+
+    def _run(self) -> None:
+        process = self._process
+        while process == os.getpid():
+            self._wake.wait(WAKE_INTERVAL_S)
+            self._wake.clear()
+            try:
+                self.flush()
+            except Exception as error:  # must not end: what comes later may be fine
+                self._pending.append({"event": "message", "t": time.perf_counter_ns(), "severity": "error",
+                                      "source": "benchprobe", "text": f"writing failed: {error!r}"})  # fmt: skip
+
+    def _write_all(self) -> None:
+        self._channel.retry()
+        if self._dropped:
+            self._channel.put(self._lost_line(self._dropped))
+            self._dropped = 0
+        for _ in range(len(self._pending)):
+            self._write(self._pending.popleft())
+        for loop in list(self._live.values()):
+            chunk = loop.chunk
+            if chunk is not None:
+                self._write_steps(chunk)
+
+    def _write(self, what: Union[Event, Chunk]) -> None:
+        if isinstance(what, dict):
+            self._channel.put(line(what, self._process))
+            return
+        self._write_steps(what)
+        given = left_over(what)
+        if given:  # the step in which it was given was never finished: an exception
+            values: Dict[str, List[Any]] = {name: columns[1] for name, columns in given.items()}
+            for name, several in values.items():
+                for value in several:
+                    event = {"event": "give", "t": what.last_end, "loop": what.loop, "values": {name: value}}
+                    self._channel.put(line(event, self._process))
+
+    def _write_steps(self, chunk: Chunk) -> None:
+        for made in steps_lines(chunk, self._process, self._channel.max_line_bytes):
+            self._channel.put(made)
+
+    def _lost_line(self, events: int) -> bytes:
+        return line({"event": "lost", "t": time.perf_counter_ns(), "events": events}, self._process)
+
+
+def _flush_at_end_of_worker(writer: Writer) -> None:
+    """Workers of `multiprocessing` leave without running `atexit`, but run finalizers of their own."""
+    process = sys.modules.get("multiprocessing.process")
+    finalizers = sys.modules.get("multiprocessing.util")
+    if process is not None and finalizers is not None and process.parent_process() is not None:
+        finalizers.Finalize(None, writer.flush, args=(EXIT_PATIENCE_S,), exitpriority=-100)

@@ -1,0 +1,63 @@
+"""Benchwright: the truth about machine-learning performance.
+
+import benchwright as bw
+
+run = bw.run(["python", "train.py"], metrics=[r"speed=Speed: ([\\d.]+) samples/sec"], repeat=6)
+print(run.result("train.py").status, run.folder)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from benchwright.version import __version__
+
+if TYPE_CHECKING:
+    from benchwright.domain.run import Run
+
+__all__ = ["__version__", "run"]
+
+
+def run(
+    target: str | os.PathLike[str] | Sequence[str],
+    *,
+    metrics: Sequence[str] = (),
+    repeat: int = 1,
+    warmup_runs: int = 0,
+    stop: str | None = None,
+    warmup: str | None = None,
+    timeout: str | float | None = None,
+    name: str | None = None,
+    env: Mapping[str, str | None] | None = None,
+    cwd: str | os.PathLike[str] | None = None,
+    base: str | os.PathLike[str] | None = None,
+    resume: str | None = None,
+    commands: Sequence[str] = (),
+    labels: Mapping[str, str] | None = None,
+) -> Run:
+    """Measures `target`, as `benchwright run` does, and returns the Run.
+
+    `target` is a command as a list of words, or the path of a task file or script; `commands` are further commands, one
+    text each, interleaved with it. The other arguments are those of the command line, in its notation. A benchmark that
+    fails is part of the result; wrong input raises `benchwright.domain.errors.InvalidInput`.
+    """
+    from benchwright.api import run as measured
+
+    return measured(
+        target,
+        metrics=metrics,
+        repeat=repeat,
+        warmup_runs=warmup_runs,
+        stop=stop,
+        warmup=warmup,
+        timeout=timeout,
+        name=name,
+        env=env,
+        cwd=cwd,
+        base=base,
+        resume=resume,
+        commands=commands,
+        labels=labels,
+    )

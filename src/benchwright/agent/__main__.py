@@ -1,0 +1,12 @@
+"""The node agent's entry: `python -m benchwright.agent`, or this file itself, with its orders on stdin."""
+
+import os
+import sys
+
+if not __package__:  # started as a file: the package may not be on this interpreter's path
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from benchwright.agent.node import serve
+
+if __name__ == "__main__":
+    sys.exit(serve())

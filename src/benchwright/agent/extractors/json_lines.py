@@ -1,0 +1,121 @@
+"""Lines that are JSON objects, or end with one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.agent.extractors.base import Block, Hits
+from benchwright.domain.errors import InvalidInput
+
+_STARTS_TRIED = 4  # text before the object may hold a `{` too
+_MISSING = object()
+
+
+class JsonLinesExtractor:
+    """The number under a key: `loss`, `train.loss` (inside an object, or a key with a dot), `losses.0` (inside a list)."""
+
+    def __init__(self, key: str) -> None:
+        if not key.strip():
+            raise InvalidInput("the key is empty", remedy="name the key to read, such as loss or train.loss")
+        self._path = key.strip().split(".")
+        self._needed = _needed_text(self._path)
+        self.fragments: tuple[str, ...] = tuple(part for part in self._path if not part.isdigit())
+
+    def scan(self, block: Block) -> Hits:
+        hits = Hits()
+        text = block.text
+        line, start = block.first_line, 0
+        position = text.find(self._needed)
+        while position >= 0:
+            here = text.rfind("\n", start, position) + 1 or start
+            line = block.line_at(here, counted_to=start, line=line)
+            end = text.find("\n", position)
+            if here not in block.decoded:
+                block.decoded[here] = _decode(text[here : end if end >= 0 else None])
+            value = _reach(block.decoded[here], self._path)
+            if value is not _MISSING:
+                _add(hits, value, line)
+            if end < 0:
+                break
+            start = end + 1
+            line = block.line_at(start, counted_to=here, line=line)
+            position = text.find(self._needed, start)
+        return hits
+
+
+def _needed_text(path: Sequence[str]) -> str:
+    """Text that is in every line with this key, so that other lines need not be decoded."""
+    names = [part for part in path if not part.isdigit()]
+    if not names or not names[-1].isascii() or json.dumps(names[-1]) != f'"{names[-1]}"':
+        return "{"
+    if path[-1] != names[-1]:
+        return names[-1]  # `losses.0` may be a key by itself
+    return f'"{names[-1]}"' if len(path) == 1 else f'{names[-1]}"'
+
+
+def _decode(line: str) -> Any:
+    """The object at the end of a line, or None."""
+    end = line.rfind("}") + 1
+    start = line.find("{")
+    for _ in range(_STARTS_TRIED):
+        if not 0 <= start < end:
+            return None
+        try:
+            return msgspec.json.decode(line[start:end])
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            found = _decode_not_finite(line[start:end])
+        if found is not None:
+            return found
+        start = line.find("{", start + 1)
+    return None
+
+
+def _decode_not_finite(text: str) -> Any:
+    """Python writes a loss that diverged as NaN or Infinity, which is not JSON."""
+    if "NaN" not in text and "Infinity" not in text:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _reach(value: Any, path: Sequence[str]) -> Any:
+    """What is at the end of the path, a key with dots before a key inside an object."""
+    if not path:
+        return value
+    if isinstance(value, list):
+        index = int(path[0]) if path[0].isdecimal() and len(path[0]) < 10 else len(value)
+        return _reach(value[index], path[1:]) if index < len(value) else _MISSING
+    if not isinstance(value, dict):
+        return _MISSING
+    for parts in range(len(path), 0, -1):
+        key = ".".join(path[:parts])
+        if key in value:
+            found = _reach(value[key], path[parts:])
+            if found is not _MISSING:
+                return found
+    return _MISSING
+
+
+def _add(hits: Hits, value: Any, line: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        hits.reject(
+            json.dumps(value)[:1000] if value is None or isinstance(value, bool) else type(value).__name__, line
+        )
+    elif isinstance(value, str):
+        hits.add(value, line)
+    else:
+        hits.values.append(_as_float(value))
+        hits.lines.append(line)
+
+
+def _as_float(value: int | float) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond any float
+        return float("inf") if value > 0 else float("-inf")

@@ -1,0 +1,32 @@
+"""`key=1.5`, `key: 1.5`, `"key": 1.5`."""
+
+from __future__ import annotations
+
+import re
+
+from benchwright.agent.extractors.base import Block, Hits
+from benchwright.agent.extractors.regex import RegexExtractor
+from benchwright.domain.errors import InvalidInput
+
+# What may stand before a key only if it belongs to the key: `loss` is not found in `val_loss`, `val/loss`, `val.loss`.
+_PART_OF_KEY = r"[\w./-]"
+_NUMBER = (
+    r"[-+]?(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?"
+    r"|(?:[nN][aA][nN]|[iI][nN][fF](?:[iI][nN][iI][tT][yY])?)(?!\w))"
+)
+
+
+class KeyValueExtractor:
+    """Every number that follows the key and `=` or `:`, with or without spaces and quotes around."""
+
+    def __init__(self, key: str) -> None:
+        if not key.strip() or "\n" in key or "\r" in key:
+            raise InvalidInput("the key is empty or not on one line", remedy="name the key as it stands in the log")
+        name = re.escape(key.strip())
+        # The key comes first and what precedes it is looked at afterwards: so the engine can search for the key.
+        pattern = rf"{name}(?<!{_PART_OF_KEY}{name})[\"']?[ \t]*[=:][ \t]*[\"']?({_NUMBER})"
+        self._regex = RegexExtractor(pattern)
+        self.fragments: tuple[str, ...] = (key.strip(),)
+
+    def scan(self, block: Block) -> Hits:
+        return self._regex.scan(block)

@@ -1,0 +1,148 @@
+"""Python regular expressions, with the result of matching line by line at the speed of scanning blocks."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from itertools import accumulate, repeat
+from operator import contains
+
+from benchwright.agent.extractors.base import Block, Hits
+from benchwright.agent.extractors.pattern_tree import understand
+from benchwright.domain.errors import InvalidInput
+
+# One line taken by itself costs as much as the engine needs for about this many bytes: with a quick search for the
+# start of a match, and without. Where the needed text is more frequent, the whole block is given to the engine.
+_BYTES_PER_LINE_QUICK = 1000
+_BYTES_PER_LINE_SLOW = 150
+
+
+class RegexExtractor:
+    """The value of a match is its first group that took part, or the whole match if the pattern has no group.
+
+    Three ways to scan, all with the result of `finditer` on each line:
+    - jump from one occurrence of text that every match needs to the next, and match only those lines;
+    - where that text is frequent, run a pattern that cannot leave a line over the whole block;
+    - where neither is possible, match each line.
+    """
+
+    def __init__(self, pattern: str) -> None:
+        self._by_line = _compile(pattern)
+        known = understand(pattern)
+        self.fragments = known.fragments
+        self._literal = known.literal
+        self._ignores_case = known.ignores_case
+        self._by_block = known.block_pattern
+        self._bytes_per_line = _BYTES_PER_LINE_QUICK if known.begins_with_literal else _BYTES_PER_LINE_SLOW
+        self._is_dense = False
+
+    def scan(self, block: Block) -> Hits:
+        hits = Hits()
+        haystack = block.folded if self._ignores_case else block.text
+        if self._literal and haystack is not None and not (self._is_dense and self._by_block):
+            self._scan_lines_with_literal(block, haystack, hits)
+        elif self._by_block is None:
+            self._scan_each_line(block, hits)
+        elif block.is_plain:
+            self._scan_plain_block(block, self._by_block, hits)
+        else:
+            self._scan_block(block, self._by_block, hits)
+        return hits
+
+    def _scan_lines_with_literal(self, block: Block, haystack: str, hits: Hits) -> None:
+        text, literal = block.text, self._literal
+        budget = len(text) // self._bytes_per_line + 1 if self._by_block else len(text)
+        line, start = block.first_line, 0
+        position = haystack.find(literal)
+        while position >= 0:
+            here = text.rfind("\n", start, position) + 1 or start
+            line = block.line_at(here, counted_to=start, line=line)
+            end = text.find("\n", position)
+            for match in self._by_line.finditer(text[here:end] if end >= 0 else text[here:]):
+                hits.add(_value(match), line)
+            if end < 0:
+                return
+            line = block.line_at(end + 1, counted_to=here, line=line)
+            start = end + 1
+            budget -= 1
+            if not budget:
+                self._is_dense = True
+                hits.extend(self.scan(block.after(start, line)))
+                return
+            position = haystack.find(literal, start)
+
+    def _scan_plain_block(self, block: Block, pattern: re.Pattern[str], hits: Hits) -> None:
+        """What is between matches comes with them, and holds all the line ends: cheaper than asking for positions."""
+        parts = pattern.split(block.text)
+        stride = pattern.groups + 1
+        betweens = parts[:-1:stride]
+        self._note_density(block, len(betweens))
+        if not betweens:
+            return
+        ends: list[int] = [*map(contains, betweens, repeat("\n"))]
+        if sum(ends) + parts[-1].count("\n") != block.newlines:
+            ends = [*map(str.count, betweens, repeat("\n"))]
+        ends[0] += block.first_line
+        values = parts[1::stride]
+        if stride > 2:
+            groups = [parts[index::stride] for index in range(1, stride)]
+            values = [next((text for text in row if text is not None), None) for row in zip(*groups, strict=True)]
+        hits.add_all(values, list(accumulate(ends)))
+
+    def _scan_block(self, block: Block, pattern: re.Pattern[str], hits: Hits) -> None:
+        line, counted_to = block.first_line, 0
+        for match in pattern.finditer(block.text):
+            line = block.line_at(match.start(), counted_to=counted_to, line=line)
+            counted_to = match.start()
+            hits.add(_value(match), line)
+        self._note_density(block, len(hits.values) + hits.unparsed)
+
+    def _scan_each_line(self, block: Block, hits: Hits) -> None:
+        line, position = block.first_line, 0
+        for text in block.text.split("\n"):
+            for match in self._by_line.finditer(text):
+                hits.add(_value(match), line)
+            line = block.line_at(position + len(text) + 1, counted_to=position, line=line)
+            position += len(text) + 1
+
+    def _note_density(self, block: Block, matches: int) -> None:
+        self._is_dense = matches * self._bytes_per_line > len(block.text)
+
+
+def _value(match: re.Match[str]) -> str | None:
+    if not match.re.groups:
+        return match[0]
+    return next((group for group in match.groups() if group is not None), None)
+
+
+def _compile(pattern: str) -> re.Pattern[str]:
+    if not pattern:
+        raise InvalidInput("the pattern is empty", remedy="write a regular expression such as 'loss: ([\\d.]+)'")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "possible nested set": about some future Python
+            return re.compile(pattern)
+    except re.error as error:
+        at = error.pos
+        raise InvalidInput(
+            f"the pattern is not a regular expression: {error.msg}" + ("" if at is None else f" at position {at}"),
+            column=None if at is None else at + 1,
+            remedy=_remedy(error.msg),
+            text=pattern,
+        ) from None
+    except (OverflowError, RecursionError) as error:
+        raise InvalidInput(
+            f"the pattern is too large: {error}", remedy="use smaller repeat counts and fewer nested groups"
+        ) from None
+
+
+def _remedy(message: str) -> str:
+    if "parenthesis" in message or "subpattern" in message:
+        return "close the group, or write \\( and \\) for the characters themselves"
+    if "character set" in message or "character range" in message:
+        return "close the set with ], or write \\[ for the character itself"
+    if "repeat" in message:
+        return "write \\* \\+ or \\? for the characters themselves"
+    if "escape" in message:
+        return "write \\\\ for a backslash itself"
+    return "correct it there; Python's `re` page describes the syntax"

@@ -1,0 +1,108 @@
+"""A job's log: where its output goes, what is read from it while it runs, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from benchwright.agent import log_file
+from benchwright.agent.log_tail import Echo, LogReader, MetricTail
+from benchwright.agent.order import read_metrics
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchwright.agent.speaker import Speaker
+    from benchwright.agent.stream import StreamWriter
+    from benchwright.domain.job import Job
+    from benchwright.domain.metric import MetricSpec
+
+_SCAN_INTERVAL_S = 0.25
+_ECHO_INTERVAL_S = 0.05
+_MOST_BLOCKS = 4  # read in a row before deadlines and signals are looked at again
+_ECHO_PATIENCE_S = 10.0
+
+
+class JobLog:
+    """Raises OSError if the log cannot be opened. `fd` is what the program writes to."""
+
+    def __init__(self, job: Job, stream: StreamWriter, speaker: Speaker) -> None:
+        self._job = job
+        self._stream = stream
+        self._speaker = speaker
+        os.makedirs(os.path.dirname(job.log) or ".", exist_ok=True)
+        self.fd = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._offset = os.fstat(self.fd).st_size
+        self._required: list[MetricSpec] = []
+        self._metrics = self._open_metrics() if job.metrics else None
+        self._echo = Echo(LogReader(job.log, self._offset), speaker, job.id) if job.echo else None
+        self.has_more = False  # there is more to read than was read at once
+
+    def _open_metrics(self) -> MetricTail:
+        from benchwright.agent.extractors.scanner import LogScanner
+
+        metrics = read_metrics(self._job)
+        self._required = [metric for metric in metrics if metric.required]
+        scanner = LogScanner(metrics)
+        return MetricTail(LogReader(self._job.log, self._offset), scanner, self._stream)
+
+    @property
+    def interval_s(self) -> float | None:
+        """How often to look for new output; None: not at all."""
+        if self._echo is not None:
+            return _ECHO_INTERVAL_S
+        return _SCAN_INTERVAL_S if self._metrics is not None else None
+
+    @property
+    def newest(self) -> dict[str, float]:
+        """The last value found of each metric."""
+        return self._metrics.newest if self._metrics is not None else {}
+
+    def advance(self, now_ns: int) -> None:
+        """Read some of what is new."""
+        more = False
+        for _ in range(_MOST_BLOCKS):
+            scanned = self._metrics is not None and self._metrics.advance(now_ns)
+            echoed = self._echo is not None and self._echo.advance()
+            more = scanned or echoed
+            if not more:
+                break
+        self.has_more = more
+
+    def read_end(self) -> bytes:
+        """The last of the output."""
+        return log_file.read_end(self._job.log)
+
+    def finish(self, is_cut_short: Callable[[], bool], *, succeeded: bool) -> None:
+        """Read the rest, write the `extraction` event, then compress the log, or discard it if that was asked for."""
+        os.close(self.fd)
+        self._drain(is_cut_short)
+        summary = self._metrics.finish(time.perf_counter_ns()) if self._metrics is not None else None
+        if summary is not None and succeeded:
+            succeeded = all(summary["metrics"][metric.name]["matches"] for metric in self._required)
+        facts = self._put_away(succeeded)
+        self._stream.append("extraction", **(summary or {"metrics": {}, "lines": facts.lines, "bytes": facts.bytes}))
+
+    def _drain(self, is_cut_short: Callable[[], bool]) -> None:
+        patient_until = time.monotonic() + _ECHO_PATIENCE_S
+        while not is_cut_short() and self._metrics is not None and self._metrics.advance(time.perf_counter_ns()):
+            pass
+        while self._echo is not None and not self._speaker.main_is_gone and not is_cut_short():
+            if self._echo.advance():
+                patient_until = time.monotonic() + _ECHO_PATIENCE_S
+            elif not self._speaker.backed_up or time.monotonic() > patient_until:
+                break
+            else:
+                self._speaker.flush(0.1)
+
+    def _put_away(self, succeeded: bool) -> log_file.LogFacts:
+        if self._job.discard_log and succeeded:
+            log_file.remove(self._job.log)
+            return log_file.LogFacts()
+        try:
+            return log_file.compress(self._job.log)
+        except OSError as error:
+            text = f"the log was not compressed: {error.strerror or error}; it stays as {self._job.log}"
+            self._stream.append("message", t=time.perf_counter_ns(), severity="warning", source="agent", text=text)
+            return log_file.LogFacts()

@@ -1,0 +1,56 @@
+"""NVIDIA's management library, where there is one."""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+# Looked at before the library is loaded: machines without a GPU should not pay for the import.
+_SIGNS_OF_A_DRIVER = ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg")
+
+
+def open_nvml() -> Any | None:
+    """The module pynvml, initialised; None if this machine has no NVIDIA driver, or it does not answer."""
+    if not any(map(os.path.exists, _SIGNS_OF_A_DRIVER)):
+        return None
+    import ctypes
+
+    try:
+        ctypes.CDLL("libnvidia-ml.so.1")
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # a library of another version fails in its own ways; all mean "no GPU can be read"
+        return None
+    return pynvml
+
+
+def find_handles(nvml: Any, devices: Sequence[str] | None) -> list[Any]:
+    """Handles of the accelerators called `devices` (indices or UUIDs, as CUDA has them), or of all.
+
+    Those that do not exist end the list, as they do for CUDA.
+    """
+    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+    if devices is None:
+        return handles
+    chosen = []
+    for token in devices:
+        if token.isdigit():
+            match = handles[int(token)] if int(token) < len(handles) else None
+        else:
+            match = next(
+                (handle for handle in handles if as_text(nvml.nvmlDeviceGetUUID(handle)).startswith(token)), None
+            )
+        if match is None:
+            break
+        chosen.append(match)
+    return chosen
+
+
+def as_text(value: str | bytes) -> str:
+    """Old versions of pynvml return bytes."""
+    return value.decode(errors="replace") if isinstance(value, bytes) else value

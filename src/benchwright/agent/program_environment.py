@@ -1,0 +1,78 @@
+"""The environment a measured program is started with."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from benchwright.agent.processes import MARKER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from benchwright.domain.job import Job
+
+
+def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> dict[str, str]:
+    """The caller's environment with the job's changes, benchprobe's configuration and the job's devices."""
+    environment = dict(inherited)
+    for name, value in job.env.items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    environment["BENCHPROBE_CONFIG"] = json.dumps(probe_configuration(job))
+    environment[MARKER] = marker
+    if job.probe_path is not None:
+        rest = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = job.probe_path + (os.pathsep + rest if rest else "")
+    if job.devices and "CUDA_VISIBLE_DEVICES" not in job.env:
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(device_tokens(job.devices, inherited))
+        if "CUDA_VISIBLE_DEVICES" not in inherited:
+            # Numbers then mean the same to CUDA and to NVML, whose order the fingerprint shows.
+            environment.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    return environment
+
+
+def probe_configuration(job: Job) -> dict[str, Any]:
+    """What benchprobe reads inside the program."""
+    configuration: dict[str, Any] = {**job.probe, "stream": job.stream}
+    if job.barrier is not None:
+        configuration["barrier"] = {
+            "folder": job.barrier.folder,
+            "size": job.barrier.size,
+            "rank": job.barrier.rank,
+        }
+    return configuration
+
+
+def visible_devices(environment: Mapping[str, str]) -> list[str] | None:
+    """The accelerators CUDA_VISIBLE_DEVICES allows, as written there; None if it restricts nothing."""
+    text = environment.get("CUDA_VISIBLE_DEVICES")
+    if text is None:
+        return None
+    tokens = []
+    for token in (part.strip() for part in text.split(",")):
+        if token == "-1" or not token:
+            break  # CUDA ignores what follows the first one that is not valid
+        tokens.append(token)
+    return tokens
+
+
+def device_tokens(devices: tuple[int, ...], environment: Mapping[str, str]) -> list[str]:
+    """How CUDA calls the job's devices, which are counted among those the caller may see.
+
+    Raises LookupError if there are not that many.
+    """
+    visible = visible_devices(environment)
+    if visible is None:
+        return [str(device) for device in devices]
+    for device in devices:
+        if device >= len(visible):
+            raise LookupError(
+                f"device {device} was asked for, but CUDA_VISIBLE_DEVICES={environment['CUDA_VISIBLE_DEVICES']} "
+                f"allows {len(visible)}; unset it or ask for fewer"
+            )
+    return [visible[device] for device in devices]

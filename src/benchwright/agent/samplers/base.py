@@ -1,0 +1,73 @@
+"""The sampler seam: what is read about a job from outside while it runs.
+
+A sampler is a module with a function `open_sampler(subject) -> Sampler | None`; None means that there is nothing
+to sample here (no GPU…), which is no error. The entry-point group `benchwright.samplers` names such functions.
+A sampler that raises is closed and reported once; the job goes on.
+"""
+
+from __future__ import annotations
+
+import os
+
+from benchwright.agent.processes import ProcessStat, descendants
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class Sample:
+    """One reading: `values` by name in the units of the event stream; `processes` maps a pid to its own values."""
+
+    __slots__ = ("device", "processes", "values")
+
+    def __init__(
+        self,
+        values: dict[str, float],
+        device: int | None = None,
+        processes: dict[int, dict[str, float]] | None = None,
+    ) -> None:
+        self.values = values
+        self.device = device
+        self.processes = processes
+
+
+class Subject:
+    """What is sampled: all descendants of `root`, and the accelerators called `devices` (None: all).
+
+    The tree is walked at most once a round: samplers share what `processes` returns until `begin_round`.
+    """
+
+    def __init__(self, root: int | None = None, devices: Sequence[str] | None = None) -> None:
+        self.root = os.getpid() if root is None else root
+        self.devices = devices
+        self._processes: list[ProcessStat] | None = None
+
+    def begin_round(self) -> None:
+        """What was read before is old now."""
+        self._processes = None
+
+    def processes(self) -> list[ProcessStat]:
+        """The processes of the job, zombies too."""
+        if self._processes is None:
+            self._processes = descendants(self.root)
+        return self._processes
+
+
+class Sampler:
+    """Base of all samplers.
+
+    `name` is what its samples are filed under. It is called every `interval_s`, or at the job's interval if that is
+    longer, and less often where it would use more than the share `budget` of one core.
+    """
+
+    name = "sampler"
+    budget = 0.001
+    interval_s = 0.0
+
+    def sample(self, now_ns: int) -> list[Sample]:
+        """What it reads now; empty when there is nothing to say this time."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Release what it holds; called once."""

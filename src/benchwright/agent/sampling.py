@@ -1,0 +1,125 @@
+"""Calling the samplers when they are due, within what they may cost, and turning what they read into events."""
+
+from __future__ import annotations
+
+import importlib
+import time
+
+from benchwright.agent.samplers.base import Sample, Sampler, Subject
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from benchwright.agent.stream import StreamWriter
+
+# A program that ends sooner cannot have used a GPU, and loading NVML costs more than supervising it; one that has
+# only just begun does not have its memory yet.
+_OPEN_LATER_S = {"nvidia": 0.1, "pss": 0.3}
+
+
+class _Scheduled:
+    """A sampler and when it is due next."""
+
+    __slots__ = ("due_ns", "name", "open", "sampler")
+
+    def __init__(self, name: str, open_sampler: Callable[[], Sampler | None], due_ns: int) -> None:
+        self.name = name
+        self.open = open_sampler
+        self.due_ns = due_ns
+        self.sampler: Sampler | None = None
+
+
+class Sampling:
+    """The samplers of one job. One that raises is reported in the stream and never called again."""
+
+    def __init__(
+        self, targets: Mapping[str, str], subject: Subject, stream: StreamWriter, interval_s: float, now_ns: int
+    ) -> None:
+        self._subject = subject
+        self._stream = stream
+        self._interval_ns = int(interval_s * 1e9)
+        self._scheduled = [
+            _Scheduled(name, _opener(target, subject), now_ns + int(_OPEN_LATER_S.get(name, 0) * 1e9))
+            for name, target in targets.items()
+        ]
+        self.newest: dict[str, float] = {}
+        self.peak_rss_bytes: int | None = None
+
+    @property
+    def due_ns(self) -> int | None:
+        """When the next sampler is due; None if there is none."""
+        return min((entry.due_ns for entry in self._scheduled), default=None)
+
+    def advance(self, now_ns: int, *, everything: bool = False) -> bool:
+        """Call those that are due, or every one that was opened; False if there were none."""
+        if everything:
+            due = [entry for entry in self._scheduled if entry.sampler is not None]
+        else:
+            due = self._due(now_ns)
+        if due:
+            self._subject.begin_round()
+        for entry in due:
+            self._call(entry, now_ns)
+        return bool(due)
+
+    def _due(self, now_ns: int) -> list[_Scheduled]:
+        if self.due_ns is None or self.due_ns > now_ns:
+            return []
+        # What would be due a moment later comes along: the tree is walked once for all of them.
+        soon_ns = now_ns + self._interval_ns // 4
+        return [x for x in self._scheduled if x.due_ns <= (now_ns if x.sampler is None else soon_ns)]
+
+    def close(self) -> None:
+        """Close every sampler."""
+        for entry in list(self._scheduled):
+            self._drop(entry)
+
+    def _call(self, entry: _Scheduled, now_ns: int) -> None:
+        try:
+            if entry.sampler is None:
+                entry.sampler = entry.open()
+                if entry.sampler is None:  # nothing to sample here
+                    self._scheduled.remove(entry)
+                    return
+            began_ns = time.process_time_ns()
+            for sample in entry.sampler.sample(now_ns):
+                self._record(entry.sampler.name, sample, now_ns)
+            cost_ns = time.process_time_ns() - began_ns
+            at_least_ns = max(self._interval_ns, int(entry.sampler.interval_s * 1e9))
+            entry.due_ns = now_ns + max(at_least_ns, int(cost_ns / entry.sampler.budget))
+        except Exception as error:
+            text = f"the sampler '{entry.name}' failed and is off for this job: {type(error).__name__}: {error}"
+            self._stream.append("message", t=now_ns, severity="warning", source=entry.name, text=text[:1000])
+            self._drop(entry)
+
+    def _record(self, name: str, sample: Sample, now_ns: int) -> None:
+        fields: dict[str, Any] = {"t": now_ns, "sampler": name}
+        if sample.device is not None:
+            fields["device"] = sample.device
+        fields["values"] = sample.values
+        if sample.processes:
+            fields["processes"] = sample.processes
+        self._stream.append("sample", **fields)
+        if name == "process":
+            self.newest = {**self.newest, **sample.values}
+            if "rss_bytes" in sample.values:
+                self.peak_rss_bytes = max(self.peak_rss_bytes or 0, int(sample.values["rss_bytes"]))
+
+    def _drop(self, entry: _Scheduled) -> None:
+        self._scheduled.remove(entry)
+        if entry.sampler is not None:
+            try:
+                entry.sampler.close()
+            except Exception:  # noqa: S110
+                pass  # it is already off; why it cannot be closed changes nothing for the job
+
+
+def _opener(target: str, subject: Subject) -> Callable[[], Sampler | None]:
+    def open_sampler() -> Sampler | None:
+        module, _, function = target.partition(":")
+        opened: Sampler | None = getattr(importlib.import_module(module), function)(subject)
+        return opened
+
+    return open_sampler

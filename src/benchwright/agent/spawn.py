@@ -1,0 +1,147 @@
+"""Starting the measured program: its own session, no stdin, output to a file, its cores, its fate tied to ours."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import sys
+
+from benchwright.agent import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from benchwright.domain.job import Job
+
+# Python ignores the first two and the agent the third; a program started by a shell would not.
+_RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
+
+
+class CannotStart(Exception):
+    """The program could not be started; the text says why and what to do."""
+
+
+def spawn(job: Job, environment: Mapping[str, str], log_fd: int) -> int:
+    """Start the job's program and return its pid once it has been executed. Raises CannotStart."""
+    argv = ["/bin/sh", "-c", " ".join(job.argv)] if job.shell else list(job.argv)
+    if not argv or not argv[0]:
+        raise CannotStart("the command is empty; name a program to run")
+    check_cores(job.cores)
+    supervisor = os.getpid()
+    failure_read, failure_write = os.pipe()  # closed by a successful exec, else it carries what failed
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.close(failure_read)
+        os.close(failure_write)
+        raise CannotStart(
+            f"no process could be started: {error.strerror}; the limit on processes may be reached"
+        ) from error
+    if pid == 0:
+        _become(argv, environment, job.cwd, job.cores, log_fd, failure_write, supervisor)
+    os.close(failure_write)
+    report = b""
+    while part := os.read(failure_read, 4096):
+        report += part
+    os.close(failure_read)
+    if report:
+        os.waitpid(pid, 0)
+        stage, number = report.decode().split(" ")
+        raise CannotStart(_explain(stage, int(number), argv[0], job.cwd, environment))
+    return pid
+
+
+def check_cores(cores: Sequence[int] | None) -> None:
+    """Raises CannotStart unless every one of `cores` exists and may be used by this process."""
+    if cores is None:
+        return
+    if not hasattr(os, "sched_getaffinity"):
+        raise CannotStart(f"{sys.platform} cannot pin a program to cores; leave the cores out")
+    allowed = os.sched_getaffinity(0)
+    missing = sorted(set(cores) - allowed)
+    if missing or not cores:
+        raise CannotStart(
+            f"cannot pin to core {', '.join(map(str, missing)) or '(none given)'}: it does not exist or may not be used "
+            f"here; choose from {', '.join(map(str, sorted(allowed)))}"
+        )
+
+
+def _become(
+    argv: list[str],
+    environment: Mapping[str, str],
+    cwd: str,
+    cores: Sequence[int] | None,
+    log_fd: int,
+    failure_fd: int,
+    supervisor: int,
+) -> None:
+    """In the new process: turn into the program. Never returns."""
+    stage = "session"
+    try:
+        os.setsid()
+        for number in _RESTORED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if not kernel.signal_me_when_parent_dies(signal.SIGKILL, supervisor):
+            os._exit(1)
+        stage = "cores"
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
+        stage = "files"
+        _arrange_descriptors(log_fd, failure_fd)
+        failure_fd = 3
+        stage = "cwd"
+        os.chdir(cwd)
+        stage = "exec"
+        os.execvpe(argv[0], argv, environment)
+    except OSError as error:
+        os.write(failure_fd, f"{stage} {error.errno}".encode())
+    except BaseException:
+        os.write(failure_fd, f"{stage} {errno.EINVAL}".encode())
+    finally:
+        os._exit(127)
+
+
+def _arrange_descriptors(log_fd: int, failure_fd: int) -> None:
+    """0 reads nothing, 1 and 2 append to the log, 3 reports a failure until exec closes it; no others."""
+    # Moved out of the way first: any of them may already have one of the numbers 0 to 3.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    high = [_move_up(fd) for fd in (nothing, log_fd, failure_fd)]
+    os.dup2(high[0], 0)
+    os.dup2(high[1], 1)
+    os.dup2(high[1], 2)
+    os.dup2(high[2], 3, inheritable=False)
+    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+
+
+def _move_up(fd: int) -> int:
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
+
+
+def _explain(stage: str, number: int, program: str, cwd: str, environment: Mapping[str, str]) -> str:
+    reason = os.strerror(number)
+    if stage == "cwd":
+        return f"the folder {cwd} cannot be entered: {reason}; create it or choose another"
+    if stage != "exec":
+        return f"the program's {stage} could not be set up: {reason}"
+    if number == errno.ENOENT:
+        return _explain_missing(program, cwd)
+    if number == errno.EACCES:
+        return f"'{program}' may not be executed: {reason}; run chmod +x on it or put its interpreter in front"
+    if number == errno.ENOEXEC:
+        return f"'{program}' is not a program; give it a #! line or put its interpreter in front"
+    if number == errno.E2BIG:
+        return f"'{program}' could not be started: its arguments and environment are too long; pass them in a file"
+    return f"'{program}' could not be started: {reason}"
+
+
+def _explain_missing(program: str, cwd: str) -> str:
+    if "/" not in program:
+        return f"command '{program}' was not found on PATH; check its spelling or give its path"
+    if os.path.exists(os.path.join(cwd, program)):
+        return f"'{program}' exists but the interpreter in its first line does not; install it or correct the line"
+    return f"'{program}' does not exist (looked from {cwd}); check its path"

@@ -1,0 +1,85 @@
+"""Appending events to a job's stream. A full disk is waited out for a while, and never ends the supervisor."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+VERSION = 1
+_MOST_PENDING = 2000
+_RETRIED = (errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EINTR)
+
+
+class StreamWriter:
+    """One line, one write, to a descriptor opened with O_APPEND: other writers' lines never mix with ours.
+
+    A line that cannot be written is kept and tried again with the next one; the oldest are dropped when too
+    many wait. `trouble` says in words why lines wait or were dropped; None when all went well.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.trouble: str | None = None
+        self.lost = 0
+        self._pending: list[bytes] = []
+        self._torn = False  # the last write was cut off in the middle of its line
+        self._fd = -1
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            self.trouble = _in_words(path, error)
+
+    def append(self, event: str, **values: Any) -> None:
+        """Write one event, or keep it until there is room."""
+        line = json.dumps({"event": event, **values}, separators=(",", ":")) + "\n"
+        self._pending.append(line.encode())
+        self.flush()
+        if len(self._pending) > _MOST_PENDING:
+            self.lost += 1
+            del self._pending[0]
+
+    def flush(self, patience_s: float = 0.0) -> bool:
+        """Write what waits; keep trying for `patience_s`. True: nothing waits any more."""
+        deadline = time.monotonic() + patience_s
+        while self._pending and self._fd >= 0:
+            if self._write(self._pending[0]):
+                del self._pending[0]
+            elif time.monotonic() < deadline:
+                time.sleep(0.05)
+            else:
+                break
+        if not self._pending and not self.lost and self._fd >= 0:
+            self.trouble = None
+        return not self._pending
+
+    def close(self) -> None:
+        """Close the descriptor; what still waits is lost."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def _write(self, line: bytes) -> bool:
+        # A reader skips the torn line; without the newline it would lose the next one too.
+        data = b"\n" + line if self._torn else line
+        try:
+            written = os.write(self._fd, data)
+        except OSError as error:
+            self.trouble = _in_words(self.path, error)
+            if error.errno not in _RETRIED:
+                self.close()
+            return False
+        self._torn = written < len(data)
+        return not self._torn
+
+
+def _in_words(path: str, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full: {path} could not be written; free some space and run again"
+    return f"{path} could not be written: {error.strerror or error}"

@@ -1,0 +1,1 @@
+"""Pure functions from samples to numbers. Nothing here does I/O."""

@@ -1,0 +1,72 @@
+"""From the raw samples of launches to the one number, and its honest interval, that a report shows."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from benchwright.analysis.aggregate import aggregate
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.run import Launch
+from benchwright.domain.summary import Interval, Summary
+
+FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median, however they fall
+
+
+def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """The order-statistic interval of the median: exact for any distribution of independent values, or None if too few."""
+    n = len(values)
+    tail, rank = 0.0, 0
+    # The widest pair of ranks whose two tails together stay within 1 - confidence.
+    while rank < n // 2:
+        tail += math.comb(n, rank) * 0.5**n
+        if 2 * tail > 1 - confidence:
+            break
+        rank += 1
+    if rank == 0:
+        return None
+    ordered = sorted(values)
+    return Interval(ordered[rank - 1], ordered[n - rank])
+
+
+def launch_value(measurement: Measurement, workers: int | None = None) -> float:
+    """The launch's one number, by the measurement's own method."""
+    return aggregate(measurement.aggregate, measurement.samples, workers)
+
+
+def summarize(launches: Sequence[Launch], workers: int | None = None) -> list[Summary]:
+    """One Summary for each metric and label set, over `launches`, in the order of first appearance."""
+    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Measurement]] = {}
+    for launch in launches:
+        for m in launch.measurements:
+            if m.samples:
+                groups.setdefault((m.metric, tuple(sorted(m.labels.items()))), []).append(m)
+    return [_summary(same, workers) for same in groups.values()]
+
+
+def _summary(same: Sequence[Measurement], workers: int | None) -> Summary:
+    first = same[0]
+    values = tuple(launch_value(m, workers) for m in same)
+    finite = all(math.isfinite(v) for v in values)
+    return Summary(
+        metric=first.metric,
+        unit=first.unit,
+        direction=first.direction,
+        source=first.source,
+        labels=first.labels,
+        value=statistics.median(values) if finite else math.nan,
+        launches=len(values),
+        values=values,
+        interval=median_interval(values) if finite else None,
+    )
+
+
+def overlap(launches: Sequence[Launch]) -> float | None:
+    """Of the time in which any of these jobs was measured, the share in which all were; None without such times."""
+    spans = [span for launch in launches if (span := launch.facts.get("measured_ns"))]
+    if len(spans) < 2 or len(spans) < len(launches):
+        return None
+    whole = max(end for _, end in spans) - min(start for start, _ in spans)
+    shared = min(end for _, end in spans) - max(start for start, _ in spans)
+    return max(0.0, shared / whole) if whole > 0 else None

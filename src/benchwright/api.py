@@ -1,0 +1,66 @@
+"""The Python API behind `benchwright.run`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from benchwright.domain.options import MeasureOptions
+from benchwright.domain.quantities import parse_duration
+from benchwright.domain.request import Request
+from benchwright.domain.run import Run
+from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
+from benchwright.executors.local import LocalExecutor
+from benchwright.pipeline import measure, resolve, write_driver_files
+from benchwright.stores.base_folder import BaseFolder
+
+
+def run(
+    target: str | os.PathLike[str] | Sequence[str],
+    *,
+    metrics: Sequence[str],
+    repeat: int,
+    warmup_runs: int,
+    stop: str | None,
+    warmup: str | None,
+    timeout: str | float | None,
+    name: str | None,
+    env: Mapping[str, str | None] | None,
+    cwd: str | os.PathLike[str] | None,
+    base: str | os.PathLike[str] | None,
+    resume: str | None,
+    commands: Sequence[str],
+    labels: Mapping[str, str] | None,
+) -> Run:
+    """See `benchwright.run`."""
+    is_path = isinstance(target, str | os.PathLike)
+    request = Request(
+        targets=(os.fspath(target),) if isinstance(target, str | os.PathLike) else (),
+        command=() if is_path else tuple(str(word) for word in target),  # type: ignore[union-attr]
+        lines=tuple(commands),
+        metrics=tuple(metrics),
+        name=name,
+        cwd=None if cwd is None else os.fspath(cwd),
+        repeat=repeat,
+        warmup_runs=warmup_runs,
+        options=MeasureOptions(
+            stop=None if stop is None else parse_stop_rule(stop),
+            warmup=None if warmup is None else parse_warmup(warmup),
+            timeout_s=None if timeout is None else parse_duration(str(timeout), where="timeout"),
+            env=dict(env or {}),
+            labels=dict(labels or {}),
+        ),
+    )
+    resolved = resolve(request, allow_nothing=resume is not None)
+    with LocalExecutor() as executor:
+        run = measure(
+            resolved.benchmarks,
+            resolved.settings,
+            base=BaseFolder.choose(base, os.environ),
+            name=resolved.name,
+            executor=executor,
+            resume=resume,
+        )
+    write_driver_files(run, Path.cwd())
+    return run

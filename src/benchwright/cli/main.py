@@ -1,0 +1,97 @@
+"""`benchwright`, alias `bw`: finds the command, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from benchwright.domain.errors import BenchwrightError, did_you_mean
+from benchwright.version import __version__
+
+# name → module below benchwright.cli that holds `command`, and what `--help` says about it.
+COMMANDS = {
+    "run": ("run", "Measure a command, a task file or a script."),
+    "plan": ("plan", "Show what would run, without running it."),
+    "logs": ("logs", "Show what a measured program printed."),
+    "completion": ("completion", "Print the completion script for a shell."),
+}
+
+START = """\
+Benchwright measures machine-learning software honestly. Three ways to a first result:
+
+  benchwright run --repeat 6 -- python train.py
+      how long a command takes, with an interval, and the memory it needs
+  benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
+      a number out of its log
+  benchwright run tasks.cfg
+      every task of a benchmark driver's task file
+
+In a training loop: `for batch in benchprobe.iterate("train", loader): …`
+Every command: benchwright --help
+"""
+
+
+class LazyGroup(click.Group):
+    """Loads a command's module only when the command is used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"benchwright.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            remedy = did_you_mean(args[0], COMMANDS) or f"commands are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"there is no command '{args[0]}'; {remedy}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Example: benchwright run --repeat 6 -- python train.py --epochs 1",
+)
+@click.version_option(__version__, prog_name="benchwright")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Tell the truth about machine-learning performance."""
+    if ctx.invoked_subcommand is None:
+        click.echo(START, nl=False)
+
+
+def main(args: list[str] | None = None) -> Any:
+    """The program's entry; always ends with SystemExit."""
+    try:
+        code = cli.main(args=args, standalone_mode=False)
+    except click.exceptions.Abort:
+        code = 130
+    except KeyboardInterrupt:
+        code = 130
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except BenchwrightError as error:
+        click.echo(f"benchwright: {error}", err=True)
+        code = error.exit_code
+    except BrokenPipeError:
+        # The reader of a pipe went away (`| head`): nothing more to say, and nothing to complain about.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

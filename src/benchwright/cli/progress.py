@@ -1,0 +1,101 @@
+"""What is shown on stderr while a run is made: one line that changes on a terminal, plain lines otherwise."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TextIO
+
+from benchwright.domain.job import Job
+from benchwright.domain.machine import Machine
+from benchwright.domain.quantities import format_duration
+from benchwright.domain.run import Launch, Plan
+from benchwright.domain.status import Status
+from benchwright.pipeline import Observer
+
+_FIRST_WORD_S = 2.0  # shorter runs need no progress
+_REDRAW_S = 0.5
+
+
+class Progress(Observer):
+    """`quiet`: only trouble. A terminal gets a line that is redrawn; a pipe gets a line for each launch."""
+
+    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False) -> None:
+        self.stream = stream or sys.stderr
+        self.quiet = quiet
+        self.verbose = verbose
+        self.live = self.stream.isatty()
+        self.began = time.monotonic()
+        self.launch_began = self.began
+        self.words = ""
+        self.drawn = False
+        self.lock = threading.Lock()
+        self.done = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.done.set()
+        if self.thread is not None:
+            self.thread.join()
+        self._erase()
+
+    def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
+        if self.verbose:
+            self._say(f"run folder: {folder}")
+        if not self.quiet and self.live and plan.launches:
+            self.thread = threading.Thread(target=self._redraw, daemon=True)
+            self.thread.start()
+
+    def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
+        self.launch_began = time.monotonic()
+        self.words = f"[{number}/{total}] {jobs[0].id}" + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
+        if self.verbose:
+            self._say(f"{self.words}: {' '.join(jobs[0].argv)}")
+
+    def on_recorded(self, number: int, total: int, launches: Sequence[Launch]) -> None:
+        worst = next((x for x in launches if x.status is not Status.OK), launches[0])
+        slow = time.monotonic() - self.began > _FIRST_WORD_S
+        if self.quiet or (self.live and worst.status is Status.OK) or not (slow or self.verbose):
+            return
+        took = "" if worst.duration_s is None else f", {format_duration(worst.duration_s)}"
+        word = worst.status.value if worst.reason is None else f"{worst.status.value} ({worst.reason.value})"
+        self._say(f"[{number}/{total}] {worst.job}: {word}{took}")
+
+    def on_output(self, job_id: str, text: str) -> None:
+        with self.lock:
+            self._erase()
+            self.stream.write(text)
+            self.stream.flush()
+
+    def on_trouble(self, text: str) -> None:
+        self._say(f"benchwright: {text}")
+
+    def _say(self, text: str) -> None:
+        with self.lock:
+            self._erase()
+            print(text, file=self.stream, flush=True)
+
+    def _redraw(self) -> None:
+        while not self.done.wait(_REDRAW_S):
+            now = time.monotonic()
+            if now - self.began < _FIRST_WORD_S or not self.words:
+                continue
+            with self.lock:
+                width = shutil.get_terminal_size().columns
+                line = f"{self.words}  {format_duration(now - self.launch_began)}"
+                self.stream.write("\r\x1b[K" + line[: width - 1])
+                self.stream.flush()
+                self.drawn = True
+
+    def _erase(self) -> None:
+        if self.drawn:
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+            self.drawn = False

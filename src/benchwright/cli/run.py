@@ -1,0 +1,98 @@
+"""`benchwright run`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from benchwright.cli.targets import TargetCommand, request_of, target_options
+
+_EXAMPLES = """\b
+Examples:
+  benchwright run --repeat 6 -- python train.py --epochs 1
+  benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
+  benchwright run --repeat 8 -c 'python old.py' -c 'python new.py'
+  benchwright run tasks.cfg --task resnet50 --num-gpus 0
+"""
+
+
+@click.command(cls=TargetCommand, epilog=_EXAMPLES)
+@target_options
+@click.option("--run-name", help="What to call the run; {time} stands for the time.  [default: the target's name]")
+@click.option(
+    "--resume",
+    is_flag=False,
+    flag_value="newest",
+    help="Finish an interrupted run and repeat nothing that completed: --resume=RUN, or the newest of the same target.",
+)
+@click.option("--show-output", is_flag=True, help="Show what the programs print, on stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@click.option("-v", "--verbose", is_flag=True, help="More progress.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    /,
+    run_name: str | None,
+    resume: str | None,
+    show_output: bool,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    base: str | None,
+    **values: Any,
+) -> int:
+    """Measure TARGETS (task files, scripts) or a command, and keep the results in a run folder.
+
+    Results go to stdout, progress and advice to stderr. Exit code: 0 all went well, 1 something measured failed, 2 the
+    input is wrong, 3 nothing could be measured, 130 interrupted (resumable).
+    """
+    from benchwright.cli.progress import Progress
+    from benchwright.executors.local import LocalExecutor
+    from benchwright.pipeline import measure, resolve, write_driver_files
+    from benchwright.stores.base_folder import BaseFolder
+
+    resume, values["targets"] = _untangle_resume(resume, values["targets"])
+    request = msgspec.structs.replace(request_of(ctx, values), echo=show_output)
+    resolved = resolve(request, allow_nothing=resume is not None)
+    with LocalExecutor() as executor, Progress(quiet=quiet or as_json, verbose=verbose) as progress:
+        run = measure(
+            resolved.benchmarks,
+            resolved.settings,
+            base=BaseFolder.choose(base, os.environ),
+            name=run_name or resolved.name,
+            executor=executor,
+            observer=progress,
+            resume=resume,
+        )
+    for problem in write_driver_files(run, Path.cwd()):
+        click.echo(f"benchwright: {problem}", err=True)
+    return _show(run, as_json)
+
+
+def _untangle_resume(resume: str | None, targets: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
+    """`--resume tasks.cfg` means resume the newest run of tasks.cfg: a file is no run folder."""
+    if resume is not None and Path(resume).is_file():
+        return "newest", (resume, *targets)
+    return resume, targets
+
+
+def _show(run: Any, as_json: bool) -> int:
+    from benchwright.pipeline import exit_code, log_tails, summaries_of
+    from benchwright.reporters.run_json import run_body
+    from benchwright.reporters.screen import screen_report
+
+    summaries = summaries_of(run)
+    if as_json:
+        click.echo(json.dumps(run_body(run, summaries), indent=1))
+    else:
+        width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+        click.echo(screen_report(run, summaries, width=width, log_tails=log_tails(run)), nl=False)
+    return exit_code(run)

@@ -1,0 +1,1 @@
+"""The nouns of benchwright, and its errors. Nothing here does I/O."""

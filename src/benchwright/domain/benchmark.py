@@ -1,0 +1,62 @@
+"""A Benchmark: frozen and fully resolved, whatever it was read from."""
+
+from __future__ import annotations
+
+import msgspec
+
+from benchwright.domain.metric import MetricSpec
+from benchwright.domain.stop_rule import StopRule, Warmup
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
+    """Any program: an argv, or one line for a shell when `shell` is asked for."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    shell: bool = False
+
+
+class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
+    """A Python script whose loop is instrumented with benchprobe; `python` is the interpreter to use."""
+
+    path: str
+    args: tuple[str, ...]
+    cwd: str
+    python: str
+
+
+Workload = Command | Script
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the processes of one launch go.
+
+    `jobs` processes run together; each gets `devices_per_job` accelerators (0: none asked for) and is pinned
+    to `cores` if given. `needs_devices` more than the machine has: skipped, with the reason.
+    """
+
+    jobs: int = 1
+    needs_devices: int = 0
+    per_device: bool = False
+    cores: tuple[int, ...] | None = None
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to measure."""
+
+    name: str
+    workload: Workload
+    source: str  # what it was read from: "command line", "tasks.cfg [resnet]"…
+    metrics: tuple[MetricSpec, ...] = ()
+    placement: Placement = Placement()
+    env: dict[str, str | None] = {}  # changes to the caller's environment; None removes
+    timeout_s: float | None = None
+    stop: StopRule | None = None
+    warmup: Warmup = Warmup()
+    loop: str | None = None  # the loop that counts; None: the first named "train", else the first
+    labels: dict[str, str] = {}
+    parameters: dict[str, str] = {}
+    enabled: bool = True
+    result_prefix: str | None = None  # the driver's "[framework.]task"
+    result_suffix: str | None = None
+    notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each

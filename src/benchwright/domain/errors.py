@@ -1,0 +1,87 @@
+"""Every error benchwright raises on purpose.
+
+    BenchwrightError          exit code 3 unless a subclass says otherwise
+    ├── InvalidInput          2   a file, option or argument of the user is wrong: says where and what to do
+    ├── CannotMeasure         3   nothing could be measured at all
+    │   └── AgentLost         3   the agent on the node went away
+    ├── RunFolderBusy         3   another benchwright writes to that run folder
+    └── Interrupted         130   Ctrl-C or SIGTERM; the run can be resumed
+
+Only the command line prints these or exits.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchwrightError(Exception):
+    """Base of everything that is reported to a user without a traceback."""
+
+    exit_code = 3
+
+
+class InvalidInput(BenchwrightError):
+    """The user's input is wrong.
+
+    `where` is a file, an option or an argument; `line` and `column` are 1-based; `remedy` is a
+    sentence that tells what to do; `text` is the offending line of the file, shown below the message.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        remedy: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.line = line
+        self.column = column
+        self.remedy = remedy
+        self.text = text
+
+    def __str__(self) -> str:
+        place = ":".join(str(p) for p in (self.where, self.line, self.column) if p is not None)
+        head = f"{place}: {self.what}" if place else self.what
+        if self.remedy:
+            head += f"; {self.remedy}"
+        if self.text is None:
+            return head
+        shown = self.text.rstrip("\n").expandtabs(1)
+        lines = [head, "    " + shown]
+        if self.column is not None:
+            lines.append("    " + " " * (self.column - 1) + "^")
+        return "\n".join(lines)
+
+
+class CannotMeasure(BenchwrightError):
+    """Nothing could be measured at all."""
+
+
+class AgentLost(CannotMeasure):
+    """The agent that runs jobs on a node died or stopped answering."""
+
+
+class RunFolderBusy(BenchwrightError):
+    """Another benchwright process is writing to the run folder."""
+
+
+class Interrupted(BenchwrightError):
+    """The user or the system asked to stop; what was measured is kept and the run can be resumed."""
+
+    exit_code = 130
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """A remedy such as "did you mean 'average'?", or None when nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else None

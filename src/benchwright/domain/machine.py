@@ -1,0 +1,39 @@
+"""What a run was measured on."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
+    index: int
+    name: str
+    memory_bytes: int | None = None
+    uuid: str | None = None
+    driver: str | None = None
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """A node: what it is made of and which software it runs."""
+
+    hostname: str
+    system: str
+    kernel: str
+    architecture: str
+    cpu: str
+    cores: int  # those this process may use
+    cores_total: int
+    memory_bytes: int
+    python: str
+    accelerators: tuple[Accelerator, ...] = ()
+    cpu_governor: str | None = None
+    virtual: str | None = None  # hypervisor or container, where it can be told
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for machines whose results can be compared; names and Python are not part of it."""
+        import hashlib
+
+        parts = [self.system, self.architecture, self.cpu, self.cores, self.cores_total, self.memory_bytes >> 28]
+        parts += [(a.name, a.memory_bytes) for a in self.accelerators]
+        return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

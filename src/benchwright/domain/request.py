@@ -1,0 +1,47 @@
+"""What a user asks to have measured, before any target was read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.options import MeasureOptions
+from benchwright.domain.settings import RunSettings
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True):
+    """Targets and commands with everything said about them; the command line and the Python API both make one."""
+
+    targets: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()  # the words after --
+    lines: tuple[str, ...] = ()  # commands as one text each
+    shell: bool = False
+    name: str | None = None
+    metrics: tuple[str, ...] = ()  # as written: NAME[options]=PATTERN
+    format: str | None = None
+    as_: str | None = None
+    script_args: tuple[str, ...] = ()
+    python: str | None = None
+    cwd: str | None = None
+    tasks: tuple[str, ...] = ()
+    task_options: dict[str, Any] = {}
+    set_flags: tuple[str, ...] = ()
+    remove_flags: tuple[str, ...] = ()
+    options: MeasureOptions = MeasureOptions()
+    repeat: int = 1
+    warmup_runs: int = 0
+    interleave: bool | None = None  # None: only several commands
+    discard_logs: bool = False
+    sample_interval_s: float = 0.5
+    seed: int = 0
+    echo: bool = False
+
+
+class Resolved(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request comes to: frozen benchmarks, how to run them, and what to call the run."""
+
+    benchmarks: tuple[Benchmark, ...]
+    settings: RunSettings
+    name: str

@@ -1,0 +1,94 @@
+"""A Run: everything one invocation measured, on one machine, and how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.job import Job
+from benchwright.domain.machine import Machine
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.status import Reason, Status
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a reader of the numbers should know."""
+
+    text: str
+    severity: str = "warning"
+
+
+class Launch(msgspec.Struct, frozen=True, kw_only=True):
+    """One job that ran, and what it measured."""
+
+    job: str
+    status: Status
+    reason: Reason | None = None
+    detail: str | None = None
+    warmup: bool = False
+    repeat: int | None = None
+    block: int | None = None
+    position: int = 0
+    devices: tuple[int, ...] = ()
+    duration_s: float | None = None
+    exit_code: int | None = None
+    measurements: tuple[Measurement, ...] = ()
+    notes: tuple[Note, ...] = ()
+    facts: dict[str, Any] = {}  # what the probe saw: python, packages, loops, overlap…
+
+    def measurement(self, metric: str) -> Measurement | None:
+        return next((m for m in self.measurements if m.metric == metric), None)
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """A Benchmark's launches and its overall status."""
+
+    benchmark: Benchmark
+    status: Status
+    reason: Reason | None = None
+    detail: str | None = None
+    launches: tuple[Launch, ...] = ()
+    overlap: float | None = (
+        None  # jobs that ran together: the share of the time in which all were measured; the worst launch
+    )
+
+    @property
+    def counted(self) -> tuple[Launch, ...]:
+        """The launches that count: not warm-up, and ended well."""
+        return tuple(x for x in self.launches if not x.warmup and x.status is Status.OK)
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run will do: its benchmarks and the launches in their order; each launch is jobs that run together."""
+
+    benchmarks: tuple[Benchmark, ...]
+    launches: tuple[tuple[Job, ...], ...]
+    skipped: dict[str, tuple[Reason, str]] = {}  # benchmark name → why it will not run
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """`folder` holds its files and is the truth; this is what they say."""
+
+    id: str  # the folder's name: <name>.<time>
+    name: str
+    started: str  # ISO 8601 with zone
+    folder: str
+    status: Status
+    machine: Machine
+    results: tuple[Result, ...]
+    ended: str | None = None
+    labels: dict[str, str] = {}
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.status is Status.OK
+
+    def result(self, name: str) -> Result:
+        """The result of the benchmark called `name`; KeyError if there is none."""
+        for result in self.results:
+            if result.benchmark.name == name:
+                return result
+        raise KeyError(name)

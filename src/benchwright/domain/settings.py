@@ -1,0 +1,18 @@
+"""How a run is to be made: the same for all its benchmarks, kept with the run so that it can be resumed."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`interleave`: launches of all benchmarks alternate in balanced order, and are recorded as pairs."""
+
+    repeat: int = 1
+    warmup_runs: int = 0
+    interleave: bool = False
+    echo: bool = False
+    discard_logs: bool = False
+    sample_interval_s: float = 0.5
+    grace_s: float = 5.0
+    seed: int = 0

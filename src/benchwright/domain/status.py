@@ -1,0 +1,30 @@
+"""How a launch, a benchmark and a run ended."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Status(str, Enum):
+    """The outcome of a benchmark or of one of its launches."""
+
+    OK = "ok"
+    FAILED = "failed"
+    SKIPPED = "skipped"  # the machine lacks something, or it is not enabled: no failure
+    INTERRUPTED = "interrupted"  # stopped from outside; a resume repeats it
+    PENDING = "pending"  # planned, not yet measured
+
+
+class Reason(str, Enum):
+    """Why a launch did not end `ok`."""
+
+    CRASHED = "crashed"  # ended with a code other than 0, or could not be started
+    OUT_OF_MEMORY = "out_of_memory"
+    SIGNALLED = "signalled"  # ended by a signal that was not ours
+    TIMED_OUT = "timed_out"
+    NO_DATA = "no_data"  # ended well, but a metric that was asked for never came
+    INVALID = "invalid"  # NaN loss, a failed check, a number that cannot be true
+    AGENT_LOST = "agent_lost"  # the agent died while it ran: nothing is known of its end
+    LACKS_DEVICES = "lacks_devices"
+    DISABLED = "disabled"
+    STOPPED = "stopped"  # Ctrl-C or SIGTERM of benchwright

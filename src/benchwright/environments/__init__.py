@@ -1,0 +1,1 @@
+"""What measured programs find around them."""

@@ -1,0 +1,1 @@
+"""Executors run Jobs somewhere and say how they ended."""

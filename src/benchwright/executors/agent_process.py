@@ -1,0 +1,184 @@
+"""The node agent seen from the main process: starting it, talking to it, and cleaning up after it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import select
+import signal
+import time
+from typing import Any, Self
+
+import msgspec
+
+import benchwright.agent
+from benchwright.agent.processes import (
+    LINUX,
+    MARKER,
+    ProcessStat,
+    all_processes,
+    marked_processes,
+    read_stat,
+    send_signal,
+)
+from benchwright.domain.errors import AgentLost
+
+_SWEEP_S = 5.0
+
+
+class AgentProcess:
+    """One agent. Every process it starts, and it itself, carries `token` in its environment."""
+
+    def __init__(self, pid: int, token: str, orders: int, messages: int, errors: int) -> None:
+        self._pid = pid
+        self._token = token
+        self._orders = orders
+        self._messages = messages
+        self._errors = errors
+        self._unread = b""
+        self._leaders: dict[int, int] = {}  # pid of a job's program → when it started
+        self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+        self._last_words = ""
+        self.was_ready = False
+        self.is_dead = False
+        self.is_silent = False  # nobody is left at the other end
+
+    @classmethod
+    def start(cls, python: str) -> Self:
+        """Start an agent in a session of its own, so that Ctrl-C reaches only the main process."""
+        token = f"{os.getpid()}-{secrets.token_hex(8)}"
+        program = os.path.join(os.path.dirname(os.path.abspath(benchwright.agent.__file__)), "__main__.py")
+        orders_read, orders = os.pipe()
+        messages, messages_write = os.pipe()
+        errors = _open_scratch()
+        try:
+            pid = os.posix_spawn(
+                python,
+                [python, "-P", program],  # -P: a json.py in the user's folder must not replace Python's
+                {**os.environ, MARKER: token},
+                file_actions=[
+                    (os.POSIX_SPAWN_DUP2, orders_read, 0),
+                    (os.POSIX_SPAWN_DUP2, messages_write, 1),
+                    (os.POSIX_SPAWN_DUP2, errors, 2),
+                ],
+                setsid=True,
+            )
+        except OSError as error:
+            for fd in (orders, messages, errors):
+                os.close(fd)
+            raise AgentLost(f"{python} could not be started: {error.strerror}") from error
+        finally:
+            os.close(orders_read)
+            os.close(messages_write)
+        return cls(pid, token, orders, messages, errors)
+
+    def order(self, order: dict[str, Any]) -> None:
+        """Send one order; what a dead agent does not take is noticed by `listen`."""
+        line = memoryview(msgspec.json.encode(order) + b"\n")
+        try:
+            while line:
+                line = line[os.write(self._orders, line) :]
+        except BrokenPipeError:
+            self.is_dead = True
+
+    def listen(self, wake_fd: int, timeout_s: float | None) -> list[dict[str, Any]]:
+        """Wait for messages, for `wake_fd`, for the agent's death or for the time to pass."""
+        poll = select.poll()
+        poll.register(self._messages, select.POLLIN)
+        poll.register(wake_fd, select.POLLIN)
+        if self._handle is not None and not self.is_dead:
+            poll.register(self._handle, select.POLLIN)
+        elif self._handle is None:
+            timeout_s = 0.5 if timeout_s is None else timeout_s
+        ready = {fd for fd, _ in poll.poll(None if timeout_s is None else timeout_s * 1000)}
+        if self._handle is None or self._handle in ready:
+            self._reap()
+        return self._read() if self._messages in ready else []
+
+    def _read(self) -> list[dict[str, Any]]:
+        data = os.read(self._messages, 1 << 16)
+        self.is_silent = not data
+        *lines, self._unread = (self._unread + data).split(b"\n")
+        messages: list[dict[str, Any]] = [msgspec.json.decode(line) for line in lines]
+        for message in messages:
+            if message["say"] == "ready":
+                self.was_ready = True
+            elif message["say"] == "started" and LINUX:
+                stat = read_stat(message["pid"])
+                if stat is not None:
+                    self._leaders[stat.pid] = stat.start_ticks
+        return messages
+
+    def _reap(self, *, wait: bool = False) -> None:
+        if not self.is_dead:
+            try:
+                self.is_dead = os.waitpid(self._pid, 0 if wait else os.WNOHANG)[0] != 0
+            except ChildProcessError:
+                self.is_dead = True
+
+    def close(self, patience_s: float) -> None:
+        """Tell the agent to end its jobs and itself, and wait for that; kill what does not obey."""
+        os.close(self._orders)
+        deadline = time.monotonic() + patience_s
+        while not self.is_dead and time.monotonic() < deadline:
+            self._discard_messages(0.2)
+            self._reap()
+        self._end()
+
+    def abandon(self) -> str:
+        """Kill the agent and all that carries its mark; returns the last line it printed about itself."""
+        os.close(self._orders)
+        self._end()
+        return self._last_words
+
+    def _end(self) -> None:
+        was_dead = self.is_dead
+        if not self.is_dead:
+            os.kill(self._pid, signal.SIGKILL)  # our own child, and not yet reaped: the number is still its
+            self._reap(wait=True)
+        if not was_dead or self._leaders:
+            self._sweep()
+        length = os.fstat(self._errors).st_size
+        lines = os.pread(self._errors, 2000, max(0, length - 2000)).decode(errors="replace").split("\n")
+        self._last_words = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        for fd in (self._messages, self._errors, self._handle):
+            if fd is not None:
+                os.close(fd)
+
+    def _discard_messages(self, timeout_s: float) -> None:
+        poll = select.poll()
+        poll.register(self._messages, select.POLLIN)
+        if self._handle is not None:
+            poll.register(self._handle, select.POLLIN)
+        if any(fd == self._messages for fd, _ in poll.poll(timeout_s * 1000)) and not os.read(self._messages, 1 << 16):
+            time.sleep(0.001)
+
+    def _sweep(self) -> None:
+        """Kill what is left of the agent's processes: those with its mark, and those in its programs' sessions."""
+        deadline = time.monotonic() + _SWEEP_S
+        while LINUX and time.monotonic() < deadline:
+            left = [stat for stat in self._survivors() if not stat.ended]
+            if not left:
+                return
+            for stat in left:
+                send_signal(stat, signal.SIGKILL)
+            time.sleep(0.02)
+
+    def _survivors(self) -> list[ProcessStat]:
+        found = {stat.pid: stat for stat in marked_processes(self._token)}
+        for stat in all_processes():
+            # A program may have cleared its environment, but it cannot leave the session for an older one.
+            if stat.session in self._leaders and self._is_our_session(stat.session):
+                found[stat.pid] = stat
+        return list(found.values())
+
+    def _is_our_session(self, session: int) -> bool:
+        leader = read_stat(session)
+        return leader is None or leader.start_ticks == self._leaders[session]
+
+
+def _open_scratch() -> int:
+    """A file without a name, for what the agent prints when it fails."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("benchwright-agent")
+    return os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)

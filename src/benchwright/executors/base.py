@@ -1,0 +1,54 @@
+"""The executor seam. Entry-point group: `benchwright.executors`; one contract test that every variant passes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, Self
+
+from benchwright.domain.job import Job, Outcome
+from benchwright.domain.machine import Machine
+
+ENTRY_POINT_GROUP = "benchwright.executors"
+
+
+class Listener:
+    """Is told what happens while jobs run, in the thread that called `run`. Override what is of interest."""
+
+    def on_started(self, job_id: str, pid: int) -> None:
+        """The job's program runs."""
+
+    def on_output(self, job_id: str, text: str) -> None:
+        """It printed something; only for jobs with `echo`."""
+
+    def on_progress(self, job_id: str, values: Mapping[str, Any]) -> None:
+        """What was last seen of it: `elapsed_s`, `rss_bytes`, `cpu_percent`, `metrics`…"""
+
+    def on_finished(self, outcome: Outcome) -> None:
+        """It ended, and its stream is complete."""
+
+
+class Executor(Protocol):
+    """Runs jobs. A context manager: on leaving it, nothing it started is left."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def machine(self) -> Machine:
+        """What the jobs run on."""
+        ...
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        """Run these jobs together; returns when all have ended, in the order of `jobs`.
+
+        A job that fails is an outcome, not an exception. AgentLost is raised only if nothing can be run at all.
+        """
+        ...
+
+    def stop(self) -> None:
+        """End the jobs that run; they and all later ones get outcomes with `stopped`. A second call does not wait
+        for them to end politely. May be called from a signal handler or another thread."""
+        ...

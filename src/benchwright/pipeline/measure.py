@@ -1,0 +1,318 @@
+"""Benchmarks → Jobs → Events → Run."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from types import FrameType
+
+import msgspec
+
+from benchwright.analysis.summary import overlap
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.errors import Interrupted, InvalidInput
+from benchwright.domain.job import Job
+from benchwright.domain.machine import Machine
+from benchwright.domain.run import Launch, Note, Plan, Result, Run
+from benchwright.domain.settings import RunSettings
+from benchwright.domain.status import Reason, Status
+from benchwright.environments.probe_folder import probe_folder
+from benchwright.executors.base import Executor, Listener
+from benchwright.pipeline.outcome import summaries_of
+from benchwright.pipeline.packages import environments_of
+from benchwright.planning.placement import make_plan
+from benchwright.recorder import is_complete, record_stream
+from benchwright.reporters.run_json import run_body
+from benchwright.stores.base_folder import BaseFolder
+from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan, all_runs, find_run
+
+_WRITE_EVERY_S = 2.0
+NEWEST = "newest"  # resume the newest unfinished run of the same target
+
+
+class Observer(Listener):
+    """Told what happens while a run is made; every method may be left as it is."""
+
+    def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
+        """The run's folder exists and its plan is made."""
+
+    def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
+        """A launch is about to start."""
+
+    def on_recorded(self, number: int, total: int, launches: Sequence[Launch]) -> None:
+        """A launch ended and was recorded."""
+
+    def on_trouble(self, text: str) -> None:
+        """Something went wrong that does not stop the run."""
+
+
+def plan_only(benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor) -> Plan:
+    """What would run, without creating anything; paths are those of a run that would be called `RUN`."""
+    return make_plan(
+        benchmarks,
+        executor.machine(),
+        settings,
+        folder=str(base.runs / "RUN"),
+        probe_path=None,
+        usable_cores=_usable_cores(),
+    )
+
+
+def measure(
+    benchmarks: Sequence[Benchmark],
+    settings: RunSettings,
+    *,
+    base: BaseFolder,
+    name: str,
+    executor: Executor,
+    observer: Observer | None = None,
+    resume: str | None = None,
+    labels: dict[str, str] | None = None,
+) -> Run:
+    """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop."""
+    observer = observer or Observer()
+    if resume is None:
+        if not benchmarks:
+            raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
+        folder = RunFolder.create(base.runs, name)
+        started = datetime.now().astimezone().isoformat(timespec="seconds")
+        stored = StoredPlan(
+            name=name, started=started, benchmarks=tuple(benchmarks), settings=settings, labels=labels or {}
+        )
+    else:
+        folder, stored = _to_resume(base, resume, tuple(benchmarks), settings)
+    with folder.locked():
+        return _Measurement(folder, stored, base, executor, observer).make()
+
+
+def _to_resume(
+    base: BaseFolder, resume: str, benchmarks: tuple[Benchmark, ...], settings: RunSettings
+) -> tuple[RunFolder, StoredPlan]:
+    """The run to go on with. Nothing may have changed in what it measures."""
+    if resume != NEWEST:
+        folder = find_run(base.runs, resume)
+        stored = folder.read_plan()
+        if benchmarks and (differences := stored.differences(benchmarks, settings)):
+            raise InvalidInput(
+                f"{folder.id} measures something else: " + "; ".join(differences[:5]),
+                where="--resume",
+                remedy="resume it without a target, or start a new run",
+            )
+        return folder, stored
+    unfinished = [f for f in all_runs(base.runs) if _is_unfinished(f)]
+    for folder in unfinished:
+        stored = folder.read_plan()
+        if not benchmarks or stored.same_target(benchmarks, settings):
+            return folder, stored
+    if unfinished:
+        nearest = unfinished[0].read_plan()
+        differences = nearest.differences(benchmarks, settings)
+        raise InvalidInput(
+            f"no unfinished run measures exactly this; the newest unfinished one, {unfinished[0].id}, differs: "
+            + "; ".join(differences[:5]),
+            where="--resume",
+            remedy="undo the change, or start a new run",
+        )
+    raise InvalidInput(f"there is no unfinished run in {base.runs}", where="--resume", remedy="leave --resume out")
+
+
+def _is_unfinished(folder: RunFolder) -> bool:
+    body = folder.read_run()
+    finished = body is not None and body.get("ended") is not None and body.get("status") != Status.INTERRUPTED.value
+    return not finished and not folder.is_busy()
+
+
+class _Measurement:
+    """One run being made."""
+
+    def __init__(
+        self, folder: RunFolder, stored: StoredPlan, base: BaseFolder, executor: Executor, observer: Observer
+    ) -> None:
+        self.folder = folder
+        self.stored = stored
+        self.executor = executor
+        self.observer = observer
+        self.machine = executor.machine()
+        self.plan = make_plan(
+            stored.benchmarks,
+            self.machine,
+            stored.settings,
+            folder=str(folder.path),
+            probe_path=str(probe_folder(base.artifacts)),
+            usable_cores=_usable_cores(),
+        )
+        self.benchmarks = {b.name: b for b in stored.benchmarks}
+        self.launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
+        self.ended: str | None = None
+        self.written_at = -_WRITE_EVERY_S
+        self.trouble: str | None = None
+        self.notes: tuple[Note, ...] = ()
+
+    def make(self) -> Run:
+        self.folder.write_plan(self.stored)
+        self.folder.write_machine(self.machine)
+        self._note_environment()
+        self._keep()
+        self.observer.on_run(self.folder.path, self.plan, self.machine)
+        with _stops_on_signals(self.executor) as stopped:
+            self._launch_all(stopped)
+        if not stopped():
+            self.ended = datetime.now().astimezone().isoformat(timespec="seconds")
+        self._finish()
+        if stopped():
+            raise Interrupted(f"interrupted; go on with: benchwright run --resume={self.folder.id}")
+        return self.run()
+
+    def _launch_all(self, stopped: Callable[[], bool]) -> None:
+        total = len(self.plan.launches)
+        for number, jobs in enumerate(self.plan.launches, start=1):
+            if stopped():
+                return
+            details: dict[str, str] = {}
+            if not all(is_complete(job.stream) for job in jobs):
+                details = self._launch(number, total, jobs)
+            launches = [self._record(job, details.get(job.id)) for job in jobs]
+            self.launches[jobs[0].benchmark] += launches
+            self.observer.on_recorded(number, total, launches)
+            if time.monotonic() - self.written_at > _WRITE_EVERY_S:
+                self._keep()
+
+    def _record(self, job: Job, detail: str | None) -> Launch:
+        launch = record_stream(job.stream, job, self.benchmarks[job.benchmark])
+        if launch.reason is Reason.AGENT_LOST and detail:
+            return msgspec.structs.replace(launch, detail=detail)
+        return launch
+
+    def _launch(self, number: int, total: int, jobs: Sequence[Job]) -> dict[str, str]:
+        """Runs the jobs; returns what the executor has to say about each."""
+        for job in jobs:
+            self.folder.set_aside(job.id)
+            if job.barrier is not None:
+                _empty(Path(job.barrier.folder))
+        self.observer.on_launch(number, total, jobs)
+        outcomes = self.executor.run(jobs, self.observer)
+        return {outcome.job: outcome.detail for outcome in outcomes if outcome.detail}
+
+    def run(self) -> Run:
+        results = tuple(self._result(b) for b in self.stored.benchmarks)
+        return Run(
+            id=self.folder.id,
+            name=self.stored.name,
+            started=self.stored.started,
+            ended=self.ended,
+            folder=str(self.folder.path),
+            status=_status_of([r.status for r in results]),
+            machine=self.machine,
+            results=results,
+            labels=self.stored.labels,
+            notes=self.notes,
+        )
+
+    def _result(self, benchmark: Benchmark) -> Result:
+        if benchmark.name in self.plan.skipped:
+            reason, detail = self.plan.skipped[benchmark.name]
+            return Result(benchmark=benchmark, status=Status.SKIPPED, reason=reason, detail=detail)
+        launches = tuple(self.launches[benchmark.name])
+        planned = sum(len(jobs) for jobs in self.plan.launches if jobs[0].benchmark == benchmark.name)
+        measured = [x for x in launches if not x.warmup]
+        bad = next((x for x in measured if x.status is Status.FAILED), None)
+        if bad is None and len(launches) < planned:
+            status = Status.INTERRUPTED if launches else Status.PENDING
+            return Result(benchmark=benchmark, status=status, launches=launches)
+        bad = bad or next((x for x in measured if x.status is not Status.OK), None)
+        if bad is None:
+            return Result(benchmark=benchmark, status=Status.OK, launches=launches, overlap=_worst_overlap(launches))
+        return Result(benchmark=benchmark, status=bad.status, reason=bad.reason, detail=bad.detail, launches=launches)
+
+    def _keep(self) -> None:
+        """Writes run.json; a full disk is said once and costs nothing else: the streams are the truth."""
+        self.written_at = time.monotonic()
+        try:
+            run = self.run()
+            self.folder.write_run(run_body(run, summaries_of(run)))
+        except DiskTrouble as error:
+            if self.trouble is None:
+                self.observer.on_trouble(str(error))
+            self.trouble = str(error)
+
+    def _finish(self) -> None:
+        self._keep()
+        try:
+            found = environments_of([x for launches in self.launches.values() for x in launches], self.plan)
+            self.folder.write_packages(found)
+        except DiskTrouble as error:
+            self.observer.on_trouble(str(error))
+        barriers = self.folder.path / ".barrier"
+        if barriers.exists():
+            _remove(barriers)
+
+    def _note_environment(self) -> None:
+        load = os.getloadavg()[0]
+        if load > 0.5 * self.machine.cores and self.machine.cores > 0:
+            text = f"the machine was busy before this run began (load {load:.1f} on {self.machine.cores} cores)"
+            self.notes = (Note(text=text),)
+
+
+def _worst_overlap(launches: Sequence[Launch]) -> float | None:
+    """Of launches whose jobs ran together, the smallest share of common measuring time."""
+    together: dict[int, list[Launch]] = {}
+    for launch in launches:
+        together.setdefault(launch.position, []).append(launch)
+    shares = [share for jobs in together.values() if (share := overlap(jobs)) is not None]
+    return min(shares, default=None)
+
+
+def _status_of(statuses: Sequence[Status]) -> Status:
+    """The run's own status, from those of its benchmarks."""
+    for status in (Status.INTERRUPTED, Status.PENDING):
+        if status in statuses:
+            return Status.INTERRUPTED
+    if Status.FAILED in statuses:
+        return Status.FAILED
+    return Status.OK if Status.OK in statuses else Status.SKIPPED
+
+
+@contextmanager
+def _stops_on_signals(executor: Executor) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM end the jobs in order; yields a function that tells whether that was asked for."""
+    asked = threading.Event()
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        if asked.is_set() and signum == signal.SIGINT:
+            raise KeyboardInterrupt
+        asked.set()
+        executor.stop()
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked.is_set
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield asked.is_set
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _usable_cores() -> list[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _empty(folder: Path) -> None:
+    if folder.exists():
+        _remove(folder)
+    folder.mkdir(parents=True)
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

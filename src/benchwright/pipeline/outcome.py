@@ -1,0 +1,59 @@
+"""What follows from a finished run: condensed numbers, exit code, files for others."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from benchwright.analysis.aggregate import aggregate, workers_count
+from benchwright.analysis.summary import summarize
+from benchwright.domain.run import Launch, Run
+from benchwright.domain.status import Status
+from benchwright.domain.summary import Summary
+from benchwright.stores.logs import tail_text
+
+_LOG_LINES = 8
+
+
+def summaries_of(run: Run) -> dict[str, list[Summary]]:
+    """For each benchmark its metrics, condensed over the launches that count."""
+    workers = workers_count(os.environ)
+    return {r.benchmark.name: summarize(r.counted, workers) for r in run.results}
+
+
+def log_tails(run: Run) -> dict[str, list[str]]:
+    """The last lines printed by each benchmark's first failed launch."""
+    tails = {}
+    for result in run.results:
+        bad = next((x for x in result.launches if x.status is Status.FAILED and not x.warmup), None)
+        if bad is not None:
+            tails[bad.job] = tail_text(Path(run.folder), bad.job, _LOG_LINES)
+    return tails
+
+
+def exit_code(run: Run) -> int:
+    """0 all went well · 1 something ran and failed · 3 nothing could be measured at all."""
+    launches: list[Launch] = [x for r in run.results for x in r.launches]
+    if not any(x.facts.get("started") for x in launches):
+        return 3
+    return 1 if any(r.status is Status.FAILED for r in run.results) else 0
+
+
+def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
+    """dlbenchmark_result.json, in the run folder and where the user is, if the run measured tasks of a task file.
+
+    Returns what could not be written or is missing from it, in words.
+    """
+    if not any(r.benchmark.result_prefix for r in run.results):
+        return ()
+    from benchwright.reporters.driver_result import write_driver_result
+
+    written = write_driver_result(
+        run,
+        [run.folder, str(caller)],
+        aggregate=aggregate,
+        workers=workers_count(os.environ),
+        uptime_s=time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else None,
+    )
+    return written.problems

@@ -1,0 +1,170 @@
+"""From what a user names to frozen Benchmarks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from benchwright.analysis.aggregate import workers_count
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.errors import InvalidInput, did_you_mean
+from benchwright.domain.metric import MetricSpec
+from benchwright.domain.request import Request, Resolved
+from benchwright.domain.settings import RunSettings
+
+FORMATS = ("tasks", "script")
+
+
+def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
+    """Reads every target; InvalidInput says which one is wrong and why. `allow_nothing`: a resumed run knows its own."""
+    cwd = _checked_folder(request.cwd)
+    metrics = _metrics(request)
+    benchmarks = [b for target in request.targets for b in _read_target(target, request, cwd, metrics)]
+    if request.task_options.get("metrics_template") and not request.targets:
+        benchmarks += _read_tasks(request.task_options["metrics_template"], request, metrics)
+    commands = _commands(request, cwd, metrics)
+    benchmarks += commands
+    if not benchmarks and not allow_nothing:
+        raise InvalidInput("there is nothing to measure", remedy="name a target, or give a command after --")
+    if request.name is not None:
+        benchmarks = _named(benchmarks, request.name)
+    benchmarks = _unique([request.options.applied(b) for b in benchmarks])
+    interleave = len(commands) > 1 if request.interleave is None else request.interleave
+    return Resolved(
+        benchmarks=tuple(benchmarks), settings=_settings(request, interleave), name=_run_name(request, benchmarks)
+    )
+
+
+def _settings(request: Request, interleave: bool) -> RunSettings:
+    return RunSettings(
+        repeat=request.repeat,
+        warmup_runs=request.warmup_runs,
+        interleave=interleave,
+        echo=request.echo,
+        discard_logs=request.discard_logs,
+        sample_interval_s=request.sample_interval_s,
+        seed=request.seed,
+    )
+
+
+def _metrics(request: Request) -> tuple[MetricSpec, ...]:
+    if not request.metrics:
+        return ()
+    from benchwright.sources.metric_option import check_distinct, parse_metric_option
+
+    metrics = tuple(parse_metric_option(text) for text in request.metrics)
+    check_distinct(metrics)
+    return metrics
+
+
+def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+    kind = request.format or _kind(target)
+    if kind not in FORMATS:
+        raise InvalidInput(
+            f"'{kind}' is not a format",
+            where="--format",
+            remedy=did_you_mean(kind, FORMATS) or f"use one of {', '.join(FORMATS)}",
+        )
+    if kind == "script":
+        from benchwright.sources.script import read_script
+
+        return [
+            read_script(
+                target, args=request.script_args, python=request.python, cwd=cwd, metrics=metrics, as_=request.as_
+            )
+        ]
+    return _read_tasks(target, request, metrics)
+
+
+def _kind(target: str) -> str:
+    """Told from the file; InvalidInput if there is none or it is nothing we read."""
+    path = Path(target)
+    if not path.exists():
+        remedy = (
+            "check the name"
+            if os.sep in target or "." in target
+            else f"to measure a command, write: benchwright run -- {target}"
+        )
+        raise InvalidInput("no such file", where=target, remedy=remedy)
+    if path.is_dir():
+        raise InvalidInput("is a folder", where=target, remedy="name a task file or a script in it")
+    if path.suffix == ".py":
+        return "script"
+    if path.suffix in (".cfg", ".ini", ".conf"):
+        return "tasks"
+    from benchwright.sources.task_config import TaskConfigSource
+
+    if TaskConfigSource().recognises(target):
+        return "tasks"
+    raise InvalidInput(
+        "is neither a task file nor a Python script",
+        where=target,
+        remedy="say what it is with --format, or put a command after --",
+    )
+
+
+def _read_tasks(target: str, request: Request, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+    from benchwright.sources.base import SourceOptions
+    from benchwright.sources.task_config import TaskConfigSource
+    from benchwright.sources.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
+
+    flags: dict[str, str | None] = dict(parse_flag_option(text) for text in request.set_flags)
+    flags |= {check_flag_name(name, where="--remove-flag"): None for name in request.remove_flags}
+    overrides = TaskOverrides(
+        **request.task_options, flags=flags, shell=request.shell, workers=workers_count(os.environ)
+    )
+    options = SourceOptions(names=request.tasks, metrics=metrics, tasks=overrides)
+    return TaskConfigSource().read(target, options)
+
+
+def _commands(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+    if not request.command and not request.lines:
+        return []
+    from benchwright.sources.command_line import command_benchmark, line_benchmark
+
+    found = [line_benchmark(line, cwd=cwd, metrics=metrics, shell=request.shell) for line in request.lines]
+    if request.command and request.shell:
+        # As with `sh -c`: one word is a line for the shell; several are joined as they would be typed.
+        import shlex
+
+        line = request.command[0] if len(request.command) == 1 else shlex.join(request.command)
+        found.append(line_benchmark(line, cwd=cwd, metrics=metrics, shell=True))
+    elif request.command:
+        found.append(command_benchmark(request.command, cwd=cwd, metrics=metrics))
+    return found
+
+
+def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:
+    if len({b.name for b in benchmarks}) == len(benchmarks):
+        return benchmarks
+    from benchwright.sources.command_line import with_unique_names
+
+    return with_unique_names(benchmarks)
+
+
+def _named(benchmarks: list[Benchmark], name: str) -> list[Benchmark]:
+    if len(benchmarks) != 1:
+        raise InvalidInput(
+            f"one name for {len(benchmarks)} benchmarks", where="--name", remedy="measure one, or leave --name out"
+        )
+    return [msgspec.structs.replace(benchmarks[0], name=name)]
+
+
+def _run_name(request: Request, benchmarks: list[Benchmark]) -> str:
+    """The target's name without its ending; a first benchmark's for commands."""
+    from benchwright.planning.stems import safe_name
+
+    if request.targets:
+        return safe_name(Path(request.targets[0]).stem)
+    return safe_name(benchmarks[0].name.removesuffix(".py")) if benchmarks else "run"
+
+
+def _checked_folder(given: str | None) -> str:
+    if given is None:
+        return os.getcwd()
+    path = Path(given).expanduser().absolute()
+    if not path.is_dir():
+        raise InvalidInput("no such folder", where=f"--cwd {given}", remedy="check the name")
+    return str(path)

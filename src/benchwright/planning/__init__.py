@@ -1,0 +1,1 @@
+"""From Benchmarks and a Machine to Jobs. Pure functions."""

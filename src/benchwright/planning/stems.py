@@ -1,0 +1,37 @@
+"""Names of a job's files: `name[.R<n>][.D<gpu>|.<job>]`."""
+
+from __future__ import annotations
+
+import re
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.+=@,-]")
+_LONGEST = 120  # bytes of a name; file systems take 255, and suffixes follow
+
+
+def safe_name(name: str) -> str:
+    """`name` as it may stand in a file name: other characters are written as %XX, as in a URL."""
+    escaped = _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode("utf-8", "surrogatepass")), name)
+    if not escaped:
+        return "%00"
+    if escaped[0] in ".-":
+        escaped = f"%{ord(escaped[0]):02X}" + escaped[1:]
+    if len(escaped) > _LONGEST:
+        import hashlib
+
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        escaped = escaped[: _LONGEST - 13].rstrip("%") + "~" + digest
+    return escaped
+
+
+def stem(
+    name: str, *, repeat: int | None = None, warmup: bool = False, device: int | None = None, job: int | None = None
+) -> str:
+    """The stem of the files of one job; `repeat` counts launches, warm-up ones (`W`) apart from measured ones (`R`)."""
+    parts = [safe_name(name)]
+    if repeat is not None:
+        parts.append(f"{'W' if warmup else 'R'}{repeat}")
+    if device is not None:
+        parts.append(f"D{device}")
+    elif job is not None:
+        parts.append(str(job))
+    return ".".join(parts)

@@ -1,0 +1,309 @@
+"""One job's events, folded into its Launch."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.job import Job
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.metric import Direction, guess_direction
+from benchwright.domain.run import Launch, Note
+from benchwright.recorder.loops import LoopRecord, counting_loops, loop_measurements
+from benchwright.recorder.reading import Event, read_events
+from benchwright.recorder.samples import Samples
+from benchwright.recorder.verdict import judge
+
+_MOST_NOTES = 20
+
+
+@dataclass
+class _Fold:
+    """What has been gathered from the events so far."""
+
+    loops: dict[tuple[int, str], LoopRecord] = field(default_factory=dict)
+    loop_names: dict[tuple[int, int], str] = field(default_factory=dict)
+    probes: dict[int, Event] = field(default_factory=dict)
+    samples: Samples = field(default_factory=Samples)
+    log_values: dict[str, list[float]] = field(default_factory=dict)
+    given: dict[str, list[float]] = field(default_factory=dict)
+    notes: list[Note] = field(default_factory=list)
+    extraction: Event | None = None
+    end: Event | None = None
+    started: bool = False
+    unreadable: int = 0
+    lost: int = 0
+
+    def add(self, event: Event) -> None:
+        handler = _HANDLERS.get(event["event"])
+        if handler is not None:
+            handler(self, event)
+
+    def loop_of(self, event: Event) -> LoopRecord:
+        process = event["process"]
+        name = self.loop_names.get((process, event["loop"]), str(event["loop"]))
+        rank = self.probes.get(process, {}).get("rank")
+        return self.loops.setdefault((process, name), LoopRecord(process, name, rank=rank))
+
+
+def _start(fold: _Fold, event: Event) -> None:
+    fold.started = event.get("pid") is not None
+
+
+def _probe(fold: _Fold, event: Event) -> None:
+    fold.probes[event["process"]] = event
+
+
+def _loop(fold: _Fold, event: Event) -> None:
+    fold.loop_names[(event["process"], event["loop"])] = event["name"]
+    record = fold.loop_of(event)
+    record.counts = record.counts or bool(event.get("counts"))
+
+
+def _steps(fold: _Fold, event: Event) -> None:
+    fold.loop_of(event).add_steps(event)
+
+
+def _measure(fold: _Fold, event: Event) -> None:
+    fold.loop_of(event).measure = event
+
+
+def _stop(fold: _Fold, event: Event) -> None:
+    fold.loop_of(event).stop = event
+
+
+def _loop_end(fold: _Fold, event: Event) -> None:
+    fold.loop_of(event).ends.append(event["how"])
+
+
+def _sample(fold: _Fold, event: Event) -> None:
+    fold.samples.add(event)
+
+
+def _metric(fold: _Fold, event: Event) -> None:
+    fold.log_values.setdefault(event["name"], []).extend(event["values"])
+
+
+def _give(fold: _Fold, event: Event) -> None:
+    for name, value in event["values"].items():
+        if isinstance(value, int | float):
+            fold.given.setdefault(name, []).append(float(value))
+
+
+def _extraction(fold: _Fold, event: Event) -> None:
+    fold.extraction = event
+
+
+def _message(fold: _Fold, event: Event) -> None:
+    if event.get("severity") in ("warning", "error") and len(fold.notes) < _MOST_NOTES:
+        fold.notes.append(Note(text=f"{event.get('source', 'probe')}: {event['text']}", severity=event["severity"]))
+
+
+def _unreadable(fold: _Fold, event: Event) -> None:
+    fold.unreadable += 1
+
+
+def _lost(fold: _Fold, event: Event) -> None:
+    fold.lost += event.get("events", 1)
+
+
+def _end(fold: _Fold, event: Event) -> None:
+    fold.end = event
+
+
+_HANDLERS = {
+    "start": _start,
+    "probe": _probe,
+    "loop": _loop,
+    "steps": _steps,
+    "measure": _measure,
+    "stop": _stop,
+    "loop_end": _loop_end,
+    "sample": _sample,
+    "metric": _metric,
+    "give": _give,
+    "extraction": _extraction,
+    "message": _message,
+    "unreadable": _unreadable,
+    "lost": _lost,
+    "end": _end,
+}
+
+
+def record_stream(path: str | Path, job: Job, benchmark: Benchmark) -> Launch:
+    """The launch behind a stream file; a missing file is a job that left nothing."""
+    try:
+        return record_launch(read_events(path), job, benchmark)
+    except FileNotFoundError:
+        return record_launch((), job, benchmark)
+
+
+def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> Launch:
+    """Fold `events` into measurements, notes and a verdict."""
+    fold = _Fold()
+    for event in events:
+        try:
+            fold.add(event)
+        except (KeyError, TypeError, ValueError, AttributeError):
+            fold.unreadable += 1  # an event whose keys are not what this version writes
+    measurements, loop_notes = _measurements(fold, benchmark)
+    if job.barrier is not None:
+        seat = {"job": str(job.barrier.rank)}
+        measurements = [msgspec.structs.replace(m, labels=seat | m.labels) for m in measurements]
+    counting = counting_loops(list(fold.loops.values()))
+    verdict = judge(benchmark, fold.end, fold.extraction, measurements)
+    notes = fold.notes + loop_notes + fold.samples.notes() + _stream_notes(fold, benchmark, counting)
+    end = fold.end or {}
+    return Launch(
+        job=job.id,
+        status=verdict.status,
+        reason=verdict.reason,
+        detail=verdict.detail,
+        warmup=job.warmup,
+        repeat=job.repeat,
+        block=job.block,
+        position=job.position,
+        devices=job.devices,
+        duration_s=end.get("duration_s"),
+        exit_code=end.get("exit_code"),
+        measurements=tuple(measurements),
+        notes=tuple(dict.fromkeys(notes)),
+        facts=_facts(fold, counting),
+    )
+
+
+def _measurements(fold: _Fold, benchmark: Benchmark) -> tuple[list[Measurement], list[Note]]:
+    found: list[Measurement] = _log_measurements(fold, benchmark)
+    notes: list[Note] = []
+    records = list(fold.loops.values())
+    counting = counting_loops(records)
+    for record in records:
+        if not record.all_steps or (record.counts and record not in counting):
+            continue
+        labels = {"loop": record.name}
+        if len(counting) > 1 and record in counting:
+            labels["rank"] = str(record.rank)
+        more, remarks = loop_measurements(record, labels)
+        found += more
+        notes += remarks
+    if len(counting) > 1:
+        found += _over_ranks(found, len(counting))
+    found += [
+        Measurement(
+            metric=n, unit=None, direction=guess_direction(n, None), samples=tuple(v), source="give", aggregate="last"
+        )
+        for n, v in fold.given.items()
+    ]
+    return found + fold.samples.measurements() + _process_measurements(fold), notes
+
+
+def _log_measurements(fold: _Fold, benchmark: Benchmark) -> list[Measurement]:
+    return [
+        Measurement(
+            metric=spec.name,
+            unit=spec.unit,
+            direction=spec.direction or guess_direction(spec.name, spec.unit),
+            samples=tuple(float(v) for v in fold.log_values[spec.name]),
+            source="log",
+            aggregate=spec.aggregate,
+        )
+        for spec in benchmark.metrics
+        if fold.log_values.get(spec.name)
+    ]
+
+
+def _over_ranks(found: list[Measurement], ranks: int) -> list[Measurement]:
+    """The launch's own rate: what all ranks did together."""
+    totals = []
+    for metric in ("rate", "throughput"):
+        parts = [m for m in found if m.metric == metric and "rank" in m.labels and m.samples]
+        if len(parts) == ranks:
+            whole = sum(statistics.median(m.samples) for m in parts)
+            totals.append(
+                Measurement(
+                    metric=metric,
+                    unit=parts[0].unit,
+                    direction=Direction.HIGHER,
+                    samples=(whole,),
+                    source="loop",
+                    labels={"loop": parts[0].labels["loop"], "ranks": str(ranks)},
+                )
+            )
+    return totals
+
+
+def _process_measurements(fold: _Fold) -> list[Measurement]:
+    end = fold.end
+    if end is None:
+        return []
+
+    def one(metric: str, unit: str, value: float) -> Measurement:
+        return Measurement(metric=metric, unit=unit, direction=Direction.LOWER, samples=(value,), source="process")
+
+    found = []
+    if end.get("duration_s"):
+        found.append(one("process.duration", "s", end["duration_s"]))
+    if end.get("cpu_s") is not None:
+        found.append(one("process.cpu_time", "s", end["cpu_s"]))
+    # The kernel's own maximum sees peaks between two samples, but only of one process at a time.
+    peak = max(fold.samples.peak_rss_bytes(), end.get("max_rss_bytes") or 0.0)
+    if peak:
+        found.append(one("memory.peak", "B", peak))
+    return found
+
+
+def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord]) -> list[Note]:
+    notes = []
+    if fold.unreadable:
+        notes.append(Note(text=f"{fold.unreadable} lines of the stream could not be read and do not count"))
+    if fold.lost:
+        notes.append(
+            Note(text=f"{fold.lost} events were lost because the stream could not be written", severity="error")
+        )
+    for record in counting:
+        steps = len(record.phases["measured"].seconds)
+        if benchmark.stop and benchmark.stop.steps and steps < benchmark.stop.steps:
+            notes.append(
+                Note(
+                    text=f"loop '{record.name}' ended after {steps} of the {benchmark.stop.steps} steps to be measured"
+                )
+            )
+        detail = (record.stop or {}).get("detail") or {}
+        if detail.get("reached") is False:
+            notes.append(
+                Note(
+                    text=f"loop '{record.name}' reached its cap before it was precise enough (± {detail.get('half_width', float('nan')):.1%})"
+                )
+            )
+    if benchmark.stop is not None and not counting and fold.end is not None and fold.end.get("exit_code") == 0:
+        notes.append(Note(text="a stop rule was given but no loop is instrumented; use benchprobe.iterate"))
+    return notes
+
+
+def _facts(fold: _Fold, counting: list[LoopRecord]) -> dict[str, Any]:
+    facts: dict[str, Any] = {"started": fold.started}
+    if fold.probes:
+        first = next(iter(fold.probes.values()))
+        facts["python"] = {k: first.get(k) for k in ("python", "executable", "prefix", "path", "version")}
+    if counting:
+        spans = [s for r in counting if (s := r.phases["measured"]).first_ns is not None]
+        facts["loops"] = [
+            {
+                "name": r.name,
+                "rank": r.rank,
+                "on_device": r.on_device,
+                "steps": {phase: len(steps.seconds) for phase, steps in r.phases.items()},
+                "warmup": (r.measure or {}).get("warmup"),
+                "stop": {k: v for k, v in (r.stop or {}).items() if k in ("rule", "steps", "detail")} or None,
+            }
+            for r in counting
+        ]
+        if spans:
+            facts["measured_ns"] = [min(s.first_ns or 0 for s in spans), max(s.last_ns for s in spans)]
+    return facts

@@ -1,0 +1,100 @@
+"""What the samplers saw: memory, CPU, accelerators, over the time of a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.metric import Direction
+from benchwright.domain.run import Note
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Series:
+    """How a sampler's value becomes a Measurement."""
+
+    metric: str
+    unit: str
+    direction: Direction
+    aggregate: str
+
+
+_SERIES = {
+    ("process", "rss_bytes"): _Series("memory.rss", "B", Direction.LOWER, "max"),
+    ("process", "pss_bytes"): _Series("memory.pss", "B", Direction.LOWER, "max"),
+    ("process", "cpu_percent"): _Series("cpu.use", "%", Direction.NEITHER, "average"),
+    ("machine", "own_share"): _Series("cpu.own_share", "ratio", Direction.HIGHER, "average"),
+    ("machine", "steal_percent"): _Series("cpu.steal", "%", Direction.LOWER, "average"),
+    ("nvidia", "memory_bytes"): _Series("gpu.memory", "B", Direction.LOWER, "max"),
+    ("nvidia", "load_percent"): _Series("gpu.load", "%", Direction.NEITHER, "average"),
+    ("nvidia", "power_w"): _Series("gpu.power", "W", Direction.LOWER, "average"),
+    ("nvidia", "sm_clock_mhz"): _Series("gpu.clock", "MHz", Direction.NEITHER, "median"),
+    ("nvidia", "memory_clock_mhz"): _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median"),
+    ("nvidia", "temperature_c"): _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
+}
+# Reasons a driver gives for a lower clock that say something is wrong, not merely idle (nvml.h).
+_THROTTLED = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x20: "thermal limit",
+    0x40: "hardware thermal limit",
+    0x80: "power brake",
+}
+BUSY_SHARE = 0.97
+
+
+@dataclass
+class Samples:
+    """Collects `sample` events and condenses them at the end."""
+
+    series: dict[tuple[str, str, str | None], list[float]] = field(default_factory=dict)
+    throttle: dict[str, int] = field(default_factory=dict)
+
+    def add(self, event: Event) -> None:
+        device = event.get("device")
+        label = None if device is None else str(device)
+        for name, value in event.get("values", {}).items():
+            if name == "throttle":
+                self.throttle[label or ""] = self.throttle.get(label or "", 0) | int(value)
+            elif isinstance(value, int | float):
+                self.series.setdefault((event["sampler"], name, label), []).append(float(value))
+
+    def measurements(self) -> list[Measurement]:
+        found = []
+        for (sampler, name, device), values in self.series.items():
+            how = _SERIES.get((sampler, name))
+            if how is not None:
+                found.append(_measurement(how, tuple(values), device))
+            elif name == "energy_j" and len(values) > 1:
+                used = _Series("gpu.energy", "J", Direction.LOWER, "last")
+                found.append(_measurement(used, (values[-1] - values[0],), device))
+        return found
+
+    def notes(self) -> list[Note]:
+        notes = []
+        shares = self.series.get(("machine", "own_share", None), [])
+        if shares and (share := sum(shares) / len(shares)) < BUSY_SHARE:
+            notes.append(Note(text=f"ran while the machine was busy (own share of its cores {share:.2f})"))
+        for device, mask in sorted(self.throttle.items()):
+            reasons = [text for bit, text in _THROTTLED.items() if mask & bit]
+            if reasons:
+                notes.append(Note(text=f"GPU {device} lowered its clock: {', '.join(reasons)}"))
+        return notes
+
+    def peak_rss_bytes(self) -> float:
+        return max(self.series.get(("process", "rss_bytes", None), [0.0]))
+
+
+def _measurement(how: _Series, samples: tuple[float, ...], device: str | None) -> Measurement:
+    return Measurement(
+        metric=how.metric,
+        unit=how.unit,
+        direction=how.direction,
+        samples=samples,
+        source="sampler",
+        aggregate=how.aggregate,
+        labels={} if device is None else {"device": device},
+    )

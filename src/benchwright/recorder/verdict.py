@@ -1,0 +1,106 @@
+"""Whether a launch succeeded, and if not, why: no data, an unparsed log or a dead worker is never a success."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.status import Reason, Status
+
+Event = dict[str, Any]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    status: Status
+    reason: Reason | None = None
+    detail: str | None = None
+
+
+OK = Verdict(Status.OK)
+
+
+def judge(
+    benchmark: Benchmark,
+    end: Event | None,
+    extraction: Event | None,
+    measurements: Sequence[Measurement],
+) -> Verdict:
+    """A loop that reached its stop rule excuses nothing: what the program did afterwards is judged too."""
+    if end is None:
+        return Verdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine went away")
+    return (
+        _how_it_ended(end) or _missing_metrics(benchmark, extraction, measurements) or _not_finite(measurements) or OK
+    )
+
+
+def _how_it_ended(end: Event) -> Verdict | None:
+    detail = end.get("detail")
+    if end.get("stopped"):
+        return Verdict(Status.INTERRUPTED, Reason.STOPPED, detail or "benchwright was asked to stop")
+    if end.get("timed_out"):
+        return Verdict(
+            Status.FAILED, Reason.TIMED_OUT, detail or f"still running after {end.get('duration_s', 0):.1f} s"
+        )
+    if end.get("out_of_memory"):
+        return Verdict(Status.FAILED, Reason.OUT_OF_MEMORY, detail or "out of memory")
+    if end.get("signal") is not None:
+        return Verdict(Status.FAILED, Reason.SIGNALLED, detail or f"ended by {signal_name(end['signal'])}")
+    code = end.get("exit_code")
+    if code is None:
+        return Verdict(Status.FAILED, Reason.CRASHED, detail or "could not be started")
+    if code != 0:
+        return Verdict(Status.FAILED, Reason.CRASHED, detail or f"exit code {code}")
+    if detail:
+        # The program was fine but something of its record was not kept, such as on a full disk.
+        return Verdict(Status.FAILED, Reason.INVALID, detail)
+    return None
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _missing_metrics(
+    benchmark: Benchmark, extraction: Event | None, measurements: Sequence[Measurement]
+) -> Verdict | None:
+    found = {m.metric for m in measurements if m.source == "log" and m.samples}
+    missing = [spec for spec in benchmark.metrics if spec.required and spec.name not in found]
+    if missing:
+        facts = (extraction or {}).get("metrics", {})
+        words = [_why_missing(spec.name, spec.pattern, facts.get(spec.name, {})) for spec in missing]
+        return Verdict(Status.FAILED, Reason.NO_DATA, "; ".join(words))
+    return None
+
+
+def _why_missing(name: str, pattern: str, facts: Event) -> str:
+    if facts.get("cut_off"):
+        return f"'{name}': the pattern {pattern!r} took too long and was cut off; make it simpler"
+    if facts.get("unparsed"):
+        return f"'{name}': {facts['unparsed']} matches of {pattern!r} held no number; put the number in a group"
+    text = f"'{name}': {pattern!r} matched no line"
+    nearest = facts.get("nearest") or []
+    if nearest:
+        text += "; nearest: " + " | ".join(f"line {n['line']}: {n['text']}" for n in nearest[:3])
+    return text
+
+
+def _not_finite(measurements: Sequence[Measurement]) -> Verdict | None:
+    for m in measurements:
+        loss = "loss" in m.metric.lower() and m.source in ("give", "log")
+        for index, value in enumerate(m.samples if loss else ()):
+            if not math.isfinite(value):
+                return Verdict(
+                    Status.FAILED,
+                    Reason.INVALID,
+                    f"{m.metric} became {value} at its value {index + 1} of {len(m.samples)}",
+                )
+    return None

@@ -1,0 +1,1 @@
+"""What a Run looks like to people and to other programs."""

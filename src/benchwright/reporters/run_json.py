@@ -1,0 +1,106 @@
+"""run.json: statuses and condensed numbers of a run. Raw samples stay in the streams."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.run import Launch, Result, Run
+from benchwright.domain.summary import Summary
+
+
+def run_body(run: Run, summaries: Mapping[str, Sequence[Summary]]) -> dict[str, Any]:
+    """What run.json holds and `--json` prints; documented in docs/reference/files.md."""
+    return {
+        "id": run.id,
+        "name": run.name,
+        "status": run.status.value,
+        "started": run.started,
+        "ended": run.ended,
+        "folder": run.folder,
+        "machine": run.machine.fingerprint,
+        "labels": run.labels,
+        "notes": [msgspec.to_builtins(note) for note in run.notes],
+        "results": [_result(r, summaries.get(r.benchmark.name, ())) for r in run.results],
+        "pairs": _pairs(run),
+    }
+
+
+def _result(result: Result, summaries: Sequence[Summary]) -> dict[str, Any]:
+    return {
+        "benchmark": result.benchmark.name,
+        "source": result.benchmark.source,
+        "status": result.status.value,
+        "reason": result.reason.value if result.reason else None,
+        "detail": result.detail,
+        "overlap": result.overlap,
+        "metrics": [_summary(s) for s in summaries],
+        "launches": [_launch(x) for x in result.launches],
+    }
+
+
+def _summary(summary: Summary) -> dict[str, Any]:
+    interval = summary.interval
+    return {
+        "metric": summary.metric,
+        "unit": summary.unit,
+        "direction": summary.direction.value,
+        "source": summary.source,
+        "labels": summary.labels,
+        "value": _number(summary.value),
+        "interval_95": None if interval is None else [interval.low, interval.high],
+        "launches": summary.launches,
+        "values": [_number(v) for v in summary.values],
+    }
+
+
+def _launch(launch: Launch) -> dict[str, Any]:
+    return {
+        "job": launch.job,
+        "status": launch.status.value,
+        "reason": launch.reason.value if launch.reason else None,
+        "detail": launch.detail,
+        "warmup": launch.warmup,
+        "repeat": launch.repeat,
+        "block": launch.block,
+        "position": launch.position,
+        "devices": launch.devices,
+        "duration_s": launch.duration_s,
+        "exit_code": launch.exit_code,
+        "samples": [_samples(m) for m in launch.measurements],
+        "notes": [msgspec.to_builtins(note) for note in launch.notes],
+        "facts": launch.facts,
+    }
+
+
+def _samples(measurement: Measurement) -> dict[str, Any]:
+    """How many raw samples a launch has of a metric, and what condenses them."""
+    return {
+        "metric": measurement.metric,
+        "labels": measurement.labels,
+        "aggregate": measurement.aggregate,
+        "measured": len(measurement.samples),
+        "warmup": len(measurement.warmup_samples),
+    }
+
+
+def _pairs(run: Run) -> list[dict[str, Any]]:
+    """Interleaved launches: which jobs belong to the same block, in the order they ran."""
+    blocks: dict[int, list[Launch]] = {}
+    for result in run.results:
+        for launch in result.launches:
+            if launch.block is not None:
+                blocks.setdefault(launch.block, []).append(launch)
+    return [
+        {"block": block, "jobs": [x.job for x in sorted(launches, key=lambda x: x.position)]}
+        for block, launches in sorted(blocks.items())
+    ]
+
+
+def _number(value: float) -> float | str:
+    """JSON has no NaN: what is not finite is written as text."""
+    return value if math.isfinite(value) else str(value)

@@ -1,0 +1,172 @@
+"""The report at the end of a run, as plain text that fits the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+
+from benchwright.domain.quantities import format_bytes, format_duration
+from benchwright.domain.run import Launch, Result, Run
+from benchwright.domain.status import Status
+from benchwright.domain.summary import Summary
+
+# Shown in a benchmark's first line or of little interest on the screen; run.json has them all.
+_QUIET = ("memory.", "cpu.", "process.", "gpu.", "step_time", "wait_time", "throughput")
+_MOST_LOG_LINES = 8
+
+
+def screen_report(
+    run: Run,
+    summaries: Mapping[str, Sequence[Summary]],
+    *,
+    width: int = 80,
+    log_tails: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """Failures first, with reason and the log's last lines (`log_tails`: by job); then one block for each benchmark."""
+    order = {Status.FAILED: 0, Status.INTERRUPTED: 1, Status.PENDING: 1, Status.SKIPPED: 2, Status.OK: 3}
+    lines: list[str] = []
+    for result in sorted(run.results, key=lambda r: order[r.status]):
+        lines += _block(result, summaries.get(result.benchmark.name, ()), width, log_tails or {})
+    lines += _closing(run, width)
+    return "\n".join(lines) + "\n"
+
+
+def _block(
+    result: Result, summaries: Sequence[Summary], width: int, log_tails: Mapping[str, Sequence[str]]
+) -> list[str]:
+    name = result.benchmark.name
+    if result.status is not Status.OK:
+        lines = _trouble(result, name, width, log_tails)
+        if not result.counted:
+            return lines
+    else:
+        lines = [_clip(f" {name}  {_circumstances(result, summaries)}", width)]
+    lines += [_metric_line(s, width) for s in _shown(summaries)]
+    return lines + _remarks(result, width)
+
+
+def _trouble(result: Result, name: str, width: int, log_tails: Mapping[str, Sequence[str]]) -> list[str]:
+    if result.status in (Status.INTERRUPTED, Status.PENDING):
+        done = len(result.counted)
+        return [_clip(f" {name}  {'interrupted' if done else 'not measured yet'}, {done} launches done", width)]
+    word = "FAILED" if result.status is Status.FAILED else result.status.value
+    reason = f" {result.reason.value.replace('_', ' ')}" if result.reason and result.status is Status.FAILED else ""
+    head = f" {name}  {word}{reason}: {result.detail or ''}"
+    lines = textwrap.wrap(head, width, subsequent_indent="   ", break_long_words=True) or [head]
+    bad = next((x for x in result.launches if x.status is Status.FAILED and not x.warmup), None)
+    tail = list(log_tails.get(bad.job, ())) if bad else []
+    if bad and (tail or len(result.launches) > 1):
+        lines.append(_clip(f"   {_which(bad, result)}" + (", the log's last lines:" if tail else ""), width))
+    return lines + [_clip(f"     | {line}", width) for line in tail[-_MOST_LOG_LINES:]]
+
+
+def _which(launch: Launch, result: Result) -> str:
+    measured = [x for x in result.launches if not x.warmup]
+    failed = sum(1 for x in measured if x.status is Status.FAILED)
+    return f"{launch.job}" + (f" ({failed} of {len(measured)} launches failed)" if len(measured) > 1 else "")
+
+
+def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
+    by_metric = {s.metric: s for s in summaries}
+    count = len(result.counted)
+    parts = [f"{count} launch{'es' if count != 1 else ''}"]
+    if "process.duration" in by_metric:
+        parts[0] += f" of {format_duration(by_metric['process.duration'].value)}"
+    if "memory.peak" in by_metric:
+        parts.append(f"memory {format_bytes(by_metric['memory.peak'].value)}")
+    if "process.cpu_time" in by_metric and (took := by_metric["process.duration"].value) > 0:
+        parts.append(f"CPU {by_metric['process.cpu_time'].value / took:.0%}")
+    gpus = [s for s in summaries if s.metric == "gpu.memory"]
+    if gpus:
+        parts.append(f"GPU memory {format_bytes(max(s.value for s in gpus))}")
+    if result.overlap is not None:
+        parts.append(f"overlap {result.overlap:.1%}")
+    return " · ".join(parts)
+
+
+def _shown(summaries: Sequence[Summary]) -> list[Summary]:
+    """What the user asked for or the loop measured; if there is nothing else, how long it took."""
+    shown = [s for s in summaries if not s.metric.startswith(_QUIET) and "rank" not in s.labels]
+    return shown or [s for s in summaries if s.metric == "process.duration"]
+
+
+def _metric_line(summary: Summary, width: int) -> str:
+    label = summary.metric
+    seat = summary.labels.get("device") or summary.labels.get("job")
+    if seat is not None:
+        label += f" [{seat}]"
+    if summary.metric == "process.duration":
+        label = "time"
+    value = format_value(summary.value, summary.unit)
+    return _clip(f"   {label:<18} {value:<24} {_spread(summary)}", width).rstrip()
+
+
+def _spread(summary: Summary) -> str:
+    """What is known about the difference between launches."""
+    half = summary.half_width
+    if half is not None:
+        return f"± {half:.1%} (95 %)   best {format_value(summary.best, summary.unit, bare=True)}"
+    if summary.launches > 1:
+        low, high = (format_value(v, summary.unit, bare=True) for v in (min(summary.values), max(summary.values)))
+        return f"{low} to {high}"
+    return ""
+
+
+def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
+    """A number with its unit; seconds below one in the unit that reads well; `bare`: without the unit where it is plain."""
+    if unit == "s" and 0 < abs(value) < 1:
+        scale, short = (1e3, "ms") if abs(value) >= 1e-3 else (1e6, "µs")
+        return f"{format_number(value * scale)} {short}"
+    return format_number(value) if bare or not unit else f"{format_number(value)} {unit}"
+
+
+def format_number(value: float) -> str:
+    """Four significant digits, thousands separated."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}" if size >= 10_000 else f"{value:,.1f}"
+    if size >= 0.01 or size == 0:
+        return f"{value:.4g}"
+    return f"{value:.3e}"
+
+
+def _remarks(result: Result, width: int) -> list[str]:
+    """Each note once, with how many launches it concerns."""
+    measured = [x for x in result.launches if not x.warmup]
+    counts: dict[str, int] = {}
+    for launch in measured:
+        for note in launch.notes:
+            counts[note.text] = counts.get(note.text, 0) + 1
+    lines = []
+    for text, count in counts.items():
+        where = "" if len(measured) == 1 else f" ({count} of {len(measured)} launches)"
+        lines += textwrap.wrap(f"⚠ {text}{where}", width - 3, initial_indent="   ", subsequent_indent="     ")
+    return lines
+
+
+def _closing(run: Run, width: int) -> list[str]:
+    lines = [line for note in run.notes for line in textwrap.wrap(f" ⚠ {note.text}", width, subsequent_indent="   ")]
+    launches = [len({x.position for x in r.counted}) for r in run.results if r.status is Status.OK]
+    if launches and max(launches) < 6:
+        advice = "one launch shows" if max(launches) == 1 else f"{max(launches)} launches show"
+        lines += textwrap.wrap(
+            f" {advice} no interval: what differs between launches is unknown; --repeat 6 or more gives one",
+            width,
+            subsequent_indent="   ",
+        )
+    counts = {status: sum(1 for r in run.results if r.status is status) for status in Status}
+    words = [
+        f"{counts[s]} {s.value}"
+        for s in (Status.FAILED, Status.SKIPPED, Status.INTERRUPTED, Status.PENDING)
+        if counts[s]
+    ]
+    if words and len(run.results) > 1:
+        lines.append(f" {', '.join(words)} of {len(run.results)}")
+    lines.append(f" saved: {run.folder}")
+    return lines
+
+
+def _clip(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: width - 1] + "…"

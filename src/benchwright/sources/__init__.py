@@ -1,0 +1,1 @@
+"""Readers that turn what a user names into Benchmarks."""

@@ -1,0 +1,36 @@
+"""The seam between what a user names and Benchmarks."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.metric import MetricSpec
+from benchwright.sources.task_overrides import TaskOverrides
+
+
+class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line says about the targets. A source uses what concerns it."""
+
+    names: tuple[str, ...] = ()  # --task: only these; empty: all
+    metrics: tuple[MetricSpec, ...] = ()  # --metric: read these too
+    tasks: TaskOverrides = TaskOverrides()
+
+
+class Source(Protocol):
+    """Reads one kind of target. Reading starts nothing and writes nothing."""
+
+    @property
+    def name(self) -> str:
+        """What `--format` calls it."""
+        ...
+
+    def recognises(self, target: str) -> bool:
+        """Whether `target` is of this kind, told from its content where it can be; never raises."""
+        ...
+
+    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+        """The benchmarks in `target`, in its order; InvalidInput says where it is wrong and what to do."""
+        ...

@@ -1,0 +1,115 @@
+"""A command given on the command line: after `--` as words, or with `-c` as one line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.metric import MetricSpec
+from benchwright.sources.command_words import read_line
+
+Fail = Callable[[str, int, str], InvalidInput]  # what, position in the line, remedy
+
+_INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun")
+_OPTIONS_WITH_VALUE = {"-W", "-X"}
+
+
+def command_benchmark(
+    argv: Sequence[str], *, name: str | None = None, cwd: str | None = None, metrics: Sequence[MetricSpec] = ()
+) -> Benchmark:
+    """The program with its arguments, as they came after `--`, run where the user is unless `cwd` says otherwise."""
+    if not argv or not argv[0]:
+        raise InvalidInput("no command is given", where="--", remedy="write it behind --, such as: -- python train.py")
+    for word in argv:
+        if "\0" in word:
+            raise InvalidInput("a NUL byte in the command", where="--", remedy="remove it")
+    return Benchmark(
+        name=name or name_of(argv),
+        workload=Command(argv=tuple(argv), cwd=cwd or os.getcwd()),
+        source="command line",
+        metrics=tuple(metrics),
+    )
+
+
+def line_benchmark(
+    line: str,
+    *,
+    name: str | None = None,
+    cwd: str | None = None,
+    metrics: Sequence[MetricSpec] = (),
+    shell: bool = False,
+    where: str = "-c",
+) -> Benchmark:
+    """As `command_benchmark`, from one line: split into words, or kept whole for a shell if one is asked for."""
+
+    def fail(what: str, position: int, remedy: str) -> InvalidInput:
+        return InvalidInput(what, where=where, remedy=remedy, text=line)
+
+    command = command_from_line(line, cwd=cwd or os.getcwd(), shell=shell, fail=fail)
+    words = [word.text for word in read_line(line).words if not word.operator]
+    return Benchmark(name=name or name_of(words), workload=command, source="command line", metrics=tuple(metrics))
+
+
+def command_from_line(line: str, *, cwd: str, shell: bool, fail: Fail) -> Command:
+    """`line` as argv, or as the one line for a shell; raises what `fail` makes of a line that cannot be run like that."""
+    check_line(line, shell=shell, fail=fail)
+    if shell:
+        return Command(argv=(line.strip(),), cwd=cwd, shell=shell)
+    return Command(argv=tuple(word.text for word in read_line(line).words), cwd=cwd)
+
+
+def check_line(line: str, *, shell: bool, fail: Fail) -> None:
+    """Raises what `fail` makes of it if `line` is empty, has an open quote, or needs a shell that was not asked for."""
+    read = read_line(line)
+    if "\0" in line:
+        raise fail("a NUL byte in the command", line.index("\0"), "remove it")
+    if read.unclosed is not None:
+        opened = line[read.unclosed]
+        what = "a backslash ends the command" if opened == "\\" else f"a quote ({opened}) opens here and never closes"
+        raise fail(what, read.unclosed, "close it, or put a backslash before it" if opened != "\\" else "remove it")
+    if not any(word.text for word in read.words[:1]):
+        raise fail("the command is empty", 0, "name the program to run")
+    if read.needs_shell is not None and not shell:
+        raise fail(
+            f"{read.needs_shell.what} needs a shell",
+            read.needs_shell.position,
+            "run it with --shell, or put it in quotes if it is meant literally"
+            if line[read.needs_shell.position] != "\n"
+            else "end the line above with a backslash if the command goes on here, or run it with --shell",
+        )
+
+
+def name_of(argv: Sequence[str]) -> str:
+    """What to call a command: its script (`train.py`) or module behind an interpreter, else its program."""
+    program = os.path.basename(argv[0]) or argv[0]
+    if not _INTERPRETER.fullmatch(program):
+        return program
+    arguments = iter(argv[1:])
+    for argument in arguments:
+        if argument == "-m":
+            return next(arguments, program)
+        if argument == "-c":
+            return program
+        if argument in _OPTIONS_WITH_VALUE:
+            next(arguments, None)
+        elif not argument.startswith("-"):
+            return os.path.basename(argument) or program
+    return program
+
+
+def with_unique_names(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
+    """The same, a second `train.py` called `train.py-2`, so that commands given together can be told apart."""
+    taken: set[str] = set()
+    unique = []
+    for benchmark in benchmarks:
+        name, number = benchmark.name, 2
+        while name in taken:
+            name, number = f"{benchmark.name}-{number}", number + 1
+        taken.add(name)
+        unique.append(msgspec.structs.replace(benchmark, name=name) if name != benchmark.name else benchmark)
+    return unique

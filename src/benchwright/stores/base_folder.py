@@ -1,0 +1,26 @@
+"""The base folder: everything benchwright keeps, in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+
+class BaseFolder:
+    """Flat: `runs`, `artifacts` and, for suites, `data extra cache venv builds store.db`. Constructing it touches nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs = path / "runs"
+        self.artifacts = path / "artifacts"
+
+    @staticmethod
+    def choose(given: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> BaseFolder:
+        """`--base`, else $BENCHWRIGHT_BASE (or $MILABENCH_BASE), else the user's data folder."""
+        for name in ("BENCHWRIGHT_BASE", "MILABENCH_BASE"):
+            given = given or environment.get(name)
+        if given:
+            return BaseFolder(Path(given).expanduser().absolute())
+        home = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+        return BaseFolder(Path(home) / "benchwright")

@@ -1,0 +1,229 @@
+"""The run folder: the truth about a run. Whole files are written aside and renamed; streams are appended by others.
+
+runs/<name>.<time>/
+  plan.json        what is to be measured and how; never changed after the start
+  run.json         how far it got: statuses and condensed numbers, derived from the streams
+  machine.json     what it ran on
+  packages.json    package versions of the measured environments
+  <stem>.data      event streams, one for each job          <stem>.log.gz   what the program printed
+  lock             held while a benchwright writes here
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.errors import BenchwrightError, CannotMeasure, InvalidInput, RunFolderBusy
+from benchwright.domain.machine import Machine
+from benchwright.domain.settings import RunSettings
+
+PLAN_VERSION = 1
+RUN_VERSION = 1
+MACHINE_VERSION = 1
+PACKAGES_VERSION = 1
+
+
+class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """plan.json: enough to make the same plan again."""
+
+    format: str = "benchwright-plan"
+    version: int = PLAN_VERSION
+    name: str
+    started: str
+    benchmarks: tuple[Benchmark, ...]
+    settings: RunSettings
+    labels: dict[str, str] = {}
+
+    def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
+        return not self.differences(benchmarks, settings)
+
+    def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
+        """What differs between this plan and another, in words; empty if a resume is right."""
+        before = {b.name: b for b in self.benchmarks}
+        after = {b.name: b for b in benchmarks}
+        lines = [f"{name} was part of it" for name in before if name not in after]
+        lines += [f"{name} was not part of it" for name in after if name not in before]
+        for name in before.keys() & after.keys():
+            lines += _field_differences(name, before[name], after[name])
+        shown = ("echo",)  # how output is shown does not change what is measured
+        for field in RunSettings.__struct_fields__:
+            old, new = getattr(self.settings, field), getattr(settings, field)
+            if old != new and field not in shown:
+                lines.append(f"{field} was {old}, is {new}")
+        return lines
+
+
+def _field_differences(name: str, before: Benchmark, after: Benchmark) -> list[str]:
+    old: dict[str, Any] = msgspec.to_builtins(before)
+    new: dict[str, Any] = msgspec.to_builtins(after)
+    return [f"{name}: {key} was {old[key]}, is {new[key]}" for key in old if old[key] != new.get(key)]
+
+
+class RunFolder:
+    """A folder of one run. Constructing it touches nothing."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    @staticmethod
+    def create(runs: Path, name: str, now: float | None = None) -> RunFolder:
+        """A new, empty folder `<name>.<time>`; a second one within the same second gets a number."""
+        moment = datetime.fromtimestamp(time.time() if now is None else now).strftime("%Y-%m-%d_%H:%M:%S")
+        wanted = name.replace("{time}", moment) if "{time}" in name else f"{name}.{moment}"
+        try:
+            runs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(runs, error) from error
+        for number in range(1, 10_000):
+            path = runs / (wanted if number == 1 else f"{wanted}_{number}")
+            try:
+                path.mkdir()
+                return RunFolder(path)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise _unwritable(runs, error) from error
+        raise CannotMeasure(f"no free name for a run called {wanted} in {runs}")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the folder for this process; RunFolderBusy if another one has it."""
+        with open(self.path / "lock", "a") as handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise RunFolderBusy(
+                    f"{self.path} is being written by another benchwright; wait for it, or choose another run"
+                ) from error
+            yield
+
+    def is_busy(self) -> bool:
+        try:
+            with self.locked():
+                return False
+        except (RunFolderBusy, OSError):
+            return True
+
+    def write_plan(self, plan: StoredPlan) -> None:
+        self.write("plan.json", plan)
+
+    def read_plan(self) -> StoredPlan:
+        """InvalidInput if it is missing, damaged or of a later version."""
+        path = self.path / "plan.json"
+        try:
+            raw = path.read_bytes()
+            head = msgspec.json.decode(raw)
+        except FileNotFoundError:
+            raise InvalidInput(
+                "there is no plan.json, so this run cannot be resumed", where=str(self.path), remedy="start it anew"
+            ) from None
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"not readable: {error}", where=str(path), remedy="start the run anew") from error
+        if head.get("version") != PLAN_VERSION:
+            raise InvalidInput(
+                f"has format version {head.get('version')}, this benchwright reads {PLAN_VERSION}",
+                where=str(path),
+                remedy="use the benchwright that wrote it",
+            )
+        return msgspec.json.decode(raw, type=StoredPlan)
+
+    def write_machine(self, machine: Machine) -> None:
+        body = {"format": "benchwright-machine", "version": MACHINE_VERSION, "fingerprint": machine.fingerprint}
+        self.write("machine.json", body | msgspec.to_builtins(machine))
+
+    def write_packages(self, environments: dict[str, dict[str, str]]) -> None:
+        self.write(
+            "packages.json",
+            {"format": "benchwright-packages", "version": PACKAGES_VERSION, "environments": environments},
+        )
+
+    def write_run(self, body: dict[str, Any]) -> None:
+        self.write("run.json", {"format": "benchwright-run", "version": RUN_VERSION} | body)
+
+    def read_run(self) -> dict[str, Any] | None:
+        """run.json as it stands, or None if it was never written or is damaged."""
+        try:
+            body: dict[str, Any] = msgspec.json.decode((self.path / "run.json").read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return None
+        return body
+
+    def write(self, name: str, body: Any) -> None:
+        """Writes a whole JSON file aside and renames it; a full disk leaves the old one as it was."""
+        path = self.path / name
+        aside = self.path / f".{name}.{os.getpid()}"
+        try:
+            with open(aside, "wb") as handle:
+                handle.write(msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
+                handle.flush()
+                os.fsync(handle.fileno())
+            os.replace(aside, path)
+        except OSError as error:
+            with suppress(OSError):
+                aside.unlink()
+            raise _unwritable(path, error) from error
+
+    def set_aside(self, stem: str) -> None:
+        """Renames what an unfinished job left, so that its repetition starts clean and nothing is lost."""
+        for suffix in (".data", ".log", ".log.gz"):
+            path = self.path / (stem + suffix)
+            if path.exists():
+                number = 1
+                while (aside := self.path / f"{stem}.interrupted-{number}{suffix}").exists():
+                    number += 1
+                path.rename(aside)
+
+
+class DiskTrouble(BenchwrightError):
+    """A file of a run could not be written."""
+
+
+def _unwritable(path: Path, error: OSError) -> DiskTrouble:
+    if error.errno == errno.ENOSPC:
+        return DiskTrouble(f"{path}: the disk is full; free some space, then resume the run with --resume")
+    return DiskTrouble(f"{path}: {error.strerror or error}; choose another folder with --base")
+
+
+def all_runs(runs: Path) -> list[RunFolder]:
+    """The run folders below `runs`, newest first by the time they were started."""
+    try:
+        folders = [entry for entry in runs.iterdir() if entry.is_dir() and (entry / "plan.json").exists()]
+    except FileNotFoundError:
+        return []
+    return [RunFolder(p) for p in sorted(folders, key=lambda p: (p / "plan.json").stat().st_mtime_ns, reverse=True)]
+
+
+def find_run(runs: Path, word: str) -> RunFolder:
+    """The run that `word` names: `last`, a folder's path, its name, or the beginning of one."""
+    path = Path(word).expanduser()
+    if path.is_dir() and (path / "plan.json").exists():
+        return RunFolder(path.resolve())
+    known = all_runs(runs)
+    if word == "last":
+        if known:
+            return known[0]
+        raise InvalidInput(f"there are no runs in {runs} yet", remedy="measure something: benchwright run -- COMMAND")
+    exact = [folder for folder in known if folder.id == word]
+    begun = exact or [folder for folder in known if folder.id.startswith(word)]
+    if begun:
+        return begun[0]
+    from benchwright.domain.errors import did_you_mean
+
+    raise InvalidInput(
+        f"no run called '{word}' in {runs}", remedy=did_you_mean(word, [f.id for f in known]) or "see 'last'"
+    )

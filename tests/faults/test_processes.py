@@ -1,0 +1,308 @@
+"""Programs that misbehave, and parts of benchwright that are killed: nothing of ours may survive, nothing else be touched."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchwright.domain.job import Barrier, Job, Outcome
+from benchwright.domain.metric import MetricSpec
+from benchwright.executors.base import Listener
+from benchwright.executors.local import LocalExecutor
+
+PROGRAMS = Path(__file__).parent.parent / "programs"
+SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+
+
+@pytest.fixture
+def make_job(tmp_path: Path) -> Callable[..., Job]:
+    def make(*argv: str, id: str = "job", **fields: Any) -> Job:
+        files = {"stream": str(tmp_path / f"{id}.data"), "log": str(tmp_path / f"{id}.log")}
+        return Job(id=id, benchmark=id, argv=argv, cwd=str(tmp_path), **{"grace_s": 0.5, **files, **fields})
+
+    return make
+
+
+@pytest.fixture
+def executor() -> Iterator[LocalExecutor]:
+    with LocalExecutor() as local:
+        yield local
+    assert_nothing_survives(os.getpid())
+
+
+def program(name: str, *arguments: str) -> tuple[str, ...]:
+    return (sys.executable, str(PROGRAMS / name), *arguments)
+
+
+def marked(main: int) -> list[int]:
+    """Processes that were started by an executor of the process `main`, and live."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            ours = f"BENCHWRIGHT_JOB={main}-".encode() in (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if ours:
+            found.append(int(folder.name))
+    return found
+
+
+def assert_nothing_survives(main: int, within_s: float = 15.0) -> None:
+    deadline = time.monotonic() + within_s
+    while left := marked(main):
+        assert time.monotonic() < deadline, [psutil.Process(pid).cmdline() for pid in left]
+        time.sleep(0.05)
+
+
+def events(job: Job) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(job.stream).read_text().splitlines()]
+
+
+def messages(job: Job) -> str:
+    return " ".join(event["text"] for event in events(job) if event["event"] == "message")
+
+
+def wait_for(condition: Callable[[], bool], within_s: float = 20.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.01)
+
+
+def test_a_daemon_left_behind_is_found_and_ended(executor, make_job, tmp_path):
+    job = make_job(*program("daemonise.py", str(tmp_path / "pid")))
+    [outcome] = executor.run([job], Listener())
+    assert outcome.exit_code == 0
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+    assert "1 process(es) it had started were still running" in messages(job)
+
+
+def test_a_daemon_is_ended_at_the_deadline_too(executor, make_job, tmp_path):
+    job = make_job(*program("daemonise.py", str(tmp_path / "pid"), "stay"), timeout_s=2.0)
+    [outcome] = executor.run([job], Listener())
+    assert outcome.timed_out
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+
+
+def test_a_program_that_ignores_sigterm_is_killed_after_the_grace(executor, make_job):
+    job = make_job(*program("ignore_sigterm.py"), timeout_s=1.0, grace_s=0.3)
+    [outcome] = executor.run([job], Listener())
+    assert (outcome.timed_out, outcome.signal, outcome.exit_code) == (True, signal.SIGKILL, None)
+    assert 1.3 <= outcome.duration_s < 15
+    assert "longer than 1 s" in outcome.detail
+    assert events(job)[-1]["event"] == "end"
+
+
+def test_a_program_that_obeys_sigterm_is_not_killed(executor, make_job):
+    [outcome] = executor.run([make_job("sleep", "300", timeout_s=0.2, grace_s=60)], Listener())
+    assert (outcome.timed_out, outcome.signal) == (True, signal.SIGTERM)
+    assert outcome.duration_s < 30
+
+
+def test_two_hundred_children_are_all_ended(executor, make_job):
+    job = make_job(*program("fork_many.py", "200"), timeout_s=4.0)
+    [outcome] = executor.run([job], Listener())
+    assert outcome.timed_out
+    assert "all forked" in gzip.open(job.log + ".gz", "rt").read()
+    assert marked(os.getpid()) == [executor._agent._pid]
+    counts = [e["values"].get("processes", 0) for e in events(job) if e["event"] == "sample"]
+    assert max(counts) == 201
+
+
+def test_a_program_that_stops_itself_is_ended(executor, make_job):
+    [outcome] = executor.run([make_job("sh", "-c", "kill -STOP $$; sleep 300", timeout_s=0.5)], Listener())
+    assert (outcome.timed_out, outcome.signal) == (True, signal.SIGTERM)
+
+
+@pytest.mark.slow
+def test_two_hundred_megabytes_without_a_newline_need_little_memory(executor, make_job):
+    job = make_job(*program("print_much.py", "200"), metrics=(SPEED,))
+    [outcome] = executor.run([job], Listener())
+    assert outcome.exit_code == 0
+    assert [event["values"] for event in events(job) if event["event"] == "metric"] == [[7.0]]
+    [extraction] = [event for event in events(job) if event["event"] == "extraction"]
+    assert extraction["bytes"] == 200 * (1 << 20) + 9
+    agent = psutil.Process(executor._agent._pid)
+    assert agent.memory_info().rss < 100e6
+    assert not Path(job.log).exists()
+
+
+@pytest.mark.slow
+def test_the_deadline_holds_while_a_program_prints_without_end(executor, make_job, tmp_path):
+    job = make_job("sh", "-c", "yes 'speed=1 and more words' | head -c 400000000", metrics=(SPEED,), timeout_s=0.5)
+    [outcome] = executor.run([job], Listener())
+    assert outcome.duration_s < 20
+    assert sum(len(event["values"]) for event in events(job) if event["event"] == "metric") > 0
+
+
+def test_nul_bytes_and_broken_text_are_read(executor, make_job):
+    heard: list[str] = []
+
+    class Hear(Listener):
+        def on_output(self, job_id: str, text: str) -> None:
+            heard.append(text)
+
+    job = make_job(*program("print_nuls.py"), metrics=(SPEED,), echo=True)
+    [outcome] = executor.run([job], Hear())
+    assert outcome.exit_code == 0
+    assert [event["values"] for event in events(job) if event["event"] == "metric"] == [[3.5]]
+    assert "".join(heard) == "\0" * 5000 + "\nspeed=\0\nspeed=3.5\n\ufffd\ufffd\n" + "\0" * 10
+
+
+def test_a_program_that_closes_its_descriptors_goes_on(executor, make_job):
+    job = make_job(*program("close_descriptors.py"), metrics=(SPEED,))
+    [outcome] = executor.run([job], Listener())
+    assert outcome.exit_code == 0
+    assert outcome.duration_s >= 0.3
+    assert [event["values"] for event in events(job) if event["event"] == "metric"] == [[1.0]]
+
+
+def test_eight_jobs_together_all_leave_the_barrier(executor, make_job, tmp_path):
+    jobs = [
+        make_job("sleep", "0.2", id=f"job{rank}", barrier=Barrier(folder=str(tmp_path / "barrier"), size=8, rank=rank))
+        for rank in range(8)
+    ]
+    outcomes = executor.run(jobs, Listener())
+    assert [(outcome.job, outcome.exit_code) for outcome in outcomes] == [(job.id, 0) for job in jobs]
+    assert sorted(os.listdir(tmp_path / "barrier")) == [f"gone-{rank}" for rank in range(8)]
+
+
+def test_processes_of_others_are_not_touched(executor, make_job):
+    other = subprocess.Popen(["sleep", "300"], start_new_session=True)
+    sibling = subprocess.Popen(["sleep", "300"])
+    try:
+        executor.run([make_job(*program("fork_many.py", "5"), timeout_s=1.5)], Listener())
+        executor.run([make_job("sh", "-c", "kill -9 $PPID; sleep 300", id="regicide")], Listener())
+        assert other.poll() is None
+        assert sibling.poll() is None
+    finally:
+        for process in (other, sibling):
+            process.kill()
+            process.wait()
+
+
+def test_a_full_disk_is_a_failure_and_says_so(executor, make_job):
+    [outcome] = executor.run([make_job("true", stream="/dev/full")], Listener())
+    assert outcome.exit_code is None
+    assert "the disk is full" in outcome.detail
+
+
+class KillWhenStarted(Listener):
+    """Kills the supervisor or the agent of the first job that starts, after a delay."""
+
+    def __init__(self, whom: str, delay_s: float) -> None:
+        self.whom = whom
+        self.delay_s = delay_s
+        self.finished: list[Outcome] = []
+
+    def on_started(self, job_id: str, pid: int) -> None:
+        supervisor = psutil.Process(pid).parent()
+        victim = supervisor if self.whom == "supervisor" else supervisor.parent()
+        threading.Timer(self.delay_s, victim.kill).start()
+
+    def on_finished(self, outcome: Outcome) -> None:
+        self.finished.append(outcome)
+
+
+@pytest.mark.parametrize("whom", ["supervisor", "agent"])
+@pytest.mark.parametrize("seed", range(4))
+def test_killing_a_part_of_the_agent_leaves_nothing_and_the_next_job_runs(executor, make_job, tmp_path, whom, seed):
+    delay_s = random.Random(seed).uniform(0, 0.4)
+    job = make_job(*program("daemonise.py", str(tmp_path / "pid"), "stay"))
+    [outcome] = executor.run([job], KillWhenStarted(whom, delay_s))
+    assert outcome.exit_code is None
+    assert outcome.detail.startswith("the agent was killed")
+    assert not outcome.stopped
+    assert len(events(job)) >= 1  # every line is whole
+    allowed = {executor._agent._pid} if executor._agent is not None else set()
+    wait_for(lambda: set(marked(os.getpid())) <= allowed)
+    [again] = executor.run([make_job("true", id="again")], Listener())
+    assert again.exit_code == 0
+
+
+def test_the_other_jobs_go_on_when_one_supervisor_is_killed(executor, make_job, tmp_path):
+    barrier = str(tmp_path / "barrier")
+    victim = make_job("sleep", "300", id="victim", barrier=Barrier(folder=barrier, size=2, rank=0))
+    other = make_job("sleep", "2", id="other", barrier=Barrier(folder=barrier, size=2, rank=1))
+
+    class KillVictim(KillWhenStarted):
+        def on_started(self, job_id: str, pid: int) -> None:
+            if job_id == "victim":
+                super().on_started(job_id, pid)
+
+    first, second = executor.run([victim, other], KillVictim("supervisor", 0.1))
+    assert (first.exit_code, second.exit_code) == (None, 0)
+    assert (tmp_path / "barrier" / "gone-0").exists()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_killing_the_main_process_leaves_nothing(tmp_path, seed):
+    argv = program("run_jobs.py", str(tmp_path), *program("daemonise.py", str(tmp_path / "pid"), "stay"))
+    main = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    assert main.stdout.readline().startswith("started")
+    time.sleep(random.Random(seed).uniform(0, 0.4))
+    main.kill()
+    main.wait()
+    main.stdout.close()
+    assert_nothing_survives(main.pid)
+    lines = [json.loads(line) for line in (tmp_path / "job.data").read_text().splitlines()]
+    assert lines[-1]["event"] == "end"
+    assert lines[-1]["stopped"]
+
+
+def test_killing_agent_and_supervisor_at_once_leaves_nothing(executor, make_job, tmp_path):
+    class KillBoth(Listener):
+        def on_started(self, job_id: str, pid: int) -> None:
+            wait_for((tmp_path / "pid").exists)
+            supervisor = psutil.Process(pid).parent()
+            supervisor.parent().kill()
+            supervisor.kill()
+
+    job = make_job(*program("daemonise.py", str(tmp_path / "pid"), "stay"))
+    [outcome] = executor.run([job], KillBoth())
+    assert outcome.detail.startswith("the agent was killed")
+    assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+
+
+def test_a_stop_from_another_thread_ends_the_jobs(make_job):
+    with LocalExecutor() as executor:
+
+        class StopSoon(Listener):
+            def on_started(self, job_id: str, pid: int) -> None:
+                threading.Timer(0.1, executor.stop).start()
+
+        began = time.monotonic()
+        job = make_job("sleep", "300", grace_s=20)
+        [outcome] = executor.run([job], StopSoon())
+        assert outcome.stopped
+        assert time.monotonic() - began < 15
+        assert events(job)[-1]["stopped"]
+
+
+def test_a_second_stop_does_not_wait_for_the_grace(make_job):
+    with LocalExecutor() as executor:
+
+        class StopTwice(Listener):
+            def on_output(self, job_id: str, text: str) -> None:
+                threading.Timer(0.1, executor.stop).start()
+                threading.Timer(0.4, executor.stop).start()
+
+        began = time.monotonic()
+        [outcome] = executor.run([make_job(*program("ignore_sigterm.py"), grace_s=90, echo=True)], StopTwice())
+        assert outcome.stopped
+        assert time.monotonic() - began < 45

@@ -1,0 +1,174 @@
+"""`benchwright run -- any command`, from another folder, as a user would."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine, metric
+
+Write = Callable[[str, str], Path]
+PY = sys.executable
+
+SPEED = "import sys\nfor n in (829.0, 844.0, 835.0):\n    print(f'INFO: Speed: {n} samples/sec', flush=True)\n"
+
+
+def test_a_command_is_timed_and_kept(bw: CommandLine) -> None:
+    done = bw("run", "--", PY, "-c", "print('hello')")
+    assert "1 launch of" in done.stdout
+    folder = bw.last_run()
+    assert f"saved: {folder}" in done.stdout
+    names = {p.name for p in folder.iterdir()}
+    assert {"plan.json", "run.json", "machine.json", "packages.json"} <= names
+    stem = next(p.name.removesuffix(".data") for p in folder.glob("*.data"))
+    assert stem.endswith(".D0")
+    assert gzip.decompress((folder / f"{stem}.log.gz").read_bytes()) == b"hello\n"
+
+
+def test_a_metric_is_read_from_the_log(bw: CommandLine, script: Write) -> None:
+    script("train.py", SPEED)
+    body = bw.json(
+        "run", "--metric", r"speed[samples/s,higher,average]=Speed: ([\d.]+) samples/sec", "--", PY, "train.py"
+    )
+    speed = metric(body, "speed")
+    assert speed["value"] == pytest.approx(836.0)
+    assert (speed["unit"], speed["direction"]) == ("samples/s", "higher")
+
+
+def test_a_pattern_that_never_matches_is_a_failure_that_shows_the_nearest_line(bw: CommandLine, script: Write) -> None:
+    script("train.py", SPEED)
+    done = bw("run", "--metric", r"speed=Sped: ([\d.]+)", "--", PY, "train.py", code=1)
+    assert "FAILED no data" in done.stdout
+    assert "Speed: 829.0" in done.stdout
+
+
+def test_a_failing_command_is_data_and_exit_1(bw: CommandLine) -> None:
+    done = bw("run", "--", PY, "-c", "print('before'); raise SystemExit(3)", code=1)
+    assert "exit code 3" in done.stdout
+    assert "| before" in done.stdout
+
+
+def test_a_command_that_does_not_exist_is_exit_3(bw: CommandLine) -> None:
+    done = bw("run", "--", "no-such-program-here", code=3)
+    assert "no-such-program-here" in done.stdout
+
+
+def test_wrong_input_is_exit_2_and_leaves_no_run(bw: CommandLine) -> None:
+    for args in (
+        ["run"],
+        ["run", "--stop", "soon", "--", "true"],
+        ["run", "--metric", "x=(", "--", "true"],
+        ["run", "nope.cfg"],
+    ):
+        done = bw(*args, code=2)
+        assert "Traceback" not in done.stderr
+        assert ";" in done.stderr  # what is wrong; what to do
+    assert not (bw.base / "runs").exists()
+
+
+def test_repeats_are_separate_launches_with_an_interval(bw: CommandLine) -> None:
+    body = bw.json("run", "--repeat", "6", "--warmup-runs", "1", "--", "true")
+    (result,) = body["results"]
+    assert [x["warmup"] for x in result["launches"]] == [True] + [False] * 6
+    duration = metric(body, "process.duration")
+    assert duration["launches"] == 6
+    assert duration["interval_95"] is not None
+
+
+def test_several_commands_are_interleaved_and_their_pairs_recorded(bw: CommandLine) -> None:
+    body = bw.json("run", "--repeat", "3", "-c", f"{PY} -c 'pass'", "-c", "true")
+    assert [pair["jobs"] for pair in body["pairs"]] == [
+        ["python.R0.D0", "true.R0.D0"],
+        ["true.R1.D0", "python.R1.D0"],
+        ["python.R2.D0", "true.R2.D0"],
+    ] or [len(pair["jobs"]) for pair in body["pairs"]] == [2, 2, 2]
+    order = sorted((x["position"], x["job"]) for r in body["results"] for x in r["launches"])
+    first = order[0][1].split(".")[0]
+    assert [job.startswith(first) for _, job in order] == [True, False, False, True, True, False]
+
+
+def test_a_shell_is_used_only_when_asked_for(bw: CommandLine) -> None:
+    done = bw("run", "-c", "echo one | cat", code=2)
+    assert "--shell" in done.stderr
+    bw("run", "--shell", "-c", "echo one | cat > out.txt")
+    assert (bw.cwd / "out.txt").read_text() == "one\n"
+
+
+def test_the_environment_is_changed_as_asked_and_secrets_are_not_written_down(bw: CommandLine) -> None:
+    code = "import os; print(os.environ['A'], 'B' in os.environ, os.environ['MY_TOKEN'])"
+    bw("run", "--env", "A=1", "--env", "B", "--", PY, "-c", code, env={"B": "x", "MY_TOKEN": "hunter2"})
+    folder = bw.last_run()
+    log = next(folder.glob("*.log.gz"))
+    assert gzip.decompress(log.read_bytes()) == b"1 False hunter2\n"
+    for path in folder.iterdir():
+        if path.is_file() and path != log:
+            assert b"hunter2" not in path.read_bytes(), path
+
+
+def test_stdin_is_closed(bw: CommandLine) -> None:
+    bw("run", "--", PY, "-c", "import sys; assert sys.stdin.read() == ''")
+
+
+def test_a_timeout_ends_the_launch_and_says_so(bw: CommandLine) -> None:
+    done = bw("run", "--timeout", "1s", "--", PY, "-c", "import time; time.sleep(60)", code=1)
+    assert "timed out" in done.stdout
+
+
+def test_a_pinned_program_sees_only_its_core(bw: CommandLine) -> None:
+    bw("run", "--cores", "0", "--", PY, "-c", "import os; assert os.sched_getaffinity(0) == {0}")
+    done = bw("run", "--cores", "4097", "--", "true", code=2)
+    assert "core 4097" in done.stderr
+
+
+def test_discarded_logs_go_only_after_success(bw: CommandLine) -> None:
+    bw("run", "--discard-logs", "--", "echo", "x")
+    assert not list(bw.last_run().glob("*.log*"))
+    bw("run", "--discard-logs", "--", PY, "-c", "print('y'); raise SystemExit(1)", code=1)
+    assert list(bw.last_run().glob("*.log.gz"))
+
+
+def test_output_is_shown_on_request_and_kept_for_later(bw: CommandLine) -> None:
+    done = bw("run", "--show-output", "--", "echo", "visible")
+    assert "visible" in done.stderr
+    assert "visible" not in done.stdout
+    assert bw("logs").stdout == "visible\n"
+    assert bw("logs", "last", "echo", "--tail", "1").stdout == "visible\n"
+    assert "no log of 'ecko'" in bw("logs", "last", "ecko", code=2).stderr
+
+
+def test_json_and_key_value_metrics(bw: CommandLine, script: Write) -> None:
+    lines = ['{"train": {"loss": 0.5}}', "step=3 loss=0.25 val_loss=9", '{"train": {"loss": 0.125}}']
+    script("p.py", "".join(f"print({line!r})\n" for line in lines))
+    body = bw.json("run", "--metric", "deep[,,last]=json:train.loss", "--metric", "loss=kv:loss", "--", PY, "p.py")
+    assert metric(body, "deep")["value"] == 0.125
+    assert metric(body, "loss")["value"] in (0.25, 0.1875, 0.125)
+
+
+def test_a_plan_runs_nothing(bw: CommandLine) -> None:
+    body = json.loads(bw("plan", "--json", "--repeat", "2", "--env", "A=1", "--", "touch", "made").stdout)
+    (benchmark,) = body["benchmarks"]
+    assert [job["argv"] for job in benchmark["jobs"]] == [["touch", "made"]] * 2
+    assert benchmark["jobs"][0]["env"] == {"A": "1"}
+    assert {"argv", "cwd", "env", "devices", "node", "timeout_s"} <= set(benchmark["jobs"][0])
+    assert "touch made" in bw("plan", "--", "touch", "made").stdout
+    assert not (bw.cwd / "made").exists()
+    assert not bw.base.exists()
+
+
+def test_the_report_fits_eighty_columns_and_a_pipe_gets_no_escapes(bw: CommandLine) -> None:
+    done = bw("run", "--repeat", "2", "--metric", "a=kv:a", "--", "echo", "a=1")
+    assert "\x1b" not in done.stdout + done.stderr
+    assert all(len(line) <= 80 for line in done.stdout.splitlines() if "saved:" not in line)
+
+
+def test_the_start_help_and_a_mistyped_command(bw: CommandLine) -> None:
+    assert "benchwright run" in bw().stdout
+    assert "Commands" in bw("--help").stdout
+    assert "did you mean 'run'" in bw("rum", code=2).stderr
+    for name in ("run", "plan", "logs", "completion"):
+        assert "Example" in bw(name, "--help").stdout
+    assert "_benchwright_completion" in bw("completion", "bash").stdout

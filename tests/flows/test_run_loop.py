@@ -1,0 +1,107 @@
+"""Instrumented loops, measured through the command line and the Python API."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine, metric
+
+import benchwright
+
+Write = Callable[[str, str], Path]
+PY = sys.executable
+
+LOOP = """
+import sys, time
+from benchprobe import give, iterate
+count = 0
+for batch in iterate("train", range(int(sys.argv[1])), batch_size=32):
+    time.sleep(0.002)
+    give(loss=1.0 / (batch + 1))
+    count += 1
+print("after the loop:", count)
+"""
+
+
+def test_a_script_with_a_loop_is_measured_for_exactly_the_steps_asked_for(bw: CommandLine, script: Write) -> None:
+    script("loop.py", LOOP)
+    body = bw.json("run", "loop.py", "--python", PY, "--script-args", "100000", "--stop", "40", "--warmup", "10")
+    (launch,) = body["results"][0]["launches"]
+    (loop,) = launch["facts"]["loops"]
+    assert loop["steps"] == {"warmup": 10, "measured": 40, "after": 0}
+    assert metric(body, "rate")["unit"] == "items/s"
+    assert 1000 < metric(body, "rate")["value"] < 16000
+    assert "after the loop: 50" in bw("logs").stdout
+
+
+def test_iterate_inside_a_command_joins_the_pattern_metrics(bw: CommandLine, script: Write) -> None:
+    script("loop.py", LOOP)
+    body = bw.json("run", "--metric", r"count=after the loop: (\d+)", "--warmup", "5", "--", PY, "loop.py", "60")
+    assert metric(body, "count")["value"] == 60
+    assert metric(body, "rate")["source"] == "loop"
+    assert metric(body, "loss")["value"] == pytest.approx(1 / 60)
+
+
+def test_jobs_of_one_launch_measure_together(bw: CommandLine, script: Write) -> None:
+    script("loop.py", LOOP)
+    body = bw.json(
+        "run", "loop.py", "--python", PY, "--script-args", "100000", "--stop", "100", "--warmup", "20", "--jobs", "2"
+    )
+    (result,) = body["results"]
+    assert [x["job"] for x in result["launches"]] == ["loop.py.0", "loop.py.1"]
+    assert result["overlap"] is not None
+    assert result["overlap"] > 0.5
+    assert {m["labels"]["job"] for m in result["metrics"]} == {"0", "1"}
+    for launch in result["launches"]:
+        assert launch["facts"]["loops"][0]["steps"]["measured"] == 100
+
+
+def test_a_diverging_loss_is_invalid(bw: CommandLine, script: Write) -> None:
+    script(
+        "nan.py",
+        "from benchprobe import give, iterate\nfor n in iterate('train', range(50)):\n    give(loss=float('nan'))\n",
+    )
+    done = bw("run", "--", PY, "nan.py", code=1)
+    assert "FAILED invalid" in done.stdout
+    assert "loss became nan" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_real_torch_loop_is_measured(bw: CommandLine, script: Write) -> None:
+    script(
+        "real.py",
+        """
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+from benchprobe import give, iterate
+torch.set_num_threads(1)
+model = torch.nn.Linear(64, 4)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+data = DataLoader(TensorDataset(torch.randn(1000, 64), torch.randint(0, 4, (1000,))), batch_size=48)
+for epoch in range(5):
+    for x, y in iterate("train", data):
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        optimizer.zero_grad(); loss.backward(); optimizer.step()
+        give(loss=loss)
+""",
+    )
+    body = bw.json("run", "--warmup", "21", "--", PY, "real.py")
+    (loop,) = body["results"][0]["launches"][0]["facts"]["loops"]
+    assert loop["steps"] == {"warmup": 21, "measured": 84, "after": 0}
+    assert metric(body, "rate")["unit"] == "items/s"
+    assert 0.5 < metric(body, "loss")["value"] < 3
+    packages = (bw.last_run() / "packages.json").read_text()
+    assert '"torch"' in packages
+
+
+def test_the_python_api_returns_the_run(tmp_path: Path) -> None:
+    run = benchwright.run([PY, "-c", "print('speed=5')"], metrics=["speed=kv:speed"], base=tmp_path)
+    assert run.ok
+    (result,) = run.results
+    speed = result.launches[0].measurement("speed")
+    assert speed is not None
+    assert speed.samples == (5.0,)
+    assert Path(run.folder).parent == tmp_path / "runs"

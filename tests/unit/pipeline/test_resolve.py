@@ -1,0 +1,84 @@
+"""From what a user names to benchmarks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchwright.domain.benchmark import Command, Script
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.options import MeasureOptions
+from benchwright.domain.request import Request
+from benchwright.domain.stop_rule import StopRule
+from benchwright.pipeline.resolve import resolve
+
+
+def test_a_command_is_measured_where_the_user_is() -> None:
+    resolved = resolve(Request(command=("python", "train.py", "--epochs", "2")))
+    (benchmark,) = resolved.benchmarks
+    assert benchmark.name == "train.py"
+    assert benchmark.workload == Command(argv=("python", "train.py", "--epochs", "2"), cwd=str(Path.cwd()))
+    assert resolved.name == "train"
+    assert resolved.settings.interleave is False
+
+
+def test_several_commands_are_interleaved_and_told_apart() -> None:
+    resolved = resolve(Request(lines=("python a.py --fast", "python a.py")))
+    assert [b.name for b in resolved.benchmarks] == ["a.py", "a.py-2"]
+    assert resolved.settings.interleave is True
+
+
+def test_interleaving_can_be_refused() -> None:
+    assert resolve(Request(lines=("true", "false"), interleave=False)).settings.interleave is False
+
+
+def test_a_script_that_uses_the_probe_is_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "loop.py"
+    script.write_text("from benchprobe import iterate\n")
+    (benchmark,) = resolve(Request(targets=(str(script),), script_args=("-x",), python="/usr/bin/py")).benchmarks
+    assert benchmark.workload == Script(path=str(script), args=("-x",), cwd=str(Path.cwd()), python="/usr/bin/py")
+
+
+def test_a_script_without_a_loop_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    script = tmp_path / "plain.py"
+    script.write_text("print(1)\n")
+    with pytest.raises(InvalidInput, match=r"does not import benchprobe.*-- python"):
+        resolve(Request(targets=(str(script),)))
+
+
+def test_a_script_that_is_no_python_is_placed(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text("x = 1\ndef f(:\n")
+    with pytest.raises(InvalidInput) as caught:
+        resolve(Request(targets=(str(script),)))
+    assert str(caught.value).startswith(f"{script}:2:")
+
+
+@pytest.mark.parametrize(
+    ("target", "says"), [("absent.cfg", "no such file"), ("train", "benchwright run -- train"), (".", "is a folder")]
+)
+def test_a_target_that_is_nothing_is_refused(target: str, says: str) -> None:
+    with pytest.raises(InvalidInput, match=says):
+        resolve(Request(targets=(target,)))
+
+
+def test_nothing_at_all_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="nothing to measure"):
+        resolve(Request())
+
+
+def test_options_are_laid_over_every_benchmark() -> None:
+    options = MeasureOptions(
+        stop=StopRule(steps=5), timeout_s=3.0, env={"A": "1", "B": None}, labels={"k": "v"}, cores=(0,)
+    )
+    (benchmark,) = resolve(Request(command=("true",), options=options)).benchmarks
+    assert benchmark.stop == StopRule(steps=5)
+    assert benchmark.timeout_s == 3.0
+    assert benchmark.env == {"A": "1", "B": None}
+    assert benchmark.placement.cores == (0,)
+
+
+def test_one_name_for_two_commands_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="one name for 2"):
+        resolve(Request(lines=("true", "false"), name="x"))

@@ -1,0 +1,104 @@
+"""From benchmarks and a machine to jobs."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchwright.domain.benchmark import Benchmark, Command, Placement, Script
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.machine import Accelerator, Machine
+from benchwright.domain.run import Plan
+from benchwright.domain.settings import RunSettings
+from benchwright.domain.status import Reason
+from benchwright.domain.stop_rule import StopRule
+from benchwright.planning.placement import make_plan
+
+
+def machine(gpus: int = 0) -> Machine:
+    return Machine(
+        hostname="h",
+        system="Linux",
+        kernel="6",
+        architecture="x86_64",
+        cpu="c",
+        cores=4,
+        cores_total=4,
+        memory_bytes=1 << 33,
+        python="3.11",
+        accelerators=tuple(Accelerator(index=i, name="H200") for i in range(gpus)),
+    )
+
+
+def benchmark(name: str = "b", **fields: object) -> Benchmark:
+    return Benchmark(name=name, workload=Command(argv=("true",), cwd="/"), source="test", **fields)  # type: ignore[arg-type]
+
+
+def planned(*benchmarks: Benchmark, gpus: int = 0, settings: RunSettings | None = None) -> Plan:
+    return make_plan(
+        benchmarks,
+        machine(gpus),
+        settings or RunSettings(),
+        folder="/runs/x",
+        probe_path="/probe",
+        usable_cores=[0, 1, 2, 3],
+    )
+
+
+def test_a_plain_command_is_one_job_on_device_0() -> None:
+    (jobs,) = planned(benchmark()).launches
+    assert [job.id for job in jobs] == ["b.D0"]
+    assert jobs[0].stream == "/runs/x/b.D0.data"
+    assert jobs[0].devices == ()
+    assert jobs[0].barrier is None
+
+
+def test_per_device_gives_one_job_for_each_gpu_and_they_meet_at_a_barrier() -> None:
+    (jobs,) = planned(benchmark(placement=Placement(per_device=True)), gpus=3).launches
+    assert [(job.id, job.devices) for job in jobs] == [("b.D0", (0,)), ("b.D1", (1,)), ("b.D2", (2,))]
+    assert [job.barrier.rank for job in jobs if job.barrier] == [0, 1, 2]
+    assert {job.barrier.size for job in jobs if job.barrier} == {3}
+
+
+def test_per_device_without_gpus_is_one_cpu_job() -> None:
+    (jobs,) = planned(benchmark(placement=Placement(per_device=True))).launches
+    assert [job.id for job in jobs] == ["b.D0"]
+
+
+def test_several_jobs_are_numbered() -> None:
+    (jobs,) = planned(benchmark(placement=Placement(jobs=2)), settings=RunSettings()).launches
+    assert [job.id for job in jobs] == ["b.0", "b.1"]
+
+
+def test_what_needs_more_gpus_than_there_are_is_skipped_with_a_remedy() -> None:
+    plan = planned(benchmark("big", placement=Placement(needs_devices=8)), benchmark("small"), gpus=1)
+    reason, detail = plan.skipped["big"]
+    assert reason is Reason.LACKS_DEVICES
+    assert "needs 8 GPUs" in detail
+    assert "--num-gpus 1" in detail
+    assert [jobs[0].benchmark for jobs in plan.launches] == ["small"]
+
+
+def test_needed_gpus_are_given_to_one_job() -> None:
+    (jobs,) = planned(benchmark(placement=Placement(needs_devices=2)), gpus=4).launches
+    assert jobs[0].devices == (0, 1)
+
+
+def test_a_core_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"core 9.*choose from 0,1,2,3"):
+        planned(benchmark(placement=Placement(cores=(0, 9))))
+
+
+def test_a_script_is_started_by_its_interpreter_and_told_its_stop_rule() -> None:
+    script = Script(path="/s/train.py", args=("--lr", "1"), cwd="/s", python="/usr/bin/python")
+    (jobs,) = planned(Benchmark(name="s", workload=script, source="t", stop=StopRule(steps=7), loop="fit")).launches
+    assert jobs[0].argv == ("/usr/bin/python", "/s/train.py", "--lr", "1")
+    assert jobs[0].probe["stop"] == {"steps": 7}
+    assert jobs[0].probe["loop"] == "fit"
+
+
+def test_job_ids_of_a_plan_are_distinct() -> None:
+    settings = RunSettings(repeat=3, warmup_runs=2, interleave=True)
+    plan = planned(benchmark("a"), benchmark("b", placement=Placement(jobs=2)), settings=settings)
+    ids = [job.id for jobs in plan.launches for job in jobs]
+    assert len(ids) == len(set(ids)) == 5 + 10
+    assert [jobs[0].position for jobs in plan.launches] == list(range(len(plan.launches)))

@@ -1,0 +1,221 @@
+"""From events to measurements and a verdict."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.job import Barrier, Job
+from benchwright.domain.metric import MetricSpec
+from benchwright.domain.run import Launch
+from benchwright.domain.status import Reason, Status
+from benchwright.domain.stop_rule import StopRule
+from benchwright.recorder import record_launch
+
+Event = dict[str, Any]
+JOB = Job(id="b.D0", benchmark="b", argv=("x",), cwd="/", stream="/s", log="/l")
+START: Event = {"event": "start", "pid": 7, "t": 0, "wall": 0.0}
+END: Event = {"event": "end", "exit_code": 0, "duration_s": 2.0, "cpu_s": 1.5, "max_rss_bytes": 1000}
+
+
+def benchmark(**fields: Any) -> Benchmark:
+    return Benchmark(name="b", workload=Command(argv=("x",), cwd="/"), source="test", **fields)
+
+
+def steps(phase: str, step_ns: list[int], **fields: Any) -> Event:
+    base = {"event": "steps", "process": 7, "loop": 1, "first": 0, "phase": phase, "t": 100}
+    return base | {"step_ns": step_ns, "wait_ns": [0] * len(step_ns), "items": 10} | fields
+
+
+def loop(**fields: Any) -> Event:
+    return {"event": "loop", "process": 7, "loop": 1, "name": "train", "counts": True, "t": 0} | fields
+
+
+def recorded(*events: Event, job: Job = JOB, **fields: Any) -> Launch:
+    return record_launch([START, *events, END], job, benchmark(**fields))
+
+
+def samples(launch: Launch, metric: str) -> tuple[float, ...]:
+    found = launch.measurement(metric)
+    assert found is not None, f"no {metric} in {[m.metric for m in launch.measurements]}"
+    return found.samples
+
+
+def test_a_rate_is_items_over_the_whole_step() -> None:
+    launch = recorded(loop(), steps("measured", [1_000_000_000, 500_000_000]))
+    assert samples(launch, "rate") == (10.0, 20.0)
+    assert samples(launch, "throughput") == (pytest.approx(20 / 1.5),)
+    assert launch.status is Status.OK
+
+
+def test_warm_up_steps_are_kept_but_do_not_count() -> None:
+    launch = recorded(loop(), steps("warmup", [9_000_000_000]), steps("measured", [1_000_000_000]))
+    rate = launch.measurement("rate")
+    assert rate is not None
+    assert rate.samples == (10.0,)
+    assert rate.warmup_samples == (pytest.approx(10 / 9),)
+
+
+def test_steps_after_the_stop_do_not_count() -> None:
+    launch = recorded(loop(), steps("measured", [1_000_000_000]), steps("after", [7_000_000_000]))
+    assert samples(launch, "step_time") == (1.0,)
+
+
+def test_an_accelerators_own_clock_gives_the_step_times_and_the_window_the_throughput() -> None:
+    """The host only queued the work: its own stamps would give a rate a hundred times too high."""
+    event = steps(
+        "measured", [10_000_000, 10_000_000], device_ns=[1_000_000_000, 1_000_000_000], window_ns=2_000_000_000
+    )
+    launch = recorded(loop(), event)
+    assert samples(launch, "rate") == (10.0, 10.0)
+    assert samples(launch, "throughput") == (10.0,)
+
+
+def test_a_short_last_batch_counts_its_own_items() -> None:
+    launch = recorded(loop(), steps("measured", [1_000_000_000] * 2, items=[10, 3]))
+    assert samples(launch, "rate") == (10.0, 3.0)
+
+
+def test_unknown_batch_sizes_give_steps_not_items() -> None:
+    launch = recorded(loop(), steps("measured", [500_000_000], items=None))
+    rate = launch.measurement("rate")
+    assert rate is not None
+    assert (rate.unit, rate.samples) == ("steps/s", (2.0,))
+
+
+def test_a_loop_that_ended_before_it_settled_counts_all_but_its_first_step_and_says_so() -> None:
+    launch = recorded(loop(), steps("warmup", [8_000_000_000, 1_000_000_000, 1_000_000_000]))
+    assert samples(launch, "step_time") == (1.0, 1.0)
+    assert samples(launch, "throughput") == (pytest.approx(10.0),)
+    assert any("before its warm-up had settled" in note.text for note in launch.notes)
+
+
+def test_ranks_are_kept_apart_and_added_up() -> None:
+    events = []
+    for rank in range(2):
+        events += [
+            {"event": "probe", "process": rank, "rank": rank},
+            loop(process=rank),
+            steps("measured", [1_000_000_000], process=rank),
+        ]
+    launch = recorded(*events)
+    rates = [m for m in launch.measurements if m.metric == "rate"]
+    assert sorted(m.labels.get("rank", "all") for m in rates) == ["0", "1", "all"]
+    assert next(m for m in rates if "rank" not in m.labels).samples == (20.0,)
+
+
+def test_a_second_process_without_a_rank_is_not_counted_twice() -> None:
+    events = [
+        loop(),
+        steps("measured", [1_000_000_000]),
+        loop(process=8),
+        steps("measured", [1_000_000_000], process=8),
+    ]
+    launch = recorded(*events)
+    assert [m.samples for m in launch.measurements if m.metric == "rate"] == [(10.0,)]
+
+
+def test_a_nan_loss_is_invalid_whatever_the_exit_code() -> None:
+    launch = recorded(loop(), steps("measured", [1, 1], given={"loss": [[0, 1], [0.5, math.nan]]}))
+    assert (launch.status, launch.reason) == (Status.FAILED, Reason.INVALID)
+    assert "loss became nan" in (launch.detail or "")
+
+
+@pytest.mark.parametrize(
+    ("end", "reason"),
+    [
+        ({"exit_code": 3}, Reason.CRASHED),
+        ({"exit_code": None}, Reason.CRASHED),
+        ({"exit_code": None, "signal": 11}, Reason.SIGNALLED),
+        ({"exit_code": None, "signal": 9, "timed_out": True}, Reason.TIMED_OUT),
+        ({"exit_code": 1, "out_of_memory": True}, Reason.OUT_OF_MEMORY),
+        ({"exit_code": 0, "detail": "the disk was full"}, Reason.INVALID),
+    ],
+)
+def test_how_it_ended_decides_first(end: Event, reason: Reason) -> None:
+    launch = record_launch([START, loop(), steps("measured", [1000]), {"event": "end"} | end], JOB, benchmark())
+    assert (launch.status, launch.reason) == (Status.FAILED, reason)
+    assert launch.detail
+
+
+def test_a_stream_without_an_end_is_never_a_success() -> None:
+    launch = record_launch([START, loop(), steps("measured", [1000])], JOB, benchmark())
+    assert (launch.status, launch.reason) == (Status.FAILED, Reason.AGENT_LOST)
+
+
+def test_a_stopped_job_is_interrupted_not_failed() -> None:
+    launch = record_launch([START, END | {"exit_code": None, "signal": 15, "stopped": True}], JOB, benchmark())
+    assert (launch.status, launch.reason) == (Status.INTERRUPTED, Reason.STOPPED)
+
+
+def test_a_pattern_that_never_matched_fails_and_shows_the_nearest_lines() -> None:
+    wanted = (MetricSpec(name="speed", pattern=r"Sped: (\d+)"),)
+    extraction = {
+        "event": "extraction",
+        "metrics": {"speed": {"matches": 0, "nearest": [{"line": 4, "text": "Speed: 12"}]}},
+    }
+    launch = recorded(extraction, metrics=wanted)
+    assert launch.reason is Reason.NO_DATA
+    assert "line 4: Speed: 12" in (launch.detail or "")
+
+
+def test_a_pattern_that_was_cut_off_is_named_as_such() -> None:
+    wanted = (MetricSpec(name="speed", pattern=r"(a+)+$"),)
+    launch = recorded({"event": "extraction", "metrics": {"speed": {"matches": 0, "cut_off": 2}}}, metrics=wanted)
+    assert "took too long" in (launch.detail or "")
+
+
+def test_log_values_keep_their_order_and_their_method() -> None:
+    wanted = (MetricSpec(name="speed", pattern="x", aggregate="last"),)
+    first, second = (
+        {"event": "metric", "name": "speed", "values": [1, 2]},
+        {"event": "metric", "name": "speed", "values": [3]},
+    )
+    launch = recorded(first, second, metrics=wanted)
+    found = launch.measurement("speed")
+    assert found is not None
+    assert (found.samples, found.aggregate) == ((1.0, 2.0, 3.0), "last")
+
+
+def test_the_peak_is_the_larger_of_what_was_sampled_and_what_the_kernel_saw() -> None:
+    sample = {"event": "sample", "sampler": "process", "t": 1, "values": {"rss_bytes": 400}}
+    assert samples(recorded(sample), "memory.peak") == (1000,)
+    assert samples(recorded(sample | {"values": {"rss_bytes": 5000}}), "memory.peak") == (5000,)
+
+
+def test_a_busy_machine_is_mentioned() -> None:
+    sample = {"event": "sample", "sampler": "machine", "t": 1, "values": {"own_share": 0.8}}
+    assert any("0.80" in note.text for note in recorded(sample).notes)
+
+
+def test_energy_is_the_difference_of_the_drivers_counter() -> None:
+    events = [
+        {"event": "sample", "sampler": "nvidia", "device": 0, "t": t, "values": {"energy_j": e}}
+        for t, e in ((1, 50.0), (2, 80.0))
+    ]
+    launch = recorded(*events)
+    energy = launch.measurement("gpu.energy")
+    assert energy is not None
+    assert (energy.samples, energy.labels) == ((30.0,), {"device": "0"})
+
+
+def test_broken_lines_and_events_are_counted_not_fatal() -> None:
+    launch = recorded({"event": "unreadable"}, {"event": "steps", "process": 7, "loop": 1}, {"event": "of the future"})
+    assert launch.status is Status.OK
+    assert any("2 lines" in note.text for note in launch.notes)
+
+
+def test_fewer_steps_than_asked_for_are_mentioned() -> None:
+    launch = recorded(loop(), steps("measured", [1000] * 3), stop=StopRule(steps=5))
+    assert any("3 of the 5" in note.text for note in launch.notes)
+
+
+def test_jobs_that_ran_together_are_labelled() -> None:
+    import msgspec
+
+    job = msgspec.structs.replace(JOB, barrier=Barrier(folder="/b", size=2, rank=1))
+    launch = recorded(loop(), steps("measured", [1000]), job=job)
+    assert {m.labels["job"] for m in launch.measurements} == {"1"}

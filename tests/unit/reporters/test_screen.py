@@ -1,0 +1,118 @@
+"""The plain report: fits the terminal, failures first, honest about what is not known."""
+
+from __future__ import annotations
+
+from benchwright.analysis.summary import summarize
+from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.machine import Machine
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.metric import Direction
+from benchwright.domain.run import Launch, Note, Result, Run
+from benchwright.domain.status import Reason, Status
+from benchwright.reporters.run_json import run_body
+from benchwright.reporters.screen import format_number, screen_report
+
+MACHINE = Machine(
+    hostname="h",
+    system="Linux",
+    kernel="6",
+    architecture="x86_64",
+    cpu="c",
+    cores=2,
+    cores_total=2,
+    memory_bytes=1,
+    python="3",
+)
+
+
+def ok_launch(position: int, speed: float, **fields: object) -> Launch:
+    def one(metric: str, unit: str, value: float, direction: Direction = Direction.LOWER) -> Measurement:
+        return Measurement(metric=metric, unit=unit, direction=direction, samples=(value,), source="log")
+
+    measurements = (
+        one("speed", "samples/s", speed, Direction.HIGHER),
+        one("process.duration", "s", 12.4),
+        one("memory.peak", "B", 2_040_109_465.0),
+    )
+    return Launch(job=f"t.R{position}", status=Status.OK, position=position, measurements=measurements, **fields)  # type: ignore[arg-type]
+
+
+def result(name: str, *launches: Launch, **fields: object) -> Result:
+    benchmark = Benchmark(name=name, workload=Command(argv=("x",), cwd="/"), source="t")
+    return Result(benchmark=benchmark, launches=launches, **({"status": Status.OK} | fields))  # type: ignore[arg-type]
+
+
+def report(*results: Result, width: int = 80, **fields: object) -> str:
+    run = Run(
+        id="r",
+        name="r",
+        started="s",
+        folder="/f/runs/r",
+        status=Status.OK,
+        machine=MACHINE,
+        results=results,
+        **fields,  # type: ignore[arg-type]
+    )
+    summaries = {r.benchmark.name: summarize(r.counted) for r in results}
+    assert run_body(run, summaries)["results"][0]["benchmark"] == results[0].benchmark.name
+    return screen_report(run, summaries, width=width, log_tails={"bad.D0": ["Traceback", "ValueError: no"]})
+
+
+def test_eight_launches_show_a_median_with_its_interval() -> None:
+    text = report(result("train.py", *(ok_launch(n, 829.4 + n / 10) for n in range(8))))
+    assert "8 launches of 12.4 s" in text
+    assert "memory 1.9 GiB" in text
+    assert "829.8 samples/s" in text
+    assert "(95 %)" in text
+    assert "--repeat" not in text
+
+
+def test_one_launch_says_that_nothing_is_known_between_launches() -> None:
+    text = report(result("train.py", ok_launch(0, 829.4)))
+    assert "±" not in text
+    assert "--repeat 6" in text
+
+
+def test_three_launches_show_their_range_not_an_interval() -> None:
+    text = report(result("train.py", *(ok_launch(n, 800.0 + n) for n in range(3))))
+    assert "800 to 802" in text
+    assert "3 launches show no interval" in text
+
+
+def test_failures_come_first_with_reason_and_the_logs_last_lines() -> None:
+    bad = Launch(job="bad.D0", status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1")
+    text = report(
+        result("good", ok_launch(0, 1.0)),
+        result("bad", bad, status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1"),
+    )
+    assert text.index("bad") < text.index("good")
+    assert "FAILED crashed: exit code 1" in text
+    assert "| ValueError: no" in text
+    assert "1 failed of 2" in text
+
+
+def test_nothing_is_wider_than_the_terminal() -> None:
+    note = Note(text="a remark that goes on and on " * 6)
+    long = result("a-benchmark-with-a-very-long-name-" * 4, ok_launch(0, 1.0, notes=(note,)))
+    bad = result("bad", status=Status.FAILED, reason=Reason.NO_DATA, detail="matched no line " * 20)
+    for width in (40, 80, 120):
+        lines = report(long, bad, width=width, notes=(note,)).splitlines()
+        assert max(len(line) for line in lines if "saved:" not in line) <= width
+
+
+def test_a_note_is_shown_once_with_the_number_of_launches() -> None:
+    busy = Note(text="ran while the machine was busy")
+    text = report(result("t", ok_launch(0, 1.0, notes=(busy,)), ok_launch(1, 1.0, notes=(busy,)), ok_launch(2, 1.0)))
+    assert text.count("busy") == 1
+    assert "(2 of 3 launches)" in text
+
+
+def test_numbers_have_four_digits() -> None:
+    assert [format_number(v) for v in (829.41, 1234.5, 123456.0, 0.1234567, 1.5e-5, 0.0)] == [
+        "829.4",
+        "1,234.5",
+        "123,456",
+        "0.1235",
+        "1.500e-05",
+        "0",
+    ]

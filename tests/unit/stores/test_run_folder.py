@@ -1,0 +1,114 @@
+"""The run folder: created once, locked, written whole or not at all."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.errors import InvalidInput, RunFolderBusy
+from benchwright.domain.settings import RunSettings
+from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan, all_runs, find_run
+
+
+def stored(*names: str, argv: tuple[str, ...] = ("true",)) -> StoredPlan:
+    benchmarks = tuple(Benchmark(name=n, workload=Command(argv=argv, cwd="/"), source="t") for n in names)
+    return StoredPlan(name="x", started="2026-11-15T10:00:00+00:00", benchmarks=benchmarks, settings=RunSettings())
+
+
+def test_two_runs_of_the_same_second_get_two_folders(tmp_path: Path) -> None:
+    first, second = (RunFolder.create(tmp_path, "train", now=1_000_000_000) for _ in range(2))
+    assert first.path != second.path
+    assert second.id == first.id + "_2"
+
+
+def test_a_run_name_may_say_where_the_time_goes(tmp_path: Path) -> None:
+    assert RunFolder.create(tmp_path, "a.{time}.b", now=1_000_000_000).id.endswith(".b")
+
+
+def test_a_locked_folder_is_refused_to_another_process(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    code = (
+        "import sys; from pathlib import Path; from benchwright.stores.run_folder import RunFolder\n"
+        "print(RunFolder(Path(sys.argv[1])).is_busy())"
+    )
+    with folder.locked():
+        seen = subprocess.run(
+            [sys.executable, "-c", code, str(folder.path)], capture_output=True, text=True, check=True
+        )
+    after = subprocess.run([sys.executable, "-c", code, str(folder.path)], capture_output=True, text=True, check=True)
+    assert (seen.stdout.strip(), after.stdout.strip()) == ("True", "False")
+
+
+def test_the_same_process_cannot_take_it_twice_either(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    with folder.locked(), pytest.raises(RunFolderBusy, match="another benchwright"), folder.locked():
+        pass
+
+
+def test_a_plan_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    folder.write_plan(stored("a", "b"))
+    assert folder.read_plan() == stored("a", "b")
+
+
+def test_a_plan_of_a_later_version_is_refused_not_misread(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    folder.write("plan.json", {"format": "benchwright-plan", "version": 99})
+    with pytest.raises(InvalidInput, match="format version 99"):
+        folder.read_plan()
+
+
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    folder.write_run({"status": "ok"})
+    # A file that cannot be opened stands for any disk trouble, whoever runs the tests.
+    import os
+
+    (folder.path / f".run.json.{os.getpid()}").mkdir()
+    with pytest.raises(DiskTrouble, match=r"run\.json"):
+        folder.write_run({"status": "failed"})
+    body = folder.read_run()
+    assert body is not None
+    assert body["status"] == "ok"
+
+
+def test_what_an_unfinished_job_left_is_set_aside_not_overwritten(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    for content in ("first", "second"):
+        (folder.path / "b.D0.data").write_text(content)
+        folder.set_aside("b.D0")
+    kept = sorted(p.read_text() for p in folder.path.glob("b.D0.interrupted-*.data"))
+    assert kept == ["first", "second"]
+    assert not (folder.path / "b.D0.data").exists()
+
+
+def test_differences_between_plans_are_said_in_words() -> None:
+    other = stored("a", argv=("false",))
+    assert stored("a").same_target(stored("a").benchmarks, RunSettings(echo=True))
+    (line,) = stored("a").differences(other.benchmarks, RunSettings())
+    assert line.startswith("a: workload was")
+    assert "repeat was 1, is 3" in stored("a").differences(stored("a").benchmarks, RunSettings(repeat=3))
+    assert "b was not part of it" in stored("a").differences(stored("a", "b").benchmarks, RunSettings())
+
+
+def test_runs_are_found_by_last_name_beginning_or_path(tmp_path: Path) -> None:
+    folders = []
+    for name in ("one", "two"):
+        folder = RunFolder.create(tmp_path, name)
+        folder.write_plan(stored("a"))
+        folders.append(folder)
+    assert {f.id for f in all_runs(tmp_path)} == {f.id for f in folders}
+    assert find_run(tmp_path, "last").id == folders[1].id
+    assert find_run(tmp_path, "one").id == folders[0].id
+    assert find_run(tmp_path, str(folders[0].path)).id == folders[0].id
+    with pytest.raises(InvalidInput, match="no run called 'three'"):
+        find_run(tmp_path, "three")
+
+
+def test_no_runs_at_all_is_said_with_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="benchwright run"):
+        find_run(tmp_path / "absent", "last")

@@ -1,0 +1,134 @@
+"""What holds for the project as a whole: entry points, start-up, versions, links, and no trace of the machine it was made on."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.metadata
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+ENTRY_POINTS = [
+    pytest.param(value, id=f"{group}:{name}")
+    for group, entries in [("scripts", PROJECT["scripts"]), *PROJECT.get("entry-points", {}).items()]
+    for name, value in entries.items()
+]
+SEAMS = {f"benchwright.{seam}" for seam in ("sources", "extractors", "samplers", "executors", "reporters")}
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=False, cwd=ROOT)
+
+
+@pytest.mark.parametrize("value", ENTRY_POINTS)
+def test_entry_point_loads(value: str) -> None:
+    module, _, attribute = value.partition(":")
+    assert callable(getattr(importlib.import_module(module), attribute))
+
+
+def test_every_seam_has_at_least_one_variant() -> None:
+    assert {group for group, entries in PROJECT["entry-points"].items() if entries} == SEAMS
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from benchwright.cli.main import main\n"
+        "sys.argv = ['benchwright', '--help']\n"
+        "try:\n    main()\n"
+        "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "print('LOADED', *sorted({name.partition('.')[0] for name in sys.modules}))\n"
+    )
+    done = run_python("-c", code)
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.rpartition("LOADED")[2].split())
+    assert {"click", "benchwright"} <= loaded
+    assert not loaded & {"torch", "numpy", "rich", "pandas", "sqlalchemy", "psutil", "pynvml", "pydantic", "asyncio"}
+
+
+def test_probe_imports_only_the_standard_library_and_itself() -> None:
+    code = "import sys, benchprobe\nprint(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    done = run_python("-I", "-S", "-c", f"import sys\nsys.path.insert(0, {str(ROOT / 'src')!r})\n{code}")
+    assert done.returncode == 0, done.stderr
+    assert set(done.stdout.split()) - sys.stdlib_module_names <= {"benchprobe", "__main__"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "src" / "benchprobe").rglob("*.py")), ids=lambda path: path.name)
+def test_probe_is_written_in_the_syntax_of_python_3_9(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
+    annotated = any(isinstance(node, ast.AnnAssign | ast.FunctionDef) for node in ast.walk(tree))
+    futures = {name.name for node in tree.body if isinstance(node, ast.ImportFrom) for name in node.names}
+    # Without it, an annotation such as `int | None` is evaluated, and Python 3.9 cannot.
+    assert not annotated or "annotations" in futures
+
+
+def test_every_command_in_the_table_is_there_and_explains_itself() -> None:
+    import click
+
+    from benchwright.cli.main import COMMANDS, cli
+
+    for name, (_, about) in COMMANDS.items():
+        command = cli.get_command(click.Context(cli), name)
+        assert command is not None, name
+        assert command.help, name
+        assert about.endswith("."), name
+
+
+def test_version_is_the_same_everywhere() -> None:
+    from benchwright.version import __version__
+
+    assert importlib.metadata.version("benchwright") == __version__
+    done = run_python("-c", "from benchwright.cli.main import main; main(['--version'])")
+    assert done.returncode == 0, done.stderr
+    assert __version__ in done.stdout
+    import benchprobe
+
+    assert getattr(benchprobe, "__version__", __version__) == __version__
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_between_pages_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text)
+    local = [link for link in links if not link.startswith(("http://", "https://"))]
+    assert [link for link in local if not (page.parent / link).exists()] == []
+
+
+def test_reference_of_the_command_line_is_current() -> None:
+    done = run_python("docs/generate_cli.py", "--check", "docs/reference/cli.md")
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_file_names_this_machine_or_a_package_registry() -> None:
+    # Written in pieces, or this file would be the first one found.
+    traces = [
+        *("/" + name + "/" for name in ("work", "ro" + "ot")),
+        *("/opt/" + name for name in ("wheels", "pypi")),
+        *(name + ".org" for name in ("pypi", "pythonhosted", "download.pytorch", "conda.anaconda")),
+        *("--" + name for name in ("extra-index" + "-url", "trusted-" + "host")),
+        str(ROOT) + "/",
+    ]
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    found = []
+    for name in sorted(filter(None, listed.stdout.decode().split("\0"))):
+        path = ROOT / name
+        if not path.is_file():
+            continue
+        text = path.read_bytes().decode("utf-8", "replace")
+        found += [f"{name}: {trace}" for trace in traces if trace in text]
+    assert found == []
