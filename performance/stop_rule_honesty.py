@@ -81,7 +81,8 @@ FAMILIES: dict[str, Family] = {
     "AR(.6) 2 %": autoregressive(0.6),
     "AR(.8) 2 %": autoregressive(0.8),
     "drift, AR(.97) 2 %": autoregressive(0.97),
-    "warm-up transient": transient,
+    "warm-up transient, 1 ms steps": transient,
+    "warm-up transient, 100 ms steps": transient,
 }
 
 NOISES: dict[str, Family] = {
@@ -165,15 +166,16 @@ def print_precision_table(seed: int, replicas: int) -> None:
     quantiles = np.array([t_quantile(0.025, max(1, n)) for n in range(CAP_STEPS)])
     for number, (name, family) in enumerate(FAMILIES.items()):
         rng = np.random.default_rng([seed, number])
-        warming = name == "warm-up transient"
+        warming = name.startswith("warm-up")
+        step_ns = 1e8 if name.endswith("100 ms steps") else 1e6
         truth = family(np.random.default_rng(7), 1000, 4000) if not warming else np.ones(1)
         median, mean = float(np.median(truth)), float(np.mean(truth))
         if name.startswith(("AR", "drift", "iid")):
             median = mean = 1.0
         series = family(rng, replicas, CAP_STEPS + (MAX_WARMUP_STEPS if warming else 0))
-        ours = [stop_by_rule(np.rint(one * 1e6).astype(int).tolist(), warming) for one in series]
+        ours = [stop_by_rule(np.rint(one * step_ns).astype(int).tolist(), warming) for one in series]
         naive = [stop_naively(one[:CAP_STEPS], quantiles) for one in series]
-        covered = [covers(one, median * 1e6) for one in ours]
+        covered = [covers(one, median * step_ns) for one in ours]
         reached = [hit for hit, one in zip(covered, ours, strict=True) if one.reached]
         print(
             f"| {name} | {100 * np.mean(covered):.1f} | {100 * np.mean(reached) if reached else np.nan:.1f}"

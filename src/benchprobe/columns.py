@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from itertools import chain
 from operator import sub
-from typing import Any, Dict, List, NamedTuple, Sequence
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
-Given = Dict[str, List[List[Any]]]
+Given = Dict[str, Tuple[Sequence[int], List[Any]]]  # offsets of the steps, and the values given there
 
 
 class Columns(NamedTuple):
@@ -60,7 +60,7 @@ def _is_got_loss_end(types: List[type], steps: int) -> bool:
 
 
 def _every_step(losses: List[float]) -> Given:
-    return {"loss": [list(range(len(losses))), losses]} if losses else {}
+    return {"loss": (range(len(losses)), losses)} if losses else {}
 
 
 def _columns(got: List[int], ends: List[int], ask: int, given: Given, used: int) -> Columns:
@@ -70,6 +70,7 @@ def _columns(got: List[int], ends: List[int], ask: int, given: Given, used: int)
 
 def _gather(entries: Sequence[Any], steps: int, given: Given) -> int:
     """Adds what the first `steps` steps gave to `given`; returns how many entries those steps take."""
+    lists: Dict[str, Tuple[List[int], List[Any]]] = {}
     stamps = 0
     for position, entry in enumerate(entries):
         if type(entry) is int:
@@ -78,7 +79,8 @@ def _gather(entries: Sequence[Any], steps: int, given: Given) -> int:
                 return position + 1
             continue
         for name, value in (("loss", entry),) if type(entry) is float else entry.items():
-            offsets, values = given.setdefault(name, [[], []])
-            offsets.append(stamps // 2)
-            values.append(value)
+            if name not in lists:
+                lists[name] = given[name] = ([], [])
+            lists[name][0].append(stamps // 2)
+            lists[name][1].append(value)
     return len(entries)

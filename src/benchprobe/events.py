@@ -6,12 +6,14 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, Iterator, List, Optional, Union
+from functools import lru_cache
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
-from benchprobe.columns import Columns, Given, columns
+from benchprobe.columns import Columns, columns
 
 STREAM_VERSION = 1
 MAX_ENTRIES_PER_LINE = 1536  # bounds how long the interpreter's lock is held while a line is made
+MANY_VALUES = 256
 
 Event = Dict[str, Any]
 Items = Union[None, int, List[Optional[int]]]
@@ -76,7 +78,7 @@ def steps_lines(chunk: Chunk, process: int, max_line_bytes: int) -> Iterator[byt
                 return
             take *= 2  # one step gave more than this
             continue
-        made = line(_steps_event(chunk, part), process)
+        made = _steps_line(chunk, part, process)
         if len(made) > max_line_bytes and len(part.step_ns) > 1:
             take = max(take // 2, 4)
             continue
@@ -86,38 +88,57 @@ def steps_lines(chunk: Chunk, process: int, max_line_bytes: int) -> Iterator[byt
         yield made
 
 
-def _steps_event(chunk: Chunk, part: Columns) -> Event:
+def _steps_line(chunk: Chunk, part: Columns, process: int) -> bytes:
+    """Put together by hand: this is most of what the writer does, and takes two thirds of the time of an encoder."""
     begin, end = chunk.steps_written, chunk.steps_written + len(part.step_ns)
-    event: Event = {
-        "event": "steps",
-        "loop": chunk.loop,
-        "first": chunk.first + begin,
-        "phase": chunk.phase,
-        "t": chunk.last_end,
-        "step_ns": part.step_ns,
-        "wait_ns": part.wait_ns,
-        "items": chunk.items(begin, end),
-    }
+    items = chunk.items(begin, end)
+    text = (
+        f'{{"event":"steps","process":{process},"loop":{chunk.loop},"first":{chunk.first + begin},'
+        f'"phase":"{chunk.phase}","t":{chunk.last_end},"step_ns":[{_integers(part.step_ns)}],'
+        f'"wait_ns":[{_integers(part.wait_ns)}],"items":{_encode(items)}'
+    )
     if part.given:
-        event["given"] = part.given
+        columns = (f"{_encode(name)}:[[{_offsets(of)}],[{_values(values)}]]" for name, (of, values) in part.given.items())
+        text += f',"given":{{{",".join(columns)}}}'
     if chunk.device_ns is not None and chunk.window_ns is not None:
-        device_ns = event["device_ns"] = chunk.device_ns[begin:end]
+        device_ns = chunk.device_ns[begin:end]
         share = sum(device_ns) / (sum(chunk.device_ns) or 1)  # 1 unless the window takes several lines
-        event["window_ns"] = round(chunk.window_ns * share)
-    return event
+        text += f',"device_ns":[{_integers(device_ns)}],"window_ns":{round(chunk.window_ns * share)}'
+    return (text + "}\n").encode()
 
 
-def left_over(chunk: Chunk) -> Given:
-    """What was given in a last step that never ended; its steps must have been written."""
-    given: Given = {}
-    for entry in chunk.entries[chunk.written :]:
-        for name, value in (("loss", entry),) if type(entry) is float else _values(entry):
-            given.setdefault(name, [[], []])[1].append(value)
-    return given
+@lru_cache(maxsize=16)
+def _pattern(conversion: str, length: int) -> str:
+    return ",".join([conversion] * length)
 
 
-def _values(entry: Any) -> Any:
-    return entry.items() if isinstance(entry, dict) else ()
+def _integers(numbers: List[int]) -> str:
+    return _pattern("%s", len(numbers)) % tuple(numbers)
+
+
+def _values(values: List[Any]) -> str:
+    """Exact either way; the shortest digits that are, which take longer to find, unless there are very many."""
+    if len(values) >= MANY_VALUES and list(map(type, values)).count(float) == len(values):
+        text = _pattern("%.17g", len(values)) % tuple(values)
+        if "n" not in text:  # nan and inf are spelled differently in JSON
+            return text
+    return _encode(values)[1:-1]
+
+
+@lru_cache(maxsize=8)
+def _range(length: int) -> str:
+    return _integers(list(range(length)))
+
+
+def _offsets(offsets: Sequence[int]) -> str:
+    """One at every step, mostly."""
+    return _range(len(offsets)) if type(offsets) is range else _integers(list(offsets))
+
+
+def left_over(chunk: Chunk) -> List[Dict[str, Any]]:
+    """What was given in a last step that never ended; its other steps must have been written."""
+    rest = chunk.entries[chunk.written :]
+    return [{"loss": entry} if type(entry) is float else entry for entry in rest if type(entry) is not int]
 
 
 def probe_event(rank: Optional[int], version: str) -> Event:

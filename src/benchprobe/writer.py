@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections import deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Protocol, Union
+from typing import Callable, Deque, Dict, Optional, Protocol, Union
 
 from benchprobe.channel import Channel
 from benchprobe.events import Chunk, Event, left_over, line, steps_lines
@@ -20,6 +20,7 @@ from benchprobe.events import Chunk, Event, left_over, line, steps_lines
 WAKE_INTERVAL_S = 0.25
 EXIT_PATIENCE_S = 0.5  # how long the end of the program may wait for a stream that takes nothing
 LOCK_PATIENCE_S = 5.0
+LONG_CHUNK = 4096  # entries
 MAX_PENDING = 50_000  # events and chunks that wait for the thread; more than that are dropped and counted
 
 
@@ -49,18 +50,16 @@ class Writer:
         self._put(event)
 
     def hand_over(self, chunk: Chunk) -> None:
-        """Takes a chunk that is complete."""
+        """Takes a chunk that is complete. A long one is written soon, while it is in the processor's cache."""
         self._put(chunk)
+        if len(chunk.entries) > LONG_CHUNK:
+            self._wake.set()
 
     def watch(self, loop: Live) -> None:
         self._live[id(loop)] = loop
 
     def unwatch(self, loop: Live) -> None:
         self._live.pop(id(loop), None)
-
-    def hurry(self) -> None:
-        """Wakes the thread: a lot is waiting."""
-        self._wake.set()
 
     def flush(self, patience_s: float = 0.0) -> None:
         """Writes everything there is, in the calling thread."""
@@ -158,13 +157,9 @@ class Writer:
             self._channel.put(line(what, self._process))
             return
         self._write_steps(what)
-        given = left_over(what)
-        if given:  # the step in which it was given was never finished: an exception
-            values: Dict[str, List[Any]] = {name: columns[1] for name, columns in given.items()}
-            for name, several in values.items():
-                for value in several:
-                    event = {"event": "give", "t": what.last_end, "loop": what.loop, "values": {name: value}}
-                    self._channel.put(line(event, self._process))
+        for values in left_over(what):  # the step in which it was given was never finished: an exception
+            event = {"event": "give", "t": what.last_end, "loop": what.loop, "values": values}
+            self._channel.put(line(event, self._process))
 
     def _write_steps(self, chunk: Chunk) -> None:
         for made in steps_lines(chunk, self._process, self._channel.max_line_bytes):

@@ -82,6 +82,7 @@ def plan_text(plan: Plan) -> str:
             lines.append(
                 "  with " + " ".join(f"{k}={v}" if v is not None else f"{k} removed" for k, v in first.env.items())
             )
+        lines += [f"  note: {text}" for text in benchmark.notes]
         lines += [f"  reads {m.name}: {m.kind.value} {m.pattern!r}, {m.aggregate}" for m in benchmark.metrics]
     count = len(plan.launches)
     if count:

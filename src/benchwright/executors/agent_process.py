@@ -39,6 +39,7 @@ class AgentProcess:
         self._leaders: dict[int, int] = {}  # pid of a job's program → when it started
         self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
         self._last_words = ""
+        self._exit_status: int | None = None
         self.was_ready = False
         self.is_dead = False
         self.is_silent = False  # nobody is left at the other end
@@ -79,7 +80,7 @@ class AgentProcess:
             while line:
                 line = line[os.write(self._orders, line) :]
         except BrokenPipeError:
-            self.is_dead = True
+            pass
 
     def listen(self, wake_fd: int, timeout_s: float | None) -> list[dict[str, Any]]:
         """Wait for messages, for `wake_fd`, for the agent's death or for the time to pass."""
@@ -109,12 +110,18 @@ class AgentProcess:
                     self._leaders[stat.pid] = stat.start_ticks
         return messages
 
+    def is_alive(self) -> bool:
+        """Whether it can take orders."""
+        self._reap()
+        return not self.is_dead
+
     def _reap(self, *, wait: bool = False) -> None:
         if not self.is_dead:
             try:
-                self.is_dead = os.waitpid(self._pid, 0 if wait else os.WNOHANG)[0] != 0
+                pid, self._exit_status = os.waitpid(self._pid, 0 if wait else os.WNOHANG)
+                self.is_dead = pid != 0
             except ChildProcessError:
-                self.is_dead = True
+                self.is_dead, self._exit_status = True, None
 
     def close(self, patience_s: float) -> None:
         """Tell the agent to end its jobs and itself, and wait for that; kill what does not obey."""
@@ -132,11 +139,10 @@ class AgentProcess:
         return self._last_words
 
     def _end(self) -> None:
-        was_dead = self.is_dead
         if not self.is_dead:
             os.kill(self._pid, signal.SIGKILL)  # our own child, and not yet reaped: the number is still its
             self._reap(wait=True)
-        if not was_dead or self._leaders:
+        if self._exit_status != 0:  # it did not end by itself, so it may have left something behind
             self._sweep()
         length = os.fstat(self._errors).st_size
         lines = os.pread(self._errors, 2000, max(0, length - 2000)).decode(errors="replace").split("\n")

@@ -65,6 +65,9 @@ class LocalExecutor:
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         if self._stops or not jobs:
             return [Outcome(job=job.id, stopped=True) for job in jobs]
+        if self._agent is not None and not self._agent.is_alive():  # killed while nothing ran
+            self._agent.abandon()
+            self._agent = None
         if self._agent is None:
             self._agent = AgentProcess.start(self._python)
         launch = _Launch(jobs, listener)

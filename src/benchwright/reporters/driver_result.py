@@ -122,7 +122,8 @@ def _launch_values(result: Result, launch: Launch, aggregate: Aggregate, workers
         samples = [s for m in launch.measurements if m.metric == spec.name and m.source == "log" for s in m.samples]
         if samples:
             values[spec.name] = aggregate(spec.aggregate, samples, workers)
-    memory = [s for m in launch.measurements if m.metric == "memory.rss" and m.source == "sampler" for s in m.samples]
+    # The kernel's maximum is there even for a program that ended before the first sample.
+    memory = [s for m in launch.measurements if m.metric in ("memory.rss", "memory.peak") for s in m.samples]
     if memory:
         values["cpu_memory_usage"] = max(memory) / _KIB
     values.update(_gpu_memory(result, launch))

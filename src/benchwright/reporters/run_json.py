@@ -37,6 +37,7 @@ def _result(result: Result, summaries: Sequence[Summary]) -> dict[str, Any]:
         "status": result.status.value,
         "reason": result.reason.value if result.reason else None,
         "detail": result.detail,
+        "notes": result.benchmark.notes,
         "overlap": result.overlap,
         "metrics": [_summary(s) for s in summaries],
         "launches": [_launch(x) for x in result.launches],

@@ -133,13 +133,17 @@ def format_number(value: float) -> str:
 
 
 def _remarks(result: Result, width: int) -> list[str]:
-    """Each note once, with how many launches it concerns."""
+    """What was noted when the benchmark was read; then each note of its launches once, with how many it concerns."""
     measured = [x for x in result.launches if not x.warmup]
     counts: dict[str, int] = {}
     for launch in measured:
         for note in launch.notes:
             counts[note.text] = counts.get(note.text, 0) + 1
-    lines = []
+    lines = [
+        line
+        for text in result.benchmark.notes
+        for line in textwrap.wrap(f"⚠ {text}", width - 3, initial_indent="   ", subsequent_indent="     ")
+    ]
     for text, count in counts.items():
         where = "" if len(measured) == 1 else f" ({count} of {len(measured)} launches)"
         lines += textwrap.wrap(f"⚠ {text}{where}", width - 3, initial_indent="   ", subsequent_indent="     ")

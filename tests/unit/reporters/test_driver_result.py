@@ -88,6 +88,11 @@ def test_a_task_has_its_metrics_its_peak_memory_in_kilobytes_and_the_uptime() ->
     }
 
 
+def test_a_program_too_short_to_be_sampled_has_the_memory_the_kernel_saw() -> None:
+    short = Launch(job="j", status=Status.OK, measurements=(measured("memory.peak", [3 * MIB], "process"),))
+    assert driver_result(result(task(), short), aggregate=aggregate) == {"resnet.cpu_memory_usage": 3072.0}
+
+
 def test_framework_and_suffix_go_around_every_key_memory_and_uptime_too() -> None:
     benchmark = task(prefix="mxnet.resnet", suffix="daily")
     keys = driver_result(result(benchmark, launch()), aggregate=aggregate, uptime_s=1.0)

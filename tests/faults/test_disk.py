@@ -1,0 +1,73 @@
+"""A full disk: said in words, nothing finished is lost, and never a success without its data."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+PY = sys.executable
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MB; needs the right to mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], capture_output=True)
+    if made.returncode:
+        pytest.skip("cannot mount a small file system here: needs root")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+@pytest.mark.parametrize("left_bytes", [0, 40_000])
+def test_a_disk_that_is_full_from_the_start_is_said_and_is_no_success(
+    bw: CommandLine, small_disk: Path, left_bytes: int
+) -> None:
+    fill(small_disk, left_bytes)
+    done = bw(
+        "run",
+        "--base",
+        str(small_disk),
+        "--metric",
+        "speed",
+        "--",
+        PY,
+        "-c",
+        "print('speed=1\\n' * 100_000)",
+        code=None,
+    )
+    assert done.returncode in (1, 3)
+    assert "Traceback (most recent call last)" not in done.stderr
+    assert "disk" in done.stdout + done.stderr or "No space" in done.stdout + done.stderr
+
+
+def test_a_disk_that_fills_up_during_a_run_keeps_what_was_finished(bw: CommandLine, small_disk: Path) -> None:
+    code = "import os\nn = len(os.listdir('.'))\nopen(f'{n}', 'w').close()\nprint('speed=1')\nif n == 1: print('y' * 6_000_000)"
+    done = bw("run", "--base", str(small_disk), "--repeat", "3", "--metric", "speed", "--", PY, "-c", code, code=None)
+    assert done.returncode in (1, 3)
+    folder = next((small_disk / "runs").iterdir())
+    from benchwright.recorder import is_complete
+
+    assert is_complete(folder / "python.R0.D0.data")
+    assert "Traceback (most recent call last)" not in done.stderr
+    assert "No space" in done.stdout or "disk" in done.stdout + done.stderr
+
+
+def test_a_base_that_cannot_be_written_is_said_with_a_remedy(bw: CommandLine, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    done = bw("run", "--base", str(blocked / "below"), "--", "true", code=3)
+    assert "--base" in done.stderr
+
+
+def fill(place: Path, left_bytes: int) -> None:
+    free = os.statvfs(place)
+    with open(place / "filler", "wb") as handle:
+        handle.write(b"x" * max(0, free.f_bavail * free.f_frsize - left_bytes))
