@@ -10,7 +10,8 @@ import dis
 from types import FrameType
 from typing import Optional
 
-_DROPS_THE_ITERATOR = frozenset({"POP_TOP", "POP_ITER", "END_FOR"})
+# FOR_ITER: another iterator that goes along with ours, in a zip, was exhausted.
+_DROPS_THE_ITERATOR = frozenset({"POP_TOP", "POP_ITER", "END_FOR", "FOR_ITER"})
 _IS_SUSPENDED = frozenset({"YIELD_VALUE", "RESUME", "YIELD_FROM", "SEND", "RETURN_GENERATOR"})
 
 

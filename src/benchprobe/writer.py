@@ -145,10 +145,11 @@ class Writer:
         if self._dropped:
             self._channel.put(self._lost_line(self._dropped))
             self._dropped = 0
+        # The open chunks are picked first: what is closed before them is then among the pending, and the order holds.
+        open_chunks = [loop.chunk for loop in list(self._live.values())]
         for _ in range(len(self._pending)):
             self._write(self._pending.popleft())
-        for loop in list(self._live.values()):
-            chunk = loop.chunk
+        for chunk in open_chunks:
             if chunk is not None:
                 self._write_steps(chunk)
 

@@ -14,9 +14,10 @@ from benchwright.domain.status import Reason, Status
 
 
 class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a reader of the numbers should know."""
+    """Something a reader of the numbers should know. Notes of the same `text` are shown together, with their figures."""
 
     text: str
+    figure: str | None = None  # what it was in this launch, such as "own share 0.81"
     severity: str = "warning"
 
 

@@ -261,7 +261,9 @@ def _process_measurements(fold: _Fold) -> list[Measurement]:
 def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord]) -> list[Note]:
     notes = []
     if fold.unreadable:
-        notes.append(Note(text=f"{fold.unreadable} lines of the stream could not be read and do not count"))
+        notes.append(
+            Note(text="some lines of the stream could not be read and do not count", figure=f"{fold.unreadable} lines")
+        )
     if fold.lost:
         notes.append(
             Note(text=f"{fold.lost} events were lost because the stream could not be written", severity="error")

@@ -77,7 +77,7 @@ class Samples:
         notes = []
         shares = self.series.get(("machine", "own_share", None), [])
         if shares and (share := sum(shares) / len(shares)) < BUSY_SHARE:
-            notes.append(Note(text=f"ran while the machine was busy (own share of its cores {share:.2f})"))
+            notes.append(Note(text="ran while the machine was busy", figure=f"own share of its cores {share:.2f}"))
         for device, mask in sorted(self.throttle.items()):
             reasons = [text for bit, text in _THROTTLED.items() if mask & bit]
             if reasons:

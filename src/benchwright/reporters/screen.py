@@ -75,12 +75,12 @@ def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
     if "memory.peak" in by_metric:
         parts.append(f"memory {format_bytes(by_metric['memory.peak'].value)}")
     if "process.cpu_time" in by_metric and (took := by_metric["process.duration"].value) > 0:
-        parts.append(f"CPU {by_metric['process.cpu_time'].value / took:.0%}")
+        parts.append(f"CPU {by_metric['process.cpu_time'].value / took * 100:.0f} %")
     gpus = [s for s in summaries if s.metric == "gpu.memory"]
     if gpus:
         parts.append(f"GPU memory {format_bytes(max(s.value for s in gpus))}")
     if result.overlap is not None:
-        parts.append(f"overlap {result.overlap:.1%}")
+        parts.append(f"overlap {result.overlap * 100:.1f} %")
     return " · ".join(parts)
 
 
@@ -105,7 +105,7 @@ def _spread(summary: Summary) -> str:
     """What is known about the difference between launches."""
     half = summary.half_width
     if half is not None:
-        return f"± {half:.1%} (95 %)   best {format_value(summary.best, summary.unit, bare=True)}"
+        return f"± {half * 100:.1f} % (95 %)   best {format_value(summary.best, summary.unit, bare=True)}"
     if summary.launches > 1:
         low, high = (format_value(v, summary.unit, bare=True) for v in (min(summary.values), max(summary.values)))
         return f"{low} to {high}"
@@ -135,19 +135,21 @@ def format_number(value: float) -> str:
 def _remarks(result: Result, width: int) -> list[str]:
     """What was noted when the benchmark was read; then each note of its launches once, with how many it concerns."""
     measured = [x for x in result.launches if not x.warmup]
-    counts: dict[str, int] = {}
+    figures: dict[str, list[str]] = {}
     for launch in measured:
         for note in launch.notes:
-            counts[note.text] = counts.get(note.text, 0) + 1
-    lines = [
-        line
-        for text in result.benchmark.notes
-        for line in textwrap.wrap(f"⚠ {text}", width - 3, initial_indent="   ", subsequent_indent="     ")
-    ]
-    for text, count in counts.items():
-        where = "" if len(measured) == 1 else f" ({count} of {len(measured)} launches)"
-        lines += textwrap.wrap(f"⚠ {text}{where}", width - 3, initial_indent="   ", subsequent_indent="     ")
-    return lines
+            figures.setdefault(note.text, []).append(note.figure or "")
+    lines = [_remark(text, width) for text in result.benchmark.notes]
+    for text, seen in figures.items():
+        where = "" if len(measured) == 1 else f"{len(seen)} of {len(measured)} launches"
+        worst = min(filter(None, seen), default="")
+        more = ", ".join(filter(None, (where, worst)))
+        lines.append(_remark(f"{text} ({more})" if more else text, width))
+    return [line for remark in lines for line in remark]
+
+
+def _remark(text: str, width: int) -> list[str]:
+    return textwrap.wrap(f"⚠ {text}", width - 3, initial_indent="   ", subsequent_indent="     ")
 
 
 def _closing(run: Run, width: int) -> list[str]:

@@ -303,6 +303,14 @@ def test_two_states_of_equal_weight_are_never_called_precise() -> None:
     assert rule.detail()["reached"] is False
 
 
+def test_steps_that_tell_nearly_the_same_are_not_enough_however_close_they_are() -> None:
+    for seed in range(30):
+        rule = stop_rule({"precision": 0.5})
+        drive(rule, [round(MS * value) for value in autoregressive(random.Random(seed), 0.8, 1000)])
+        assert rule.detail()["reached"] is True
+        assert rule.detail()["effective_samples"] >= 30
+
+
 def test_steps_that_all_take_no_time_do_not_break_the_rule() -> None:
     rule = stop_rule({"precision": 0.01, "max_steps": 100})
     assert drive(rule, [0] * 200) == 100

@@ -1,0 +1,188 @@
+"""How fast metrics are read out of a log, beside what `re` does with the same bytes.
+
+    python performance/extraction.py [--size 32MB] [--rounds 5]
+    python performance/extraction.py --size 2GB --memory
+
+Speed: four logs (the metric in one line of 1000, in one of 1000 among progress bars and other alphabets, in every
+line, in every line twice), each read from a temporary file in blocks of 1 MiB. Rounds are interleaved, CPU time, best round.
+`re by line` is what the result must equal; `re by block` is the engine alone over each block (`finditer`, nothing kept);
+`re by block, values` keeps `float(match[1])`, but knows no line numbers.
+
+Memory: feeds a log that is made on the fly and prints the peak resident memory as it goes.
+
+Bars: sparse at least 200 MB/s per pattern; dense at least 0.8 of the engine's block scan; flat memory; result equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchwright.agent.extractors import LogScanner
+from benchwright.domain.metric import ExtractorKind, MetricSpec
+
+BLOCK_BYTES = 1 << 20
+PATTERN = r"Speed: (\d+\.\d+|\d+) samples/sec"
+OTHER_LINE = "INFO:root:Epoch[3] worker {i} fetched shard {j} of the training set from the cache in {k} ms, queue {j}\n"
+SPEED_LINE = "INFO:root:Epoch[3] Batch [{i}]\tSpeed: {speed} samples/sec\taccuracy=0.{k}\tcross-entropy=2.{j}\n"
+BAR_LINE = "epoch 3:  17%|█▋        | {i}/5000 [00:{k}<01:{j}, 1{k}.2it/s, näher]\r"
+SIZE_UNITS = {"KB": 10**3, "MB": 10**6, "GB": 10**9}
+
+
+def lines(kind: str) -> Iterator[str]:
+    """Endless lines of a log of one kind."""
+    i = 0
+    while True:
+        i += 1
+        fill = {"i": i, "j": 100 + i * 7 % 900, "k": 10 + i * 3 % 90, "speed": 900 + i * 37 % 1000 / 8}
+        if kind.startswith("dense") or i % 1000 == 0:
+            line = SPEED_LINE.format(**fill)
+            yield line[:-1] + line if kind == "dense, two a line" else line
+        else:
+            yield (BAR_LINE if kind == "sparse, bars" and i % 3 == 0 else OTHER_LINE).format(**fill)
+
+
+def write_log(path: Path, kind: str, size_bytes: int) -> None:
+    source = lines(kind)
+    part = "".join(next(source) for _ in range(20_000)).encode()
+    with path.open("wb") as file:
+        for _ in range(max(size_bytes // len(part), 1)):
+            file.write(part)
+
+
+def blocks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while block := file.read(BLOCK_BYTES):
+            yield block
+
+
+def by_scanner(path: Path, metrics: list[MetricSpec]) -> list[float]:
+    scanner = LogScanner(metrics)
+    found = [f for block in blocks(path) for f in scanner.feed(block)] + scanner.close()
+    return [value for f in found for value in f.values]
+
+
+def by_line(path: Path, pattern: str) -> list[float]:
+    search = re.compile(pattern).finditer
+    values: list[float] = []
+    with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
+        for line in file:
+            values += [float(match[1]) for match in search(line)]
+    return values
+
+
+def by_block(path: Path, pattern: str) -> None:
+    search = re.compile(pattern).finditer
+    for block in blocks(path):
+        for _ in search(block.decode("utf-8", "replace")):
+            pass
+
+
+def by_block_values(path: Path, pattern: str) -> list[float]:
+    search = re.compile(pattern).finditer
+    return [float(match[1]) for block in blocks(path) for match in search(block.decode("utf-8", "replace"))]
+
+
+def best_rates(work: dict[str, Callable[[], object]], size_bytes: int, rounds: int) -> dict[str, float]:
+    """MB/s of CPU time, the best of interleaved rounds."""
+    best = dict.fromkeys(work, float("inf"))
+    for _ in range(rounds):
+        for name, call in work.items():
+            start = time.process_time()
+            call()
+            best[name] = min(best[name], time.process_time() - start)
+    return {name: size_bytes / seconds / 1e6 for name, seconds in best.items()}
+
+
+def measure_speed(size_bytes: int, rounds: int, folder: Path) -> bool:
+    """Prints the table; True if the bars are met."""
+    met = True
+    for kind in ("sparse", "sparse, bars", "dense", "dense, two a line"):
+        path = folder / "log"
+        write_log(path, kind, size_bytes)
+        metric = MetricSpec(name="speed", pattern=PATTERN)
+        rates = best_rates(
+            {
+                "benchwright": lambda: by_scanner(path, [metric]),
+                "re by line": lambda: by_line(path, PATTERN),
+                "re by block": lambda: by_block(path, PATTERN),
+                "re by block, values": lambda: by_block_values(path, PATTERN),
+            },
+            path.stat().st_size,
+            rounds,
+        )
+        equal = by_scanner(path, [metric]) == by_line(path, PATTERN)
+        print(
+            f"\n{kind} ({path.stat().st_size / 1e6:.0f} MB); result equal to line by line: {'yes' if equal else 'NO'}"
+        )
+        for name, rate in rates.items():
+            print(f"  {name:22}{rate:8.0f} MB/s   benchwright / this: {rates['benchwright'] / rate:6.2f}")
+        ratio = rates["benchwright"] / rates["re by block"]
+        met &= equal and (ratio >= 0.8 if kind.startswith("dense") else rates["benchwright"] >= 200)
+    print_other_kinds(size_bytes // 4, rounds, folder)
+    return met
+
+
+def print_other_kinds(size_bytes: int, rounds: int, folder: Path) -> None:
+    path = folder / "log"
+    write_log(path, "sparse", size_bytes)
+    four = [MetricSpec(name=f"m{i}", pattern=f"Time{i} cost=([0-9.]+)") for i in range(4)]
+    key = [MetricSpec(name="m", pattern="accuracy", kind=ExtractorKind.KEY_VALUE)]
+    no_text = [MetricSpec(name="m", pattern=r"(\d+\.\d+) \w+/sec")]
+    inner = [MetricSpec(name="m", pattern=r"(?i)(\d+\.\d+) SAMPLES/sec")]
+    work: dict[str, Callable[[], object]] = {
+        "four that never match": lambda: by_scanner(path, four),
+        "key_value": lambda: by_scanner(path, key),
+        "(?i), text at the end": lambda: by_scanner(path, inner),
+        "little literal text": lambda: by_scanner(path, no_text),
+    }
+    print("\nsparse, other kinds")
+    for name, rate in best_rates(work, path.stat().st_size, rounds).items():
+        print(f"  {name:22}{rate:8.0f} MB/s")
+
+
+def measure_memory(size_bytes: int) -> bool:
+    """Feeds a log of that size, a tenth of it one line without an end; True if the peak stays flat."""
+    source = lines("dense")
+    part = "".join(next(source) for _ in range(8_000)).encode()
+    scanner = LogScanner(
+        [MetricSpec(name="speed", pattern=PATTERN), MetricSpec(name="never", pattern="No such (text)")]
+    )
+    fed, matches, marks = 0, 0, []
+    start = time.process_time()
+    while fed < size_bytes:
+        block = b"x" * len(part) if 0.4 < fed / size_bytes < 0.5 else part
+        matches += sum(len(found.values) for found in scanner.feed(block))
+        fed += len(block)
+        if fed * 10 // size_bytes > len(marks):
+            marks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+            print(f"  {fed / 1e6:8.0f} MB fed   peak memory {marks[-1]:7.1f} MiB   {matches} matches", flush=True)
+    scanner.close()
+    print(f"  {fed / 1e6 / (time.process_time() - start):.0f} MB/s of CPU time, two patterns")
+    return marks[-1] - marks[0] < 16
+
+
+def main() -> int:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--size", default="32MB", help="of each log: 500KB, 32MB, 2GB")
+    options.add_argument("--rounds", type=int, default=5)
+    options.add_argument("--memory", action="store_true", help="check that memory stays flat instead")
+    given = options.parse_args()
+    size_bytes = int(float(given.size[:-2]) * SIZE_UNITS[given.size[-2:].upper()])
+    if given.memory:
+        met = measure_memory(size_bytes)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            met = measure_speed(size_bytes, given.rounds, Path(folder))
+    print(f"\nbars {'met' if met else 'NOT met'}")
+    return 0 if met else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""What every executor must do."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchwright.domain.job import Barrier, Job, Outcome
+from benchwright.domain.machine import Machine
+from benchwright.domain.metric import MetricSpec
+from benchwright.executors.base import Executor, Listener
+from benchwright.executors.fake import FakeExecutor
+from benchwright.executors.local import LocalExecutor
+
+SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
+COMMANDS = {"fine": ("echo", "speed=2.5"), "broken": ("sh", "-c", "exit 3"), "missing": ("no-such-command-anywhere",)}
+
+
+def fake() -> FakeExecutor:
+    return FakeExecutor({"fine": [2.5]}, outcomes={"broken": Outcome(job="", exit_code=3)})
+
+
+@pytest.fixture(params=[LocalExecutor, fake], ids=["local", "fake"])
+def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
+    with request.param() as opened:
+        yield opened
+
+
+@pytest.fixture
+def make_job(tmp_path: Path) -> Callable[..., Job]:
+    def make(benchmark: str, id: str | None = None, **fields: Any) -> Job:
+        stem = tmp_path / "run" / (id or benchmark)
+        return Job(
+            id=id or benchmark,
+            benchmark=benchmark,
+            argv=COMMANDS[benchmark],
+            cwd=str(tmp_path),
+            stream=f"{stem}.data",
+            log=f"{stem}.log",
+            **fields,
+        )
+
+    return make
+
+
+class Recording(Listener):
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    def on_started(self, job_id: str, pid: int) -> None:
+        assert pid > 0
+        self.heard.append(("started", job_id))
+
+    def on_finished(self, outcome: Outcome) -> None:
+        self.heard.append(("finished", outcome.job))
+
+
+def events(job: Job) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(job.stream).read_text().splitlines()]
+
+
+def test_it_knows_its_machine(executor):
+    machine = executor.machine()
+    assert isinstance(machine, Machine)
+    assert 1 <= machine.cores <= machine.cores_total
+    assert machine.memory_bytes > 0
+    assert executor.machine() == machine
+
+
+def test_nothing_to_run_is_nothing(executor):
+    assert executor.run([], Listener()) == []
+
+
+def test_a_job_that_ends_well(executor, make_job):
+    job, listener = make_job("fine"), Recording()
+    [outcome] = executor.run([job], listener)
+    assert (outcome.job, outcome.exit_code, outcome.signal, outcome.detail) == ("fine", 0, None, None)
+    assert not (outcome.timed_out or outcome.stopped or outcome.out_of_memory)
+    assert listener.heard == [("started", "fine"), ("finished", "fine")]
+
+
+def test_a_job_that_fails_is_an_outcome(executor, make_job):
+    [outcome] = executor.run([make_job("broken")], Listener())
+    assert outcome.exit_code == 3
+
+
+def test_a_job_that_cannot_start_says_why(executor, make_job):
+    [outcome] = executor.run([make_job("missing")], Listener())
+    assert outcome.exit_code is None
+    assert "was not found" in outcome.detail
+
+
+def test_outcomes_come_in_the_order_of_the_jobs(executor, make_job, tmp_path):
+    names = ["broken", "fine", "missing", "fine"]
+    jobs = [
+        make_job(name, id=f"{name}{rank}", barrier=Barrier(folder=str(tmp_path / "barrier"), size=4, rank=rank))
+        for rank, name in enumerate(names)
+    ]
+    outcomes = executor.run(jobs, Listener())
+    assert [outcome.job for outcome in outcomes] == [job.id for job in jobs]
+    assert [outcome.exit_code for outcome in outcomes] == [3, 0, None, 0]
+
+
+@pytest.mark.parametrize("name", ["fine", "broken", "missing"])
+def test_the_stream_is_framed_and_agrees_with_the_outcome(executor, make_job, name):
+    job = make_job(name)
+    [outcome] = executor.run([job], Listener())
+    first, *_, last = events(job)
+    assert (first["event"], first["version"], first["job"]) == ("stream", 1, name)
+    assert last["event"] == "end"
+    assert {key: last[key] for key in ("exit_code", "signal", "timed_out", "stopped", "out_of_memory", "detail")} == {
+        "exit_code": outcome.exit_code,
+        "signal": outcome.signal,
+        "timed_out": outcome.timed_out,
+        "stopped": outcome.stopped,
+        "out_of_memory": outcome.out_of_memory,
+        "detail": outcome.detail,
+    }
+    assert last["duration_s"] == outcome.duration_s
+    assert {"cpu_s", "max_rss_bytes", "wall", "t"} <= last.keys()
+
+
+def test_metrics_reach_the_stream(executor, make_job):
+    job = make_job("fine", metrics=(SPEED,))
+    executor.run([job], Listener())
+    [metric] = [event for event in events(job) if event["event"] == "metric"]
+    assert (metric["name"], metric["values"], metric["lines"]) == ("speed", [2.5], [1])
+    [extraction] = [event for event in events(job) if event["event"] == "extraction"]
+    assert extraction["metrics"]["speed"]["matches"] == 1
+
+
+def test_the_log_is_kept_compressed(executor, make_job):
+    job = make_job("fine")
+    executor.run([job], Listener())
+    assert gzip.decompress(Path(job.log + ".gz").read_bytes()) in (b"speed=2.5\n", b"")
+    assert not Path(job.log).exists()
+
+
+@pytest.mark.parametrize(("name", "kept"), [("fine", False), ("broken", True)])
+def test_a_log_to_discard_is_kept_only_after_a_failure(executor, make_job, name, kept):
+    job = make_job(name, discard_log=True)
+    executor.run([job], Listener())
+    assert Path(job.log + ".gz").exists() is kept
+    assert not Path(job.log).exists()
+
+
+def test_after_a_stop_nothing_runs_any_more(executor, make_job):
+    executor.run([make_job("fine")], Listener())
+    executor.stop()
+    [outcome] = executor.run([make_job("fine", id="late")], Listener())
+    assert outcome.stopped
+    assert not Path(make_job("fine", id="late").stream).exists()

@@ -1,0 +1,303 @@
+"""Loops of every kind, as they appear in the stream."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_loop_is_recorded_with_its_steps_waits_and_items(measured):
+    record = measured("""
+        import time
+        from benchprobe import iterate
+        def data():
+            for i in range(20):
+                time.sleep(0.004)
+                yield i
+        for i in iterate("train", data(), batch_size=8):
+            time.sleep(0.002)
+    """)
+    assert record.steps() == 20
+    assert record.one("loop")["name"] == "train"
+    assert record.one("loop_end")["how"] == "exhausted"
+    events = record.all("steps")
+    assert all(event["items"] == 8 for event in events)
+    for event in events:
+        for step, wait in zip(event["step_ns"], event["wait_ns"], strict=True):
+            assert wait >= 4_000_000
+            assert step - wait >= 2_000_000
+
+
+def test_the_time_of_consecutive_batches_never_overlaps(measured):
+    record = measured("""
+        from benchprobe import iterate
+        for i in iterate("train", range(100_000)): pass
+    """)
+    events = record.all("steps")
+    assert record.steps() == 100_000
+    for before, after in zip(events, events[1:], strict=False):
+        assert after["first"] == before["first"] + len(before["step_ns"])
+        assert after["t"] >= before["t"] + sum(before["step_ns"])
+
+
+def test_values_given_in_nested_loops_go_to_the_innermost_one_that_runs(measured):
+    record = measured("""
+        from benchprobe import iterate, give
+        give(where="before")
+        for i in iterate("train", range(3)):
+            give(loss=float(i))
+            for j in iterate("inner", range(2)):
+                give(x=10 * i + j)
+            give(y=i)
+        give(where="after")
+    """)
+    assert record.given("loss") == [(0, 0.0), (1, 1.0), (2, 2.0)]
+    assert record.given("y") == [(0, 0), (1, 1), (2, 2)]
+    assert [e["given"]["x"][1] for e in record.all("steps") if "x" in e.get("given", {})] == [[0, 1], [10, 11], [20, 21]]
+    assert [e["values"]["where"] for e in record.all("give")] == ["before", "after"]
+    assert {e["parent"] for e in record.all("loop", name="inner")} == {record.loop("train")}
+
+
+def test_loops_that_take_turns_keep_their_steps_apart(measured):
+    record = measured("""
+        from benchprobe import iterate, give
+        for a, b in zip(iterate("a", range(50)), iterate("b", range(50))):
+            give(x=a)
+        give(x="outside")
+    """)
+    assert record.steps("a") == 50
+    assert record.steps("b") == 50
+    assert len(record.given("x", "b")) == 50
+    assert record.one("give")["values"] == {"x": "outside"}
+
+
+def test_a_break_ends_the_last_step(measured):
+    record = measured("""
+        import time
+        from benchprobe import iterate, give
+        for i in iterate("train", range(100)):
+            give(i=i)
+            if i == 6:
+                time.sleep(0.05)
+                break
+        give(done=True)
+    """)
+    assert record.steps() == 7
+    assert record.one("loop_end")["how"] == "left"
+    assert record.all("steps")[-1]["step_ns"][-1] >= 50_000_000
+    assert record.one("give")["values"] == {"done": True}
+
+
+def test_a_return_from_inside_the_loop_ends_the_last_step(measured):
+    record = measured("""
+        from benchprobe import iterate
+        def f():
+            for i in iterate("train", range(100)):
+                if i == 6:
+                    return i * 2
+        assert f() == 12
+    """)
+    assert record.steps() == 7
+
+
+def test_a_break_through_a_wrapping_generator_ends_the_last_step(measured):
+    record = measured("""
+        from benchprobe import iterate
+        def bar(iterable):
+            for x in iterable:
+                yield x
+        for n, i in enumerate(bar(iterate("train", range(100)))):
+            if n == 6:
+                break
+    """)
+    assert record.steps() == 7
+
+
+def test_a_step_that_raised_is_not_counted_but_what_it_gave_is_kept(measured):
+    record = measured("""
+        from benchprobe import iterate, give
+        try:
+            for i in iterate("train", range(100)):
+                give(loss=float(i))
+                if i == 6:
+                    give(loss=float("nan"), hint="bad")
+                    raise ValueError
+        except ValueError:
+            give(after=1)
+    """)
+    assert record.steps() == 6
+    assert record.one("loop_end")["how"] == "left"
+    leftover = [e["values"] for e in record.all("give")]
+    assert leftover[0] == {"loss": 6.0}
+    assert leftover[1]["hint"] == "bad"
+    assert leftover[2] == {"after": 1}
+
+
+def test_a_step_that_raised_in_a_wrapped_loop_is_not_counted(measured):
+    record = measured("""
+        from benchprobe import iterate
+        def bar(iterable):
+            for x in iterable:
+                yield x
+        try:
+            for i in bar(iterate("train", range(100))):
+                if i == 6:
+                    int("x")
+        except ValueError:
+            pass
+    """)
+    assert record.steps() == 6
+
+
+def test_an_error_of_the_iterable_reaches_the_program_unchanged(measured):
+    record = measured("""
+        from benchprobe import iterate
+        def data():
+            yield from range(5)
+            raise OSError("worker died")
+        try:
+            for i in iterate("train", data()): pass
+        except OSError as error:
+            assert error.args == ("worker died",)
+        else:
+            raise AssertionError
+        try:
+            for i in iterate("train", 5): pass
+        except TypeError as error:
+            assert "int" in str(error)
+    """)
+    assert record.steps() == 5
+    assert [e["how"] for e in record.all("loop_end")] == ["left", "left"]
+
+
+def test_async_for_is_recorded_alike(measured):
+    record = measured("""
+        import asyncio
+        from benchprobe import iterate, give
+        async def data():
+            for i in range(30):
+                await asyncio.sleep(0.001)
+                yield i
+        async def main():
+            async for i in iterate("train", data(), batch_size=2):
+                give(i=i)
+                await asyncio.sleep(0.001)
+            async for i in iterate("other", data()):
+                if i == 3:
+                    break
+            give(after=1)
+        asyncio.run(main())
+    """)
+    assert record.steps("train") == 30
+    assert [value for _, value in record.given("i")] == list(range(30))
+    assert record.steps("other") == 4
+    assert [e["how"] for e in record.all("loop_end")] == ["exhausted", "left"]
+    assert record.one("give")["values"] == {"after": 1}
+
+
+def test_async_tasks_running_at_once_keep_their_values_apart(measured):
+    record = measured("""
+        import asyncio
+        from benchprobe import iterate, give
+        async def data(n):
+            for i in range(n):
+                await asyncio.sleep(0)
+                yield i
+        async def work(name):
+            async for i in iterate(name, data(20)):
+                await asyncio.sleep(0)
+                give(who=name)
+        async def main():
+            await asyncio.gather(work("a"), work("b"))
+        asyncio.run(main())
+    """)
+    for name in ("a", "b"):
+        assert [value for _, value in record.given("who", name)] == [name] * 20
+
+
+def test_threads_with_their_own_loops_keep_their_values_apart(measured):
+    record = measured("""
+        import threading
+        from benchprobe import iterate, give
+        def work(name):
+            for i in iterate(name, range(2000)):
+                give(i=i, who=name)
+        threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(4)]
+        for t in threads: t.start()
+        for t in threads: t.join()
+    """)
+    for name in ("t0", "t1", "t2", "t3"):
+        assert record.given("who", name) == [(i, name) for i in range(2000)]
+        assert [value for _, value in record.given("i", name)] == list(range(2000))
+
+
+def test_len_next_and_a_second_passage_work_as_with_the_iterable_itself(measured):
+    record = measured("""
+        from benchprobe import iterate
+        loop = iterate("train", [1, 2, 3], report_batch=True, batch_size=64)
+        assert len(loop) == 3
+        assert list(loop) == [1, 2, 3]
+        assert list(loop) == [1, 2, 3]
+        assert next(iterate("other", iter([7]))) == 7
+        assert bool(iterate("other", (x for x in [])))
+    """)
+    assert record.steps() == 6
+    assert [e["steps"] for e in record.all("loop_end", loop=1)] == [3, 6]
+
+
+def test_a_batch_is_not_kept_alive_by_the_loop(measured):
+    measured("""
+        import weakref
+        from benchprobe import iterate
+        class Batch: pass
+        def data():
+            last = None
+            for i in range(5):
+                assert last is None or last() is None
+                batch = Batch()
+                last = weakref.ref(batch)
+                yield batch
+                del batch
+        for batch in iterate("train", data(), batch_size=1):
+            del batch
+    """)
+
+
+def test_phases_are_recorded_as_context_and_as_decorator(measured):
+    record = measured("""
+        from benchprobe import phase
+        @phase("load")
+        def load(): pass
+        load()
+        with phase("validate"): pass
+    """)
+    edges = [(e["name"], e["edge"]) for e in record.all("phase")]
+    assert edges == [("load", "begin"), ("load", "end"), ("validate", "begin"), ("validate", "end")]
+
+
+@pytest.mark.parametrize("context", ["fork", "spawn"])
+def test_workers_of_a_data_loader_leave_the_stream_intact(measured, context):
+    pytest.importorskip("torch")
+    record = measured(f"""
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+        from benchprobe import iterate, give
+        class Data(Dataset):
+            def __len__(self): return 50
+            def __getitem__(self, i):
+                give(worker=i)
+                return torch.zeros(3), i
+        if __name__ == "__main__":
+            loader = DataLoader(Data(), batch_size=8, num_workers=2, multiprocessing_context="{context}")
+            for epoch in range(2):
+                for x, y in iterate("train", loader):
+                    give(loss=x.mean())
+    """)
+    assert record.junk == []
+    assert record.steps() == 14
+    items = [n for e in record.all("steps", loop=1) for n in _list(e["items"], len(e["step_ns"]))]
+    assert items == [8, 8, 8, 8, 8, 8, 2] * 2
+    assert sorted(e["values"]["worker"] for e in record.all("give")) == sorted(list(range(50)) * 2)
+
+
+def _list(items, count):
+    return items if isinstance(items, list) else [items] * count
