@@ -148,7 +148,8 @@ def _normal_quantile(tail: float) -> float:
 
 
 def _autocovariance(cells: Sequence[float], lag: int) -> float:
-    return sum(map(mul, cells, cells[lag:])) / len(cells)
+    total: float = sum(map(mul, cells, cells[lag:]))
+    return total / len(cells)
 
 
 def _scatter(number: int, round_: int) -> int:

@@ -80,7 +80,7 @@ def test_a_job_that_ends_well(executor, make_job):
     job, listener = make_job("fine"), Recording()
     [outcome] = executor.run([job], listener)
     assert (outcome.job, outcome.exit_code, outcome.signal, outcome.detail) == ("fine", 0, None, None)
-    assert not (outcome.timed_out or outcome.stopped or outcome.out_of_memory)
+    assert (outcome.timed_out, outcome.stopped, outcome.out_of_memory) == (False, False, False)
     assert listener.heard == [("started", "fine"), ("finished", "fine")]
 
 

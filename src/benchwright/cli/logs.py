@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable
 
 import click
@@ -22,7 +23,7 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
 
     folder = find_run(BaseFolder.choose(base, os.environ).runs, run)
     logs = choose_logs(folder.path, bench)
-    out = click.get_binary_stream("stdout")
+    out = sys.stdout.buffer
     for log in logs:
         if len(logs) > 1:
             out.write(f"==> {log.job} <==\n".encode())

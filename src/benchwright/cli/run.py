@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from benchwright.cli.targets import TargetCommand, request_of, target_options
+from benchwright.domain.run import Run
+
+if TYPE_CHECKING:
+    from benchwright.reporters.base import Reporter
 
 _EXAMPLES = """\b
 Examples:
@@ -56,7 +59,7 @@ def command(
     """
     from benchwright.cli.progress import Progress
     from benchwright.executors.local import LocalExecutor
-    from benchwright.pipeline import measure, resolve, write_driver_files
+    from benchwright.pipeline import exit_code, measure, resolve, write_driver_files
     from benchwright.stores.base_folder import BaseFolder
 
     resume, values["targets"] = _untangle_resume(resume, values["targets"])
@@ -74,7 +77,8 @@ def command(
         )
     for problem in write_driver_files(run, Path.cwd()):
         click.echo(f"benchwright: {problem}", err=True)
-    return _show(run, as_json)
+    click.echo(_report(run, as_json), nl=False)
+    return exit_code(run)
 
 
 def _untangle_resume(resume: str | None, targets: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
@@ -84,15 +88,11 @@ def _untangle_resume(resume: str | None, targets: tuple[str, ...]) -> tuple[str 
     return resume, targets
 
 
-def _show(run: Any, as_json: bool) -> int:
-    from benchwright.pipeline import exit_code, log_tails, summaries_of
-    from benchwright.reporters.run_json import run_body
-    from benchwright.reporters.screen import screen_report
+def _report(run: Run, as_json: bool) -> str:
+    from benchwright.pipeline import report_of
+    from benchwright.reporters.run_json import JsonReporter
+    from benchwright.reporters.screen import ScreenReporter
 
-    summaries = summaries_of(run)
-    if as_json:
-        click.echo(json.dumps(run_body(run, summaries), indent=1))
-    else:
-        width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
-        click.echo(screen_report(run, summaries, width=width, log_tails=log_tails(run)), nl=False)
-    return exit_code(run)
+    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+    reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
+    return reporter.render(report_of(run, width=width))

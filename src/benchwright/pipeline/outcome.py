@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 from benchwright.analysis.aggregate import aggregate, workers_count
@@ -11,6 +10,8 @@ from benchwright.analysis.summary import summarize
 from benchwright.domain.run import Launch, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
+from benchwright.reporters.base import Report
+from benchwright.reporters.driver_result import machine_uptime_s, write_driver_result
 from benchwright.stores.logs import tail_text
 
 _LOG_LINES = 8
@@ -20,6 +21,19 @@ def summaries_of(run: Run) -> dict[str, list[Summary]]:
     """For each benchmark its metrics, condensed over the launches that count."""
     workers = workers_count(os.environ)
     return {r.benchmark.name: summarize(r.counted, workers) for r in run.results}
+
+
+def report_of(run: Run, *, width: int = 80) -> Report:
+    """Everything a reporter may want to show of `run`."""
+    return Report(
+        run=run,
+        summaries=summaries_of(run),
+        aggregate=aggregate,
+        log_tails=log_tails(run),
+        width=width,
+        workers=workers_count(os.environ),
+        uptime_s=machine_uptime_s(),
+    )
 
 
 def log_tails(run: Run) -> dict[str, list[str]]:
@@ -47,13 +61,7 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
     """
     if not any(r.benchmark.result_prefix for r in run.results):
         return ()
-    from benchwright.reporters.driver_result import write_driver_result
-
     written = write_driver_result(
-        run,
-        [run.folder, str(caller)],
-        aggregate=aggregate,
-        workers=workers_count(os.environ),
-        uptime_s=time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else None,
+        run, [run.folder, str(caller)], aggregate=aggregate, workers=workers_count(os.environ)
     )
     return written.problems

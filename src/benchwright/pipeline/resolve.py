@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from benchwright.analysis.aggregate import workers_count
 from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import InvalidInput, did_you_mean
+from benchwright.domain.errors import InvalidInput
 from benchwright.domain.metric import MetricSpec
 from benchwright.domain.request import Request, Resolved
 from benchwright.domain.settings import RunSettings
 
-FORMATS = ("tasks", "script")
+if TYPE_CHECKING:
+    from benchwright.sources.base import SourceOptions
 
 
 def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
@@ -23,7 +25,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     metrics = _metrics(request)
     benchmarks = [b for target in request.targets for b in _read_target(target, request, cwd, metrics)]
     if request.task_options.get("metrics_template") and not request.targets:
-        benchmarks += _read_tasks(request.task_options["metrics_template"], request, metrics)
+        benchmarks += _read_target(request.task_options["metrics_template"], request, cwd, metrics)
     commands = _commands(request, cwd, metrics)
     benchmarks += commands
     if not benchmarks and not allow_nothing:
@@ -60,63 +62,46 @@ def _metrics(request: Request) -> tuple[MetricSpec, ...]:
 
 
 def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
-    kind = request.format or _kind(target)
-    if kind not in FORMATS:
+    from benchwright.sources.registry import source_for, source_named
+
+    _check_exists(target)
+    source = source_named(request.format) if request.format else source_for(target)
+    if source is None:
         raise InvalidInput(
-            f"'{kind}' is not a format",
-            where="--format",
-            remedy=did_you_mean(kind, FORMATS) or f"use one of {', '.join(FORMATS)}",
+            "is neither a task file nor a Python script",
+            where=target,
+            remedy="say what it is with --format, or put a command after --",
         )
-    if kind == "script":
-        from benchwright.sources.script import read_script
-
-        return [
-            read_script(
-                target, args=request.script_args, python=request.python, cwd=cwd, metrics=metrics, as_=request.as_
-            )
-        ]
-    return _read_tasks(target, request, metrics)
+    return source.read(target, _source_options(request, cwd, metrics))
 
 
-def _kind(target: str) -> str:
-    """Told from the file; InvalidInput if there is none or it is nothing we read."""
+def _check_exists(target: str) -> None:
     path = Path(target)
-    if not path.exists():
-        remedy = (
-            "check the name"
-            if os.sep in target or "." in target
-            else f"to measure a command, write: benchwright run -- {target}"
-        )
-        raise InvalidInput("no such file", where=target, remedy=remedy)
     if path.is_dir():
         raise InvalidInput("is a folder", where=target, remedy="name a task file or a script in it")
-    if path.suffix == ".py":
-        return "script"
-    if path.suffix in (".cfg", ".ini", ".conf"):
-        return "tasks"
-    from benchwright.sources.task_config import TaskConfigSource
-
-    if TaskConfigSource().recognises(target):
-        return "tasks"
-    raise InvalidInput(
-        "is neither a task file nor a Python script",
-        where=target,
-        remedy="say what it is with --format, or put a command after --",
-    )
+    if not path.exists():
+        is_word = os.sep not in target and "." not in target
+        remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
+        raise InvalidInput("no such file", where=target, remedy=remedy)
 
 
-def _read_tasks(target: str, request: Request, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> SourceOptions:
     from benchwright.sources.base import SourceOptions
-    from benchwright.sources.task_config import TaskConfigSource
     from benchwright.sources.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
 
     flags: dict[str, str | None] = dict(parse_flag_option(text) for text in request.set_flags)
     flags |= {check_flag_name(name, where="--remove-flag"): None for name in request.remove_flags}
-    overrides = TaskOverrides(
-        **request.task_options, flags=flags, shell=request.shell, workers=workers_count(os.environ)
+    return SourceOptions(
+        names=request.tasks,
+        metrics=metrics,
+        tasks=TaskOverrides(
+            **request.task_options, flags=flags, shell=request.shell, workers=workers_count(os.environ)
+        ),
+        script_args=request.script_args,
+        python=request.python,
+        cwd=cwd,
+        as_=request.as_,
     )
-    options = SourceOptions(names=request.tasks, metrics=metrics, tasks=overrides)
-    return TaskConfigSource().read(target, options)
 
 
 def _commands(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:

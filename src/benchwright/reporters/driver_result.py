@@ -12,15 +12,15 @@ import math
 import os
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Status
+from benchwright.reporters.base import Aggregate, Report
 
 FILE_NAME = "dlbenchmark_result.json"
-Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, values, workers
 _KIB = 1024
 _MIB = 1024 * 1024
 
@@ -37,6 +37,18 @@ class WrittenFiles(msgspec.Struct, frozen=True, kw_only=True):
 
     paths: tuple[str, ...]
     problems: tuple[str, ...] = ()
+
+
+class DriverReporter:
+    """The text of `dlbenchmark_result.json`."""
+
+    name = "driver"
+
+    def render(self, report: Report) -> str:
+        results = driver_results(
+            report.run.results, aggregate=report.aggregate, workers=report.workers, uptime_s=report.uptime_s
+        )
+        return json.dumps(results.values, indent=4) + "\n"
 
 
 def driver_result(

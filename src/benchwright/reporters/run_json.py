@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,6 +12,16 @@ import msgspec
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.summary import Summary
+from benchwright.reporters.base import Report
+
+
+class JsonReporter:
+    """What `--json` prints."""
+
+    name = "json"
+
+    def render(self, report: Report) -> str:
+        return json.dumps(run_body(report.run, report.summaries), indent=1) + "\n"
 
 
 def run_body(run: Run, summaries: Mapping[str, Sequence[Summary]]) -> dict[str, Any]:

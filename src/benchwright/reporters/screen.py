@@ -9,26 +9,25 @@ from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
+from benchwright.reporters.base import Report
 
 # Shown in a benchmark's first line or of little interest on the screen; run.json has them all.
 _QUIET = ("memory.", "cpu.", "process.", "gpu.", "step_time", "wait_time", "throughput")
 _MOST_LOG_LINES = 8
 
 
-def screen_report(
-    run: Run,
-    summaries: Mapping[str, Sequence[Summary]],
-    *,
-    width: int = 80,
-    log_tails: Mapping[str, Sequence[str]] | None = None,
-) -> str:
-    """Failures first, with reason and the log's last lines (`log_tails`: by job); then one block for each benchmark."""
-    order = {Status.FAILED: 0, Status.INTERRUPTED: 1, Status.PENDING: 1, Status.SKIPPED: 2, Status.OK: 3}
-    lines: list[str] = []
-    for result in sorted(run.results, key=lambda r: order[r.status]):
-        lines += _block(result, summaries.get(result.benchmark.name, ()), width, log_tails or {})
-    lines += _closing(run, width)
-    return "\n".join(lines) + "\n"
+class ScreenReporter:
+    """Failures first, with reason and the log's last lines; then one block for each benchmark."""
+
+    name = "screen"
+
+    def render(self, report: Report) -> str:
+        order = {Status.FAILED: 0, Status.INTERRUPTED: 1, Status.PENDING: 1, Status.SKIPPED: 2, Status.OK: 3}
+        lines: list[str] = []
+        for result in sorted(report.run.results, key=lambda r: order[r.status]):
+            lines += _block(result, report.summaries.get(result.benchmark.name, ()), report.width, report.log_tails)
+        lines += _closing(report.run, report.width)
+        return "\n".join(lines) + "\n"
 
 
 def _block(

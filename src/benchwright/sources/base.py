@@ -1,4 +1,4 @@
-"""The seam between what a user names and Benchmarks."""
+"""The seam between what a user names and Benchmarks. Entry-point group: `benchwright.sources`; one contract test."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.metric import MetricSpec
 from benchwright.sources.task_overrides import TaskOverrides
 
+ENTRY_POINT_GROUP = "benchwright.sources"
+
 
 class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the command line says about the targets. A source uses what concerns it."""
@@ -17,6 +19,10 @@ class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, ...] = ()  # --task: only these; empty: all
     metrics: tuple[MetricSpec, ...] = ()  # --metric: read these too
     tasks: TaskOverrides = TaskOverrides()
+    script_args: tuple[str, ...] = ()
+    python: str | None = None  # the interpreter for scripts
+    cwd: str | None = None
+    as_: str | None = None  # how to measure a script: loop or command
 
 
 class Source(Protocol):

@@ -11,12 +11,28 @@ from pathlib import Path
 
 from benchwright.domain.benchmark import Benchmark, Script
 from benchwright.domain.errors import InvalidInput
-from benchwright.domain.metric import MetricSpec
+from benchwright.sources.base import SourceOptions
 
 
-def is_script(target: str) -> bool:
-    """Whether `target` names a Python file."""
-    return target.endswith(".py") and Path(target).is_file()
+class ScriptSource:
+    """Reads one script as one benchmark."""
+
+    name = "script"
+
+    def recognises(self, target: str) -> bool:
+        return target.endswith(".py") and os.path.isfile(target)
+
+    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+        path = Path(target).absolute()
+        if options.as_ is None and not uses_probe(path):
+            raise InvalidInput(
+                "no loop to measure: it does not import benchprobe",
+                where=target,
+                remedy=f"put iterate() around its loop, or measure it as a command: benchwright run -- python {target}",
+            )
+        python = options.python or default_python()
+        workload = Script(path=str(path), args=options.script_args, cwd=options.cwd or os.getcwd(), python=python)
+        return [Benchmark(name=path.name, workload=workload, source=target, metrics=options.metrics)]
 
 
 def uses_probe(path: Path) -> bool:
@@ -32,39 +48,14 @@ def uses_probe(path: Path) -> bool:
             column=error.offset,
             text=error.text,
         ) from None
-    except (UnicodeDecodeError, ValueError) as error:
-        raise InvalidInput(f"is not readable as Python: {error}", where=str(path)) from None
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"is not readable as Python: {error}", where=str(path), remedy="check the file") from None
     for node in ast.walk(tree):
         if isinstance(node, ast.Import) and any(a.name.split(".")[0] == "benchprobe" for a in node.names):
             return True
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "benchprobe":
             return True
     return False
-
-
-def read_script(
-    target: str,
-    *,
-    args: tuple[str, ...],
-    python: str | None,
-    cwd: str | None,
-    metrics: tuple[MetricSpec, ...],
-    as_: str | None,
-) -> Benchmark:
-    """The script as a Benchmark; `as_` may say outright that it is to be run as it is."""
-    path = Path(target).absolute()
-    if as_ is None and not uses_probe(path):
-        raise InvalidInput(
-            "no loop to measure: it does not import benchprobe",
-            where=target,
-            remedy=f"put iterate() around its loop, or measure it as a command: benchwright run -- python {target}",
-        )
-    return Benchmark(
-        name=path.name,
-        workload=Script(path=str(path), args=args, cwd=cwd or os.getcwd(), python=python or default_python()),
-        source=target,
-        metrics=metrics,
-    )
 
 
 def default_python() -> str:

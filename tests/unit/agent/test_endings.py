@@ -11,7 +11,13 @@ NONE = OomKills(0, 0)
 
 
 def judge(**changes: Any) -> bool:
-    facts: dict[str, Any] = {"exit_code": 1, "signal_number": None, "killed_by_us": False, "before": NONE, "after": NONE}
+    facts: dict[str, Any] = {
+        "exit_code": 1,
+        "signal_number": None,
+        "killed_by_us": False,
+        "before": NONE,
+        "after": NONE,
+    }
     return ran_out_of_memory(**{**facts, "log_end": b"", **changes})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
 from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.machine import Machine
@@ -9,8 +10,9 @@ from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
 from benchwright.domain.run import Launch, Note, Result, Run
 from benchwright.domain.status import Reason, Status
+from benchwright.reporters.base import Report
 from benchwright.reporters.run_json import run_body
-from benchwright.reporters.screen import format_number, screen_report
+from benchwright.reporters.screen import ScreenReporter, format_number
 
 MACHINE = Machine(
     hostname="h",
@@ -55,7 +57,10 @@ def report(*results: Result, width: int = 80, **fields: object) -> str:
     )
     summaries = {r.benchmark.name: summarize(r.counted) for r in results}
     assert run_body(run, summaries)["results"][0]["benchmark"] == results[0].benchmark.name
-    return screen_report(run, summaries, width=width, log_tails={"bad.D0": ["Traceback", "ValueError: no"]})
+    tails = {"bad.D0": ["Traceback", "ValueError: no"]}
+    return ScreenReporter().render(
+        Report(run=run, summaries=summaries, aggregate=aggregate, width=width, log_tails=tails)
+    )
 
 
 def test_eight_launches_show_a_median_with_its_interval() -> None:

@@ -6,7 +6,8 @@ blocks of whole lines. It is registered under its kind in the entry-point group 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -17,6 +18,12 @@ from benchwright.agent.extractors.numbers import read_number
 ENTRY_POINT_GROUP = "benchwright.extractors"
 EXAMPLES_KEPT = 3
 EXAMPLE_CHARS = 200
+_STRETCH_BYTES = 4096
+
+# Colours, cursor movements, window titles. None can reach over the end of a line.
+ESCAPE_SEQUENCE = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n\r]*(?:\x07|\x1b\\)|[()*+][0-9A-Za-z]|[=>78@-Z\\^_])"
+)
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,51 +42,84 @@ class LogLine(msgspec.Struct, frozen=True):
 
 
 class Block:
-    """Whole lines of a log as text, joined by `\\n`, without one at the end.
+    """Whole lines of a log: `raw` is their bytes, without the end of the last one.
 
-    A line that a progress bar rewrote with carriage returns is several lines of `text`, but one line for
-    `line_at`: `numbered` has the same length as `text` and still holds the `\\r` there.
+    `text` is what patterns are matched on: decoded, without terminal escape sequences, with `\\n` between lines. A
+    line that a progress bar rewrote with carriage returns is several lines of `text`, but has one number: `numbered` has
+    the same length as `text` and still holds the `\\r` there. Both are made only when asked for.
     """
 
-    def __init__(self, text: str, *, first_line: int = 1, numbered: str | None = None) -> None:
-        self.text = text
+    def __init__(self, raw: bytes, first_line: int = 1) -> None:
+        self.raw = raw
         self.first_line = first_line
-        self.numbered = text if numbered is None else numbered
         self.decoded: dict[int, Any] = {}  # JSON objects by position, so that several keys cost one decoding
+        self._line_ends: list[int] = []  # before each whole stretch of raw
+
+    @cached_property
+    def numbered(self) -> str:
+        text = self.raw.decode("utf-8", "replace")
+        if "\r" in text:
+            text = text.replace("\r\n", "\n")
+        return ESCAPE_SEQUENCE.sub("", text) if "\x1b" in text else text
+
+    @cached_property
+    def text(self) -> str:
+        return self.numbered.replace("\r", "\n") if "\r" in self.numbered else self.numbered
 
     @property
     def is_plain(self) -> bool:
         """Each line of `text` is a line of the log."""
-        return self.numbered is self.text
+        return self.text is self.numbered
+
+    @cached_property
+    def has_escapes(self) -> bool:
+        return b"\x1b" in self.raw
+
+    @cached_property
+    def folded(self) -> bytes | None:
+        """`raw` in lower case, where that is all that ignoring case means: in ASCII."""
+        return self.raw.lower() if self.raw.isascii() else None
 
     @cached_property
     def newlines(self) -> int:
-        """How many line ends of the log are inside."""
-        return self.numbered.count("\n")
+        """How many line ends are inside."""
+        return self.line_at(len(self.raw)) - self.first_line
 
-    @cached_property
-    def folded(self) -> str | None:
-        """`text` in lower case, where that keeps every position and is all that ignoring case means: in ASCII."""
-        return self.text.lower() if self.text.isascii() else None
+    def line_at(self, position: int) -> int:
+        """The number of the line at a position of `raw`. All lines are counted once, however often this is asked."""
+        stretch = position // _STRETCH_BYTES
+        while len(self._line_ends) <= stretch:
+            done = len(self._line_ends)
+            before = self._line_ends[-1] if done else 0
+            self._line_ends.append(
+                before + self.raw.count(b"\n", max(done - 1, 0) * _STRETCH_BYTES, done * _STRETCH_BYTES)
+            )
+        return self.first_line + self._line_ends[stretch] + self.raw.count(b"\n", stretch * _STRETCH_BYTES, position)
 
-    def line_at(self, position: int, *, counted_to: int = 0, line: int | None = None) -> int:
-        """The log's line number at `position`; faster if `line` is known at `counted_to`, before it."""
-        start = self.first_line if line is None else line
-        return start + self.numbered.count("\n", counted_to, position)
+    def line_bounds(self, position: int) -> tuple[int, int]:
+        """Where the line around a position of `raw` begins and ends."""
+        end = self.raw.find(b"\n", position)
+        return self.raw.rfind(b"\n", 0, position) + 1, len(self.raw) if end < 0 else end
 
-    def after(self, position: int, line: int) -> Block:
-        """The rest, from a line's start at `position`, whose number is `line`."""
-        rest = self.text[position:]
-        return Block(rest, first_line=line, numbered=None if self.is_plain else self.numbered[position:])
+    def line(self, start: int, end: int) -> Block:
+        """One line by itself; `start` and `end` are its bounds."""
+        if end < len(self.raw) and self.raw.endswith(b"\r", start, end):
+            end -= 1  # it ends with \r\n
+        return Block(self.raw[start:end], self.line_at(start))
 
-    def single_lines(self) -> list[Block]:
-        """A block for each line, for the case that one of them must be treated by itself."""
-        blocks, position, line = [], 0, self.first_line
-        for text in self.text.split("\n"):
-            blocks.append(Block(text, first_line=line))
-            position += len(text) + 1
-            line += self.numbered.count("\n", position - 1, position)
-        return blocks
+    def after(self, position: int) -> Block:
+        """The rest, from the start of a line."""
+        return Block(self.raw[position:], self.line_at(position))
+
+    def single_lines(self) -> Iterator[Block]:
+        """Each line, and each part that a carriage return ended, by itself."""
+        start = 0
+        while start <= len(self.raw):
+            _, end = self.line_bounds(start)
+            line = self.line(start, end)
+            for part in line.raw.split(b"\r"):
+                yield Block(part, line.first_line)
+            start = end + 1
 
 
 class Hits:

@@ -27,34 +27,29 @@ class JsonLinesExtractor:
 
     def scan(self, block: Block) -> Hits:
         hits = Hits()
-        text = block.text
-        line, start = block.first_line, 0
-        position = text.find(self._needed)
+        needed = b"{" if block.has_escapes else self._needed
+        position = block.raw.find(needed)
         while position >= 0:
-            here = text.rfind("\n", start, position) + 1 or start
-            line = block.line_at(here, counted_to=start, line=line)
-            end = text.find("\n", position)
-            if here not in block.decoded:
-                block.decoded[here] = _decode(text[here : end if end >= 0 else None])
-            value = _reach(block.decoded[here], self._path)
-            if value is not _MISSING:
-                _add(hits, value, line)
-            if end < 0:
-                break
-            start = end + 1
-            line = block.line_at(start, counted_to=here, line=line)
-            position = text.find(self._needed, start)
+            start, end = block.line_bounds(position)
+            if start not in block.decoded:
+                line = block.line(start, end)
+                block.decoded[start] = [_decode(part) for part in line.text.split("\n")]
+            for decoded in block.decoded[start]:
+                value = _reach(decoded, self._path)
+                if value is not _MISSING:
+                    _add(hits, value, block.line_at(start))
+            position = block.raw.find(needed, end)
         return hits
 
 
-def _needed_text(path: Sequence[str]) -> str:
+def _needed_text(path: Sequence[str]) -> bytes:
     """Text that is in every line with this key, so that other lines need not be decoded."""
     names = [part for part in path if not part.isdigit()]
     if not names or not names[-1].isascii() or json.dumps(names[-1]) != f'"{names[-1]}"':
-        return "{"
+        return b"{"
     if path[-1] != names[-1]:
-        return names[-1]  # `losses.0` may be a key by itself
-    return f'"{names[-1]}"' if len(path) == 1 else f'{names[-1]}"'
+        return names[-1].encode()  # `losses.0` may be a key by itself
+    return (f'"{names[-1]}"' if len(path) == 1 else f'{names[-1]}"').encode()
 
 
 def _decode(line: str) -> Any:

@@ -1,19 +1,13 @@
-"""Cuts a growing log into blocks of whole lines, and makes text of them."""
+"""Cuts a growing log into blocks of whole lines."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from benchwright.agent.extractors.base import Block
 
 LINE_LIMIT_BYTES = 1 << 20  # of an unfinished line; a longer one is cut into pieces
 SLICE_BYTES = 1 << 18  # scanned at a time: stays in the processor's cache for all patterns
-
-# Colours, cursor movements, window titles. None can reach over the end of a line.
-_ESCAPE_SEQUENCE = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n\r]*(?:\x07|\x1b\\)|[()*+][0-9A-Za-z]|[=>78@-Z\\^_])"
-)
 
 
 class LineCutter:
@@ -102,15 +96,8 @@ def _character_start(data: bytes, position: int) -> int:
 
 
 def make_block(piece: bytes, first_line: int) -> Block:
-    """Text of a piece: undecodable bytes replaced, terminal escape sequences removed, line ends made `\\n`."""
-    text = piece.decode("utf-8", "replace")
-    has_carriage_returns = "\r" in text
-    if has_carriage_returns:
-        text = text.replace("\r\n", "\n")
-    if text.endswith(("\n", "\r")):
-        text = text[:-1]
-    if "\x1b" in text:
-        text = _ESCAPE_SEQUENCE.sub("", text)
-    if has_carriage_returns and "\r" in text:
-        return Block(text.replace("\r", "\n"), first_line=first_line, numbered=text)
-    return Block(text, first_line=first_line)
+    """The lines of a piece, the first of which has that number."""
+    for end in (b"\r\n", b"\n", b"\r"):
+        if piece.endswith(end):
+            return Block(piece[: -len(end)], first_line)
+    return Block(piece, first_line)

@@ -12,6 +12,7 @@ _FIRST_LINES = 100  # of the log, all kept for comparison
 _SAMPLED_LINES = 200  # of the rest, evenly chosen
 _SAMPLED_BYTES_PER_BLOCK = 4096
 _PROBES = 3
+_SEARCHED_WHOLLY_BYTES = 64 << 20
 _LINES_PER_PROBE = 8
 _COMPARED_CLOSELY = 24
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -27,15 +28,12 @@ class LineSample:
 
     def look(self, block: Block) -> None:
         """Takes in the beginning of a block; its cost does not grow with the block."""
-        line, start = block.first_line, 0
-        while start <= _SAMPLED_BYTES_PER_BLOCK or self._seen < _FIRST_LINES:
-            end = block.text.find("\n", start)
-            text = block.text[start : min(end, start + EXAMPLE_CHARS) if end >= 0 else start + EXAMPLE_CHARS]
-            if text.strip():
-                self._take(LogLine(line, text))
-            if end < 0:
-                return
-            line = block.line_at(end + 1, counted_to=start, line=line)
+        start = 0
+        while start <= min(_SAMPLED_BYTES_PER_BLOCK if self._seen >= _FIRST_LINES else 1 << 16, len(block.raw)):
+            _, end = block.line_bounds(start)
+            line = _shown(block, start, start, end)
+            if line.text.strip():
+                self._take(line)
             start = end + 1
 
     def _take(self, line: LogLine) -> None:
@@ -56,26 +54,26 @@ class NearestLines:
         self._candidates: dict[int, LogLine] = {}
         words = sorted({word for fragment in fragments for word in _WORD.findall(fragment)}, key=len, reverse=True)
         # Without the first letter, so that Speed and speed are both found.
-        self._probes = {word[1:] if len(word) > 3 else word: _LINES_PER_PROBE for word in words[:_PROBES]}
+        self._probes = {
+            (word[1:] if len(word) > 3 else word).encode("utf-8", "replace"): _LINES_PER_PROBE
+            for word in words[:_PROBES]
+        }
+        self._searched_bytes = 0
 
     def look(self, block: Block) -> None:
-        """One search for each word that is not used up yet."""
+        """One search for each word that is not used up yet; in a very long log, only in a part of each block."""
+        stop = len(block.raw) if self._searched_bytes < _SEARCHED_WHOLLY_BYTES else len(block.raw) // 8
+        self._searched_bytes += len(block.raw)
         for probe in list(self._probes):
-            position = block.text.find(probe)
-            while position >= 0:
-                start = block.text.rfind("\n", 0, position) + 1
-                end = block.text.find("\n", position)
-                line = block.line_at(start)
-                shown_from = (
-                    max(start, position - EXAMPLE_CHARS // 2) if position - start > EXAMPLE_CHARS // 2 else start
-                )
-                shown_to = shown_from + EXAMPLE_CHARS if end < 0 else min(end, shown_from + EXAMPLE_CHARS)
-                self._candidates.setdefault(line, LogLine(line, block.text[shown_from:shown_to]))
+            position = block.raw.find(probe, 0, stop)
+            while position >= 0 and self._probes[probe]:
+                start, end = block.line_bounds(position)
+                line = _shown(block, start, position, end)
+                self._candidates.setdefault(line.line, line)
                 self._probes[probe] -= 1
-                if not self._probes[probe]:
-                    del self._probes[probe]
-                    break
-                position = block.text.find(probe, end) if end >= 0 else -1
+                position = block.raw.find(probe, end, stop)
+            if not self._probes[probe]:
+                del self._probes[probe]
 
     def best(self, sample: LineSample) -> list[LogLine]:
         """At most three lines, nearest first; lines without anything in common are not evidence."""
@@ -86,6 +84,14 @@ class NearestLines:
         close = [line for line in ranked[:_COMPARED_CLOSELY] if _shared(wanted, line.text) or not wanted]
         close.sort(key=lambda line: (-_shared(wanted, line.text), -_likeness(goal, line.text), line.line))
         return close[:EXAMPLES_KEPT]
+
+
+def _shown(block: Block, start: int, position: int, end: int) -> LogLine:
+    """What is shown of the line from `start` to `end`: its beginning, or what is around a far `position` in it."""
+    if position - start > EXAMPLE_CHARS // 2:
+        start = position - EXAMPLE_CHARS // 2
+    raw = block.raw[start : min(end, start + 4 * EXAMPLE_CHARS)]
+    return LogLine(block.line_at(start), Block(raw).numbered.rstrip("\r")[:EXAMPLE_CHARS])
 
 
 def _shared(wanted: set[str], text: str) -> int:

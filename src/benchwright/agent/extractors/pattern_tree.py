@@ -74,10 +74,17 @@ def understand(pattern: str) -> Knowledge:
         literal = max((text for text, required in _literal_runs(tree) if required), key=len, default="")
         if ignores_case:
             literal = literal.lower() if literal.isascii() else ""
+        if not _is_in_bytes(literal):
+            literal = ""
         begins = bool(len(tree)) and _first(tree)[0] is sre.LITERAL and not ignores_case
     except Exception:  # another Python's tree: know nothing rather than something wrong
         return _NOTHING
     return Knowledge(literal, ignores_case, begins, fragments, _block_pattern(pattern))
+
+
+def _is_in_bytes(literal: str) -> bool:
+    """Text with this literal comes from bytes with its encoding: not so for what stands for undecodable bytes."""
+    return "\ufffd" not in literal and not any("\ud800" <= character <= "\udfff" for character in literal)
 
 
 def _block_pattern(pattern: str) -> re.Pattern[str] | None:

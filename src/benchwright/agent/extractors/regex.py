@@ -30,7 +30,7 @@ class RegexExtractor:
         self._by_line = _compile(pattern)
         known = understand(pattern)
         self.fragments = known.fragments
-        self._literal = known.literal
+        self._literal = known.literal.encode()
         self._ignores_case = known.ignores_case
         self._by_block = known.block_pattern
         self._bytes_per_line = _BYTES_PER_LINE_QUICK if known.begins_with_literal else _BYTES_PER_LINE_SLOW
@@ -38,8 +38,8 @@ class RegexExtractor:
 
     def scan(self, block: Block) -> Hits:
         hits = Hits()
-        haystack = block.folded if self._ignores_case else block.text
-        if self._literal and haystack is not None and not (self._is_dense and self._by_block):
+        haystack = self._haystack(block)
+        if haystack is not None and not (self._is_dense and self._by_block):
             self._scan_lines_with_literal(block, haystack, hits)
         elif self._by_block is None:
             self._scan_each_line(block, hits)
@@ -49,27 +49,24 @@ class RegexExtractor:
             self._scan_block(block, self._by_block, hits)
         return hits
 
-    def _scan_lines_with_literal(self, block: Block, haystack: str, hits: Hits) -> None:
-        text, literal = block.text, self._literal
-        budget = len(text) // self._bytes_per_line + 1 if self._by_block else len(text)
-        line, start = block.first_line, 0
-        position = haystack.find(literal)
+    def _haystack(self, block: Block) -> bytes | None:
+        """Where the needed text can be searched for, if there is any and an escape sequence cannot be inside it."""
+        if not self._literal or block.has_escapes:
+            return None
+        return block.folded if self._ignores_case else block.raw
+
+    def _scan_lines_with_literal(self, block: Block, haystack: bytes, hits: Hits) -> None:
+        budget = len(haystack) // self._bytes_per_line + 1
+        position = haystack.find(self._literal)
         while position >= 0:
-            here = text.rfind("\n", start, position) + 1 or start
-            line = block.line_at(here, counted_to=start, line=line)
-            end = text.find("\n", position)
-            for match in self._by_line.finditer(text[here:end] if end >= 0 else text[here:]):
-                hits.add(_value(match), line)
-            if end < 0:
-                return
-            line = block.line_at(end + 1, counted_to=here, line=line)
-            start = end + 1
+            start, end = block.line_bounds(position)
+            self._scan_each_line(block.line(start, end), hits)
             budget -= 1
-            if not budget:
+            if not budget and self._by_block and end < len(haystack):
                 self._is_dense = True
-                hits.extend(self.scan(block.after(start, line)))
+                hits.extend(self.scan(block.after(end + 1)))
                 return
-            position = haystack.find(literal, start)
+            position = haystack.find(self._literal, end)
 
     def _scan_plain_block(self, block: Block, pattern: re.Pattern[str], hits: Hits) -> None:
         """What is between matches comes with them, and holds all the line ends: cheaper than asking for positions."""
@@ -79,20 +76,16 @@ class RegexExtractor:
         self._note_density(block, len(betweens))
         if not betweens:
             return
-        ends: list[int] = [*map(contains, betweens, repeat("\n"))]
-        if sum(ends) + parts[-1].count("\n") != block.newlines:
-            ends = [*map(str.count, betweens, repeat("\n"))]
-        ends[0] += block.first_line
         values = parts[1::stride]
         if stride > 2:
             groups = [parts[index::stride] for index in range(1, stride)]
             values = [next((text for text in row if text is not None), None) for row in zip(*groups, strict=True)]
-        hits.add_all(values, list(accumulate(ends)))
+        hits.add_all(values, _line_numbers(block, betweens, parts[-1]))
 
     def _scan_block(self, block: Block, pattern: re.Pattern[str], hits: Hits) -> None:
         line, counted_to = block.first_line, 0
         for match in pattern.finditer(block.text):
-            line = block.line_at(match.start(), counted_to=counted_to, line=line)
+            line += block.numbered.count("\n", counted_to, match.start())
             counted_to = match.start()
             hits.add(_value(match), line)
         self._note_density(block, len(hits.values) + hits.unparsed)
@@ -102,11 +95,21 @@ class RegexExtractor:
         for text in block.text.split("\n"):
             for match in self._by_line.finditer(text):
                 hits.add(_value(match), line)
-            line = block.line_at(position + len(text) + 1, counted_to=position, line=line)
             position += len(text) + 1
+            line += block.numbered.startswith("\n", position - 1)
 
     def _note_density(self, block: Block, matches: int) -> None:
-        self._is_dense = matches * self._bytes_per_line > len(block.text)
+        self._is_dense = matches * self._bytes_per_line > len(block.raw)
+
+
+def _line_numbers(block: Block, betweens: list[str], tail: str) -> list[int]:
+    """The line of each match, from the texts before the matches and the one after the last."""
+    first = block.first_line + betweens[0].count("\n")
+    last = block.first_line + block.newlines - tail.count("\n")
+    if last - first == len(betweens) - 1 and all(map(contains, betweens[1:], repeat("\n"))):
+        return list(range(first, last + 1))  # one match on each line
+    counts = [first, *map(str.count, betweens[1:], repeat("\n"))]
+    return list(accumulate(counts))
 
 
 def _value(match: re.Match[str]) -> str | None:

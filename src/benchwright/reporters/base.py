@@ -1,0 +1,39 @@
+"""The reporter seam. Entry-point group: `benchwright.reporters`; one contract test that every variant passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from benchwright.domain.run import Run
+from benchwright.domain.summary import Summary
+
+ENTRY_POINT_GROUP = "benchwright.reporters"
+Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, values, workers
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A run, with everything a reporter may want to show of it."""
+
+    run: Run
+    summaries: Mapping[str, Sequence[Summary]]  # for each benchmark its metrics over the launches that count
+    aggregate: Aggregate
+    log_tails: Mapping[str, Sequence[str]] = {}  # the last lines printed by failed jobs
+    width: int = 80
+    workers: int | None = None
+    uptime_s: float | None = None
+
+
+class Reporter(Protocol):
+    """Turns a run into text. Any run: failed, interrupted, empty, with numbers that are not finite."""
+
+    @property
+    def name(self) -> str:
+        """What `--format` calls it."""
+        ...
+
+    def render(self, report: Report) -> str:
+        """The whole text, ending with a newline."""
+        ...

@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchwright.agent.samplers import BUILT_IN, find_samplers
+from benchwright.agent.samplers.base import Sample, Sampler, Subject
+from benchwright.agent.sampling import Sampling
+from benchwright.agent.stream import StreamWriter
+
+SECOND = 1_000_000_000
+
+
+class Costly(Sampler):
+    """Burns 20 ms each time."""
+
+    name = "costly"
+    budget = 0.01
+
+    def sample(self, now_ns: int) -> list[Sample]:
+        end = time.process_time() + 0.02
+        while time.process_time() < end:
+            pass
+        return [Sample({"x": 1.0})]
+
+
+class Failing(Sampler):
+    name = "failing"
+
+    def sample(self, now_ns: int) -> list[Sample]:
+        raise OSError("the sensor fell off")
+
+
+def open_costly(subject: Subject) -> Sampler | None:
+    return Costly()
+
+
+def open_failing(subject: Subject) -> Sampler | None:
+    return Failing()
+
+
+def open_nothing(subject: Subject) -> Sampler | None:
+    return None
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "these", sys.modules[__name__])
+
+    def start(**targets: str) -> Sampling:
+        stream = StreamWriter(str(tmp_path / "a.data"))
+        return Sampling(targets, Subject(), stream, interval_s=0.5, now_ns=0)
+
+    return start
+
+
+def events(tmp_path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (tmp_path / "a.data").read_text().splitlines()]
+
+
+def test_a_costly_sampler_is_called_less_often(start):
+    sampling = start(costly="these:open_costly")
+    assert sampling.advance(0)
+    assert 2.0 * SECOND <= sampling.due_ns < 10 * SECOND
+
+
+def test_a_cheap_one_at_the_interval(start):
+    sampling = start(machine=BUILT_IN["machine"])
+    sampling.advance(0)
+    assert sampling.due_ns == SECOND // 2
+    assert not sampling.advance(SECOND // 4)
+
+
+def test_one_that_raises_is_reported_once_and_the_others_go_on(start, tmp_path):
+    sampling = start(failing="these:open_failing", missing="these:no_such_function", machine=BUILT_IN["machine"])
+    sampling.advance(0)
+    sampling.advance(SECOND)
+    sampling.close()
+    texts = [event["text"] for event in events(tmp_path) if event["event"] == "message"]
+    assert len(texts) == 2
+    assert "'failing' failed and is off for this job: OSError: the sensor fell off" in texts[0]
+    assert len([event for event in events(tmp_path) if event["event"] == "sample"]) == 2
+
+
+def test_one_with_nothing_to_sample_is_no_event(start, tmp_path):
+    sampling = start(nothing="these:open_nothing")
+    sampling.advance(0)
+    assert sampling.due_ns is None
+    assert not (tmp_path / "a.data").read_text()
+
+
+def test_samplers_of_other_packages_are_found_by_their_entry_points(tmp_path):
+    package = tmp_path / "other-1.0.dist-info"
+    package.mkdir()
+    (package / "entry_points.txt").write_text(
+        "[console_scripts]\nx = y:z\n\n[benchwright.samplers]\nfan = other.fan:open_sampler\n\n[last]\na = b\n"
+    )
+    found = find_samplers([str(tmp_path), str(tmp_path / "absent")])
+    assert found == {"fan": "other.fan:open_sampler", **BUILT_IN}
+
+
+def test_a_subject_is_its_descendants():
+    child = subprocess.Popen(["sh", "-c", "sleep 300 & wait"], start_new_session=True)
+    try:
+        subject = Subject(root=os.getpid())
+        deadline = time.monotonic() + 10
+        while sum(stat.parent == child.pid for stat in subject.processes()) != 1:
+            assert time.monotonic() < deadline
+            subject.begin_round()
+        assert child.pid in {stat.pid for stat in subject.processes()}
+        assert os.getpid() not in {stat.pid for stat in subject.processes()}
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()

@@ -1,0 +1,229 @@
+"""However a program ends, and whatever happens to its stream, the record is whole and the program unharmed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+LOOP = """
+    from benchprobe import iterate, give
+    for i in iterate("train", range(5000)):
+        give(loss=float(i))
+"""
+
+
+def test_the_end_of_the_program_loses_nothing(measured):
+    record = measured(LOOP)
+    assert [value for _, value in record.given("loss")] == [float(i) for i in range(5000)]
+    assert record.one("probe_end")["how"] == "end"
+    assert record.events[-1]["event"] == "probe_end"
+
+
+@pytest.mark.parametrize(
+    ("ending", "code", "how"),
+    [
+        ("raise ValueError('no')", 1, "exception"),
+        ("raise SystemExit(3)", 3, "end"),
+        ("import sys; sys.exit('bye')", 1, "end"),
+        ("raise KeyboardInterrupt", -signal.SIGINT, "exception"),
+    ],
+)
+def test_an_exception_or_exit_inside_the_loop_loses_nothing(programs, ending, code, how):
+    record = programs.finish(programs.start(LOOP + f"        if i == 4321: {ending}\n"))
+    assert record.code == code
+    assert record.steps() == 4321
+    assert len(record.given("loss")) == 4321
+    assert [e["values"] for e in record.all("give")] == [{"loss": 4321.0}]
+    assert record.one("probe_end")["how"] == how
+
+
+def test_a_killed_program_loses_less_than_a_second(programs):
+    process = programs.start("""
+        import os, time
+        from benchprobe import iterate
+        progress = os.open("progress", os.O_CREAT | os.O_WRONLY)
+        for i in iterate("train", range(100_000)):
+            os.pwrite(progress, b"%d %d" % (i, time.perf_counter_ns()), 0)
+            time.sleep(0.001)
+    """)
+    time.sleep(2.5)
+    process.kill()
+    record = programs.finish(process)
+    steps_done, _ = map(int, (programs.folder / "progress").read_text().split())
+    recorded = record.steps()
+    last = record.all("steps")[-1]
+    lost_ns = sum(last["step_ns"]) // len(last["step_ns"]) * (steps_done - recorded)
+    assert steps_done > 500
+    assert lost_ns < 1e9
+    assert record.junk == []
+
+
+def test_a_long_step_does_not_hold_back_the_ones_before_it(programs):
+    process = programs.start("""
+        import time
+        from benchprobe import iterate, give
+        for i in iterate("train", range(100)):
+            give(i=i)
+            if i == 20:
+                print("long", flush=True)
+                time.sleep(60)
+    """)
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(1.0)
+    process.kill()
+    assert programs.finish(process).steps() == 20
+
+
+def test_fifty_forked_children_and_their_parent_share_the_stream(measured):
+    record = measured("""
+        import os, time
+        from benchprobe import iterate, give
+        children = []
+        for i in iterate("train", range(50)):
+            give(i=i)
+            child = os.fork()
+            if child == 0:
+                for j in iterate("child", range(20)):
+                    give(number=i)
+                raise SystemExit
+            children.append(child)
+        for child in children:
+            assert os.waitpid(child, 0)[1] == 0
+    """)
+    assert record.junk == []
+    assert record.steps("train") == 50
+    assert [value for _, value in record.given("i")] == list(range(50))
+    assert len(record.all("probe")) == 51
+    assert record.steps("child") == 50 * 20
+    given = [v for e in record.all("steps") for v in e.get("given", {}).get("number", [[], []])[1]]
+    assert sorted(given) == sorted(list(range(50)) * 20)
+
+
+def test_workers_of_multiprocessing_record_what_they_give(measured):
+    record = measured("""
+        import multiprocessing, sys
+        from benchprobe import give
+        def work(n):
+            give(n=n)
+        if __name__ == "__main__":
+            for method in ("fork", "spawn"):
+                context = multiprocessing.get_context(method)
+                workers = [context.Process(target=work, args=(n,)) for n in range(5)]
+                for w in workers: w.start()
+                for w in workers: w.join()
+    """)
+    assert sorted(e["values"]["n"] for e in record.all("give")) == sorted(list(range(5)) * 2)
+
+
+def test_ranks_write_to_one_stream_and_say_who_they_are(programs):
+    program = """
+        from benchprobe import iterate, give
+        for i in iterate("train", range(3000)): give(loss=float(i))
+    """
+    started = [programs.start(program, env={"RANK": str(rank)}) for rank in range(4)]
+    for process in started:
+        record = programs.finish(process)
+    assert record.junk == []
+    assert {e["rank"] for e in record.all("probe")} == {0, 1, 2, 3}
+    assert record.steps() == 4 * 3000
+
+
+def test_a_full_disk_does_not_harm_the_program(programs):
+    record = programs.finish(programs.start(LOOP + "    print('finished')\n", stream="/dev/full"))
+    assert (record.code, record.output, record.errors) == (0, "finished\n", "")
+
+
+def test_a_stream_that_cannot_be_opened_does_not_harm_the_program(programs):
+    record = programs.finish(programs.start(LOOP, stream=str(programs.folder / "no" / "folder" / "x")))
+    assert (record.code, record.errors) == (0, "")
+
+
+def test_a_configuration_that_cannot_be_read_is_told_once_and_the_program_runs(programs):
+    process = programs.start(LOOP, env={"BENCHPROBE_CONFIG": "{nonsense"})
+    record = programs.finish(process)
+    assert record.code == 0
+    assert record.errors.count("runs unmeasured") == 1
+
+
+def test_a_program_that_closes_all_descriptors_keeps_its_stream_and_its_own_files(measured, programs):
+    record = measured("""
+        import os, time
+        from benchprobe import iterate, give
+        for i in iterate("train", range(100)):
+            time.sleep(0.01)
+            if i == 50:
+                os.closerange(3, 100)
+                own = [os.open(f"own-{n}", os.O_CREAT | os.O_RDWR) for n in range(10)]
+    """)
+    assert record.steps() == 100
+    assert all((programs.folder / f"own-{n}").read_bytes() == b"" for n in range(10))
+
+
+def test_a_pipe_takes_lines_that_do_not_mix_between_processes(programs):
+    reader, writer = os.pipe()
+    started = [programs.start(LOOP, stream=f"fd:{writer}", pass_fds=(writer,)) for _ in range(2)]
+    os.close(writer)
+    with open(reader, encoding="utf-8") as lines:
+        programs.stream.write_text(lines.read())
+    for process in started:
+        record = programs.finish(process)
+    assert record.junk == []
+    assert record.steps() == 2 * 5000
+    assert all(len(str(event)) < 8192 for event in record.events)
+
+
+def test_a_pipe_that_nobody_reads_does_not_stop_the_program(programs):
+    reader, writer = os.pipe()
+    began = time.monotonic()
+    process = programs.start(LOOP.replace("5000", "300_000"), stream=f"fd:{writer}", pass_fds=(writer,))
+    record = programs.finish(process)
+    os.close(reader)
+    os.close(writer)
+    assert record.code == 0, record.errors
+    assert time.monotonic() - began < 30
+
+
+def test_a_pipe_whose_reader_is_gone_does_not_stop_the_program(programs):
+    reader, writer = os.pipe()
+    os.close(reader)
+    record = programs.finish(programs.start(LOOP, stream=f"fd:{writer}", pass_fds=(writer,)))
+    os.close(writer)
+    assert (record.code, record.errors) == (0, "")
+
+
+def test_the_program_sees_no_thread_of_ours(measured):
+    measured("""
+        import threading
+        from benchprobe import iterate
+        for i in iterate("train", range(10)):
+            assert threading.active_count() == 1
+            assert [t.name for t in threading.enumerate()] == ["MainThread"]
+    """)
+
+
+def test_run_plainly_it_is_inert(programs):
+    program = programs.write("""
+        import sys
+        from benchprobe import iterate, give, phase
+        data = [1, 2, 3]
+        assert iterate("train", data, batch_size=3) is data
+        assert give(loss=1) is None
+        with phase("x"): pass
+        @phase("y")
+        def f(): return 4
+        assert f() == 4
+        assert "threading" not in sys.modules and "json" not in sys.modules
+        async def numbers(): yield 1
+        async def main(): return [x async for x in iterate("a", numbers())]
+        import asyncio
+        assert asyncio.run(main()) == [1]
+    """)
+    done = subprocess.run([sys.executable, program], env=programs.environment(None), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not programs.stream.exists()

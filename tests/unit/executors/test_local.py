@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchwright.domain.errors import AgentLost
+from benchwright.domain.job import Job
+from benchwright.executors.base import Listener
+from benchwright.executors.local import LocalExecutor
+
+
+@pytest.fixture
+def make_job(tmp_path: Path) -> Callable[..., Job]:
+    def make(*argv: str, **fields: Any) -> Job:
+        files = {"stream": str(tmp_path / "job.data"), "log": str(tmp_path / "job.log"), "cwd": str(tmp_path)}
+        return Job(**{"id": "job", "benchmark": "job", "argv": argv, "grace_s": 0.5, **files, **fields})
+
+    return make
+
+
+def test_no_agent_is_started_before_there_is_a_job():
+    before = len(psutil.Process().children())
+    with LocalExecutor() as executor:
+        executor.machine()
+        assert len(psutil.Process().children()) == before
+
+
+def test_one_agent_serves_all_jobs_and_is_gone_afterwards(make_job):
+    with LocalExecutor() as executor:
+        agents = []
+        for _ in range(3):
+            executor.run([make_job("true")], Listener())
+            agents.append([child.pid for child in psutil.Process().children() if "agent" in " ".join(child.cmdline())])
+        assert len(agents[0]) == 1
+        assert agents[0] == agents[1] == agents[2]
+    assert not psutil.pid_exists(agents[0][0])
+
+
+def test_it_leaves_no_descriptors_open(make_job):
+    before = psutil.Process().num_fds()
+    with LocalExecutor() as executor:
+        executor.run([make_job("true")], Listener())
+    assert psutil.Process().num_fds() == before
+
+
+def test_an_error_of_the_listener_ends_the_job(make_job):
+    pids = []
+
+    class Broken(Listener):
+        def on_started(self, job_id: str, pid: int) -> None:
+            pids.append(pid)
+            raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), LocalExecutor() as executor:
+        executor.run([make_job("sleep", "300")], Broken())
+    assert time.monotonic() - began < 20
+    assert not psutil.pid_exists(pids[0])
+
+
+def test_an_agent_that_cannot_start_is_an_error_that_says_why(make_job, tmp_path):
+    with LocalExecutor(python="/no/such/python") as executor, pytest.raises(AgentLost, match="/no/such/python"):
+        executor.run([make_job("true")], Listener())
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho it hurts >&2\nexit 1\n")
+    broken.chmod(0o755)
+    with LocalExecutor(python=str(broken)) as executor, pytest.raises(AgentLost, match="it hurts"):
+        executor.run([make_job("true")], Listener())
+
+
+def test_a_stop_before_it_is_entered_is_not_lost(make_job):
+    executor = LocalExecutor()
+    executor.stop()
+    with executor:
+        [outcome] = executor.run([make_job("true")], Listener())
+    assert outcome.stopped
+
+
+def test_the_agent_imports_nothing_heavy():
+    """It is started for every run, so what it imports is paid for by every first job."""
+    import subprocess
+
+    code = "import sys, benchwright.agent.node; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"msgspec", "psutil", "pynvml", "subprocess", "dataclasses", "importlib.metadata"} & set(loaded)
