@@ -9,13 +9,13 @@ from typing import Any
 
 import click
 
-from benchwright.cli.targets import TargetCommand, request_of, target_options
+from benchwright.cli.targets import TargetCommand, option, request_of, target_options
 from benchwright.domain.run import Plan
 
 
 @click.command(cls=TargetCommand, epilog="Example: benchwright plan tasks.cfg --task resnet50 --json")
 @target_options
-@click.option("--json", "as_json", is_flag=True, help="Print the plan as JSON.")
+@option("Results", "--json", "as_json", is_flag=True, help="Print the plan as JSON.")
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool, base: str | None, **values: Any) -> None:
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing is run or written."""

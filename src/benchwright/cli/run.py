@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from benchwright.cli.targets import TargetCommand, request_of, target_options
+from benchwright.cli.targets import TargetCommand, option, request_of, target_options
 from benchwright.domain.run import Run
 
 if TYPE_CHECKING:
@@ -28,17 +28,19 @@ Examples:
 
 @click.command(cls=TargetCommand, epilog=_EXAMPLES)
 @target_options
-@click.option("--run-name", help="What to call the run; {time} stands for the time.  [default: the target's name]")
-@click.option(
+@option("Results", "--run-name", metavar="NAME", help="What to call the run; {time} stands for the time.")
+@option(
+    "Results",
     "--resume",
     is_flag=False,
     flag_value="newest",
-    help="Finish an interrupted run and repeat nothing that completed: --resume=RUN, or the newest of the same target.",
+    metavar="[=RUN]",
+    help="Finish an interrupted run and repeat nothing that completed; without a value the newest of the same target.",
 )
-@click.option("--show-output", is_flag=True, help="Show what the programs print, on stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Print the results as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-@click.option("-v", "--verbose", is_flag=True, help="More progress.")
+@option("Results", "--show-output", is_flag=True, help="Show what the programs print, on stderr.")
+@option("Results", "--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@option("Results", "-q", "--quiet", is_flag=True, help="No progress.")
+@option("Results", "-v", "--verbose", is_flag=True, help="More progress.")
 @click.pass_context
 def command(
     ctx: click.Context,

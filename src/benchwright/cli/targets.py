@@ -27,8 +27,31 @@ class TargetCommand(click.Command):
             args = args[:at]
         return super().parse_args(ctx, args)
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options under the headings of their sections, the unsectioned ones last."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
     def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
         return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
+
+
+class SectionedOption(click.Option):
+    """An option that is listed under a heading of its own in `--help`."""
+
+    def __init__(self, *args: Any, section: str, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        self.section = section
+
+
+def option(section: str, *names: str, **attributes: Any) -> Callable[[AnyFunction], AnyFunction]:
+    return click.option(*names, cls=SectionedOption, section=section, **attributes)
 
 
 def target_options(function: AnyFunction) -> AnyFunction:
@@ -38,64 +61,118 @@ def target_options(function: AnyFunction) -> AnyFunction:
     return function
 
 
+_WHAT = "What to measure"
+_HOW = "How to measure it"
+_TASKS = "Task files of the benchmark driver"
+_KEEP = "Results"
+
 _OPTIONS = [
     click.argument("targets", nargs=-1),
-    click.option(
+    option(
+        _WHAT,
         "-c",
         "--command",
         "commands",
         multiple=True,
         help="A command, as one text; several are interleaved. Repeatable.",
     ),
-    click.option("--shell", is_flag=True, help="Run commands by /bin/sh, for pipes and &&."),
-    click.option(
+    option(_WHAT, "--shell", is_flag=True, help="Run commands by /bin/sh, for pipes and &&."),
+    option(
+        _WHAT,
         "--metric",
         "metrics",
         multiple=True,
-        help="NAME=PATTERN to read from the output: a regular expression with one group, json:KEY or kv:KEY. "
+        metavar="NAME=PATTERN",
+        help="A number to read from the output: a regular expression with one group, json:KEY or kv:KEY. "
         "NAME[unit,higher|lower,method]=… says more. Repeatable.",
     ),
-    click.option("--name", help="What to call the benchmark (one command)."),
-    click.option("--format", "format_", help="What kind of file the target is: tasks or script."),
-    click.option("--as", "as_", type=click.Choice(["loop", "command"]), help="How to measure a script."),
-    click.option("--script-args", default="", help="Arguments for a script target, as one text."),
-    click.option("--python", help="The interpreter for script targets.  [default: python of the PATH]"),
-    click.option("--cwd", help="The folder commands run in.  [default: this one]"),
-    click.option("--env", "env", multiple=True, help="NAME=VALUE for the program; NAME alone removes it. Repeatable."),
-    click.option("--repeat", type=click.IntRange(1), default=1, show_default=True, help="Launches of each benchmark."),
-    click.option(
-        "--warmup-runs", type=click.IntRange(0), default=0, help="Launches before those, kept but not counted."
+    option(_WHAT, "--name", help="What to call the benchmark (one command)."),
+    option(_WHAT, "--format", "format_", help="What kind of file the target is: tasks or script."),
+    option(_WHAT, "--as", "as_", type=click.Choice(["loop", "command"]), help="How to measure a script."),
+    option(_WHAT, "--script-args", default="", help="Arguments for a script target, as one text."),
+    option(_WHAT, "--python", help="The interpreter for script targets.  [default: python of the PATH]"),
+    option(_WHAT, "--cwd", metavar="DIR", help="The folder commands run in.  [default: this one]"),
+    option(
+        _WHAT,
+        "--env",
+        "env",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="For the program; NAME alone removes it. Repeatable.",
     ),
-    click.option(
-        "--interleave/--no-interleave", default=None, help="Alternate benchmarks.  [default: only several commands]"
+    option(
+        _HOW,
+        "--repeat",
+        type=click.IntRange(1),
+        metavar="N",
+        default=1,
+        help="Launches of each benchmark.  [default: 1]",
     ),
-    click.option("--stop", "stop", help="Measure a loop for 100 (steps), 30s, or until its median is known to 1%."),
-    click.option("--warmup", "warmup", help="A loop's warm-up: auto, 20 (steps) or 5s.  [default: auto]"),
-    click.option("--loop", help="The loop that counts.  [default: the first named train]"),
-    click.option("--timeout", help="Limit for each launch, such as 90s or 10m."),
-    click.option("--cores", help="Pin to these cores, such as 0,2-3."),
-    click.option("--jobs", type=click.IntRange(1), help="Processes of each launch that measure together."),
-    click.option("--label", "labels", multiple=True, help="KEY=VALUE kept with the results. Repeatable."),
-    click.option("--task", "tasks", multiple=True, help="Only this task of a task file. Repeatable."),
-    click.option("--task-name", "tasks", multiple=True, hidden=True),
-    click.option("--framework", help="Task files: put before the result's keys."),
-    click.option("--metrics-suffix", help="Task files: put after the result's keys."),
-    click.option("--num-gpus", type=int, help="Task files: number of GPUs; rewrites --gpus N."),
-    click.option("--epochs", type=int, help="Task files: rewrites --epochs N."),
-    click.option("--kvstore", help="Task files: rewrites --kvstore X."),
-    click.option("--dtype", help="Task files: rewrites --dtype X."),
-    click.option("--set-flag", "set_flags", multiple=True, help="Task files: FLAG=VALUE of the command. Repeatable."),
-    click.option("--remove-flag", "remove_flags", multiple=True, help="Task files: remove a flag. Repeatable."),
-    click.option("--metrics-policy", help="Task files: read with the patterns of this metrics_… section."),
-    click.option("--command-to-execute", help="Task files: the command for --metrics-policy."),
-    click.option("--data-set", help="Task files: the data set's name, for --metrics-policy."),
-    click.option("--metrics-template", help="The task file that holds the policy."),
-    click.option("--discard-logs", is_flag=True, help="Remove a program's log after success."),
-    click.option(
-        "--sample-interval", default="0.5s", show_default=True, help="How often memory and devices are looked at."
+    option(
+        _HOW,
+        "--warmup-runs",
+        type=click.IntRange(0),
+        metavar="N",
+        default=0,
+        help="Launches before those, kept but not counted.",
     ),
-    click.option("--seed", type=int, default=0, help="Rotates the order of interleaved launches."),
-    click.option("--base", help="Where results are kept.  [default: $BENCHWRIGHT_BASE, else the user's data folder]"),
+    option(
+        _HOW,
+        "--interleave/--no-interleave",
+        default=None,
+        help="Alternate benchmarks.  [default: only several commands]",
+    ),
+    option(
+        _HOW,
+        "--stop",
+        "stop",
+        metavar="RULE",
+        help="Measure a loop for 100 (steps), 30s, or until its median is known to 1%.",
+    ),
+    option(
+        _HOW, "--warmup", "warmup", metavar="RULE", help="A loop's warm-up: auto, 20 (steps) or 5s.  [default: auto]"
+    ),
+    option(_HOW, "--loop", metavar="NAME", help="The loop that counts.  [default: the first named train]"),
+    option(_HOW, "--timeout", metavar="TIME", help="Limit for each launch, such as 90s or 10m."),
+    option(_HOW, "--cores", metavar="LIST", help="Pin to these cores, such as 0,2-3."),
+    option(_HOW, "--jobs", type=click.IntRange(1), metavar="N", help="Processes of each launch that measure together."),
+    option(
+        _HOW,
+        "--sample-interval",
+        metavar="TIME",
+        default="0.5s",
+        help="How often memory and devices are looked at.  [default: 0.5s]",
+    ),
+    option(_HOW, "--seed", type=int, metavar="N", default=0, help="Rotates the order of interleaved launches."),
+    option(_TASKS, "--task", "tasks", multiple=True, metavar="NAME", help="Only this task. Repeatable."),
+    option(_TASKS, "--task-name", "tasks_too", multiple=True, hidden=True),
+    option(_TASKS, "--framework", metavar="NAME", help="Put before the result's keys."),
+    option(_TASKS, "--metrics-suffix", metavar="NAME", help="Put after the result's keys."),
+    option(_TASKS, "--num-gpus", type=int, metavar="N", help="Number of GPUs; rewrites --gpus N."),
+    option(_TASKS, "--epochs", type=int, metavar="N", help="Rewrites --epochs N."),
+    option(_TASKS, "--kvstore", metavar="X", help="Rewrites --kvstore X."),
+    option(_TASKS, "--dtype", metavar="X", help="Rewrites --dtype X."),
+    option(
+        _TASKS,
+        "--set-flag",
+        "set_flags",
+        multiple=True,
+        metavar="FLAG=VALUE",
+        help="Rewrites or adds any other flag. Repeatable.",
+    ),
+    option(_TASKS, "--remove-flag", "remove_flags", multiple=True, metavar="FLAG", help="Removes a flag. Repeatable."),
+    option(_TASKS, "--metrics-policy", metavar="NAME", help="Read with the patterns of this metrics_… section."),
+    option(_TASKS, "--command-to-execute", metavar="COMMAND", help="The command for --metrics-policy."),
+    option(_TASKS, "--data-set", metavar="NAME", help="The data set's name, for --metrics-policy."),
+    option(_TASKS, "--metrics-template", metavar="FILE", help="The task file that holds the policy."),
+    option(_KEEP, "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Kept with the results. Repeatable."),
+    option(_KEEP, "--discard-logs", is_flag=True, help="Remove a program's log after success."),
+    option(
+        _KEEP,
+        "--base",
+        metavar="DIR",
+        help="Where results are kept.  [default: $BENCHWRIGHT_BASE, else the user's data folder]",
+    ),
 ]
 
 
@@ -116,7 +193,7 @@ def request_of(ctx: click.Context, values: dict[str, Any]) -> Request:
         script_args=tuple(_shlex(values["script_args"], "--script-args")),
         python=values["python"],
         cwd=values["cwd"],
-        tasks=values["tasks"],
+        tasks=values["tasks"] + values["tasks_too"],
         task_options={key: values[key] for key in _TASK_OPTIONS if values[key] is not None},
         set_flags=values["set_flags"],
         remove_flags=values["remove_flags"],

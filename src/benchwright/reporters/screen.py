@@ -67,8 +67,10 @@ def _which(launch: Launch, result: Result) -> str:
 
 def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
     by_metric = {s.metric: s for s in summaries}
-    count = len(result.counted)
+    count = len({x.position for x in result.counted})
     parts = [f"{count} launch{'es' if count != 1 else ''}"]
+    if len(result.counted) > count:
+        parts[0] += f" × {len(result.counted) // count} jobs"
     if "process.duration" in by_metric:
         parts[0] += f" of {format_duration(by_metric['process.duration'].value)}"
     if "memory.peak" in by_metric:
@@ -90,12 +92,10 @@ def _shown(summaries: Sequence[Summary]) -> list[Summary]:
 
 
 def _metric_line(summary: Summary, width: int) -> str:
-    label = summary.metric
+    label = "time" if summary.metric == "process.duration" else summary.metric
     seat = summary.labels.get("device") or summary.labels.get("job")
     if seat is not None:
         label += f" [{seat}]"
-    if summary.metric == "process.duration":
-        label = "time"
     value = format_value(summary.value, summary.unit)
     return _clip(f"   {label:<18} {value:<24} {_spread(summary)}", width).rstrip()
 
