@@ -211,6 +211,47 @@ def test_a_full_disk_is_a_failure_and_says_so(executor, make_job):
     assert "the disk is full" in outcome.detail
 
 
+def test_a_program_killed_from_outside_is_told_apart_from_ours(executor, make_job):
+    class Kill(Listener):
+        def on_started(self, job_id: str, pid: int) -> None:
+            os.kill(pid, signal.SIGKILL)
+
+    [outcome] = executor.run([make_job("sleep", "300")], Kill())
+    assert (outcome.signal, outcome.exit_code) == (signal.SIGKILL, None)
+    assert not (outcome.timed_out or outcome.stopped)
+    assert not outcome.out_of_memory
+
+
+def test_a_clock_that_steps_back_changes_nothing(make_job, tmp_path, monkeypatch):
+    """In the agent and its supervisors each look at the wall clock shows an hour less than the one before."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import time\nreal, looks = time.time, []\n"
+        "def back():\n    looks.append(1)\n    return real() - 3600 * len(looks)\ntime.time = back\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with LocalExecutor() as executor:
+        job = make_job("sleep", "1.2", timeout_s=60, sample_interval_s=0.1)
+        [slow] = executor.run([job], Listener())
+        [late] = executor.run([make_job("sleep", "300", id="late", timeout_s=0.3)], Listener())
+    assert events(job)[-1]["wall"] < events(job)[0]["wall"]
+    assert slow.exit_code == 0
+    assert 1.2 <= slow.duration_s < 15
+    assert late.timed_out
+    assert late.duration_s < 15
+    assert len([event for event in events(job) if event["event"] == "sample"]) >= 5
+
+
+def test_a_main_process_that_was_suspended_still_hears_how_it_ended(tmp_path):
+    main = subprocess.Popen(program("run_jobs.py", str(tmp_path), "sleep", "0.5"), stdout=subprocess.PIPE, text=True)
+    assert main.stdout.readline().startswith("started")
+    main.send_signal(signal.SIGSTOP)
+    wait_for(lambda: '"end"' in (tmp_path / "job.data").read_text())
+    time.sleep(0.2)
+    main.send_signal(signal.SIGCONT)
+    assert main.wait(30) == 0
+    main.stdout.close()
+
+
 class KillWhenStarted(Listener):
     """Kills the supervisor or the agent of the first job that starts, after a delay."""
 

@@ -48,7 +48,7 @@ class NodeAgent:
         self._speaker.say("ready", pid=os.getpid())
         self._signals.watch(self._orders)
         while not any(self._signals.count[number] for number in _STOPPING):
-            ready = self._signals.wait(60.0)
+            ready = self._signals.wait(0.1 if self._speaker.backed_up else None)
             self._reap()
             self._speaker.flush()
             if self._orders in ready and not self._take_orders():
@@ -72,7 +72,10 @@ class NodeAgent:
             self._stop(None)
 
     def _run(self, job: Job) -> None:
-        preload(job)
+        try:
+            preload(job)
+        except ImportError:
+            pass  # the supervisor meets it again, and can say so in the job's stream
         agent = os.getpid()
         # Blocked until the child listens, so that an order to stop it cannot fall between.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))

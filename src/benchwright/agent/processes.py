@@ -5,6 +5,7 @@ On Linux everything is read from /proc directly, which is several times cheaper 
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -156,10 +157,10 @@ def _descendants_by_psutil(root: int) -> list[ProcessStat]:
 def send_signal(target: ProcessStat, number: int) -> bool:
     """Signal exactly this process: not another one that has got its number since. False: it is gone."""
     try:
-        if not (LINUX and hasattr(os, "pidfd_open")):
+        if not LINUX:
             os.kill(target.pid, number)
             return True
-        handle = os.pidfd_open(target.pid)
+        handle = os.pidfd_open(target.pid)  # from here on the number cannot be taken for another process
         try:
             now = read_stat(target.pid)
             if now is None or now.start_ticks != target.start_ticks:
@@ -168,8 +169,14 @@ def send_signal(target: ProcessStat, number: int) -> bool:
             return True
         finally:
             os.close(handle)
-    except OSError:
+    except OSError as error:
+        if error.errno != errno.ENOSYS:
+            return False
+    now = read_stat(target.pid)
+    if now is None or now.start_ticks != target.start_ticks:
         return False
+    os.kill(target.pid, number)
+    return True
 
 
 def signal_descendants(root: int, number: int, spare: frozenset[int] = frozenset()) -> list[ProcessStat]:

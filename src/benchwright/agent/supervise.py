@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _NS = 1_000_000_000
 _LINGER_S = 0.5  # helpers such as Python's resource tracker end by themselves a moment after their program
 _TAKEDOWN_STEP_S = 0.02
-_PATIENCE_S = 5.0  # with a full disk, or a main process that does not read
+_PATIENCE_S = 5.0  # with a full disk
 _UNKILLABLE_S = 15.0  # a process in the kernel's hands; nothing more can be done about it
 
 
@@ -204,9 +204,10 @@ class Supervisor:
 
     def _report_progress(self) -> None:
         assert self._sampling is not None
-        values = {"elapsed_s": round((time.perf_counter_ns() - self._began_ns) / _NS, 3), **self._sampling.newest}
+        elapsed_s = round((time.perf_counter_ns() - self._began_ns) / _NS, 3)
+        values: dict[str, Any] = {"elapsed_s": elapsed_s, **self._sampling.newest}
         if self._log is not None:
-            values["metrics"] = self._log.newest  # type: ignore[assignment]
+            values["metrics"] = self._log.newest
         message = {"job": self.job.id, "values": values}
         if not self._speaker.backed_up and fits("progress", message):
             self._speaker.say("progress", **message)
@@ -285,7 +286,9 @@ class Supervisor:
             how["detail"] = how["detail"][:1500]
         self._stream.close()
         self._speaker.say("finished", outcome={"job": self.job.id, **how})
-        self._speaker.flush(_PATIENCE_S)
+        # A main process that is suspended reads this when it is continued; one that is gone is noticed.
+        while not self._speaker.flush(_PATIENCE_S) and not self._speaker.main_is_gone:
+            pass
 
     def _peak_bytes(self) -> int | None:
         """The most memory seen: of the tree in a sample, or of one process as the kernel kept it.

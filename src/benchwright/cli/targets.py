@@ -31,7 +31,7 @@ class TargetCommand(click.Command):
         """Options under the headings of their sections, the unsectioned ones last."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
                 sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
         for heading, records in sections.items():

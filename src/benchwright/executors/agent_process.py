@@ -37,7 +37,7 @@ class AgentProcess:
         self._errors = errors
         self._unread = b""
         self._leaders: dict[int, int] = {}  # pid of a job's program → when it started
-        self._handle = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else None
+        self._handle = _open_handle(pid)
         self._last_words = ""
         self._exit_status: int | None = None
         self.was_ready = False
@@ -181,6 +181,14 @@ class AgentProcess:
     def _is_our_session(self, session: int) -> bool:
         leader = read_stat(session)
         return leader is None or leader.start_ticks == self._leaders[session]
+
+
+def _open_handle(pid: int) -> int | None:
+    """A descriptor that can be read once the process has ended; None where the system has no such thing."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
 
 
 def _open_scratch() -> int:

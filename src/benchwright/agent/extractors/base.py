@@ -13,12 +13,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from benchwright.agent.extractors.numbers import read_number
+from benchwright.agent.extractors.numbers import read_number, read_numbers
 
 ENTRY_POINT_GROUP = "benchwright.extractors"
 EXAMPLES_KEPT = 3
 EXAMPLE_CHARS = 200
-_STRETCH_BYTES = 4096
+_STRETCH_BYTES = 1 << 14
 
 # Colours, cursor movements, window titles. None can reach over the end of a line.
 ESCAPE_SEQUENCE = re.compile(
@@ -144,9 +144,8 @@ class Hits:
 
     def add_all(self, texts: Sequence[str | None], lines: list[int]) -> None:
         """Many matches at once; as fast as they can be turned into numbers."""
-        try:
-            values = list(map(float, texts))  # type: ignore[arg-type]
-        except (ValueError, TypeError):
+        values = read_numbers(texts)
+        if values is None:
             for text, line in zip(texts, lines, strict=True):
                 self.add(text, line)
             return

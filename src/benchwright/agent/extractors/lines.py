@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benchwright.agent.extractors.base import Block
 
 LINE_LIMIT_BYTES = 1 << 20  # of an unfinished line; a longer one is cut into pieces
-SLICE_BYTES = 1 << 18  # scanned at a time: stays in the processor's cache for all patterns
+SLICE_BYTES = 1 << 18  # scanned at a time: stays in the cache of the processor for all patterns
 
 
 class LineCutter:

@@ -10,9 +10,10 @@ from benchwright.agent.extractors.base import EXAMPLE_CHARS, EXAMPLES_KEPT, Bloc
 
 _FIRST_LINES = 100  # of the log, all kept for comparison
 _SAMPLED_LINES = 200  # of the rest, evenly chosen
-_SAMPLED_BYTES_PER_BLOCK = 4096
+_SAMPLED_BYTES_PER_BLOCK = 1024
 _PROBES = 3
-_SEARCHED_WHOLLY_BYTES = 64 << 20
+_SEARCHED_WHOLLY_BYTES = 8 << 20  # of the log; after that a part of each block
+_SEARCHED_PART_BYTES = 1 << 15
 _LINES_PER_PROBE = 8
 _COMPARED_CLOSELY = 24
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -61,8 +62,8 @@ class NearestLines:
         self._searched_bytes = 0
 
     def look(self, block: Block) -> None:
-        """One search for each word that is not used up yet; in a very long log, only in a part of each block."""
-        stop = len(block.raw) if self._searched_bytes < _SEARCHED_WHOLLY_BYTES else len(block.raw) // 8
+        """One search for each word that is not used up yet; far into a log only in a part of a large block."""
+        stop = len(block.raw) if self._searched_bytes < _SEARCHED_WHOLLY_BYTES else _SEARCHED_PART_BYTES
         self._searched_bytes += len(block.raw)
         for probe in list(self._probes):
             position = block.raw.find(probe, 0, stop)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from itertools import accumulate, repeat
-from operator import contains
+from itertools import accumulate
 
 from benchwright.agent.extractors.base import Block, Hits
 from benchwright.agent.extractors.pattern_tree import understand
@@ -104,12 +103,11 @@ class RegexExtractor:
 
 def _line_numbers(block: Block, betweens: list[str], tail: str) -> list[int]:
     """The line of each match, from the texts before the matches and the one after the last."""
-    first = block.first_line + betweens[0].count("\n")
-    last = block.first_line + block.newlines - tail.count("\n")
-    if last - first == len(betweens) - 1 and all(map(contains, betweens[1:], repeat("\n"))):
-        return list(range(first, last + 1))  # one match on each line
-    counts = [first, *map(str.count, betweens[1:], repeat("\n"))]
-    return list(accumulate(counts))
+    ends: list[int] = ["\n" in between for between in betweens]
+    if sum(ends) + tail.count("\n") != block.newlines:  # between two matches is a line without one
+        ends = [between.count("\n") for between in betweens]
+    ends[0] += block.first_line
+    return list(accumulate(ends))
 
 
 def _value(match: re.Match[str]) -> str | None:
