@@ -157,7 +157,8 @@ def measure_memory(size_bytes: int) -> bool:
     scanner = LogScanner(
         [MetricSpec(name="speed", pattern=PATTERN), MetricSpec(name="never", pattern="No such (text)")]
     )
-    fed, matches, marks = 0, 0, []
+    fed, matches = 0, 0
+    marks: list[float] = []
     start = time.process_time()
     while fed < size_bytes:
         block = b"x" * len(part) if 0.4 < fed / size_bytes < 0.5 else part

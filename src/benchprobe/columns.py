@@ -37,6 +37,16 @@ def step_times(entries: Sequence[Any], ask: int) -> List[int]:
     return list(map(sub, ends, chain((ask,), ends)))
 
 
+def beginning(entries: Sequence[Any], steps: int) -> List[Any]:
+    """The entries of the first so many steps."""
+    stamps = 0
+    for position, entry in enumerate(entries):
+        stamps += type(entry) is int
+        if stamps == 2 * steps:
+            return list(entries[: position + 1])
+    return list(entries)
+
+
 def columns(entries: List[Any], ask: int) -> Columns:
     """The complete steps of `entries`; what belongs to a step that has not ended is left for later."""
     types = list(map(type, entries))

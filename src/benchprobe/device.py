@@ -37,6 +37,8 @@ class TorchTimer:
     def begin(self) -> None:
         self._used = 0
         self.mark()
+        # What was handed over before the loop, or between two epochs, is not part of this window.
+        self._events[0].synchronize()
 
     def mark(self) -> None:
         capturing = getattr(self._backend, "is_current_stream_capturing", None)

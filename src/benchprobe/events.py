@@ -9,7 +9,7 @@ import time
 from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
 
-from benchprobe.columns import Columns, columns
+from benchprobe.columns import Columns, beginning, columns
 
 STREAM_VERSION = 1
 MAX_ENTRIES_PER_LINE = 1536  # bounds how long the interpreter's lock is held while a line is made
@@ -67,21 +67,22 @@ def line(event: Event, process: int) -> bytes:
 
 def steps_lines(chunk: Chunk, process: int, max_line_bytes: int) -> Iterator[bytes]:
     """Lines for the steps of `chunk` that are complete and were not written yet."""
-    take = min(MAX_ENTRIES_PER_LINE, max_line_bytes // 16)
+    take = usual = min(MAX_ENTRIES_PER_LINE, max_line_bytes // 16)
     while chunk.written < len(chunk.entries):
         entries = chunk.entries[chunk.written : chunk.written + take]
         if chunk.hold and not chunk.closed:
             return  # asked after the entries were taken: whoever adds such values sets it before
         part = columns(entries, chunk.last_end)
-        if not part.entries:
+        if not part.step_ns:
             if chunk.written + take >= len(chunk.entries):
                 return
             take *= 2  # one step gave more than this
             continue
+        take = usual
         made = _steps_line(chunk, part, process)
-        if len(made) > max_line_bytes and len(part.step_ns) > 1:
-            take = max(take // 2, 4)
-            continue
+        while len(made) > max_line_bytes and len(part.step_ns) > 1:
+            part = columns(beginning(entries, len(part.step_ns) // 2), chunk.last_end)
+            made = _steps_line(chunk, part, process)
         chunk.written += part.entries
         chunk.steps_written += len(part.step_ns)
         chunk.last_end = part.end

@@ -12,7 +12,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from benchprobe import batch_size as batch_sizes
 from benchprobe.columns import complete_steps, step_times
-from benchprobe.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, find_timer
+from benchprobe.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer
 from benchprobe.events import Chunk
 from benchprobe.measurement import MEASURED, STOPPED, Measurement
 from benchprobe.probe import Given, Probe
@@ -51,7 +51,6 @@ class Passage:
         name: str,
         batch_size: Union[None, int, Callable[[Any], Any]],
         total: Optional[int],
-        find_device: Callable[[], Optional[DeviceTimer]] = find_timer,
     ) -> None:
         self.name = name
         self.chunk: Optional[Chunk] = None
@@ -64,7 +63,7 @@ class Passage:
         self.exhausted = False
         self._probe = probe
         self._total = total
-        self._find_device = find_device
+        self._find_device = probe.find_device
         self._timer: Optional[DeviceTimer] = None
         self._passed = 0  # steps of this passage
         self._before = 0  # steps of earlier passages that belong to the same measurement
@@ -220,7 +219,7 @@ class Passage:
 
     def _begin_window(self) -> None:
         try:
-            if self._timer is None and self._find_device is not None:
+            if self._timer is None:
                 self._timer = self._find_device()
             if self._timer is not None:
                 self._timer.begin()

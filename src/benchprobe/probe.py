@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Tuple, Un
 
 from benchprobe.barrier import Meeting
 from benchprobe.config import Config
+from benchprobe.device import DeviceTimer, find_timer
 from benchprobe.events import Chunk, message_event, probe_event
 from benchprobe.measurement import STOPPED, Measurement
 from benchprobe.values import settle
@@ -84,8 +85,9 @@ class Outside:
 class Probe:
     """Made once, when benchprobe is imported in a process that is to be measured."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, find_device: Callable[[], Optional[DeviceTimer]] = find_timer) -> None:
         self._config = config
+        self.find_device = find_device
         self.writer = Writer(config.stream, lambda: probe_event(_rank(), __version__))
         self.outside = Outside(self)
         self.current: ContextVar[Any] = ContextVar("benchprobe_loop", default=self.outside)

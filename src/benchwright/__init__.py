@@ -8,13 +8,13 @@ print(run.result("train.py").status, run.folder)
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
-
 from benchwright.version import __version__
 
+TYPE_CHECKING = False  # typing is not imported: the agent on the node, too, begins here
 if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
     from benchwright.domain.run import Run
 
 __all__ = ["__version__", "run"]

@@ -24,6 +24,7 @@ job = Job(
     stream=f"{folder}/job.data",
     log=f"{folder}/job.log",
     grace_s=0.5,
+    echo=True,
 )
 with LocalExecutor() as executor:
     executor.run([job], Announce())

@@ -275,9 +275,7 @@ class Supervisor:
             "duration_s": (self._ended_ns - self._began_ns) / _NS if self._pid is not None else 0.0,
             "detail": self._detail,
         }
-        self._append(
-            "end", wall=time.time(), **how, cpu_s=usage.ru_utime + usage.ru_stime, max_rss_bytes=self._peak_bytes()
-        )
+        self._append("end", wall=time.time(), **how, cpu_s=usage.ru_utime + usage.ru_stime, **self._peak())
         if not self._stream.flush(_PATIENCE_S) or self._stream.lost:
             # Nobody can know what was measured, so it must not look like a success.
             how["detail"] = self._stream.trouble
@@ -290,19 +288,20 @@ class Supervisor:
         while not self._speaker.flush(_PATIENCE_S) and not self._speaker.main_is_gone:
             pass
 
-    def _peak_bytes(self) -> int | None:
+    def _peak(self) -> dict[str, Any]:
         """The most memory seen: of the tree in a sample, or of one process as the kernel kept it.
 
-        The kernel counts the copy of this supervisor that the program was before exec. A peak not above that says
-        nothing about the program, except that it had no more: taken only where there was no time for two samples.
+        The kernel counts the copy of this supervisor that the program was before exec. A maximum not above that says
+        only that the program had no more; it is given, marked as a bound, where there was no time for two samples.
         """
         if self._pid is None or self._sampling is None:
-            return None
-        sampled = self._sampling.peak_rss_bytes
-        is_short = self._ended_ns - self._began_ns < self.job.sample_interval_s * _NS
-        if sampled is None or is_short or self._max_rss_bytes > self._fork_rss_bytes * 1.05:
-            return max(self._max_rss_bytes, sampled or 0)
-        return sampled
+            return {"max_rss_bytes": None}
+        sampled = self._sampling.peak_rss_bytes or 0
+        if self._max_rss_bytes > self._fork_rss_bytes * 1.05:
+            return {"max_rss_bytes": max(self._max_rss_bytes, sampled)}
+        if sampled and self._ended_ns - self._began_ns >= self.job.sample_interval_s * _NS:
+            return {"max_rss_bytes": sampled}
+        return {"max_rss_bytes": max(self._max_rss_bytes, sampled), "max_rss_is_bound": True}
 
     def _append(self, event: str, **values: Any) -> None:
         self._stream.append(event, t=time.perf_counter_ns(), **values)

@@ -110,6 +110,11 @@ class AgentProcess:
                     self._leaders[stat.pid] = stat.start_ticks
         return messages
 
+    @property
+    def was_killed(self) -> bool:
+        """It ended by a signal, not by itself."""
+        return self._exit_status is not None and os.WIFSIGNALED(self._exit_status)
+
     def is_alive(self) -> bool:
         """Whether it can take orders."""
         self._reap()

@@ -97,7 +97,7 @@ class LocalExecutor:
         """The agent is gone: end what it left behind, and say so for each job that has no outcome."""
         self._agent = None
         last_words = agent.abandon()
-        if not agent.was_ready:
+        if not agent.was_ready and not agent.was_killed:
             raise AgentLost(f"the agent did not start; {last_words or 'it printed nothing'}")
         detail = "the agent was killed"
         if last_words:

@@ -243,8 +243,11 @@ def _process_measurements(fold: _Fold) -> list[Measurement]:
     if end is None:
         return []
 
-    def one(metric: str, unit: str, value: float) -> Measurement:
-        return Measurement(metric=metric, unit=unit, direction=Direction.LOWER, samples=(value,), source="process")
+    def one(metric: str, unit: str, value: float, bound: str | None = None) -> Measurement:
+        labels = {"bound": bound} if bound else {}
+        return Measurement(
+            metric=metric, unit=unit, direction=Direction.LOWER, samples=(value,), source="process", labels=labels
+        )
 
     found = []
     if end.get("duration_s"):
@@ -254,7 +257,7 @@ def _process_measurements(fold: _Fold) -> list[Measurement]:
     # The kernel's own maximum sees peaks between two samples, but only of one process at a time.
     peak = max(fold.samples.peak_rss_bytes(), end.get("max_rss_bytes") or 0.0)
     if peak:
-        found.append(one("memory.peak", "B", peak))
+        found.append(one("memory.peak", "B", peak, bound="upper" if end.get("max_rss_is_bound") else None))
     return found
 
 

@@ -74,7 +74,8 @@ def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
     if "process.duration" in by_metric:
         parts[0] += f" of {format_duration(by_metric['process.duration'].value)}"
     if "memory.peak" in by_metric:
-        parts.append(f"memory {format_bytes(by_metric['memory.peak'].value)}")
+        peak = by_metric["memory.peak"]
+        parts.append(f"memory {'≤ ' if 'bound' in peak.labels else ''}{format_bytes(peak.value)}")
     if "process.cpu_time" in by_metric and (took := by_metric["process.duration"].value) > 0:
         parts.append(f"CPU {by_metric['process.cpu_time'].value / took * 100:.0f} %")
     gpus = [s for s in summaries if s.metric == "gpu.memory"]

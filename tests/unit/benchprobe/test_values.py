@@ -43,11 +43,8 @@ def test_a_thing_that_is_no_number_is_told():
     assert len(complaints) == 3
 
 
-class OnDevice:
-    """A CPU tensor that says it is on a device: torch's own counting of changes is then the real one."""
-
-
 def on_device(torch: Any, number: float) -> Any:
+    """As if it were on a device; how torch counts its changes is the same."""
     tensor = torch.tensor(number)
     return Deferred(tensor.detach(), tensor._version), tensor
 

@@ -74,6 +74,21 @@ def test_an_agent_that_cannot_start_is_an_error_that_says_why(make_job, tmp_path
         executor.run([make_job("true")], Listener())
 
 
+def test_an_agent_killed_while_it_starts_costs_only_that_job(make_job, tmp_path):
+    dying = tmp_path / "python"
+    dying.write_text(
+        f'#!/bin/sh\nif [ -e {tmp_path}/once ]; then exec {sys.executable} "$@"; fi\n'
+        f"touch {tmp_path}/once\nkill -9 $$\n"
+    )
+    dying.chmod(0o755)
+    with LocalExecutor(python=str(dying)) as executor:
+        [outcome] = executor.run([make_job("true")], Listener())
+        assert outcome.exit_code is None
+        assert outcome.detail == "the agent was killed"
+        [outcome] = executor.run([make_job("true")], Listener())
+        assert outcome.exit_code == 0
+
+
 def test_a_stop_before_it_is_entered_is_not_lost(make_job):
     executor = LocalExecutor()
     executor.stop()

@@ -26,8 +26,10 @@ class RegexExtractor:
     """
 
     def __init__(self, pattern: str) -> None:
-        self._by_line = _compile(pattern)
-        known = understand(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "possible nested set": about some future Python
+            self._by_line = _compile(pattern)
+            known = understand(pattern)
         self.fragments = known.fragments
         self._literal = known.literal.encode()
         self._ignores_case = known.ignores_case
@@ -120,9 +122,7 @@ def _compile(pattern: str) -> re.Pattern[str]:
     if not pattern:
         raise InvalidInput("the pattern is empty", remedy="write a regular expression such as 'loss: ([\\d.]+)'")
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # "possible nested set": about some future Python
-            return re.compile(pattern)
+        return re.compile(pattern)
     except re.error as error:
         at = error.pos
         raise InvalidInput(

@@ -1,0 +1,142 @@
+"""What `python -m benchprobe` shows: a line that is drawn again and again, plain lines when piped, a summary."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Dict, List, Optional, Set, Tuple
+
+from benchprobe.summary import LoopFigures, Summary
+
+WIDTH = 80
+BAR_WIDTH = 16
+MAX_ROWS = 12
+
+
+def tree_rss_bytes(root: int) -> int:
+    """Memory of a process and everything below it; 0 where it cannot be told."""
+    parents: Dict[int, int] = {}
+    pages: Dict[int, int] = {}
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return 0
+    for name in names:
+        try:
+            with open(f"/proc/{name}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()  # the name before may hold blanks and brackets
+        except OSError:
+            continue  # it has just ended
+        parents[int(name)], pages[int(name)] = int(fields[1]), int(fields[21])
+    return sum(pages.get(process, 0) for process in _tree(root, parents)) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _tree(root: int, parents: Dict[int, int]) -> Set[int]:
+    members = {root}
+    grown = True
+    while grown:
+        more = {process for process, parent in parents.items() if parent in members} - members
+        members |= more
+        grown = bool(more)
+    return members
+
+
+def status(summary: Summary, elapsed_s: float, rss_bytes: int, goal: Optional[int], width: int = WIDTH) -> str:
+    """One line, no longer than `width`: progress, rate, loss, memory, time."""
+    loop = summary.shown
+    parts: List[str] = []
+    if loop is None:
+        parts.append("no loop yet")
+    else:
+        total = goal if goal is not None and loop.counts else loop.total
+        parts.append(f"{loop.name[:16]} {_progress(loop.steps, total)}")
+        rate = loop.rate
+        parts.append(f"{_number(rate[0])} {rate[1]}" if rate else "warming up")
+        if loop.last_loss is not None:
+            parts.append(f"loss {_number(loop.last_loss)}")
+    if rss_bytes:
+        parts.append(_bytes(rss_bytes))
+    parts.append(_clock(elapsed_s))
+    line = parts[0]
+    for part in parts[1:]:
+        if len(line) + 3 + len(part) <= width:
+            line += " | " + part
+    return line[:width]
+
+
+def table(summary: Summary, title: str, width: int = WIDTH) -> List[str]:
+    """The summary, as lines of at most `width` characters."""
+    lines = [title[:width]]
+    if not summary.loops:
+        lines.append("no loop was measured: use `for batch in iterate(\"train\", loader)` of benchprobe")
+    else:
+        lines.append("loop                 steps  warm-up  median step            rate  waiting  loss")
+        lines += [_row(loop, summary) for loop in summary.loops[:MAX_ROWS]]
+        if len(summary.loops) > MAX_ROWS:
+            lines.append(f"… and {len(summary.loops) - MAX_ROWS} more")
+    if summary.lost:
+        lines.append(f"{summary.lost} events were lost: the dashboard could not keep up")
+    lines += [f"note: {text}" for text in summary.messages[:MAX_ROWS]]
+    return lines
+
+
+def _row(loop: LoopFigures, summary: Summary) -> str:
+    several = len({other.process for other in summary.loops}) > 1
+    name = f"{loop.name} [{loop.process}]" if several else loop.name
+    median_ms, rate, waiting = loop.median_ms, loop.rate, loop.waiting_percent
+    return (
+        f"{name[:16]:16} {loop.steps:9d} {loop.warmup_steps:8d}"
+        f" {'-' if median_ms is None else _number(median_ms) + ' ms':>12}"
+        f" {'-' if rate is None else _number(rate[0]) + ' ' + rate[1]:>15}"
+        f" {'-' if waiting is None else f'{waiting:.1f} %':>8}"
+        f"  {'-' if loop.last_loss is None else _number(loop.last_loss)}"
+    )
+
+
+def _progress(steps: int, total: Optional[int]) -> str:
+    if not total:
+        return f"{steps} steps"
+    done = min(steps / total, 1.0)
+    filled = round(done * BAR_WIDTH)
+    return f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {steps}/{total}"
+
+
+def _number(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)[:10]
+    return f"{value:.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1000:
+            return f"{count:.3g} {unit}"
+        count /= 1024
+    return f"{count:.3g} TiB"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+
+
+class Memory:
+    """The tree's memory, looked up at most twice a second, and its peak."""
+
+    def __init__(self, root: int) -> None:
+        self._root = root
+        self._looked = 0.0
+        self.now_bytes = 0
+        self.peak_bytes = 0
+
+    def look(self) -> Tuple[int, int]:
+        if time.monotonic() - self._looked > 0.5:
+            self._looked = time.monotonic()
+            self.now_bytes = tree_rss_bytes(self._root)
+            self.peak_bytes = max(self.peak_bytes, self.now_bytes)
+        return self.now_bytes, self.peak_bytes
+
+
+def title(script: str, ended: str, elapsed_s: float, peak_bytes: int) -> str:
+    memory = f", peak memory {_bytes(peak_bytes)}" if peak_bytes else ""
+    return f"benchprobe: {script[:30]} {ended} after {_clock(elapsed_s)}{memory}"

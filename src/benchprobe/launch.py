@@ -1,0 +1,222 @@
+"""Runs a script as a child with the probe switched on, and shows what its stream says."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import termios
+import time
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+
+from benchprobe.config import VARIABLE
+from benchprobe.dashboard import Memory, status, table, title
+from benchprobe.summary import Summary
+
+DRAW_INTERVAL_S = 0.2
+LINE_INTERVAL_S = 2.0
+AFTER_END_S = 0.5  # how long to read on when a grandchild keeps the stream open
+F_SETPIPE_SZ = 1031
+
+
+class Launch(NamedTuple):
+    """`command` follows the interpreter; `config` is the probe's, without the stream."""
+
+    command: List[str]
+    config: Dict[str, Any]
+    stream: Optional[str]
+    as_json: bool
+
+
+def run(launch: Launch) -> int:
+    """Runs it to its end, shows the summary on stderr, and returns the exit code of the child (128 + its signal)."""
+    terminal = sys.stdout.isatty() and sys.stderr.isatty()
+    reader, writer = os.pipe()
+    try:
+        fcntl.fcntl(writer, F_SETPIPE_SZ, 1 << 20)
+    except OSError:
+        pass  # an unprivileged user may be near their limit
+    master, slave = _raw_terminal() if terminal else (None, None)
+    folder = tempfile.mkdtemp(prefix="benchprobe-")
+    try:
+        child = subprocess.Popen(
+            [sys.executable, *_interpreter_options(), *launch.command],
+            env=_environment(launch.config, writer, Path(folder)),
+            pass_fds=(writer,),
+            stdout=slave,
+            stderr=slave,
+        )
+        os.close(writer)
+        if slave is not None:
+            os.close(slave)
+        code = _Watch(launch, child, reader, master).until_the_end()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return code
+
+
+def _raw_terminal() -> Any:
+    """A terminal for the child, of the size of ours, that passes bytes on as they are."""
+    master, slave = pty.openpty()
+    settings = termios.tcgetattr(slave)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(slave, termios.TCSANOW, settings)
+    _copy_size(master)
+    return master, slave
+
+
+def _copy_size(master: int) -> None:
+    try:
+        size = fcntl.ioctl(sys.stdout.fileno(), termios.TIOCGWINSZ, b"\0" * 8)
+        fcntl.ioctl(master, termios.TIOCSWINSZ, size)
+    except OSError:
+        pass
+
+
+def _interpreter_options() -> List[str]:
+    """-O, -W, -X… that this interpreter was started with."""
+    options = getattr(subprocess, "_args_from_interpreter_flags", list)
+    return list(options())
+
+
+def _environment(config: Dict[str, Any], writer: int, folder: Path) -> Dict[str, str]:
+    environment = dict(os.environ)
+    environment[VARIABLE] = json.dumps({**config, "stream": f"fd:{writer}"})
+    package = Path(__file__).resolve().parent
+    if str(package.parent) not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
+        (folder / "benchprobe").symlink_to(package)  # alone, so that nothing else gets onto the path
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+    return environment
+
+
+class _Watch:
+    """Passes the child's output on, reads its stream, and draws."""
+
+    def __init__(self, launch: Launch, child: "subprocess.Popen[bytes]", reader: int, master: Optional[int]) -> None:
+        self._launch = launch
+        self._child = child
+        self._reader: Optional[int] = reader
+        self._master = master
+        self._summary = Summary()
+        self._memory = Memory(child.pid)
+        self._began = time.monotonic()
+        self._rest = b""
+        self._copy = open(launch.stream, "ab") if launch.stream else None
+        self._at_line_start = True
+        self._drawn = False
+        self._next_draw = self._began + (DRAW_INTERVAL_S if master is not None else LINE_INTERVAL_S)
+
+    def until_the_end(self) -> int:
+        ended: Optional[float] = None
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._pass_on)
+        if self._master is not None:
+            signal.signal(signal.SIGWINCH, lambda *_: _copy_size(self._master or 0))
+        while self._reader is not None or self._master is not None:
+            self._read_once()
+            self._memory.look()
+            self._draw_if_due()
+            if ended is None and self._child.poll() is not None:
+                ended = time.monotonic()
+            if ended is not None and time.monotonic() - ended > AFTER_END_S:
+                break
+        code = self._child.wait()
+        self._erase()
+        self._show_summary(code)
+        return code if code >= 0 else 128 - code
+
+    def _pass_on(self, number: int, frame: Any) -> None:
+        # Ctrl-C in a terminal reaches the child by itself; twice would break off how it ends.
+        if not (number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()):
+            self._child.send_signal(number)
+
+    def _read_once(self) -> None:
+        sources = [fd for fd in (self._reader, self._master) if fd is not None]
+        ready, _, _ = select.select(sources, [], [], 0.1)
+        for fd in ready:
+            try:
+                data = os.read(fd, 1 << 16)
+            except OSError:  # how a terminal says that its other side is closed
+                data = b""
+            if fd == self._master:
+                self._forward(data)
+            else:
+                self._take_events(data)
+
+    def _forward(self, data: bytes) -> None:
+        if not data:
+            self._master = None
+            return
+        self._erase()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        self._at_line_start = data.endswith(b"\n")
+
+    def _take_events(self, data: bytes) -> None:
+        if not data:
+            self._reader = None
+            return
+        if self._copy is not None:
+            self._copy.write(data)
+            self._copy.flush()
+        for event in self._events(data):
+            self._summary.add(event)
+
+    def _events(self, data: bytes) -> Iterator[Dict[str, Any]]:
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue  # the last words of a process that was killed
+
+    def _draw_if_due(self) -> None:
+        now = time.monotonic()
+        if now < self._next_draw:
+            return
+        goal = self._launch.config.get("stop", {}).get("steps")
+        if goal is not None:
+            goal += self._launch.config["warmup"].get("steps", 0)
+        if self._master is None:
+            self._next_draw = now + LINE_INTERVAL_S
+            print(self._status(goal, 80), file=sys.stderr, flush=True)
+        elif self._at_line_start:
+            self._next_draw = now + DRAW_INTERVAL_S
+            width = min(shutil.get_terminal_size((80, 24)).columns - 1, 120)
+            sys.stderr.write("\r\x1b[K" + self._status(goal, width))
+            sys.stderr.flush()
+            self._drawn = True
+
+    def _status(self, goal: Optional[int], width: int) -> str:
+        return status(self._summary, time.monotonic() - self._began, self._memory.now_bytes, goal, width)
+
+    def _erase(self) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._drawn = False
+
+    def _show_summary(self, code: int) -> None:
+        elapsed_s = time.monotonic() - self._began
+        peak = self._memory.peak_bytes
+        if self._launch.as_json:
+            figures = {"exit_code": code, "elapsed_s": elapsed_s, "peak_bytes": peak, "lost": self._summary.lost,
+                       "loops": [loop.as_dict() for loop in self._summary.loops],
+                       "messages": self._summary.messages}  # fmt: skip
+            print(json.dumps(figures), file=sys.stderr)
+            return
+        if not self._at_line_start:
+            print(file=sys.stderr)
+        ended = f"was ended by signal {-code}" if code < 0 else f"ended with {code}" if code else "ended well"
+        script = " ".join(self._launch.command[:2] if self._launch.command[0] == "-m" else self._launch.command[:1])
+        for line in table(self._summary, title(script, ended, elapsed_s, peak)):
+            print(line, file=sys.stderr)
