@@ -17,6 +17,10 @@ def peer_environment(name: str, requirements: list[str]) -> Path:
     if not ready.exists() or ready.read_text() != wanted:
         print(f"setting up the peers {', '.join(requirements)} in {folder}", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-        subprocess.run([str(folder / "bin" / "python"), "-m", "pip", "install", "-q", *requirements], check=True, stderr=subprocess.DEVNULL)
+        subprocess.run(
+            [str(folder / "bin" / "python"), "-m", "pip", "install", "-q", *requirements],
+            check=True,
+            stderr=subprocess.DEVNULL,
+        )
         ready.write_text(wanted)
     return folder

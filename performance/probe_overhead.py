@@ -19,9 +19,10 @@ import sys
 import tempfile
 import time
 import venv
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Tuple
+from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
@@ -31,8 +32,8 @@ from benchprobe.config import Config
 from benchprobe.probe import Probe
 
 PEER = "voir==0.2.24"
-PEER_STEPS = 8000
-PEER_INSTRUMENTS = '''
+PEER_STEPS = 4000
+PEER_INSTRUMENTS = """
 import random, sys, time
 from voir.instruments import early_stop, log, rate
 from voir.overseer import Overseer
@@ -43,8 +44,8 @@ def instrument(ov):
     yield ov.phases.init
 
 Overseer(instruments=[instrument], logfile=sys.argv[1])(sys.argv[2:])
-'''
-PEER_SCRIPT = '''
+"""
+PEER_SCRIPT = """
 import random, sys, time
 from giving import give
 from voir import iterate
@@ -56,7 +57,7 @@ for block in range(3):
     for i in iterate("train", range(steps), report_batch=True, batch_size=64):
         give(loss=losses[i % 997])
     print((time.thread_time() - thread_s) / steps * 1e6, (time.process_time() - all_s) / steps * 1e6)
-'''
+"""
 
 
 class Cost(NamedTuple):
@@ -66,7 +67,7 @@ class Cost(NamedTuple):
     all_us: float
 
 
-Losses = List[float]
+Losses = list[float]
 Block = Callable[[int, Losses], None]
 
 
@@ -85,8 +86,8 @@ def two_clock_reads(steps: int, losses: Losses) -> None:
 
 def naive(steps: int, losses: Losses) -> None:
     """The least that anybody would write: two stamps a step, and an append for `give`."""
-    stamps: List[int] = []
-    given: List[Dict[str, Any]] = []
+    stamps: list[int] = []
+    given: list[dict[str, Any]] = []
     clock = time.perf_counter_ns
 
     def iterate(iterable: Any) -> Iterator[Any]:
@@ -126,22 +127,24 @@ def cost(block: Block, steps: int, losses: Losses, finish: Callable[[], None]) -
     return Cost(thread_s / steps * 1e6, (time.process_time() - all_s) / steps * 1e6)
 
 
-def measure(steps: int, blocks: int, stream: str) -> Dict[str, List[Cost]]:
+def measure(steps: int, blocks: int, stream: str, peer: Callable[[], list[Cost]] | None) -> dict[str, list[Cost]]:
     losses = [random.random() for _ in range(997)]  # full of digits, as real ones are
     probe = Probe(Config(stream, stop={"steps": 1 << 40}, warmup={"steps": 10}))
-    kinds: Dict[str, Tuple[Block, Callable[[], None]]] = {
+    kinds: dict[str, tuple[Block, Callable[[], None]]] = {
         "bare loop": (bare, lambda: None),
         "two clock reads": (two_clock_reads, lambda: None),
         "naive generator": (naive, lambda: None),
         "benchprobe, inert": (not_measured, lambda: None),
         "benchprobe": (measured_by(probe), probe.writer.flush),
     }
-    costs: Dict[str, List[Cost]] = {name: [] for name in kinds}
+    costs: dict[str, list[Cost]] = {name: [] for name in kinds}
     for number in range(blocks + 1):
         for name, (block, finish) in kinds.items():
             one = cost(block, steps, losses, finish)
             if number:  # the first of each only warms up
                 costs[name].append(one)
+        if peer is not None and number % 3 == 0:
+            costs.setdefault(PEER, []).extend(peer())
     return costs
 
 
@@ -162,16 +165,20 @@ def peer_environment() -> Path:
     return python
 
 
-def measure_peer(folder: Path) -> List[Cost]:
-    python = peer_environment()
+def peer_in(folder: Path) -> Callable[[], list[Cost]]:
+    """A function that runs some blocks of the peer, in a process of its own."""
+    argv = [str(peer_environment()), "instruments.py", "voir.data", "script.py", str(PEER_STEPS)]
     (folder / "instruments.py").write_text(PEER_INSTRUMENTS)
     (folder / "script.py").write_text(PEER_SCRIPT)
-    argv = [str(python), "instruments.py", "voir.data", "script.py", str(PEER_STEPS)]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=True)
-    return [Cost(*map(float, line.split())) for line in done.stdout.splitlines()]
+
+    def measure_peer() -> list[Cost]:
+        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=True)
+        return [Cost(*map(float, line.split())) for line in done.stdout.splitlines()]
+
+    return measure_peer
 
 
-def show(name: str, costs: List[Cost]) -> None:
+def show(name: str, costs: list[Cost]) -> None:
     thread, everything = sorted(c.thread_us for c in costs), sorted(c.all_us for c in costs)
     print(f"{name:20} {thread[0]:9.3f} {median(thread):9.3f} {everything[0]:9.3f} {median(everything):9.3f}")
 
@@ -184,10 +191,9 @@ def main() -> int:
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stream = str(Path(folder) / "loop.data")
-        costs = measure(given.steps, given.blocks, stream)
+        peer = peer_in(Path(folder)) if given.peer else None
+        costs = measure(given.steps, given.blocks, stream, peer)
         recorded, expected = recorded_steps(stream), given.steps * (given.blocks + 1)
-        if given.peer:
-            costs[PEER] = measure_peer(Path(folder))
     print(f"{'us of CPU a step':20} {'thread':>9} {'(median)':>9} {'all':>9} {'(median)':>9}")
     for name, some in costs.items():
         show(name, some)

@@ -1,9 +1,9 @@
 """Where processes that are measured together meet: files in a folder that they share.
 
-    ready-<rank>   warm, waiting to be measured
-    go             everybody is ready: measuring begins
-    done-<rank>    measured enough; keeps running so that the others are measured under the same load
-    gone-<rank>    that process has ended (made by its supervisor), so nobody waits for the dead
+ready-<rank>   warm, waiting to be measured
+go             everybody is ready: measuring begins
+done-<rank>    measured enough; keeps running so that the others are measured under the same load
+gone-<rank>    that process has ended (made by its supervisor), so nobody waits for the dead
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def table(summary: Summary, title: str, width: int = WIDTH) -> List[str]:
     """The summary, as lines of at most `width` characters."""
     lines = [title[:width]]
     if not summary.loops:
-        lines.append("no loop was measured: use `for batch in iterate(\"train\", loader)` of benchprobe")
+        lines.append('no loop was measured: use `for batch in iterate("train", loader)` of benchprobe')
     else:
         lines.append("loop                 steps  warm-up  median step            rate  waiting  loss")
         lines += [_row(loop, summary) for loop in summary.loops[:MAX_ROWS]]
@@ -139,4 +139,4 @@ class Memory:
 
 def title(script: str, ended: str, elapsed_s: float, peak_bytes: int) -> str:
     memory = f", peak memory {_bytes(peak_bytes)}" if peak_bytes else ""
-    return f"benchprobe: {script[:30]} {ended} after {_clock(elapsed_s)}{memory}"
+    return f"benchprobe: {script[-24:]} {ended} after {_clock(elapsed_s)}{memory}"

@@ -6,8 +6,10 @@ import json
 import os
 import sys
 import time
+from array import array
+from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from benchprobe.columns import Columns, beginning, columns
 
@@ -30,8 +32,20 @@ class Chunk:
     """
 
     __slots__ = (
-        "loop", "first", "phase", "ask", "entries", "sizes", "batch_size", "hold", "closed", "device_ns", "window_ns",
-        "written", "steps_written", "last_end",
+        "ask",
+        "batch_size",
+        "closed",
+        "device_ns",
+        "entries",
+        "first",
+        "hold",
+        "last_end",
+        "loop",
+        "phase",
+        "sizes",
+        "steps_written",
+        "window_ns",
+        "written",
     )  # fmt: skip
 
     def __init__(self, loop: int, first: int, phase: str, ask: int, batch_size: Optional[int]) -> None:
@@ -99,7 +113,10 @@ def _steps_line(chunk: Chunk, part: Columns, process: int) -> bytes:
         f'"wait_ns":[{_integers(part.wait_ns)}],"items":{_encode(items)}'
     )
     if part.given:
-        columns = (f"{_encode(name)}:[[{_offsets(of)}],[{_values(values)}]]" for name, (of, values) in part.given.items())
+        columns = (
+            f"{_encode(name)}:[{_one_each(values) if type(of) is range else _encode([of, values])[1:-1]}]"
+            for name, (of, values) in part.given.items()
+        )
         text += f',"given":{{{",".join(columns)}}}'
     if chunk.device_ns is not None and chunk.window_ns is not None:
         device_ns = chunk.device_ns[begin:end]
@@ -117,23 +134,33 @@ def _integers(numbers: List[int]) -> str:
     return _pattern("%s", len(numbers)) % tuple(numbers)
 
 
-def _values(values: List[Any]) -> str:
-    """Exact either way; the shortest digits that are, which take longer to find, unless there are very many."""
-    if len(values) >= MANY_VALUES and list(map(type, values)).count(float) == len(values):
-        text = _pattern("%.17g", len(values)) % tuple(values)
-        if "n" not in text:  # nan and inf are spelled differently in JSON
-            return text
-    return _encode(values)[1:-1]
+def _one_each(losses: List[float]) -> str:
+    """Offsets and values where every step gave one loss.
+
+    Very many are written as their bytes: finding the digits of a number takes ten times as long as all the rest.
+    """
+    if len(losses) < MANY_VALUES:
+        return f"[{_first_integers(len(losses))}],{_encode(losses)}"
+    packed = array("d", losses)
+    if sys.byteorder == "big":
+        packed.byteswap()
+    return f'null,{{"float64":"{b2a_base64(packed, newline=False).decode()}"}}'
 
 
-@lru_cache(maxsize=8)
-def _range(length: int) -> str:
-    return _integers(list(range(length)))
+def given_values(column: List[Any], steps: int) -> Tuple[Sequence[int], Sequence[Any]]:
+    """Offsets and values of one name in `given` of a `steps` event that holds so many steps."""
+    offsets, values = column
+    if isinstance(values, dict):
+        unpacked = array("d", a2b_base64(values["float64"]))
+        if sys.byteorder == "big":
+            unpacked.byteswap()
+        values = unpacked
+    return range(steps) if offsets is None else offsets, values
 
 
-def _offsets(offsets: Sequence[int]) -> str:
-    """One at every step, mostly."""
-    return _range(len(offsets)) if type(offsets) is range else _integers(list(offsets))
+@lru_cache(maxsize=16)
+def _first_integers(count: int) -> str:
+    return _integers(list(range(count)))
 
 
 def left_over(chunk: Chunk) -> List[Dict[str, Any]]:

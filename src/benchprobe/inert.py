@@ -13,7 +13,7 @@ def iterate(
     iterable: T,
     report_batch: bool = True,
     ignore_loading: bool = False,
-    batch_size: Union[None, int, Callable[[Any], int]] = None,
+    batch_size: Union[int, Callable[[Any], int], None] = None,
 ) -> T:
     """`for batch in iterate("train", loader)`: times each step of the loop.
 

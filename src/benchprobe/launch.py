@@ -101,7 +101,7 @@ def _environment(config: Dict[str, Any], writer: int, folder: Path) -> Dict[str,
 class _Watch:
     """Passes the child's output on, reads its stream, and draws."""
 
-    def __init__(self, launch: Launch, child: "subprocess.Popen[bytes]", reader: int, master: Optional[int]) -> None:
+    def __init__(self, launch: Launch, child: subprocess.Popen[bytes], reader: int, master: Optional[int]) -> None:
         self._launch = launch
         self._child = child
         self._reader: Optional[int] = reader
@@ -110,7 +110,7 @@ class _Watch:
         self._memory = Memory(child.pid)
         self._began = time.monotonic()
         self._rest = b""
-        self._copy = open(launch.stream, "ab") if launch.stream else None
+        self._copy = open(launch.stream, "ab") if launch.stream else None  # noqa: SIM115 open to the end
         self._at_line_start = True
         self._drawn = False
         self._next_draw = self._began + (DRAW_INTERVAL_S if master is not None else LINE_INTERVAL_S)
@@ -130,6 +130,8 @@ class _Watch:
             if ended is not None and time.monotonic() - ended > AFTER_END_S:
                 break
         code = self._child.wait()
+        if self._copy is not None:
+            self._copy.close()
         self._erase()
         self._show_summary(code)
         return code if code >= 0 else 128 - code
@@ -217,6 +219,7 @@ class _Watch:
         if not self._at_line_start:
             print(file=sys.stderr)
         ended = f"was ended by signal {-code}" if code < 0 else f"ended with {code}" if code else "ended well"
-        script = " ".join(self._launch.command[:2] if self._launch.command[0] == "-m" else self._launch.command[:1])
+        first, *others = self._launch.command
+        script = f"-m {others[0]}" if first == "-m" else os.path.basename(first)
         for line in table(self._summary, title(script, ended, elapsed_s, peak)):
             print(line, file=sys.stderr)

@@ -49,7 +49,7 @@ class Passage:
         self,
         probe: Probe,
         name: str,
-        batch_size: Union[None, int, Callable[[Any], Any]],
+        batch_size: Union[int, Callable[[Any], Any], None],
         total: Optional[int],
     ) -> None:
         self.name = name
@@ -88,9 +88,13 @@ class Passage:
             self._number = probe.next_number()
         self.announce()
         probe.current.set(self)
-        if self.measurement is not None:
-            self.measurement.begin(perf_counter_ns())
-        self._open_chunk()
+        try:
+            if self.measurement is not None:
+                self.measurement.begin(perf_counter_ns())
+            self._open_chunk()
+        except Exception as error:
+            self._break_down(error)
+            self._open_chunk()
 
     def announce(self) -> None:
         self._probe.writer.emit(
@@ -244,7 +248,7 @@ class Passage:
         text = f"{type(error).__name__}: {error}; steps are timed by the host's clock from here on"
         self._probe.message("device", text)
 
-    def _choose_finder(self, batch_size: Union[None, int, Callable[[Any], Any]]) -> Optional[batch_sizes.BatchSize]:
+    def _choose_finder(self, batch_size: Union[int, Callable[[Any], Any], None]) -> Optional[batch_sizes.BatchSize]:
         if type(batch_size) is int:
             return None
         if callable(batch_size):

@@ -6,6 +6,8 @@ from array import array
 from statistics import median
 from typing import Any, Dict, List, Optional, Tuple
 
+from benchprobe.events import given_values
+
 KEPT_STEPS = 1 << 20  # more are counted but no longer part of the median
 
 Event = Dict[str, Any]
@@ -34,7 +36,7 @@ class LoopFigures:
         self.steps += len(step_ns)
         losses = event.get("given", {}).get("loss")
         if losses:
-            self.last_loss = losses[1][-1]
+            self.last_loss = given_values(losses, len(step_ns))[1][-1]
         if event["phase"] == "warmup":
             self.warmup_steps += len(step_ns)
         elif event["phase"] == "measured":
@@ -47,7 +49,7 @@ class LoopFigures:
         self._host_ns += sum(step_ns)
         self._wait_ns += sum(event["wait_ns"])
         if len(self._step_ns) < KEPT_STEPS:
-            self._step_ns.extend(event.get("device_ns", step_ns))
+            self._step_ns.extend(event.get("device_ns") or step_ns)
         items = event["items"]
         if items is None or self._items is None or (isinstance(items, list) and None in items):
             self._items = None

@@ -15,7 +15,7 @@ from collections import deque
 from typing import Callable, Deque, Dict, Optional, Protocol, Union
 
 from benchprobe.channel import Channel
-from benchprobe.events import Chunk, Event, left_over, line, steps_lines
+from benchprobe.events import Chunk, Event, left_over, line, message_event, steps_lines
 
 WAKE_INTERVAL_S = 0.25
 EXIT_PATIENCE_S = 0.5  # how long the end of the program may wait for a stream that takes nothing
@@ -28,6 +28,39 @@ class Live(Protocol):
     """A loop that is running: its open chunk can be looked at."""
 
     chunk: Optional[Chunk]
+
+
+class WriterThread:
+    """Calls `work` a few times a second, and whenever `wake` is set.
+
+    Started below `threading`: the program's list of threads and its trace hooks stay as they are.
+    """
+
+    def __init__(self, wake: threading.Event, work: Callable[[], None]) -> None:
+        self._wake = wake
+        self._work = work
+        self._stopping = False
+        self._native_id: Optional[int] = None
+        self._process = os.getpid()
+        _thread.start_new_thread(self._run, ())
+
+    def stop(self) -> None:
+        """Returns when the thread is gone, for the operating system too, or after a moment."""
+        self._stopping = True
+        self._wake.set()
+        give_up = time.monotonic() + 0.1
+        while time.monotonic() < give_up:
+            if self._native_id is not None and not os.path.exists(f"/proc/self/task/{self._native_id}"):
+                return
+            time.sleep(0.0002)
+
+    def _run(self) -> None:
+        self._native_id = threading.get_native_id()
+        while not self._stopping and os.getpid() == self._process:
+            self._wake.wait(WAKE_INTERVAL_S)
+            self._wake.clear()
+            if not self._stopping:
+                self._work()
 
 
 class Writer:
@@ -78,7 +111,15 @@ class Writer:
             self.flush(EXIT_PATIENCE_S)
 
     def before_fork(self) -> None:
-        # A fork while the thread is in the middle of a line would leave the child with half of it.
+        """Lets the thread finish its line, so that the child does not start with half of it.
+
+        Where a program would be warned that it forks with several threads, the thread ends; the next event starts
+        it again, and what there is until then is written here.
+        """
+        if sys.version_info >= (3, 12) and self._running:
+            self._thread.stop()
+            self._running = False
+            self._flush_quietly()
         self._lock.acquire(timeout=1.0)
 
     def after_fork_in_parent(self) -> None:
@@ -86,7 +127,7 @@ class Writer:
             self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """What waits is the parent's to write; the thread exists only there, so this process starts its own when needed."""
+        """What waits is the parent's to write. Its thread is not here either: this process starts its own when needed."""
         self._pending = deque()
         self._live = {}
         self._lock = threading.Lock()
@@ -112,10 +153,9 @@ class Writer:
         _flush_at_end_of_worker(self)
 
     def _start(self) -> None:
-        """Starts the thread, below `threading`: the program's own list of threads and its trace hooks stay as they are."""
-        self._running = True
         try:
-            _thread.start_new_thread(self._run, ())
+            self._thread = WriterThread(self._wake, self._flush_quietly)
+            self._running = True
         except RuntimeError:  # the interpreter is ending, or no thread can be had: `close` writes it all
             self._running = False
 
@@ -129,16 +169,11 @@ class Writer:
             time.sleep(0.001)
         return True
 
-    def _run(self) -> None:
-        process = self._process
-        while process == os.getpid():
-            self._wake.wait(WAKE_INTERVAL_S)
-            self._wake.clear()
-            try:
-                self.flush()
-            except Exception as error:  # must not end: what comes later may be fine
-                self._pending.append({"event": "message", "t": time.perf_counter_ns(), "severity": "error",
-                                      "source": "benchprobe", "text": f"writing failed: {error!r}"})  # fmt: skip
+    def _flush_quietly(self) -> None:
+        try:
+            self.flush()
+        except Exception as error:  # the thread must go on: what comes later may be fine
+            self._pending.append(message_event("benchprobe", f"writing failed: {error!r}", "error"))
 
     def _write_all(self) -> None:
         self._channel.retry()

@@ -61,6 +61,7 @@ def run(
             name=resolved.name,
             executor=executor,
             resume=resume,
+            labels=request.options.labels,
         )
     write_driver_files(run, Path.cwd())
     return run

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchprobe.events import given_values
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction, guess_direction
 from benchwright.domain.run import Note
@@ -82,8 +83,9 @@ class LoopRecord:
         phase = event.get("phase", "measured")
         self.phases[phase].add(event)
         self.on_device = self.on_device or event.get("device_ns") is not None
-        for name, (_, values) in event.get("given", {}).items():
+        for name, column in event.get("given", {}).items():
             given = self.given.setdefault(name, Given())
+            _, values = given_values(column, len(event["step_ns"]))
             numbers = [float(v) for v in values if isinstance(v, int | float)]
             if phase == "warmup":
                 given.warmup += numbers

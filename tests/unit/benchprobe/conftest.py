@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from benchprobe.events import given_values
+
 SOURCE = Path(__file__).parents[3] / "src"
 GIVEN_WARMUP = {"steps": 0}
 
@@ -60,7 +62,7 @@ class Recorded:
             (event["first"] + offset, value)
             for event in self.all("steps", loop=number)
             if name in event.get("given", {})
-            for offset, value in zip(*event["given"][name], strict=True)
+            for offset, value in zip(*given_values(event["given"][name], len(event["step_ns"])), strict=True)
         ]
 
     def messages(self) -> str:
@@ -109,7 +111,7 @@ class Programs:
 
 @pytest.fixture
 def programs(tmp_path: Path) -> Iterator[Programs]:
-    yield Programs(tmp_path)
+    return Programs(tmp_path)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchprobe.columns import columns, complete_steps, step_times
-from benchprobe.events import Chunk, steps_lines
+from benchprobe.events import Chunk, given_values, steps_lines
 
 SCALARS = st.one_of(st.integers(), st.booleans(), st.text(), st.none(), st.floats())
 GIVEN = st.one_of(st.floats(), st.dictionaries(st.sampled_from(["loss", "a", "b", "ü"]), SCALARS, max_size=3))
@@ -30,7 +30,7 @@ def expected(steps):
     found = []
     for number, values in enumerate(steps, start=100):
         for value in values:
-            for name, one in ([("loss", value)] if isinstance(value, float) else value.items()):
+            for name, one in [("loss", value)] if isinstance(value, float) else value.items():
                 found.append((name, number, one))
     return sorted(found, key=lambda x: x[0])
 
@@ -42,7 +42,8 @@ def read(lines):
         assert event["first"] == 100 + len(step_ns)
         step_ns += event["step_ns"]
         wait_ns += event["wait_ns"]
-        for name, (offsets, values) in event.get("given", {}).items():
+        for name, column in event.get("given", {}).items():
+            offsets, values = given_values(column, len(event["step_ns"]))
             found += [(name, event["first"] + o, v) for o, v in zip(offsets, values, strict=True)]
     return sorted(found, key=lambda x: x[0]), step_ns, wait_ns
 

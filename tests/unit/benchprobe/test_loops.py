@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 
@@ -34,7 +36,7 @@ def test_the_time_of_consecutive_batches_never_overlaps(measured):
     """)
     events = record.all("steps")
     assert record.steps() == 100_000
-    for before, after in zip(events, events[1:], strict=False):
+    for before, after in itertools.pairwise(events):
         assert after["first"] == before["first"] + len(before["step_ns"])
         assert after["t"] >= before["t"] + sum(before["step_ns"])
 
@@ -52,7 +54,11 @@ def test_values_given_in_nested_loops_go_to_the_innermost_one_that_runs(measured
     """)
     assert record.given("loss") == [(0, 0.0), (1, 1.0), (2, 2.0)]
     assert record.given("y") == [(0, 0), (1, 1), (2, 2)]
-    assert [e["given"]["x"][1] for e in record.all("steps") if "x" in e.get("given", {})] == [[0, 1], [10, 11], [20, 21]]
+    assert [e["given"]["x"][1] for e in record.all("steps") if "x" in e.get("given", {})] == [
+        [0, 1],
+        [10, 11],
+        [20, 21],
+    ]
     assert [e["values"]["where"] for e in record.all("give")] == ["before", "after"]
     assert {e["parent"] for e in record.all("loop", name="inner")} == {record.loop("train")}
 

@@ -100,7 +100,8 @@ def test_given_values_of_every_kind_reach_the_stream(measured):
 
 
 def test_what_another_framework_holds_on_a_device_is_read_after_the_steps(measured):
-    record = measured("""
+    record = measured(
+        """
         from benchprobe import iterate, give
         class Array:
             size = 1
@@ -115,7 +116,8 @@ def test_what_another_framework_holds_on_a_device_is_read_after_the_steps(measur
             in_the_step = False
         give(x=Array(8.0))
         in_the_step = False
-    """.replace("give(x=Array(7.0))", "in_the_step = False; give(x=Array(7.0))"))
+    """.replace("give(x=Array(7.0))", "in_the_step = False; give(x=Array(7.0))")
+    )
     assert record.given("loss") == [(i, i / 2) for i in range(100)]
     assert [e["values"]["x"] for e in record.all("give")] == [7.0, 8.0]
     assert record.messages() == ""

@@ -18,6 +18,7 @@ parser: Any = import_module("re._parser")
 sre: Any = import_module("re._constants")
 
 _NEWLINE = 10
+_LINE_ENDS = (10, 13)  # never in a line, so never in text to search for
 # What \s means in a str pattern, less \n; a set cannot be subtracted from, so where \s is one of several it is spelt out.
 _SPACES: tuple[tuple[int, int], ...] = (
     *((9, 9), (11, 13), (28, 32), (133, 133), (160, 160), (5760, 5760)),
@@ -113,7 +114,7 @@ def _literal_runs(tree: Tree, required: bool = True) -> Iterator[tuple[str, bool
     """Runs of literal characters, with whether every match holds them."""
     run: list[str] = []
     for op, argument in _flat(tree):
-        if op is sre.LITERAL:
+        if op is sre.LITERAL and argument not in _LINE_ENDS:
             run.append(chr(argument))
             continue
         if op in (sre.AT, sre.ASSERT, sre.ASSERT_NOT):

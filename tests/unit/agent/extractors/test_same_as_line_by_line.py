@@ -192,6 +192,8 @@ def divided_logs(draw: st.DrawFn) -> list[bytes]:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(patterns(), divided_logs())
+@example(r"\n1", [b"a\n1\n1\n"])
+@example(r"a\r(\d)", [b"a\r1\na\n1\r\n"])
 @example(r"(?s)a.*b", [b"a\nab\nb\n" * 9])
 @example(r"(?i)loss(\d)", [b"los\xc5\xbf1\nLOSS2\n" * 9])
 @example(r"s(\d)", [b"s1s2\n\n\ns3\n" * 9])
@@ -257,6 +259,7 @@ def test_patterns_as_people_write_them_can_be_scanned_by_block(pattern: str) -> 
         (r"(?i:loss)(\d)", ""),
         (r"lo(?=s)ss\b=", "loss="),
         (r"\d+", ""),
+        (r"\nab\rcde", "cde"),
     ],
 )
 def test_the_text_that_every_match_needs_is_found(pattern: str, literal: str) -> None:

@@ -259,3 +259,22 @@ def test_json_that_is_no_number_is_counted() -> None:
         b'{"loss": null}\n{"loss": {"a": 1}}\n', MetricSpec(name="m", pattern="loss", kind=ExtractorKind.JSON_LINES)
     )
     assert summary["m"]["unparsed"] == 2
+
+
+def test_a_cut_off_never_strikes_inside_code_that_is_not_ours() -> None:
+    """An exception out of a foreign lock's critical section would leave that lock held for ever."""
+    import time
+
+    from benchwright.agent.extractors.time_limit import CutOff, TimeLimit
+
+    reached = []
+    scope = {"__name__": "somebody.else", "time": time, "reached": reached}
+    code = "def work():\n    until = time.process_time() + 0.3\n    while time.process_time() < until: pass\n    reached.append(1)\n"
+    exec(code, scope)
+    limit = TimeLimit(0.05)
+    with limit:
+        try:
+            limit.run(scope["work"])
+        except CutOff:
+            reached.append("cut off")
+    assert reached[0] == 1

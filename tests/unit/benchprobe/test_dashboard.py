@@ -1,0 +1,135 @@
+"""`python -m benchprobe main.py`: what people see, and that the program notices nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchprobe.dashboard import status, table
+from benchprobe.summary import Summary
+
+LOOP = Path(__file__).parents[2] / "programs" / "training_loop.py"
+
+
+def probe(programs, *arguments, **options):
+    argv = [sys.executable, "-m", "benchprobe", *map(str, arguments)]
+    return subprocess.run(argv, cwd=programs.folder, env=programs.environment(None), text=True, capture_output=True,
+                          timeout=60, **options)  # fmt: skip
+
+
+def test_the_program_runs_as_with_plain_python_and_a_summary_follows(programs):
+    done = probe(programs, "--warmup", "5", LOOP, "200", "0.001")
+    assert done.returncode == 0
+    assert done.stdout == f"begin {LOOP} __main__\nend\n"
+    title, header, row = done.stderr.splitlines()[-3:]
+    assert "training_loop.py ended well" in title
+    assert row.split()[:3] == ["train", "200", "5"]
+    assert "items/s" in row
+    assert row.split()[-1] == "0.005"
+    assert all(len(line) <= 80 for line in done.stderr.splitlines())
+
+
+def test_the_rules_on_the_command_line_hold_and_the_stream_is_kept(programs):
+    kept = programs.folder / "kept.data"
+    done = probe(programs, "--stop", "50", "--warmup", "5", "--stream", kept, "--json", LOOP, "100000", "0")
+    figures = json.loads(done.stderr.splitlines()[-1])
+    (loop,) = figures["loops"]
+    assert (loop["loop"], loop["steps"], loop["warmup_steps"]) == ("train", 55, 5)
+    assert loop["rate_unit"] == "items/s"
+    assert figures["peak_bytes"] > 1_000_000
+    kinds = [json.loads(line)["event"] for line in kept.read_text().splitlines()]
+    assert kinds[0] == "probe"
+    assert kinds[-1] == "probe_end"
+
+
+def test_a_module_can_be_run(programs):
+    (programs.folder / "package").mkdir()
+    programs.write("import sys; print(sys.argv[1:], __name__, __package__)", "package/work.py")
+    done = probe(programs, "-m", "package.work", "--stop", "x")
+    assert done.stdout == "['--stop', 'x'] __main__ package\n"
+    assert "no loop was measured" in done.stderr
+
+
+def test_the_exit_code_and_the_traceback_are_those_of_the_program(programs):
+    script = programs.write("import sys; sys.exit(7)")
+    assert probe(programs, script).returncode == 7
+    script = programs.write("raise ValueError('here')")
+    done = probe(programs, script)
+    assert done.returncode == 1
+    assert f'File "{script}", line 1, in <module>' in done.stderr
+    script = programs.write("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
+    done = probe(programs, script)
+    assert done.returncode == 128 + signal.SIGKILL
+    assert "was ended by signal 9" in done.stderr
+
+
+def test_an_interrupt_reaches_the_program_and_the_summary_is_still_shown(programs):
+    argv = [sys.executable, "-m", "benchprobe", "--warmup", "1", str(LOOP), "100000", "0.005"]
+    process = subprocess.Popen(argv, env=programs.environment(None), text=True, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+    assert process.stdout is not None
+    time.sleep(3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "was ended by signal 2" in errors
+    assert "items/s" in errors.splitlines()[-1]
+
+
+@pytest.mark.parametrize("wrong", [("--stop", "soon"), ("--warmup", "x"), ()])
+def test_wrong_options_are_told(programs, wrong):
+    done = probe(programs, *wrong)
+    assert done.returncode == 2
+    assert "benchprobe: error:" in done.stderr
+
+
+def in_a_terminal(programs, *arguments):
+    """What a terminal shows, and the exit code."""
+    argv = [sys.executable, "-m", "benchprobe", *map(str, arguments)]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(sys.executable, argv, programs.environment(None))
+    shown = b""
+    while True:
+        try:
+            data = os.read(terminal, 4096)
+        except OSError:
+            data = b""
+        if not data:
+            break
+        shown += data
+    return shown.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_in_a_terminal_one_line_is_drawn_again_and_again(programs):
+    shown, code = in_a_terminal(programs, "--stop", "100", "--warmup", "10", LOOP, "1000", "0.01")
+    assert code == 0
+    assert shown.count("\r\x1b[Ktrain [") >= 2
+    assert "/110 | " in shown
+    assert "end\r\n" in shown
+    assert "ended well" in shown
+
+
+def test_in_a_terminal_the_program_has_one_too(programs):
+    script = programs.write("import sys; print(sys.stdout.isatty(), sys.stderr.isatty(), sys.stdin.isatty())")
+    shown, _ = in_a_terminal(programs, script)
+    assert "True True True" in shown
+
+
+def test_the_status_line_fits_any_width():
+    summary = Summary()
+    summary.add({"event": "loop", "process": 1, "loop": 1, "name": "train" * 9, "total": 10**9, "counts": True})
+    summary.add({"event": "steps", "process": 1, "loop": 1, "phase": "measured", "step_ns": [10**9], "wait_ns": [1],
+                 "items": 10**9, "given": {"loss": [[0], [float("nan")]]}})  # fmt: skip
+    for width in range(10, 120):
+        assert len(status(summary, 123456, 10**13, None, width)) <= width
+    assert "loss nan" in status(summary, 1, 0, None)
+    assert all(len(line) <= 80 for line in table(summary, "x" * 200))

@@ -1,0 +1,165 @@
+"""Timing on a device whose work runs on after it was handed over."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchprobe.active import functions
+from benchprobe.config import Config
+from benchprobe.device import TorchTimer, find_timer
+from benchprobe.probe import Probe
+
+
+class Queue:
+    """A device that does one thing after the other, at its own pace, while the host goes on."""
+
+    def __init__(self) -> None:
+        self.busy_until_ns = 0
+        self.synchronisations = 0
+        self.capturing = False
+
+    def launch(self, duration_ns: int) -> None:
+        self.busy_until_ns = max(self.busy_until_ns, time.perf_counter_ns()) + duration_ns
+
+    def Event(self, enable_timing: bool) -> QueueEvent:
+        assert enable_timing
+        return QueueEvent(self)
+
+    def is_current_stream_capturing(self) -> bool:
+        return self.capturing
+
+
+class QueueEvent:
+    """As `torch.cuda.Event`."""
+
+    def __init__(self, queue: Queue) -> None:
+        self._queue = queue
+        self._at_ns = 0
+
+    def record(self) -> None:
+        self._at_ns = max(self._queue.busy_until_ns, time.perf_counter_ns())
+
+    def synchronize(self) -> None:
+        self._queue.synchronisations += time.perf_counter_ns() < self._at_ns  # only if there is something to wait for
+        while time.perf_counter_ns() < self._at_ns:
+            time.sleep(0.001)
+
+    def elapsed_time(self, other: QueueEvent) -> float:
+        return (other._at_ns - self._at_ns) / 1e6
+
+
+class Setting:
+    def __init__(self, folder: Path, **config: Any) -> None:
+        self.queue = Queue()
+        self.stream = folder / "loop.data"
+        self.probe = Probe(
+            Config(str(self.stream), warmup={"steps": 2}, **config), find_device=lambda: TorchTimer(self.queue)
+        )
+        self.iterate, self.give, _ = functions(self.probe)
+
+    def events(self, kind: str) -> list[dict[str, Any]]:
+        self.probe.writer.flush()
+        return [e for e in map(json.loads, self.stream.read_text().splitlines()) if e["event"] == kind]
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    return Setting(tmp_path, stop={"steps": 200})
+
+
+def test_steps_have_the_time_of_the_device_not_of_the_launch(setting):
+    for _ in setting.iterate("train", range(1000), batch_size=4):
+        setting.queue.launch(3_000_000)
+    measured = [e for e in setting.events("steps") if e["phase"] == "measured"]
+    device_ns = [ns for e in measured for ns in e["device_ns"]]
+    host_ns = [ns for e in measured for ns in e["step_ns"]]
+    assert len(device_ns) == 200
+    assert 2_900_000 < sorted(device_ns)[100] < 4_000_000
+    assert sum(host_ns) < sum(device_ns) / 2
+    assert sum(e["window_ns"] for e in measured) >= 200 * 3_000_000
+
+
+def test_the_device_is_waited_for_once_a_window_and_at_the_edges_of_phases(setting):
+    for _ in setting.iterate("train", range(1000), batch_size=4):
+        setting.queue.launch(3_000_000)
+    assert setting.queue.synchronisations == len(setting.events("steps")) <= 6
+
+
+def test_work_handed_over_before_the_loop_is_not_part_of_its_first_step(tmp_path):
+    setting = Setting(tmp_path)
+    setting.queue.launch(300_000_000)
+    for _ in setting.iterate("train", range(5)):
+        setting.queue.launch(1_000_000)
+    (first, *_) = setting.events("steps")
+    assert first["device_ns"][0] < 100_000_000
+    assert first["window_ns"] < 100_000_000
+
+
+def test_a_break_keeps_host_and_device_in_step(tmp_path):
+    setting = Setting(tmp_path)
+    for i in setting.iterate("train", range(1000)):
+        setting.queue.launch(1_000_000)
+        if i == 5:
+            break
+    for event in setting.events("steps"):
+        assert len(event["device_ns"]) == len(event["step_ns"])
+    assert sum(len(e["step_ns"]) for e in setting.events("steps")) == 6
+
+
+def test_a_device_that_fails_is_told_and_the_loop_goes_on_by_the_host_clock(setting):
+    steps = 0
+    for i in setting.iterate("train", range(50)):
+        setting.queue.capturing = i > 20
+        steps += 1
+    assert steps == 50
+    assert "host's clock" in setting.events("message")[0]["text"]
+    assert sum(len(e["step_ns"]) for e in setting.events("steps")) == 50
+
+
+def test_a_tensor_of_the_device_is_read_at_the_end_of_the_window(tmp_path):
+    setting = Setting(tmp_path)
+    reads = []
+
+    class Array:
+        def __init__(self, number: float) -> None:
+            self.number = number
+
+        def item(self) -> float:
+            reads.append(setting.queue.synchronisations)
+            return self.number
+
+    for i in setting.iterate("train", range(20)):
+        setting.queue.launch(100_000)
+        setting.give(loss=Array(i / 4))
+        assert len(reads) in (0, 2)  # those of the warm-up, which was a window of its own
+    given = [v for e in setting.events("steps") for v in e["given"]["loss"][1]]
+    assert given == [i / 4 for i in range(20)]
+    assert min(reads) >= 1
+
+
+def test_without_an_accelerator_in_use_there_is_no_timer_and_nothing_is_imported():
+    code = "import sys; from benchprobe.device import find_timer; assert find_timer() is None; assert 'torch' not in sys.modules"
+    source = Path(__file__).parents[3] / "src"
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(source)})
+    pytest.importorskip("torch")
+    if not __import__("torch").cuda.is_initialized():
+        assert find_timer() is None
+
+
+@pytest.mark.skipif("not __import__('importlib.util').util.find_spec('torch')", reason="torch is not installed")
+def test_on_a_real_gpu_rates_are_those_of_the_device(measured):
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU on this machine")
+    program = (Path(__file__).parents[2] / "programs" / "gpu_loop.py").read_text()
+    record = measured(program, stop={"steps": 100}, warmup={"steps": 20})
+    assert "agree" in record.output
+    assert record.steps(phase="measured") == 100
