@@ -7,7 +7,7 @@ come from the loop's own thread, between two steps.
 from __future__ import annotations
 
 import sys
-from typing import Any, List, Optional, Protocol
+from typing import Any, Callable, List, Optional, Protocol
 
 WINDOW_NS = 500_000_000
 MAX_STEPS_PER_WINDOW = 512
@@ -29,30 +29,49 @@ class DeviceTimer(Protocol):
 class TorchTimer:
     """For `torch.cuda` (also ROCm) and `torch.xpu`, whose events are alike; on the stream current at each step."""
 
-    def __init__(self, backend: Any) -> None:
+    def __init__(self, backend: Any, raw_stream: Optional[Callable[[int], int]] = None) -> None:
         self._backend = backend
+        self._capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", _never)
+        self._raw_stream = raw_stream
+        self._device = -1
+        self._raw = -1
+        self._stream: Any = None
         self._events: List[Any] = []
         self._used = 0
 
     def begin(self) -> None:
         self._used = 0
+        self._raw = -1
+        self._device = self._backend.current_device() if self._raw_stream is not None else -1
         self.mark()
         # What was handed over before the loop, or between two epochs, is not part of this window.
         self._events[0].synchronize()
 
     def mark(self) -> None:
-        capturing = getattr(self._backend, "is_current_stream_capturing", None)
-        if capturing is not None and capturing():
+        if self._capturing():
             raise RuntimeError("a graph is being captured across two steps")
         if self._used == len(self._events):
             self._events.append(self._backend.Event(enable_timing=True))
-        self._events[self._used].record()
+        self._events[self._used].record(self._current_stream())
         self._used += 1
 
     def finish(self) -> List[int]:
         used = self._events[: self._used]
         used[-1].synchronize()
         return [round(begin.elapsed_time(end) * 1e6) for begin, end in zip(used, used[1:])]
+
+    def _current_stream(self) -> Any:
+        """Making the object for a stream takes as long as recording an event, so it is kept while it is the same."""
+        if self._raw_stream is None:
+            return self._backend.current_stream()
+        raw = self._raw_stream(self._device)
+        if raw != self._raw:
+            self._stream, self._raw = self._backend.current_stream(self._device), raw
+        return self._stream
+
+
+def _never() -> bool:
+    return False
 
 
 def find_timer() -> Optional[DeviceTimer]:
@@ -62,5 +81,6 @@ def find_timer() -> Optional[DeviceTimer]:
         backend = getattr(torch, name, None)
         is_initialized = getattr(backend, "is_initialized", None)
         if is_initialized is not None and is_initialized() and hasattr(backend, "Event"):
-            return TorchTimer(backend)
+            raw = getattr(getattr(torch, "_C", None), f"_{name}_getCurrentRawStream", None)
+            return TorchTimer(backend, raw if hasattr(backend, "current_device") else None)
     return None

@@ -27,8 +27,8 @@ def measured_loop():
 
     from benchprobe import give, iterate
 
-    a = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
-    b = torch.randn(4096, 4096, device="cuda", dtype=torch.float16)
+    a = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
+    b = torch.randn(4096, 4096, device="cuda", dtype=torch.bfloat16)
     total = torch.zeros((), device="cuda")
     for i in iterate("train", range(1_000_000), batch_size=4096):
         b = work(torch, a, b)

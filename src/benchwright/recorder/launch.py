@@ -17,7 +17,7 @@ from benchwright.domain.metric import Direction, guess_direction
 from benchwright.domain.run import Launch, Note
 from benchwright.recorder.loops import LoopRecord, counting_loops, loop_measurements
 from benchwright.recorder.reading import Event, read_events
-from benchwright.recorder.samples import Samples
+from benchwright.recorder.samples import Samples, Span
 from benchwright.recorder.verdict import judge
 
 _MOST_NOTES = 20
@@ -158,7 +158,12 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
         measurements = [msgspec.structs.replace(m, labels=seat | m.labels) for m in measurements]
     counting = counting_loops(list(fold.loops.values()))
     verdict = judge(benchmark, fold.end, fold.extraction, measurements)
-    notes = fold.notes + loop_notes + fold.samples.notes() + _stream_notes(fold, benchmark, counting)
+    notes = (
+        fold.notes
+        + loop_notes
+        + fold.samples.notes(_measured_span(counting))
+        + _stream_notes(fold, benchmark, counting)
+    )
     end = fold.end or {}
     return Launch(
         job=job.id,
@@ -200,7 +205,7 @@ def _measurements(fold: _Fold, benchmark: Benchmark) -> tuple[list[Measurement],
         )
         for n, v in fold.given.items()
     ]
-    return found + fold.samples.measurements() + _process_measurements(fold), notes
+    return found + fold.samples.measurements(_measured_span(counting)) + _process_measurements(fold), notes
 
 
 def _log_measurements(fold: _Fold, benchmark: Benchmark) -> list[Measurement]:
@@ -291,13 +296,18 @@ def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord])
     return notes
 
 
+def _measured_span(counting: list[LoopRecord]) -> Span | None:
+    """From the first measured step of any rank to the last."""
+    spans = [(s.first_ns, s.last_ns) for r in counting if (s := r.phases["measured"]).first_ns is not None]
+    return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+
+
 def _facts(fold: _Fold, counting: list[LoopRecord]) -> dict[str, Any]:
     facts: dict[str, Any] = {"started": fold.started}
     if fold.probes:
         first = next(iter(fold.probes.values()))
         facts["python"] = {k: first.get(k) for k in ("python", "executable", "prefix", "path", "version")}
     if counting:
-        spans = [s for r in counting if (s := r.phases["measured"]).first_ns is not None]
         facts["loops"] = [
             {
                 "name": r.name,
@@ -309,6 +319,5 @@ def _facts(fold: _Fold, counting: list[LoopRecord]) -> dict[str, Any]:
             }
             for r in counting
         ]
-        if spans:
-            facts["measured_ns"] = [min(s.first_ns or 0 for s in spans), max(s.last_ns for s in spans)]
+        facts["measured_ns"] = _measured_span(counting)
     return facts

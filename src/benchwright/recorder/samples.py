@@ -20,19 +20,20 @@ class _Series:
     unit: str
     direction: Direction
     aggregate: str
+    of_loop: bool = False  # what counts is while the loop was measured, not the program's start and end
 
 
 _SERIES = {
     ("process", "rss_bytes"): _Series("memory.rss", "B", Direction.LOWER, "max"),
     ("process", "pss_bytes"): _Series("memory.pss", "B", Direction.LOWER, "max"),
-    ("process", "cpu_percent"): _Series("cpu.use", "%", Direction.NEITHER, "average"),
-    ("machine", "own_share"): _Series("cpu.own_share", "ratio", Direction.HIGHER, "average"),
-    ("machine", "steal_percent"): _Series("cpu.steal", "%", Direction.LOWER, "average"),
+    ("process", "cpu_percent"): _Series("cpu.use", "%", Direction.NEITHER, "average", of_loop=True),
+    ("machine", "own_share"): _Series("cpu.own_share", "ratio", Direction.HIGHER, "average", of_loop=True),
+    ("machine", "steal_percent"): _Series("cpu.steal", "%", Direction.LOWER, "average", of_loop=True),
     ("nvidia", "memory_bytes"): _Series("gpu.memory", "B", Direction.LOWER, "max"),
-    ("nvidia", "load_percent"): _Series("gpu.load", "%", Direction.NEITHER, "average"),
-    ("nvidia", "power_w"): _Series("gpu.power", "W", Direction.LOWER, "average"),
-    ("nvidia", "sm_clock_mhz"): _Series("gpu.clock", "MHz", Direction.NEITHER, "median"),
-    ("nvidia", "memory_clock_mhz"): _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median"),
+    ("nvidia", "load_percent"): _Series("gpu.load", "%", Direction.NEITHER, "average", of_loop=True),
+    ("nvidia", "power_w"): _Series("gpu.power", "W", Direction.LOWER, "average", of_loop=True),
+    ("nvidia", "sm_clock_mhz"): _Series("gpu.clock", "MHz", Direction.NEITHER, "median", of_loop=True),
+    ("nvidia", "memory_clock_mhz"): _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median", of_loop=True),
     ("nvidia", "temperature_c"): _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
 }
 # Reasons a driver gives for a lower clock that say something is wrong, not merely idle (nvml.h).
@@ -46,11 +47,14 @@ _THROTTLED = {
 BUSY_SHARE = 0.97
 
 
+Span = tuple[int, int]  # from when to when, in nanoseconds
+
+
 @dataclass
 class Samples:
     """Collects `sample` events and condenses them at the end."""
 
-    series: dict[tuple[str, str, str | None], list[float]] = field(default_factory=dict)
+    series: dict[tuple[str, str, str | None], list[tuple[int, float]]] = field(default_factory=dict)
     throttle: dict[str, int] = field(default_factory=dict)
 
     def add(self, event: Event) -> None:
@@ -60,22 +64,24 @@ class Samples:
             if name == "throttle":
                 self.throttle[label or ""] = self.throttle.get(label or "", 0) | int(value)
             elif isinstance(value, int | float):
-                self.series.setdefault((event["sampler"], name, label), []).append(float(value))
+                self.series.setdefault((event["sampler"], name, label), []).append((event["t"], float(value)))
 
-    def measurements(self) -> list[Measurement]:
+    def measurements(self, measured: Span | None) -> list[Measurement]:
+        """`measured`: when the loop that counts was measured, if there is one."""
         found = []
-        for (sampler, name, device), values in self.series.items():
+        for (sampler, name, device), points in self.series.items():
             how = _SERIES.get((sampler, name))
             if how is not None:
-                found.append(_measurement(how, tuple(values), device))
-            elif name == "energy_j" and len(values) > 1:
+                before, inside = _split(points, measured if how.of_loop else None)
+                found.append(_measurement(how, inside, device, before))
+            elif name == "energy_j" and len(points) > 1:
                 used = _Series("gpu.energy", "J", Direction.LOWER, "last")
-                found.append(_measurement(used, (values[-1] - values[0],), device))
+                found.append(_measurement(used, (points[-1][1] - points[0][1],), device))
         return found
 
-    def notes(self) -> list[Note]:
+    def notes(self, measured: Span | None) -> list[Note]:
         notes = []
-        shares = self.series.get(("machine", "own_share", None), [])
+        _, shares = _split(self.series.get(("machine", "own_share", None), []), measured)
         if shares and (share := sum(shares) / len(shares)) < BUSY_SHARE:
             notes.append(Note(text="ran while the machine was busy", figure=f"own share of its cores {share:.2f}"))
         for device, mask in sorted(self.throttle.items()):
@@ -85,15 +91,27 @@ class Samples:
         return notes
 
     def peak_rss_bytes(self) -> float:
-        return max(self.series.get(("process", "rss_bytes", None), [0.0]))
+        return max((value for _, value in self.series.get(("process", "rss_bytes", None), [])), default=0.0)
 
 
-def _measurement(how: _Series, samples: tuple[float, ...], device: str | None) -> Measurement:
+def _split(points: list[tuple[int, float]], span: Span | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Values before the span and inside it; all are inside where there is none, or nothing was sampled in it."""
+    if span is not None:
+        inside = tuple(value for t, value in points if span[0] <= t <= span[1])
+        if inside:
+            return tuple(value for t, value in points if t < span[0]), inside
+    return (), tuple(value for _, value in points)
+
+
+def _measurement(
+    how: _Series, samples: tuple[float, ...], device: str | None, before: tuple[float, ...] = ()
+) -> Measurement:
     return Measurement(
         metric=how.metric,
         unit=how.unit,
         direction=how.direction,
         samples=samples,
+        warmup_samples=before,
         source="sampler",
         aggregate=how.aggregate,
         labels={} if device is None else {"device": device},

@@ -39,7 +39,9 @@ def _block(
         if not result.counted:
             return lines
     else:
-        lines = [_clip(f" {name}  {_circumstances(result, summaries)}", width)]
+        head = f" {_clip(name, width - 4)}  {_circumstances(result, summaries)}"
+        lines = textwrap.wrap(head, width, subsequent_indent="   ", break_on_hyphens=False)
+        lines[0] = f" {lines[0].lstrip()}"
     lines += [_metric_line(s, width) for s in _shown(summaries)]
     return lines + _remarks(result, width)
 
@@ -104,7 +106,7 @@ def _metric_line(summary: Summary, width: int) -> str:
 def _spread(summary: Summary) -> str:
     """What is known about the difference between launches."""
     half = summary.half_width
-    if half is not None:
+    if half is not None and half < 1:
         return f"± {half * 100:.1f} % (95 %)   best {format_value(summary.best, summary.unit, bare=True)}"
     if summary.launches > 1:
         low, high = (format_value(v, summary.unit, bare=True) for v in (min(summary.values), max(summary.values)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -32,6 +33,12 @@ class Queue:
         assert enable_timing
         return QueueEvent(self)
 
+    def current_device(self) -> int:
+        return 0
+
+    def current_stream(self, device: int | None = None) -> Queue:
+        return self
+
     def is_current_stream_capturing(self) -> bool:
         return self.capturing
 
@@ -43,7 +50,8 @@ class QueueEvent:
         self._queue = queue
         self._at_ns = 0
 
-    def record(self) -> None:
+    def record(self, stream: Queue) -> None:
+        assert stream is self._queue
         self._at_ns = max(self._queue.busy_until_ns, time.perf_counter_ns())
 
     def synchronize(self) -> None:
@@ -56,11 +64,12 @@ class QueueEvent:
 
 
 class Setting:
-    def __init__(self, folder: Path, **config: Any) -> None:
+    def __init__(self, folder: Path, raw_stream: Any = None, **config: Any) -> None:
         self.queue = Queue()
         self.stream = folder / "loop.data"
         self.probe = Probe(
-            Config(str(self.stream), warmup={"steps": 2}, **config), find_device=lambda: TorchTimer(self.queue)
+            Config(str(self.stream), warmup={"steps": 2}, **config),
+            find_device=lambda: TorchTimer(self.queue, raw_stream),
         )
         self.iterate, self.give, _ = functions(self.probe)
 
@@ -154,12 +163,23 @@ def test_without_an_accelerator_in_use_there_is_no_timer_and_nothing_is_imported
 
 
 @pytest.mark.skipif("not __import__('importlib.util').util.find_spec('torch')", reason="torch is not installed")
-def test_on_a_real_gpu_rates_are_those_of_the_device(measured):
+def test_on_a_real_gpu_rates_are_those_of_the_device(tmp_path):
+    """The program starts itself with the probe on, and fails if what was recorded differs from a synchronised loop."""
     import torch
 
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
-    program = (Path(__file__).parents[2] / "programs" / "gpu_loop.py").read_text()
-    record = measured(program, stop={"steps": 100}, warmup={"steps": 20})
-    assert "agree" in record.output
-    assert record.steps(phase="measured") == 100
+    tests = Path(__file__).parents[2]
+    environment = {**os.environ, "PYTHONPATH": str(tests.parent / "src")}
+    program = [sys.executable, str(tests / "programs" / "gpu_loop.py"), str(tmp_path)]
+    done = subprocess.run(program, env=environment, capture_output=True, text=True)
+    assert "agree" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("raw_stream", [None, lambda device: 7])
+def test_events_go_to_the_current_stream_however_it_is_found(tmp_path, raw_stream):
+    setting = Setting(tmp_path, raw_stream=raw_stream)
+    for _ in setting.iterate("train", range(6), batch_size=1):
+        setting.queue.launch(3_000_000)
+    assert sum(len(e["device_ns"]) for e in setting.events("steps")) == 6
+    assert setting.events("message") == []

@@ -219,3 +219,14 @@ def test_jobs_that_ran_together_are_labelled() -> None:
     job = msgspec.structs.replace(JOB, barrier=Barrier(folder="/b", size=2, rank=1))
     launch = recorded(loop(), steps("measured", [1000]), job=job)
     assert {m.labels["job"] for m in launch.measurements} == {"1"}
+
+
+def test_power_and_load_are_those_of_the_measured_steps_not_of_the_programs_start() -> None:
+    def sampled(t: int, watts: float) -> Event:
+        return {"event": "sample", "sampler": "nvidia", "device": 0, "t": t, "values": {"power_w": watts}}
+
+    measured = steps("measured", [1000], t=5000)
+    launch = recorded(loop(), sampled(10, 80.0), measured, sampled(5500, 600.0), sampled(9000, 90.0))
+    power = launch.measurement("gpu.power")
+    assert power is not None
+    assert (power.samples, power.warmup_samples) == ((600.0,), (80.0,))
