@@ -181,7 +181,10 @@ def main() -> int:
     options.add_argument("--size", default="32MB", help="of each log: 500KB, 32MB, 2GB")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--memory", action="store_true", help="check that memory stays flat instead")
+    options.add_argument("--quick", action="store_true", help="4 MB, 3 rounds")
     given = options.parse_args()
+    if given.quick:
+        given.size, given.rounds = "4MB", 3
     size_bytes = int(float(given.size[:-2]) * SIZE_UNITS[given.size[-2:].upper()])
     if given.memory:
         met = measure_memory(size_bytes)

@@ -1,6 +1,6 @@
 """What a measured loop costs: benchprobe against two floors and, with --peer, against voir 0.2.24.
 
-    python performance/probe_overhead.py [--steps N] [--blocks N] [--peer]
+    python performance/probe_overhead.py [--steps N] [--blocks N] [--peer] [--quick]
 
 Every loop does nothing but `give(loss=…)`. CPU time is read around each block: `thread` is the loop's own thread, `all`
 has the writer's share in it, with everything written by the end. Blocks of all kinds take turns, so that a disturbance
@@ -18,13 +18,14 @@ import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+from _peers import peer_environment
 
 from benchprobe import inert
 from benchprobe.active import functions
@@ -154,20 +155,10 @@ def recorded_steps(stream: str) -> int:
         return sum(len(event["step_ns"]) for event in events if event["event"] == "steps")
 
 
-def peer_environment() -> Path:
-    """A virtual environment with the peer, made once, outside of the project."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "benchwright-performance"
-    folder = cache / PEER.replace("==", "-")
-    python = folder / "bin" / "python"
-    if subprocess.run([python, "-c", "import voir"], capture_output=True).returncode if python.exists() else True:
-        venv.create(folder, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", PEER], check=True)
-    return python
-
-
 def peer_in(folder: Path) -> Callable[[], list[Cost]]:
     """A function that runs some blocks of the peer, in a process of its own."""
-    argv = [str(peer_environment()), "instruments.py", "voir.data", "script.py", str(PEER_STEPS)]
+    python = peer_environment(PEER.replace("==", "-"), [PEER]) / "bin" / "python"
+    argv = [str(python), "instruments.py", "voir.data", "script.py", str(PEER_STEPS)]
     (folder / "instruments.py").write_text(PEER_INSTRUMENTS)
     (folder / "script.py").write_text(PEER_SCRIPT)
 
@@ -188,7 +179,10 @@ def main() -> int:
     options.add_argument("--steps", type=int, default=200_000)
     options.add_argument("--blocks", type=int, default=9)
     options.add_argument("--peer", action="store_true", help=f"measure {PEER} too, in an environment of its own")
+    options.add_argument("--quick", action="store_true", help="3 blocks of 50,000 steps")
     given = options.parse_args()
+    if given.quick:
+        given.steps, given.blocks = 50_000, 3
     with tempfile.TemporaryDirectory() as folder:
         stream = str(Path(folder) / "loop.data")
         peer = peer_in(Path(folder)) if given.peer else None

@@ -1,6 +1,6 @@
 """What supervising costs while a program runs: CPU of agent and supervisor together, as a share of one core.
 
-    python performance/sampler_cost.py [SECONDS]
+    python performance/sampler_cost.py [--seconds 10] [--quick]
 
 The programs sleep, in trees of 1, 20 and 200 processes, so that everything that is used is ours. The bar: under 1 % of a
 core at the default interval. Exits with 1 if it is missed.
@@ -8,6 +8,7 @@ core at the default interval. Exits with 1 if it is missed.
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -66,7 +67,11 @@ def measure(processes: int, seconds: float, folder: Path) -> tuple[float, int]:
 
 
 def main() -> int:
-    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each tree (default 10)")
+    parser.add_argument("--quick", action="store_true", help="4 seconds")
+    options = parser.parse_args()
+    seconds = 4.0 if options.quick else options.seconds
     missed = False
     with tempfile.TemporaryDirectory() as folder:
         for processes in (1, 20, 200):

@@ -212,7 +212,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--replicas", type=int, default=1000, help="for the first table; the others take a tenth")
+    parser.add_argument("--quick", action="store_true", help="60 replicas")
     given = parser.parse_args()
+    if given.quick:
+        given.replicas = 60
     began = time.perf_counter()
     print_precision_table(given.seed, given.replicas)
     few = max(20, given.replicas // 10)
