@@ -1,0 +1,59 @@
+"""A Comparison: control against treatment, metric by metric."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from benchwright.domain.metric import Direction
+from benchwright.domain.summary import Interval
+
+
+class Verdict(str, Enum):
+    """What can be said about the treatment."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    SAME = "same"  # within the margin, and that is known
+    INCONCLUSIVE = "inconclusive"
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric of one benchmark. `ratio` is treatment ÷ control."""
+
+    benchmark: str
+    metric: str
+    unit: str | None
+    direction: Direction
+    labels: dict[str, str]
+    control: float
+    treatment: float
+    ratio: float
+    interval: Interval | None  # of the ratio; None where there are too few launches
+    p_value: float | None
+    q_value: float | None  # after Benjamini–Hochberg over the whole table
+    verdict: Verdict
+    launches: tuple[int, int]  # control, treatment
+    paired: bool  # interleaved launches, compared block by block
+    advice: str | None = None  # what would help, in words
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Something other than the treatment that differs between the two runs."""
+
+    what: str  # machine, settings, packages, command…
+    control: str
+    treatment: str
+    severe: bool  # the runs are not comparable unless the user insists
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """All effects between two runs."""
+
+    control: str  # run id
+    treatment: str
+    margin: float  # what counts as the same, as a fraction
+    effects: tuple[Effect, ...]
+    differences: tuple[Difference, ...] = ()
+    missing: tuple[str, ...] = ()  # benchmarks only one of them has, or that failed, in words
