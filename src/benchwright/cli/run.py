@@ -76,6 +76,7 @@ def command(
             executor=executor,
             observer=progress,
             resume=resume,
+            labels=request.options.labels,
         )
     for problem in write_driver_files(run, Path.cwd()):
         click.echo(f"benchwright: {problem}", err=True)

@@ -14,16 +14,16 @@ from types import FrameType
 
 import msgspec
 
-from benchwright.analysis.summary import overlap
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import Interrupted, InvalidInput
 from benchwright.domain.job import Job
 from benchwright.domain.machine import Machine
-from benchwright.domain.run import Launch, Note, Plan, Result, Run
+from benchwright.domain.run import Launch, Note, Plan, Run
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason, Status
 from benchwright.environments.probe_folder import probe_folder
 from benchwright.executors.base import Executor, Listener
+from benchwright.pipeline.assembly import result_of, status_of
 from benchwright.pipeline.outcome import summaries_of
 from benchwright.pipeline.packages import environments_of
 from benchwright.planning.placement import make_plan
@@ -139,6 +139,7 @@ class _Measurement:
         self.executor = executor
         self.observer = observer
         self.machine = executor.machine()
+        _refuse_other_machine(folder, self.machine)
         self.plan = make_plan(
             stored.benchmarks,
             self.machine,
@@ -153,6 +154,7 @@ class _Measurement:
         self.written_at = -_WRITE_EVERY_S
         self.trouble: str | None = None
         self.notes: tuple[Note, ...] = ()
+        self.packages: dict[str, dict[str, str]] = {}
 
     def make(self) -> Run:
         self.folder.write_plan(self.stored)
@@ -200,35 +202,20 @@ class _Measurement:
         return {outcome.job: outcome.detail for outcome in outcomes if outcome.detail}
 
     def run(self) -> Run:
-        results = tuple(self._result(b) for b in self.stored.benchmarks)
+        results = tuple(result_of(b, self.plan, self.launches[b.name]) for b in self.stored.benchmarks)
         return Run(
             id=self.folder.id,
             name=self.stored.name,
             started=self.stored.started,
             ended=self.ended,
             folder=str(self.folder.path),
-            status=_status_of([r.status for r in results]),
+            status=status_of([r.status for r in results]),
             machine=self.machine,
             results=results,
             labels=self.stored.labels,
             notes=self.notes,
+            packages=self.packages,
         )
-
-    def _result(self, benchmark: Benchmark) -> Result:
-        if benchmark.name in self.plan.skipped:
-            reason, detail = self.plan.skipped[benchmark.name]
-            return Result(benchmark=benchmark, status=Status.SKIPPED, reason=reason, detail=detail)
-        launches = tuple(self.launches[benchmark.name])
-        planned = sum(len(jobs) for jobs in self.plan.launches if jobs[0].benchmark == benchmark.name)
-        measured = [x for x in launches if not x.warmup]
-        bad = next((x for x in measured if x.status is Status.FAILED), None)
-        if bad is None and len(launches) < planned:
-            status = Status.INTERRUPTED if launches else Status.PENDING
-            return Result(benchmark=benchmark, status=status, launches=launches)
-        bad = bad or next((x for x in measured if x.status is not Status.OK), None)
-        if bad is None:
-            return Result(benchmark=benchmark, status=Status.OK, launches=launches, overlap=_worst_overlap(launches))
-        return Result(benchmark=benchmark, status=bad.status, reason=bad.reason, detail=bad.detail, launches=launches)
 
     def _keep(self) -> None:
         """Writes run.json; a full disk is said once and costs nothing else: the streams are the truth."""
@@ -244,8 +231,9 @@ class _Measurement:
     def _finish(self) -> None:
         self._keep()
         try:
-            found = environments_of([x for launches in self.launches.values() for x in launches], self.plan)
-            self.folder.write_packages(found)
+            everything = [x for launches in self.launches.values() for x in launches]
+            self.packages = environments_of(everything, self.plan)
+            self.folder.write_packages(self.packages)
         except DiskTrouble as error:
             self.observer.on_trouble(str(error))
         barriers = self.folder.path / ".barrier"
@@ -259,23 +247,15 @@ class _Measurement:
             self.notes = (Note(text=text),)
 
 
-def _worst_overlap(launches: Sequence[Launch]) -> float | None:
-    """Of launches whose jobs ran together, the smallest share of common measuring time."""
-    together: dict[int, list[Launch]] = {}
-    for launch in launches:
-        together.setdefault(launch.position, []).append(launch)
-    shares = [share for jobs in together.values() if (share := overlap(jobs)) is not None]
-    return min(shares, default=None)
-
-
-def _status_of(statuses: Sequence[Status]) -> Status:
-    """The run's own status, from those of its benchmarks."""
-    for status in (Status.INTERRUPTED, Status.PENDING):
-        if status in statuses:
-            return Status.INTERRUPTED
-    if Status.FAILED in statuses:
-        return Status.FAILED
-    return Status.OK if Status.OK in statuses else Status.SKIPPED
+def _refuse_other_machine(folder: RunFolder, machine: Machine) -> None:
+    """Half a run from one machine and half from another would look like one."""
+    began = folder.read_machine()
+    if began is not None and began.fingerprint != machine.fingerprint:
+        raise InvalidInput(
+            f"{folder.id} was begun on another machine ({began.hostname}: {began.cpu}, {began.cores} cores)",
+            where="--resume",
+            remedy="resume it there, or start a new run",
+        )
 
 
 @contextmanager

@@ -146,6 +146,21 @@ class RunFolder:
         body = {"format": "benchwright-machine", "version": MACHINE_VERSION, "fingerprint": machine.fingerprint}
         self.write("machine.json", body | msgspec.to_builtins(machine))
 
+    def read_machine(self) -> Machine | None:
+        """What the run was begun on, or None if that was never written or is damaged."""
+        try:
+            return msgspec.json.decode((self.path / "machine.json").read_bytes(), type=Machine)
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def read_packages(self) -> dict[str, dict[str, str]]:
+        """Package versions of the measured environments; empty if they are not known."""
+        try:
+            body = msgspec.json.decode((self.path / "packages.json").read_bytes())
+            return msgspec.convert(body["environments"], dict[str, dict[str, str]])
+        except (OSError, msgspec.MsgspecError, KeyError, TypeError):
+            return {}
+
     def write_packages(self, environments: dict[str, dict[str, str]]) -> None:
         self.write(
             "packages.json",

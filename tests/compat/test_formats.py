@@ -1,0 +1,204 @@
+"""Every file that was ever written stays readable, and the files written today are those of the newest sample.
+
+When the last test of this file fails, the format has changed. Raise its version where the code names it, let the code still
+read the old one, and keep a new sample beside the old ones: `python tests/compat/formats/take_sample.py v<n>`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import benchprobe.events
+from benchwright.agent import stream
+from benchwright.analysis.aggregate import aggregate
+from benchwright.analysis.summary import summarize
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.job import Job
+from benchwright.domain.machine import Machine
+from benchwright.domain.run import Result, Run
+from benchwright.domain.status import Status
+from benchwright.planning.placement import make_plan
+from benchwright.recorder import is_complete, read_events, record_stream
+from benchwright.reporters.driver_result import driver_result
+from benchwright.reporters.run_json import run_body
+from benchwright.stores import run_folder
+from benchwright.stores.logs import choose_logs, read_log
+from benchwright.stores.run_folder import RunFolder, StoredPlan
+
+FORMATS = Path(__file__).parent / "formats"
+SAMPLES = sorted((p for p in FORMATS.glob("v*") if p.is_dir()), key=lambda p: int(p.name[1:]))
+NEWEST = SAMPLES[-1]
+VERSIONS = {
+    "plan.json": ("benchwright-plan", run_folder.PLAN_VERSION),
+    "run.json": ("benchwright-run", run_folder.RUN_VERSION),
+    "machine.json": ("benchwright-machine", run_folder.MACHINE_VERSION),
+    "packages.json": ("benchwright-packages", run_folder.PACKAGES_VERSION),
+}
+every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda p: p.name)
+
+
+def read(path: Path) -> dict[str, Any]:
+    body: dict[str, Any] = json.loads(path.read_text())
+    return body
+
+
+def machine_of(sample: Path) -> Machine:
+    return msgspec.convert(read(sample / "machine.json"), Machine)
+
+
+def planned_job(sample: Path, plan: StoredPlan) -> Job:
+    """The one job of the sample, planned again from its plan.json."""
+    planned = make_plan(
+        plan.benchmarks, machine_of(sample), plan.settings, folder=str(sample), probe_path=None, usable_cores=[0]
+    )
+    ((job,),) = planned.launches
+    return job
+
+
+def recorded_again(sample: Path) -> Run:
+    """The run as today's code derives it from plan.json and the stream."""
+    plan = RunFolder(sample).read_plan()
+    (benchmark,) = plan.benchmarks
+    job = planned_job(sample, plan)
+    launch = record_stream(job.stream, job, benchmark)
+    result = Result(benchmark=benchmark, status=launch.status, launches=(launch,))
+    written = read(sample / "run.json")
+    return Run(
+        id=written["id"],
+        name=plan.name,
+        started=plan.started,
+        ended=written["ended"],
+        folder=written["folder"],
+        status=Status.OK,
+        machine=machine_of(sample),
+        results=(result,),
+        labels=plan.labels,
+    )
+
+
+@every_sample
+def test_a_plan_is_read_and_makes_the_same_job_again(sample: Path) -> None:
+    plan = RunFolder(sample).read_plan()
+    (benchmark,) = plan.benchmarks
+    assert (benchmark.name, [m.name for m in benchmark.metrics]) == ("small_loop", ["speed", "loss"])
+    assert (plan.settings.repeat, plan.labels) == (1, {"purpose": "sample"})
+    job = planned_job(sample, plan)
+    assert Path(job.stream).is_file()
+    assert job.argv == ("python", "small_loop.py")
+    assert job.probe == {"warmup": {"steps": 12}, "stop": {"steps": 290}}
+
+
+@every_sample
+def test_a_stream_gives_the_numbers_that_its_run_json_holds(sample: Path) -> None:
+    again = recorded_again(sample)
+    summaries = {"small_loop": summarize(again.results[0].counted)}
+    today = json.loads(json.dumps(run_body(again, summaries)))
+    today["notes"] = read(sample / "run.json")["notes"]  # of the moment it ran; in no stream
+    written = read(sample / "run.json")
+    assert written.pop("format") == "benchwright-run"
+    written.pop("version")
+    assert today == written
+
+
+@every_sample
+def test_both_forms_of_a_given_column_are_in_the_stream_and_are_read(sample: Path) -> None:
+    (path,) = sample.glob("*.data")
+    assert is_complete(path)
+    events = list(read_events(path))
+    assert all(event["event"] != "unreadable" for event in events)
+    columns = [event["given"]["loss"] for event in events if "loss" in event.get("given", {})]
+    assert {isinstance(values, dict) for _, values in columns} == {True, False}
+    loss = next(m for m in recorded_again(sample).results[0].launches[0].measurements if m.source == "give")
+    assert loss.warmup_samples == tuple(1.0 / n for n in range(1, 13))
+    assert loss.samples == tuple(1.0 / n for n in range(13, 303))
+
+
+@every_sample
+def test_a_log_is_read(sample: Path) -> None:
+    (log,) = choose_logs(sample, "small_loop")
+    lines = b"".join(read_log(log)).splitlines()
+    assert lines == [b"Speed: 1024.5 items/sec", b"Speed: 1023.5 items/sec", b"loss=0.003125"]
+
+
+@every_sample
+def test_the_drivers_result_file_holds_what_the_stream_gives(sample: Path) -> None:
+    written = read(sample / "dlbenchmark_result.json")
+    uptime = written["small_loop.uptime_in_seconds"]
+    (result,) = recorded_again(sample).results
+    assert written == driver_result(result, aggregate=aggregate, uptime_s=uptime)
+    assert written["small_loop.speed"] == 1024.0
+
+
+@every_sample
+def test_the_fingerprint_of_a_machine_has_not_changed(sample: Path) -> None:
+    """It says which results can be compared: a machine must not become another one with a new benchwright."""
+    assert machine_of(sample).fingerprint == read(sample / "machine.json")["fingerprint"]
+    assert read(sample / "run.json")["machine"] == read(sample / "machine.json")["fingerprint"]
+
+
+def test_the_newest_sample_has_the_versions_that_are_written_now() -> None:
+    for name, (kind, version) in VERSIONS.items():
+        body = read(NEWEST / name)
+        assert (body["format"], body["version"]) == (kind, version), name
+    (path,) = NEWEST.glob("*.data")
+    events = {event["event"]: event for event in read_events(path)}
+    assert events["stream"]["version"] == stream.VERSION
+    assert events["probe"]["version"] == benchprobe.events.STREAM_VERSION
+
+
+def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
+    body = read(NEWEST / "plan.json")
+    (tmp_path / "plan.json").write_text(json.dumps(body | {"version": body["version"] + 1}))
+    with pytest.raises(InvalidInput, match="format version"):
+        RunFolder(tmp_path).read_plan()
+
+
+def test_what_is_written_today_has_the_keys_of_the_newest_sample(tmp_path: Path) -> None:
+    run = measured_now(tmp_path)
+    for name in (*VERSIONS, "dlbenchmark_result.json"):
+        assert keys_of(read(run / name)) == keys_of(read(NEWEST / name)), f"{name}: see the top of this file"
+    (now,), (then,) = run.glob("*.data"), NEWEST.glob("*.data")
+    assert event_keys(now) == event_keys(then), "the stream: see the top of this file"
+
+
+def measured_now(base: Path) -> Path:
+    spec = importlib.util.spec_from_file_location("take_sample", FORMATS / "take_sample.py")
+    assert spec is not None
+    assert spec.loader is not None
+    take_sample = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(take_sample)
+    run: Path = take_sample.measure(base)
+    return run
+
+
+# Maps whose keys are names of things, and what depends on the moment or on the machine.
+_FREE = {"labels", "environments", "parameters", "accelerators", "notes"}
+
+
+def keys_of(value: Any, where: str = "") -> set[str]:
+    """The path of every key below `value`, such as results[].metrics[].unit."""
+    if isinstance(value, list):
+        return {path for element in value for path in keys_of(element, where + "[]")}
+    if not isinstance(value, dict):
+        return set()
+    found = {f"{where}.{key}" for key in value}
+    return found.union(*(keys_of(below, f"{where}.{key}") for key, below in value.items() if key not in _FREE))
+
+
+# Only under some circumstances: a tiny program's memory is a bound, a device's samples name it.
+_SOMETIMES = {"max_rss_is_bound", "device", "processes"}
+
+
+def event_keys(path: Path) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for event in read_events(path):
+        kind = event["event"]
+        if kind != "message":
+            found.setdefault(kind, set()).update(event.keys() - _SOMETIMES)
+    return found
