@@ -125,11 +125,22 @@ def test_the_environment_is_recorded_without_its_secrets(executor, make_job):
     assert start["argv"] == ["true"]
 
 
+# Uses memory and CPU in two processes until the costlier PSS was sampled, too: on a busy machine that may take a while.
+UNTIL_SAMPLED = """
+import json, os, re, time
+stream = json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"]
+os.fork()
+data = b"x" * 50_000_000
+began = time.monotonic()
+while time.monotonic() < began + 30:
+    found = [int(n) for n in re.findall(r'"pss_bytes": ?(\\d+)', open(stream).read())]
+    if time.monotonic() > began + 1.6 and max(found, default=0) > 95e6:
+        break
+"""
+
+
 def test_memory_and_cpu_are_sampled_over_the_whole_tree(executor, make_job):
-    code = (
-        "import os,time\nos.fork()\ndata=b'x'*50_000_000\nend=time.monotonic()+1.6\nwhile time.monotonic()<end: pass\n"
-    )
-    job = make_job(sys.executable, "-c", code, sample_interval_s=0.2)
+    job = make_job(sys.executable, "-c", UNTIL_SAMPLED, sample_interval_s=0.2)
     executor.run([job], Listener())
     values: dict[str, list[float]] = {}
     for sample in events(job, "sample"):
