@@ -80,7 +80,9 @@ class Channel:
                 self._fd = int(target[3:])
             else:
                 self._path = target
-                self._fd = os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+                # Not to wait for ever for the reader of a named pipe; a file does not mind.
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
+                self._fd = os.open(target, flags, 0o644)
             status = os.fstat(self._fd)
         except (OSError, ValueError):
             self._fd = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from textwrap import wrap
 from typing import Dict, List, Optional, Set, Tuple
 
 from benchprobe.summary import LoopFigures, Summary
@@ -42,16 +43,17 @@ def _tree(root: int, parents: Dict[int, int]) -> Set[int]:
 
 
 def status(summary: Summary, elapsed_s: float, rss_bytes: int, goal: Optional[int], width: int = WIDTH) -> str:
-    """One line, no longer than `width`: progress, rate, loss, memory, time."""
+    """One line, no longer than `width`: progress, rate, loss, memory, time. `goal`: so many steps are to be measured."""
     loop = summary.shown
     parts: List[str] = []
     if loop is None:
         parts.append("no loop yet")
     else:
-        total = goal if goal is not None and loop.counts else loop.total
-        parts.append(f"{loop.name[:16]} {_progress(loop.steps, total)}")
+        to_goal = goal is not None and loop.counts
+        done, total = (loop.measured_steps, goal) if to_goal else (loop.steps, loop.total)
+        parts.append(f"{loop.name[:16]} {_progress(done, total)}")
         rate = loop.rate
-        parts.append(f"{_number(rate[0])} {rate[1]}" if rate else "warming up")
+        parts.append(f"{_number(rate[0])} {rate[1]}" if rate and loop.measured_steps > 0 else "warming up")
         if loop.last_loss is not None:
             parts.append(f"loss {_number(loop.last_loss)}")
     if rss_bytes:
@@ -70,14 +72,25 @@ def table(summary: Summary, title: str, width: int = WIDTH) -> List[str]:
     if not summary.loops:
         lines.append('no loop was measured: use `for batch in iterate("train", loader)` of benchprobe')
     else:
-        lines.append("loop                 steps  warm-up  median step            rate  waiting  loss")
+        lines.append("loop              steps warm-up median step            rate waiting  loss")
         lines += [_row(loop, summary) for loop in summary.loops[:MAX_ROWS]]
         if len(summary.loops) > MAX_ROWS:
             lines.append(f"… and {len(summary.loops) - MAX_ROWS} more")
     if summary.lost:
         lines.append(f"{summary.lost} events were lost: the dashboard could not keep up")
-    lines += [f"note: {text}" for text in summary.messages[:MAX_ROWS]]
+    for loop in summary.loops[:MAX_ROWS]:
+        if loop.measured_steps == 0 and loop.rate:
+            text = f"loop '{loop.name}' ended before its warm-up had settled; all but its first step count"
+            lines += _wrapped(text, width)
+        elif loop.cut_short:
+            lines += _wrapped(f"loop '{loop.name}' was not seen settled when its warm-up was cut short", width)
+    for text in summary.messages[:MAX_ROWS]:
+        lines += _wrapped(text, width)
     return lines
+
+
+def _wrapped(note: str, width: int) -> List[str]:
+    return wrap(f"note: {note}", width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _row(loop: LoopFigures, summary: Summary) -> str:
@@ -85,10 +98,10 @@ def _row(loop: LoopFigures, summary: Summary) -> str:
     name = f"{loop.name} [{loop.process}]" if several else loop.name
     median_ms, rate, waiting = loop.median_ms, loop.rate, loop.waiting_percent
     return (
-        f"{name[:16]:16} {loop.steps:9d} {loop.warmup_steps:8d}"
-        f" {'-' if median_ms is None else _number(median_ms) + ' ms':>12}"
+        f"{name[:14]:14} {loop.steps:8d} {loop.warmup_steps:7d}"
+        f" {'-' if median_ms is None else _number(median_ms) + ' ms':>11}"
         f" {'-' if rate is None else _number(rate[0]) + ' ' + rate[1]:>15}"
-        f" {'-' if waiting is None else f'{waiting:.1f} %':>8}"
+        f" {'-' if waiting is None else f'{waiting:.1f} %':>7}"
         f"  {'-' if loop.last_loss is None else _number(loop.last_loss)}"
     )
 

@@ -40,28 +40,42 @@ class Launch(NamedTuple):
 def run(launch: Launch) -> int:
     """Runs it to its end, shows the summary on stderr, and returns the exit code of the child (128 + its signal)."""
     terminal = sys.stdout.isatty() and sys.stderr.isatty()
-    reader, writer = os.pipe()
+    master, slave = _raw_terminal() if terminal else (None, None)
+    folder = tempfile.mkdtemp(prefix="benchprobe-")
+    try:
+        pipe = _named_pipe(os.path.join(folder, "stream"))
+        child = subprocess.Popen(
+            [sys.executable, *_interpreter_options(), *launch.command],
+            env=_environment(launch.config, Path(folder)),
+            stdout=slave,
+            stderr=slave,
+        )
+        if slave is not None:
+            os.close(slave)
+        code = _Watch(launch, child, pipe, master).until_the_end()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return code
+
+
+class Pipe(NamedTuple):
+    """`writer` keeps it open while nobody else writes to it."""
+
+    reader: int
+    writer: int
+
+
+def _named_pipe(path: str) -> Pipe:
+    """Has a name, so that processes reach it which inherit no descriptors: torchrun, or a launcher of the user."""
+    os.mkfifo(path, 0o600)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    writer = os.open(path, os.O_WRONLY)
+    os.set_blocking(reader, True)
     try:
         fcntl.fcntl(writer, F_SETPIPE_SZ, 1 << 20)
     except OSError:
         pass  # an unprivileged user may be near their limit
-    master, slave = _raw_terminal() if terminal else (None, None)
-    folder = tempfile.mkdtemp(prefix="benchprobe-")
-    try:
-        child = subprocess.Popen(
-            [sys.executable, *_interpreter_options(), *launch.command],
-            env=_environment(launch.config, writer, Path(folder)),
-            pass_fds=(writer,),
-            stdout=slave,
-            stderr=slave,
-        )
-        os.close(writer)
-        if slave is not None:
-            os.close(slave)
-        code = _Watch(launch, child, reader, master).until_the_end()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return code
+    return Pipe(reader, writer)
 
 
 def _raw_terminal() -> Any:
@@ -88,24 +102,28 @@ def _interpreter_options() -> List[str]:
     return list(options())
 
 
-def _environment(config: Dict[str, Any], writer: int, folder: Path) -> Dict[str, str]:
+def _environment(config: Dict[str, Any], folder: Path) -> Dict[str, str]:
     environment = dict(os.environ)
-    environment[VARIABLE] = json.dumps({**config, "stream": f"fd:{writer}"})
+    environment[VARIABLE] = json.dumps({**config, "stream": str(folder / "stream")})
     package = Path(__file__).resolve().parent
     if str(package.parent) not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
-        (folder / "benchprobe").symlink_to(package)  # alone, so that nothing else gets onto the path
-        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+        path = folder / "path"
+        path.mkdir()
+        (path / "benchprobe").symlink_to(package)  # alone, so that nothing else gets onto the path
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(path), os.environ.get("PYTHONPATH"))))
     return environment
 
 
 class _Watch:
     """Passes the child's output on, reads its stream, and draws."""
 
-    def __init__(self, launch: Launch, child: subprocess.Popen[bytes], reader: int, master: Optional[int]) -> None:
+    def __init__(self, launch: Launch, child: subprocess.Popen[bytes], pipe: Pipe, master: Optional[int]) -> None:
         self._launch = launch
         self._child = child
-        self._reader: Optional[int] = reader
+        self._reader: Optional[int] = pipe.reader
+        self._writer = pipe.writer
         self._master = master
+        self._terminal = master is not None
         self._summary = Summary()
         self._memory = Memory(child.pid)
         self._began = time.monotonic()
@@ -113,7 +131,7 @@ class _Watch:
         self._copy = open(launch.stream, "ab") if launch.stream else None  # noqa: SIM115 open to the end
         self._at_line_start = True
         self._drawn = False
-        self._next_draw = self._began + (DRAW_INTERVAL_S if master is not None else LINE_INTERVAL_S)
+        self._next_draw = self._began + (DRAW_INTERVAL_S if self._terminal else LINE_INTERVAL_S)
 
     def until_the_end(self) -> int:
         ended: Optional[float] = None
@@ -127,6 +145,7 @@ class _Watch:
             self._draw_if_due()
             if ended is None and self._child.poll() is not None:
                 ended = time.monotonic()
+                os.close(self._writer)
             if ended is not None and time.monotonic() - ended > AFTER_END_S:
                 break
         code = self._child.wait()
@@ -138,7 +157,8 @@ class _Watch:
 
     def _pass_on(self, number: int, frame: Any) -> None:
         # Ctrl-C in a terminal reaches the child by itself; twice would break off how it ends.
-        if not (number == signal.SIGINT and sys.stdin is not None and sys.stdin.isatty()):
+        streams = (sys.stdin, sys.stdout, sys.stderr)
+        if number != signal.SIGINT or not any(stream is not None and stream.isatty() for stream in streams):
             self._child.send_signal(number)
 
     def _read_once(self) -> None:
@@ -186,14 +206,12 @@ class _Watch:
         if now < self._next_draw:
             return
         goal = self._launch.config.get("stop", {}).get("steps")
-        if goal is not None:
-            goal += self._launch.config["warmup"].get("steps", 0)
-        if self._master is None:
+        if not self._terminal:
             self._next_draw = now + LINE_INTERVAL_S
             print(self._status(goal, 80), file=sys.stderr, flush=True)
         elif self._at_line_start:
             self._next_draw = now + DRAW_INTERVAL_S
-            width = min(shutil.get_terminal_size((80, 24)).columns - 1, 120)
+            width = min(shutil.get_terminal_size((80, 24)).columns - 3, 120)  # leaves room for ^C
             sys.stderr.write("\r\x1b[K" + self._status(goal, width))
             sys.stderr.flush()
             self._drawn = True

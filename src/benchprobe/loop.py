@@ -70,7 +70,7 @@ class Loop(Generic[T]):
                     return
         except GeneratorExit:
             now = perf_counter_ns()
-            if left_on_purpose(sys._getframe(1)):
+            if left_on_purpose(sys._getframe().f_back):
                 passage.mark_device()
                 append(now)
             raise
@@ -131,7 +131,7 @@ class AsyncSteps(Generic[T]):
     def __del__(self) -> None:
         if self._passage is not None and self._source is not None:
             now = perf_counter_ns()
-            if left_on_purpose(sys._getframe(1)):
+            if left_on_purpose(sys._getframe().f_back):
                 self._passage.mark_device()
                 self._append(now)
             self._close()

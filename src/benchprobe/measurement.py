@@ -5,6 +5,7 @@ from __future__ import annotations
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
+from benchprobe.agreement import Agreement
 from benchprobe.barrier import Meeting
 from benchprobe.events import Event, message_event
 from benchprobe.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
@@ -26,30 +27,39 @@ class Measurement:
         stop: Optional[Mapping[str, Any]],
         meeting: Optional[Meeting],
         emit: Callable[[Event], None],
+        agreement: Optional[Agreement] = None,
     ) -> None:
         self.loop = 0  # the number of its loop
         self.steps = 0  # all steps of the loop so far
         self.phase = WARMUP
         self._emit = emit
         self._meeting = meeting
+        self._agreement = agreement
         self._measured = 0
         self._warmup: WarmupRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
         self._stop: StopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
         self._began = False
+        self._told_ranks = False
 
-    def begin(self, now_ns: int) -> None:
-        """The loop's first step, or the first one of its next epoch, is about to be asked for."""
+    def begin(self, now_ns: int, total: Optional[int] = None) -> None:
+        """The loop's first step, or the first one of its next epoch, is about to be asked for.
+
+        `total`: the number of its steps, if known.
+        """
         if not self._began:
             self._began = True
             self._warmup.begin(now_ns)
+        self._warmup.expect(total if self.steps == 0 else None)
         if self.phase == WARMUP and self._warmup.budget() == 0:
             self.add((), now_ns)
 
     def budget(self) -> int:
         """The most steps until `add` must be called."""
-        if self.phase == AFTER:
-            return OPEN_BUDGET
-        return max(1, (self._warmup if self.phase == WARMUP else self._stop).budget())
+        rule = self._warmup if self.phase == WARMUP else self._stop
+        budget = OPEN_BUDGET if self.phase == AFTER else rule.budget()
+        if self._agreement is not None:
+            budget = min(budget, self._agreement.left(self.steps))
+        return max(1, budget)
 
     def deadline_ns(self) -> Optional[int]:
         """The first step that ends after this should be followed by `add`."""
@@ -69,10 +79,16 @@ class Measurement:
                 self._measured += len(step_ns)
                 if self._stop.add(step_ns, now_ns):
                     self._end_measuring()
-            if self.phase == AFTER and (self._meeting is None or self._meeting.all_done()):
+            if self.phase == AFTER and self._agreement is None and self._others_done():
                 self.phase = STOPPED
         except Exception as error:
             self._give_up(error)
+        self._keep_to_agreement()
+
+    def end(self) -> None:
+        """The process ends. A rule that was not satisfied by then says what it knows."""
+        if self.phase == MEASURED and self._stop.name != "none":
+            self._emit({**self._stop_event(self._stop.detail()), "by": "loop"})
 
     def _begin_measuring(self, warmup: str) -> None:
         arrived_ns = perf_counter_ns()
@@ -90,9 +106,28 @@ class Measurement:
 
     def _end_measuring(self) -> None:
         self.phase = AFTER
-        self._emit(self._stop_event(self._stop.detail()))
+        self._emit({**self._stop_event(self._stop.detail()), "by": "rule"})
         if self._meeting is not None:
             self._meeting.say_done()
+
+    def _others_done(self) -> bool:
+        return self._meeting is None or self._meeting.all_done()
+
+    def _keep_to_agreement(self) -> None:
+        """A rank says when it is done, and stops where all do. Where they cannot be asked, no rule may end its loop."""
+        if self._agreement is None:
+            return
+        try:
+            if self.phase == AFTER and not self._told_ranks:
+                self._told_ranks = True
+                self._agreement.say_done()
+            if not self._agreement.renew(self.steps, self._others_done):
+                self.phase = STOPPED
+        except Exception as error:
+            self._agreement = None
+            self._stop = stop_rule(None)
+            text = f"the other ranks cannot be asked ({type(error).__name__}: {error}); the loop runs to its own end"
+            self._emit(message_event("ranks", text, "error"))
 
     def _stop_event(self, detail: Dict[str, Any]) -> Event:
         return {"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps,

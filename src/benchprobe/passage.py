@@ -7,6 +7,7 @@ between two chunks; the next one starts with a fresh stamp, so that time belongs
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceABC
+from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
@@ -61,6 +62,7 @@ class Passage:
         self.size_of: Optional[batch_sizes.BatchSize] = None
         self.append_size: Callable[[Optional[int]], None] = _ignore
         self.exhausted = False
+        self.thread = 0  # in which it runs
         self._probe = probe
         self._total = total
         self._find_device = probe.find_device
@@ -69,7 +71,7 @@ class Passage:
         self._before = 0  # steps of earlier passages that belong to the same measurement
         self._pace = FIRST_STEPS
         self._deferred: List[Dict[str, Any]] = []
-        self._detached = False
+        self._detached = self._closed = False
         self._parent: Any = probe.outside
         self._number = 0
         self._batch_size = batch_size if type(batch_size) is int else None
@@ -79,6 +81,7 @@ class Passage:
     def open(self) -> None:
         """The loop begins, in the context of its body."""
         probe = self._probe
+        self.thread = get_ident()
         self._parent = probe.current.get()
         self.measurement = probe.enter(self)
         if self.measurement is not None:
@@ -90,7 +93,7 @@ class Passage:
         probe.current.set(self)
         try:
             if self.measurement is not None:
-                self.measurement.begin(perf_counter_ns())
+                self.measurement.begin(perf_counter_ns(), self._total)
             self._open_chunk()
         except Exception as error:
             self._break_down(error)
@@ -150,7 +153,10 @@ class Passage:
         self._deferred.append(values)
 
     def close(self) -> None:
-        """The loop has ended, in whatever way."""
+        """The loop has ended, in whatever way, or the interpreter does."""
+        if self._closed:
+            return
+        self._closed = True
         try:
             if self.chunk is not None:
                 self._close_chunk(perf_counter_ns(), None)
@@ -171,7 +177,7 @@ class Passage:
         self._detached = True
         self.measurement = self._timer = self.chunk = None
         self._deferred = []
-        self.append = self._probe.outside.append
+        self.append = self._give_outside
 
     def _open_chunk(self) -> None:
         if self._detached:
@@ -287,6 +293,10 @@ class Passage:
         self.measurement = self._timer = self.chunk = None
         self._find_device = _no_device
         self._probe.message("benchprobe", f"loop '{self.name}': {type(error).__name__}: {error}", "error")
+
+    def _give_outside(self, given: Union[Given, int]) -> None:
+        if type(given) is not int:  # a stamp: this loop is recorded no more
+            self._probe.outside.append(given)
 
     def _give_to_parent(self, given: Given) -> None:
         self._parent.append(given)

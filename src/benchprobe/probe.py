@@ -11,6 +11,7 @@ from itertools import count
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Tuple, Union
 
+from benchprobe.agreement import Agreement, find_agreement
 from benchprobe.barrier import Meeting
 from benchprobe.config import Config
 from benchprobe.device import DeviceTimer, find_timer
@@ -39,6 +40,10 @@ class Passage(Place, Protocol):
     name: str
     chunk: Optional[Chunk]
     measurement: Optional[Measurement]
+    thread: int
+
+    def close(self) -> None:
+        """The loop ends here."""
 
     def detach(self) -> None:
         """In a forked child: the loop is recorded by the parent only."""
@@ -143,6 +148,10 @@ class Probe:
         Opened again while nobody runs it (the next epoch), it goes on where it was.
         """
         name, wanted = passage.name, self._config.loop
+        if self._measurement is None and wanted is None:
+            wanted = self._counting_name  # of the parent, in a forked child
+        if _only_loads_data():
+            return None
         if self._measurement is not None:
             if name == self._counting_name:
                 taken = any(other.measurement is self._measurement for other in self._live.values())
@@ -157,10 +166,22 @@ class Probe:
         self._counting_name = name
         barrier = self._config.barrier
         self._measurement = Measurement(
-            self._config.warmup, self._config.stop, Meeting(barrier) if barrier else None, self.writer.emit
+            self._config.warmup,
+            self._config.stop,
+            Meeting(barrier) if barrier else None,
+            self.writer.emit,
+            self._agreement(name),
         )
         self._measurement.loop = self.next_number()
         return self._measurement
+
+    def _agreement(self, name: str) -> Optional[Agreement]:
+        try:
+            return find_agreement(name, self._config.warmup, self._config.stop)
+        except Exception as error:
+            text = f"the other ranks cannot be asked ({type(error).__name__}: {error}); each stops on its own"
+            self.message("ranks", text, "error")
+            return None
 
     def _take_over(self) -> None:
         for other in self._live.values():
@@ -176,15 +197,29 @@ class Probe:
         for passage in list(self._live.values()):
             passage.detach()
         self._live = {}
+        self._numbers = count(1)
+        if self._measurement is not None and self._measurement.phase != STOPPED:
+            self._measurement = None  # the parent's; but only a loop of that name may count here
 
     def _at_exit(self) -> None:
         try:
+            for passage in reversed(list(self._live.values())):  # such as one that is gone through by `next`
+                if passage.thread == threading.get_ident():
+                    passage.close()
             self.outside.settle()
+            if self._measurement is not None:
+                self._measurement.end()
             failed = getattr(sys, "last_value", None) is not None  # set when a traceback was printed
             how = "exception" if failed else "end"
             self.writer.close({"event": "probe_end", "t": perf_counter_ns(), "how": how})
         except Exception as error:  # the program has ended well; so must we
             sys.stderr.write(f"benchprobe: the end of the stream was not written: {error!r}\n")
+
+
+def _only_loads_data() -> bool:
+    """Whether this is a worker of a DataLoader: what it goes through is part of a step of another process."""
+    worker_info = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
+    return worker_info is not None and worker_info() is not None
 
 
 def _rank() -> Optional[int]:

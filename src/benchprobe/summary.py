@@ -13,8 +13,38 @@ KEPT_STEPS = 1 << 20  # more are counted but no longer part of the median
 Event = Dict[str, Any]
 
 
+class Totals:
+    """What the steps of one phase of a loop took."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.step_ns = array("q")
+        self.host_ns = 0
+        self.wait_ns = 0
+        self.whole_ns = 0  # from synchronisation to synchronisation, where there is a device
+        self.items: Optional[int] = 0  # None: unknown for some steps
+
+    def add(self, event: Event, skip: int = 0) -> None:
+        """Adds the steps of an event but for the first `skip` of them."""
+        step_ns = event["step_ns"][skip:]
+        device_ns = event.get("device_ns") or event["step_ns"]
+        self.steps += len(step_ns)
+        self.host_ns += sum(step_ns)
+        self.wait_ns += sum(event["wait_ns"][skip:])
+        self.whole_ns += event["window_ns"] - sum(device_ns[:skip]) if "window_ns" in event else sum(step_ns)
+        if len(self.step_ns) < KEPT_STEPS:
+            self.step_ns.extend(device_ns[skip:])
+        items = event["items"]
+        sizes = items[skip:] if isinstance(items, list) else [items] * len(step_ns)
+        self.items = None if self.items is None or None in sizes else self.items + sum(sizes)
+
+
 class LoopFigures:
-    """All passages of a process through the loops of one name."""
+    """All passages of a process through the loops of one name.
+
+    Its figures are those of the measured steps. A loop that ended before it was warm still tells something: they are then
+    those of all its steps but the first, which carries one-time work.
+    """
 
     def __init__(self, process: int, name: str) -> None:
         self.process = process
@@ -23,55 +53,48 @@ class LoopFigures:
         self.total: Optional[int] = None
         self.steps = 0
         self.warmup_steps = 0
+        self.cut_short = False  # measured although it was not seen to settle
         self.last_loss: Any = None
-        self._step_ns = array("q")
-        self._measured_ns = 0
-        self._measured_steps = 0
-        self._wait_ns = 0
-        self._host_ns = 0
-        self._items: Optional[int] = 0
+        self._measured = Totals()
+        self._warmup = Totals()
 
     def add(self, event: Event) -> None:
         step_ns = event["step_ns"]
-        self.steps += len(step_ns)
         losses = event.get("given", {}).get("loss")
         if losses:
             self.last_loss = given_values(losses, len(step_ns))[1][-1]
         if event["phase"] == "warmup":
             self.warmup_steps += len(step_ns)
+            self._warmup.add(event, skip=0 if self.steps else 1)
         elif event["phase"] == "measured":
-            self._add_measured(event)
+            self._measured.add(event)
+        self.steps += len(step_ns)
 
-    def _add_measured(self, event: Event) -> None:
-        step_ns = event["step_ns"]
-        self._measured_steps += len(step_ns)
-        self._measured_ns += event.get("window_ns", sum(step_ns))
-        self._host_ns += sum(step_ns)
-        self._wait_ns += sum(event["wait_ns"])
-        if len(self._step_ns) < KEPT_STEPS:
-            self._step_ns.extend(event.get("device_ns") or step_ns)
-        items = event["items"]
-        if items is None or self._items is None or (isinstance(items, list) and None in items):
-            self._items = None
-        else:
-            self._items += sum(items) if isinstance(items, list) else items * len(step_ns)
+    @property
+    def measured_steps(self) -> int:
+        return self._measured.steps
 
     @property
     def median_ms(self) -> Optional[float]:
-        return median(self._step_ns) / 1e6 if self._step_ns else None
+        return median(self._told.step_ns) / 1e6 if self._told.step_ns else None
 
     @property
     def rate(self) -> Optional[Tuple[float, str]]:
         """Per second, and of what."""
-        if not self._measured_ns:
+        told = self._told
+        if not told.whole_ns:
             return None
-        if self._items is None:
-            return self._measured_steps / self._measured_ns * 1e9, "steps/s"
-        return self._items / self._measured_ns * 1e9, "items/s"
+        if told.items is None:
+            return told.steps / told.whole_ns * 1e9, "steps/s"
+        return told.items / told.whole_ns * 1e9, "items/s"
 
     @property
     def waiting_percent(self) -> Optional[float]:
-        return 100 * self._wait_ns / self._host_ns if self._host_ns else None
+        return 100 * self._told.wait_ns / self._told.host_ns if self._told.host_ns else None
+
+    @property
+    def _told(self) -> Totals:
+        return self._measured if self._measured.steps else self._warmup
 
     def as_dict(self) -> Dict[str, Any]:
         rate = self.rate
@@ -80,6 +103,7 @@ class LoopFigures:
             "loop": self.name,
             "steps": self.steps,
             "warmup_steps": self.warmup_steps,
+            "measured_steps": self.measured_steps,
             "median_step_ms": self.median_ms,
             "rate": rate and rate[0],
             "rate_unit": rate and rate[1],
@@ -108,6 +132,8 @@ class Summary:
             self._open(event)
         elif kind == "message" and event["severity"] != "info" and event["text"] not in self.messages:
             self.messages.append(event["text"])
+        elif kind == "measure" and event["warmup"] == "cap" and (event["process"], event["loop"]) in self._by_number:
+            self._by_number[event["process"], event["loop"]].cut_short = True
         elif kind == "lost":
             self.lost += event["events"]
 

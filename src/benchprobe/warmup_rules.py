@@ -30,6 +30,9 @@ class WarmupRule(ABC):
         """Called once, before the first step."""
         self._begin_ns = now_ns
 
+    def expect(self, total: int | None) -> None:  # noqa: B027 most rules do not care
+        """The loop will have so many steps; None: nobody knows."""
+
     @abstractmethod
     def budget(self) -> int:
         """How many steps may run before `add` must be called."""
@@ -80,6 +83,7 @@ class DetectedWarmup(WarmupRule):
 
     Looks come at 8, 10, 13, 17… steps (each a quarter later). A look counts once the recent half of the steps is long
     enough to judge by: half of `min_seconds` on 16 steps or more; a slow loop may be judged from 8 steps on.
+    A loop of known length is cut in half, unless that half is shorter than half of `min_seconds`.
     """
 
     FIRST_LOOK = 8
@@ -94,6 +98,7 @@ class DetectedWarmup(WarmupRule):
         self._max_ns = round(max_seconds * NS_PER_S)
         self._min_ns = round(min_seconds * NS_PER_S)
         self._max_steps = max_steps
+        self._half: int | None = None
         self._steps = StepCells()
         self._next_look = self.FIRST_LOOK
         self._steady_looks = 0
@@ -102,10 +107,15 @@ class DetectedWarmup(WarmupRule):
         left = self._next_look - self._steps.count
         if self._max_steps is not None:
             left = min(left, self._max_steps - self._steps.count)
+        if self._half is not None and self._steps.count < self._half:
+            left = min(left, self._half - self._steps.count)
         return max(0, left)
 
+    def expect(self, total: int | None) -> None:
+        self._half = None if total is None or total < 2 else total // 2
+
     def deadline_ns(self) -> int | None:
-        return self._begin_ns + self._max_ns
+        return self._begin_ns + (self._min_ns // 2 if self._past_half else self._max_ns)
 
     def add(self, step_ns: Sequence[int], now_ns: int) -> str | None:
         self._steps.extend(step_ns)
@@ -115,7 +125,12 @@ class DetectedWarmup(WarmupRule):
         if self._steady_looks >= self.LOOKS_IN_A_ROW:
             return "detected"
         too_many = self._max_steps is not None and self._steps.count >= self._max_steps
-        return "cap" if too_many or now_ns - self._begin_ns >= self._max_ns else None
+        too_long = now_ns - self._begin_ns >= (self._min_ns // 2 if self._past_half else self._max_ns)
+        return "cap" if too_many or too_long else None
+
+    @property
+    def _past_half(self) -> bool:
+        return self._half is not None and self._steps.count >= self._half
 
     def _look(self) -> None:
         recent = self._steps.recent()

@@ -76,6 +76,7 @@ class Writer:
         self._process = os.getpid()
         self._running = False
         self._begun = False
+        self._ended = False
         self._dropped = 0
 
     def emit(self, event: Event) -> None:
@@ -106,6 +107,7 @@ class Writer:
 
     def close(self, event: Event) -> None:
         """Writes everything, then `event`, the process's last one, if it ever said anything."""
+        self._ended = True
         if self._begun:
             self._pending.append(event)
             self.flush(EXIT_PATIENCE_S)
@@ -133,7 +135,7 @@ class Writer:
         self._lock = threading.Lock()
         self._wake = threading.Event()
         self._process = os.getpid()
-        self._running = self._begun = False
+        self._running = self._begun = self._ended = False
         self._dropped = 0
         self._channel.forget()
 
@@ -146,6 +148,8 @@ class Writer:
             self._dropped += 1
             return
         self._pending.append(what)
+        if self._ended:  # whoever comes so late does not meet the thread any more
+            self.flush(EXIT_PATIENCE_S)
 
     def _begin(self) -> None:
         self._begun = True

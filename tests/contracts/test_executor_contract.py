@@ -137,7 +137,8 @@ def test_metrics_reach_the_stream(executor, make_job):
 def test_the_log_is_kept_compressed(executor, make_job):
     job = make_job("fine")
     executor.run([job], Listener())
-    assert gzip.decompress(Path(job.log + ".gz").read_bytes()) in (b"speed=2.5\n", b"")
+    printed = b"" if isinstance(executor, FakeExecutor) else b"speed=2.5\n"  # the fake one runs nothing
+    assert gzip.decompress(Path(job.log + ".gz").read_bytes()) == printed
     assert not Path(job.log).exists()
 
 

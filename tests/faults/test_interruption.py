@@ -99,9 +99,13 @@ def test_kill_9_at_a_random_moment_then_resume(bw: CommandLine, victim: str, see
     for path in folder.glob("*.data"):
         events = [e["event"] for e in read_events(path)]
         assert events.count("unreadable") <= 1, "only the very last line may be cut off"
-    bw("run", f"--resume={folder.name}", code=None)
+    done = bw("run", f"--resume={folder.name}", code=None)
     body = json.loads((folder / "run.json").read_text())
+    assert done.returncode == {"ok": 0, "failed": 1}[body["status"]]
     assert len(body["results"][0]["launches"]) == 3
+    for launch in body["results"][0]["launches"]:
+        values = sum(x["measured"] for x in launch["samples"] if x["metric"] == "speed")
+        assert values == 1 or launch["status"] == "failed", "no success without its data, nor with another launch's"
     for name, content in done_before.items():
         assert (folder / name).read_bytes() == content, "what had completed was repeated"
     if victim == "benchwright":

@@ -282,6 +282,8 @@ def test_killing_a_part_of_the_agent_leaves_nothing_and_the_next_job_runs(execut
     assert outcome.detail.startswith("the agent was killed")
     assert not outcome.stopped
     assert len(events(job)) >= 1  # every line is whole
+    if whom == "agent":  # its supervisor was told by the kernel, and ended the job in order
+        assert (events(job)[-1]["event"], events(job)[-1]["detail"]) == ("end", "the agent was killed")
     allowed = {executor._agent._pid} if executor._agent is not None else set()
     wait_for(lambda: set(marked(os.getpid())) <= allowed)
     [again] = executor.run([make_job("true", id="again")], Listener())

@@ -8,7 +8,7 @@ import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from types import FrameType
 
 
@@ -17,6 +17,7 @@ class Signals:
 
     def __init__(self, listened: Iterable[int], ignored: Iterable[int] = ()) -> None:
         self.count = dict.fromkeys(listened, 0)
+        self.on_signal: Callable[[int], None] | None = None  # called at once, even in the middle of other work
         self._read_fd, self._write_fd = os.pipe()
         os.set_blocking(self._read_fd, False)
         os.set_blocking(self._write_fd, False)
@@ -55,3 +56,5 @@ class Signals:
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count[number] += 1
+        if self.on_signal is not None:
+            self.on_signal(number)

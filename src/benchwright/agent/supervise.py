@@ -58,6 +58,7 @@ class Supervisor:
         self._wait_status: int | None = None
         self._fork_rss_bytes = 0
         self._began_ns = self._ended_ns = time.perf_counter_ns()
+        self._noted_end_ns: int | None = None
         self._max_rss_bytes = 0
         self._oom_kills = read_oom_kills()
         self._timed_out = self._stopped = self._agent_lost = False
@@ -91,7 +92,9 @@ class Supervisor:
             before_exec = read_stat(os.getpid()) if LINUX else None
             self._fork_rss_bytes = before_exec.rss_pages * PAGE_BYTES if before_exec else 0
             self._began_ns = time.perf_counter_ns()
+            self._signals.on_signal = self._note_end
             self._pid = spawn(job, environment, self._log.fd)
+            self._note_end()  # it may have ended before its number was known here
         except (CannotStart, LookupError) as error:
             self._detail = str(error.args[0])
         except OSError as error:
@@ -125,6 +128,16 @@ class Supervisor:
             return Subject(devices=device_tokens(self.job.devices, os.environ))
         return Subject(devices=visible_devices(environment))
 
+    def _note_end(self, _signal: int = signal.SIGCHLD) -> None:
+        """At the moment of the signal: reading a log, however long a pattern takes, must not lengthen the program's time."""
+        if self._pid is None or self._noted_end_ns is not None or not hasattr(os, "waitid"):
+            return
+        try:
+            if os.waitid(os.P_PID, self._pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                self._noted_end_ns = time.perf_counter_ns()
+        except ChildProcessError:
+            pass  # reaped already
+
     def _is_over(self) -> bool:
         """Reap what has ended; True once the program and everything it left behind have."""
         while True:
@@ -136,7 +149,7 @@ class Supervisor:
                 break
             self._max_rss_bytes = max(self._max_rss_bytes, usage.ru_maxrss * (1024 if LINUX else 1))
             if pid == self._pid:
-                self._ended_ns = time.perf_counter_ns()
+                self._ended_ns = self._noted_end_ns or time.perf_counter_ns()
                 self._wait_status = status
                 leave_barrier(self.job.barrier)
         if self._wait_status is not None and self._takedown is None:
@@ -275,7 +288,8 @@ class Supervisor:
             "duration_s": (self._ended_ns - self._began_ns) / _NS if self._pid is not None else 0.0,
             "detail": self._detail,
         }
-        self._append("end", wall=time.time(), **how, cpu_s=usage.ru_utime + usage.ru_stime, **self._peak())
+        more = {"agent_lost": self._agent_lost, "cpu_s": usage.ru_utime + usage.ru_stime, **self._peak()}
+        self._append("end", wall=time.time(), **how, **more)
         if not self._stream.flush(_PATIENCE_S) or self._stream.lost:
             # Nobody can know what was measured, so it must not look like a success.
             how["detail"] = self._stream.trouble

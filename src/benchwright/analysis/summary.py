@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Sequence
 
 from benchwright.analysis.aggregate import aggregate
+from benchwright.analysis.intervals import interval_of_median
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.run import Launch
 from benchwright.domain.summary import Interval, Summary
@@ -15,19 +16,8 @@ FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """The order-statistic interval of the median: exact for any distribution of independent values, or None if too few."""
-    n = len(values)
-    tail, rank = 0.0, 0
-    # The widest pair of ranks whose two tails together stay within 1 - confidence.
-    while rank < n // 2:
-        tail += math.comb(n, rank) * 0.5**n
-        if 2 * tail > 1 - confidence:
-            break
-        rank += 1
-    if rank == 0:
-        return None
-    ordered = sorted(values)
-    return Interval(ordered[rank - 1], ordered[n - rank])
+    """The interval of the median over launches, from their values in the order they ran; None if there are too few."""
+    return interval_of_median(values, confidence)
 
 
 def launch_value(measurement: Measurement, workers: int | None = None) -> float:

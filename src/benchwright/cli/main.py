@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from benchwright.cli.descriptors import fill_closed, forget_stdout
 from benchwright.domain.errors import BenchwrightError, did_you_mean
 from benchwright.version import __version__
 
@@ -17,6 +18,7 @@ COMMANDS = {
     "run": ("run", "Measure a command, a task file or a script."),
     "plan": ("plan", "Show what would run, without running it."),
     "logs": ("logs", "Show what a measured program printed."),
+    "doctor": ("doctor", "Tell what this machine is, what works and how noisy it is."),
     "completion": ("completion", "Print the completion script for a shell."),
 }
 
@@ -78,11 +80,11 @@ def cli(ctx: click.Context) -> None:
 
 def main(args: list[str] | None = None) -> Any:
     """The program's entry; always ends with SystemExit."""
+    fill_closed()
     try:
         code = cli.main(args=args, standalone_mode=False)
-    except click.exceptions.Abort:
-        code = 130
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("benchwright: interrupted", err=True)
         code = 130
     except click.ClickException as error:
         error.show()
@@ -92,6 +94,11 @@ def main(args: list[str] | None = None) -> Any:
         code = error.exit_code
     except BrokenPipeError:
         # The reader of a pipe went away (`| head`): nothing more to say, and nothing to complain about.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        forget_stdout()
         code = 0
+    except OSError as error:
+        forget_stdout()  # it may be what cannot be written
+        place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
+        click.echo(f"benchwright: {place}{error.strerror or error}", err=True)
+        code = 3
     sys.exit(code if isinstance(code, int) else 0)

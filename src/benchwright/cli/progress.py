@@ -22,17 +22,21 @@ _REDRAW_S = 0.5
 
 
 class Progress(Observer):
-    """`quiet`: only trouble. A terminal gets a line that is redrawn; a pipe gets a line for each launch."""
+    """`quiet`: only trouble. A terminal gets a line that is redrawn; a pipe gets a line for each launch.
+
+    Nobody may be there to read it (`2>&1 | head -1`, a closed stderr, a full disk): the run goes on without.
+    """
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False) -> None:
-        self.stream = stream or sys.stderr
+        self.stream: TextIO | None = stream or sys.stderr  # None: closed, or nobody reads it any more
         self.quiet = quiet
         self.verbose = verbose
-        self.live = self.stream.isatty()
+        self.live = self.stream is not None and self.stream.isatty()
         self.began = time.monotonic()
         self.launch_began = self.began
         self.words = ""
         self.drawn = False
+        self.inside_line = False  # what the program printed last did not end its line
         self.lock = threading.Lock()
         self.done = threading.Event()
         self.thread: threading.Thread | None = None
@@ -44,7 +48,8 @@ class Progress(Observer):
         self.done.set()
         if self.thread is not None:
             self.thread.join()
-        self._erase()
+        with self.lock:
+            self._clear()
 
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
         if self.verbose:
@@ -55,6 +60,8 @@ class Progress(Observer):
 
     def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
         self.launch_began = time.monotonic()
+        with self.lock:
+            self._clear()  # what this launch prints begins a line of its own
         self.words = f"[{number}/{total}] {jobs[0].id}" + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         if self.verbose:
             self._say(f"{self.words}: {' '.join(jobs[0].argv)}")
@@ -71,16 +78,16 @@ class Progress(Observer):
     def on_output(self, job_id: str, text: str) -> None:
         with self.lock:
             self._erase()
-            self.stream.write(text)
-            self.stream.flush()
+            self._write(text)
+            self.inside_line = not text.endswith("\n")
 
     def on_trouble(self, text: str) -> None:
         self._say(f"benchwright: {text}")
 
     def _say(self, text: str) -> None:
         with self.lock:
-            self._erase()
-            print(text, file=self.stream, flush=True)
+            self._clear()
+            self._write(text + "\n")
 
     def _redraw(self) -> None:
         while not self.done.wait(_REDRAW_S):
@@ -90,12 +97,27 @@ class Progress(Observer):
             with self.lock:
                 width = shutil.get_terminal_size().columns
                 line = f"{self.words}  {format_duration(now - self.launch_began)}"
-                self.stream.write("\r\x1b[K" + line[: width - 1])
-                self.stream.flush()
-                self.drawn = True
+                if not self.inside_line:
+                    self._write("\r\x1b[K" + line[: width - 1])
+                    self.drawn = True
+
+    def _clear(self) -> None:
+        """To the beginning of an empty line."""
+        self._erase()
+        if self.inside_line:
+            self._write("\n")
+            self.inside_line = False
 
     def _erase(self) -> None:
         if self.drawn:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+            self._write("\r\x1b[K")
             self.drawn = False
+
+    def _write(self, text: str) -> None:
+        if self.stream is None:
+            return
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):  # ValueError: it was closed
+            self.stream = None

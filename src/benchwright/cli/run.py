@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from benchwright.cli.descriptors import forget_stdout
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
+from benchwright.domain.errors import InvalidInput
 from benchwright.domain.run import Run
 
 if TYPE_CHECKING:
     from benchwright.reporters.base import Reporter
 
+_SAME_RUN = ("resume", "base", "targets", "show_output", "as_json", "quiet", "verbose")
 _EXAMPLES = """\b
 Examples:
   benchwright run --repeat 6 -- python train.py --epochs 1
@@ -67,6 +70,8 @@ def command(
     resume, values["targets"] = _untangle_resume(resume, values["targets"])
     request = msgspec.structs.replace(request_of(ctx, values), echo=show_output)
     resolved = resolve(request, allow_nothing=resume is not None)
+    if not resolved.benchmarks:
+        _check_nothing_is_changed(ctx)
     with LocalExecutor() as executor, Progress(quiet=quiet or as_json, verbose=verbose) as progress:
         run = measure(
             resolved.benchmarks,
@@ -80,8 +85,12 @@ def command(
         )
     for problem in write_driver_files(run, Path.cwd()):
         click.echo(f"benchwright: {problem}", err=True)
-    click.echo(_report(run, as_json), nl=False)
-    return exit_code(run)
+    code = exit_code(run)
+    try:
+        click.echo(_report(run, as_json), nl=False)
+    except BrokenPipeError:
+        forget_stdout()  # nobody reads the report (`| head`); how the run went is told by the exit code all the same
+    return code
 
 
 def _untangle_resume(resume: str | None, targets: tuple[str, ...]) -> tuple[str | None, tuple[str, ...]]:
@@ -91,11 +100,24 @@ def _untangle_resume(resume: str | None, targets: tuple[str, ...]) -> tuple[str 
     return resume, targets
 
 
+def _check_nothing_is_changed(ctx: click.Context) -> None:
+    """A run that is resumed without its target goes on as it began: InvalidInput for an option that says otherwise."""
+    for parameter in ctx.command.params:
+        given = ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+        if given and parameter.name not in _SAME_RUN:
+            raise InvalidInput(
+                f"{parameter.opts[0]} changes nothing in a run that is resumed without its target",
+                where="--resume",
+                remedy=f"leave {parameter.opts[0]} out, or name the target again to have it compared",
+            )
+
+
 def _report(run: Run, as_json: bool) -> str:
     from benchwright.pipeline import report_of
     from benchwright.reporters.run_json import JsonReporter
     from benchwright.reporters.screen import ScreenReporter
 
-    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    width = shutil.get_terminal_size((80, 24)).columns if terminal else 80
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
     return reporter.render(report_of(run, width=width))

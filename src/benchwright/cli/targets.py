@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -223,12 +224,12 @@ _TASK_OPTIONS = (
 
 def _measure_options(values: dict[str, Any]) -> MeasureOptions:
     return MeasureOptions(
-        stop=parse_stop_rule(values["stop"]) if values["stop"] else None,
-        warmup=parse_warmup(values["warmup"]) if values["warmup"] else None,
+        stop=None if values["stop"] is None else parse_stop_rule(values["stop"]),
+        warmup=None if values["warmup"] is None else parse_warmup(values["warmup"]),
         loop=values["loop"],
-        timeout_s=parse_duration(values["timeout"], where="--timeout") if values["timeout"] else None,
+        timeout_s=None if values["timeout"] is None else _timeout(values["timeout"]),
         env=dict(_environment_change(text) for text in values["env"]),
-        cores=_cores(values["cores"]) if values["cores"] else None,
+        cores=None if values["cores"] is None else _cores(values["cores"]),
         jobs=values["jobs"],
         labels=dict(_label(text) for text in values["labels"]),
     )
@@ -262,14 +263,20 @@ def _label(text: str) -> tuple[str, str]:
 def _cores(text: str) -> tuple[int, ...]:
     cores: list[int] = []
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        try:
-            cores += range(int(first), int(last if dash else first) + 1)
-        except ValueError:
-            raise InvalidInput(f"'{text}' is not a list of cores", where="--cores", remedy="write 0,2-3") from None
+        found = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part, re.ASCII)
+        if found is None:
+            raise InvalidInput(f"'{text}' is not a list of cores", where="--cores", remedy="write 0,2-3")
+        cores += range(int(found[1]), int(found[2] or found[1]) + 1)
     if not cores:
         raise InvalidInput(f"'{text}' names no core", where="--cores", remedy="write 0,2-3")
     return tuple(dict.fromkeys(cores))
+
+
+def _timeout(text: str) -> float:
+    seconds = parse_duration(text, where="--timeout")
+    if seconds <= 0:
+        raise InvalidInput(f"{text} leaves no time", where="--timeout", remedy="leave it out for no limit")
+    return seconds
 
 
 def _sample_interval(text: str) -> float:

@@ -37,6 +37,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     launches: tuple[int, int]  # control, treatment
     paired: bool  # interleaved launches, compared block by block
     advice: str | None = None  # what would help, in words
+    doubt: str | None = None  # why this effect may be due to something else, in words
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,3 +58,5 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     effects: tuple[Effect, ...]
     differences: tuple[Difference, ...] = ()
     missing: tuple[str, ...] = ()  # benchmarks only one of them has, or that failed, in words
+    confidence: float = 0.95
+    remarks: tuple[str, ...] = ()  # what holds for all effects, in words

@@ -5,6 +5,7 @@
     ├── CannotMeasure         3   nothing could be measured at all
     │   └── AgentLost         3   the agent on the node went away
     ├── RunFolderBusy         3   another benchwright writes to that run folder
+    ├── StoreTrouble          3   the store is locked, read-only, full, gone, damaged or of another version
     └── Interrupted         130   Ctrl-C or SIGTERM; the run can be resumed
 
 Only the command line prints these or exits.
@@ -73,6 +74,16 @@ class AgentLost(CannotMeasure):
 
 class RunFolderBusy(BenchwrightError):
     """Another benchwright process is writing to the run folder."""
+
+
+class StoreTrouble(BenchwrightError):
+    """The store cannot be used: says which one, what is wrong and what to do. No result is lost by it."""
+
+    def __init__(self, what: str, *, where: str, remedy: str) -> None:
+        super().__init__(f"{where}: {what}; {remedy}")
+        self.what = what
+        self.where = where
+        self.remedy = remedy
 
 
 class Interrupted(BenchwrightError):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+UNKNOWN = "unknown"  # what an imported result does not say of its machine; counts are then 0
+
 
 class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     index: int
@@ -28,6 +30,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     accelerators: tuple[Accelerator, ...] = ()
     cpu_governor: str | None = None
     virtual: str | None = None  # hypervisor or container, where it can be told
+
+    @property
+    def known(self) -> bool:
+        """Whether enough is known of it to tell that two results come from machines of the same kind."""
+        return self.cpu != UNKNOWN and self.cores_total > 0
 
     @property
     def fingerprint(self) -> str:

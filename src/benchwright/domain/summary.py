@@ -8,8 +8,30 @@ from benchwright.domain.metric import Direction
 
 
 class Interval(msgspec.Struct, frozen=True):
+    """`widened`: by how much it was made wider because neighbouring launches resemble each other; 1: not at all."""
+
     low: float
     high: float
+    widened: float = 1.0
+
+
+class Remark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that stands out in the numbers: what it is, in words, and what to do about it."""
+
+    kind: str  # outliers, two_groups, trend, correlated, noisy, drift_within, two_groups_within
+    text: str
+    advice: str
+
+
+class Percentile(msgspec.Struct, frozen=True, kw_only=True):
+    """A percentile and how far out it may really lie; `bound` is None where there are fewer than `needed` samples."""
+
+    percent: float
+    value: float
+    bound: float | None
+    confidence: float
+    samples: int  # independent ones
+    needed: int | None  # None: no number of samples bounds it (p0, p100)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +46,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     launches: int
     values: tuple[float, ...]  # one for each launch, in order
     interval: Interval | None = None
+    remarks: tuple[Remark, ...] = ()  # what stands out in these numbers
 
     @property
     def best(self) -> float:

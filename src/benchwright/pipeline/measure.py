@@ -7,16 +7,17 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
 import msgspec
 
+from benchwright.analysis.aggregate import WORKERS_VARIABLE, workers_count
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import Interrupted, InvalidInput
-from benchwright.domain.job import Job
+from benchwright.domain.job import Job, Outcome
 from benchwright.domain.machine import Machine
 from benchwright.domain.run import Launch, Note, Plan, Run
 from benchwright.domain.settings import RunSettings
@@ -77,6 +78,7 @@ def measure(
 ) -> Run:
     """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop."""
     observer = observer or Observer()
+    _check_workers(benchmarks)
     if resume is None:
         if not benchmarks:
             raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
@@ -89,6 +91,16 @@ def measure(
         folder, stored = _to_resume(base, resume, tuple(benchmarks), settings)
     with folder.locked():
         return _Measurement(folder, stored, base, executor, observer).make()
+
+
+def _check_workers(benchmarks: Sequence[Benchmark]) -> None:
+    """InvalidInput, before anything runs, if a number could not be given for want of the number of workers."""
+    needing = [m.name for b in benchmarks for m in b.metrics if m.aggregate == "average_aggregate"]
+    if needing and not workers_count(os.environ):
+        raise InvalidInput(
+            f"'average_aggregate' of '{needing[0]}' multiplies by the number of workers, which is not known",
+            remedy=f"set {WORKERS_VARIABLE} to 1 or more",
+        )
 
 
 def _to_resume(
@@ -104,22 +116,48 @@ def _to_resume(
                 where="--resume",
                 remedy="resume it without a target, or start a new run",
             )
-        return folder, stored
-    unfinished = [f for f in all_runs(base.runs) if _is_unfinished(f)]
-    for folder in unfinished:
-        stored = folder.read_plan()
+        return folder, _completed(stored, benchmarks, settings)
+    unfinished = _unfinished_runs(base)
+    for folder, stored in unfinished:
         if not benchmarks or stored.same_target(benchmarks, settings):
-            return folder, stored
+            return folder, _completed(stored, benchmarks, settings)
     if unfinished:
-        nearest = unfinished[0].read_plan()
-        differences = nearest.differences(benchmarks, settings)
+        newest, stored = unfinished[0]
         raise InvalidInput(
-            f"no unfinished run measures exactly this; the newest unfinished one, {unfinished[0].id}, differs: "
-            + "; ".join(differences[:5]),
+            f"no unfinished run measures exactly this; the newest unfinished one, {newest.id}, differs: "
+            + "; ".join(stored.differences(benchmarks, settings)[:5]),
             where="--resume",
             remedy="undo the change, or start a new run",
         )
     raise InvalidInput(f"there is no unfinished run in {base.runs}", where="--resume", remedy="leave --resume out")
+
+
+def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
+    """Newest first. A run whose plan is damaged cannot be resumed, and must not be in the way of the others."""
+    found = []
+    for folder in all_runs(base.runs):
+        if _is_unfinished(folder):
+            with suppress(InvalidInput):
+                found.append((folder, folder.read_plan()))
+    return found
+
+
+def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> StoredPlan:
+    """The stored plan, with what is not kept: secrets, from the target if it was named again, and how output is shown."""
+    again = {b.name: b for b in benchmarks}
+    complete = msgspec.structs.replace(
+        stored,
+        benchmarks=tuple(again.get(b.name, b) for b in stored.benchmarks),
+        settings=msgspec.structs.replace(stored.settings, echo=settings.echo),
+    )
+    _check_workers(complete.benchmarks)
+    if not benchmarks and (secrets := stored.secrets_left_out()):
+        raise InvalidInput(
+            f"the value of {', '.join(dict.fromkeys(secrets))} looks secret and was not kept",
+            where="--resume",
+            remedy="resume with the same target and options as before",
+        )
+    return complete
 
 
 def _is_unfinished(folder: RunFolder) -> bool:
@@ -176,22 +214,27 @@ class _Measurement:
         for number, jobs in enumerate(self.plan.launches, start=1):
             if stopped():
                 return
-            details: dict[str, str] = {}
+            outcomes: dict[str, Outcome] = {}
             if not all(is_complete(job.stream) for job in jobs):
-                details = self._launch(number, total, jobs)
-            launches = [self._record(job, details.get(job.id)) for job in jobs]
+                outcomes = self._launch(number, total, jobs)
+            launches = [self._record(job, outcomes.get(job.id)) for job in jobs]
             self.launches[jobs[0].benchmark] += launches
             self.observer.on_recorded(number, total, launches)
             if time.monotonic() - self.written_at > _WRITE_EVERY_S:
                 self._keep()
 
-    def _record(self, job: Job, detail: str | None) -> Launch:
+    def _record(self, job: Job, outcome: Outcome | None) -> Launch:
+        """From the stream; the executor knows more only where that has no end."""
         launch = record_stream(job.stream, job, self.benchmarks[job.benchmark])
-        if launch.reason is Reason.AGENT_LOST and detail:
-            return msgspec.structs.replace(launch, detail=detail)
-        return launch
+        if launch.reason is not Reason.AGENT_LOST or outcome is None:
+            return launch
+        if outcome.stopped:  # before it began, or so fast that it could not write how it ended
+            return msgspec.structs.replace(
+                launch, status=Status.INTERRUPTED, reason=Reason.STOPPED, detail="benchwright was asked to stop"
+            )
+        return msgspec.structs.replace(launch, detail=outcome.detail or launch.detail)
 
-    def _launch(self, number: int, total: int, jobs: Sequence[Job]) -> dict[str, str]:
+    def _launch(self, number: int, total: int, jobs: Sequence[Job]) -> dict[str, Outcome]:
         """Runs the jobs; returns what the executor has to say about each."""
         for job in jobs:
             self.folder.set_aside(job.id)
@@ -199,7 +242,7 @@ class _Measurement:
                 _empty(Path(job.barrier.folder))
         self.observer.on_launch(number, total, jobs)
         outcomes = self.executor.run(jobs, self.observer)
-        return {outcome.job: outcome.detail for outcome in outcomes if outcome.detail}
+        return {outcome.job: outcome for outcome in outcomes}
 
     def run(self) -> Run:
         results = tuple(result_of(b, self.plan, self.launches[b.name]) for b in self.stored.benchmarks)
@@ -272,7 +315,10 @@ def _stops_on_signals(executor: Executor) -> Iterator[Callable[[], bool]]:
     if threading.current_thread() is not threading.main_thread():
         yield asked.is_set
         return
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    listened = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started by nohup: the end of the terminal is not our end
+        listened.remove(signal.SIGHUP)
+    before = {number: signal.signal(number, stop) for number in listened}
     try:
         yield asked.is_set
     finally:

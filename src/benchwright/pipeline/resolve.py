@@ -33,6 +33,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     if request.name is not None:
         benchmarks = _named(benchmarks, request.name)
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])
+    _check_text(benchmarks)
     interleave = len(commands) > 1 if request.interleave is None else request.interleave
     return Resolved(
         benchmarks=tuple(benchmarks), settings=_settings(request, interleave), name=_run_name(request, benchmarks)
@@ -40,6 +41,9 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
 
 
 def _settings(request: Request, interleave: bool) -> RunSettings:
+    for value, least, where in ((request.repeat, 1, "repeat"), (request.warmup_runs, 0, "warmup_runs")):
+        if value < least:
+            raise InvalidInput(f"{value} is too few", where=where, remedy=f"give {least} or more")
     return RunSettings(
         repeat=request.repeat,
         warmup_runs=request.warmup_runs,
@@ -121,6 +125,19 @@ def _commands(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> li
     return found
 
 
+def _check_text(benchmarks: list[Benchmark]) -> None:
+    """InvalidInput for bytes that are no text: every file of a run is UTF-8."""
+    for benchmark in benchmarks:
+        try:
+            msgspec.json.encode(benchmark)
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"{error.object!a} is not UTF-8 text and cannot be recorded",
+                where=ascii(benchmark.name)[1:-1],
+                remedy="rename it, or hide it in a script",
+            ) from None
+
+
 def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:
     if len({b.name for b in benchmarks}) == len(benchmarks):
         return benchmarks
@@ -130,6 +147,8 @@ def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:
 
 
 def _named(benchmarks: list[Benchmark], name: str) -> list[Benchmark]:
+    if not name.strip():
+        raise InvalidInput("the name is empty", where="--name", remedy="write a name, or leave --name out")
     if len(benchmarks) != 1:
         raise InvalidInput(
             f"one name for {len(benchmarks)} benchmarks", where="--name", remedy="measure one, or leave --name out"

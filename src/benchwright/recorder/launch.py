@@ -18,7 +18,7 @@ from benchwright.domain.run import Launch, Note
 from benchwright.recorder.loops import LoopRecord, counting_loops, loop_measurements
 from benchwright.recorder.reading import Event, read_events
 from benchwright.recorder.samples import Samples, Span
-from benchwright.recorder.verdict import judge
+from benchwright.recorder.verdict import judge, log_notes
 
 _MOST_NOTES = 20
 
@@ -162,6 +162,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
         fold.notes
         + loop_notes
         + fold.samples.notes(_measured_span(counting))
+        + log_notes(fold.extraction, measurements)
         + _stream_notes(fold, benchmark, counting)
     )
     end = fold.end or {}
@@ -284,16 +285,27 @@ def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord])
                     text=f"loop '{record.name}' ended after {steps} of the {benchmark.stop.steps} steps to be measured"
                 )
             )
-        detail = (record.stop or {}).get("detail") or {}
-        if detail.get("reached") is False:
-            notes.append(
-                Note(
-                    text=f"loop '{record.name}' reached its cap before it was precise enough (± {detail.get('half_width', float('nan')):.1%})"
-                )
-            )
+        elif benchmark.stop and not benchmark.stop.steps and record.stop is None:
+            notes.append(Note(text=f"loop '{record.name}' ended by itself before its stop rule was met"))
+        if record.stop is not None and (record.stop.get("detail") or {}).get("reached") is False:
+            notes.append(_imprecise(record.name, record.stop))
     if benchmark.stop is not None and not counting and fold.end is not None and fold.end.get("exit_code") == 0:
-        notes.append(Note(text="a stop rule was given but no loop is instrumented; use benchprobe.iterate"))
+        notes.append(Note(text=_no_loop_to_stop(fold, benchmark)))
     return notes
+
+
+def _no_loop_to_stop(fold: _Fold, benchmark: Benchmark) -> str:
+    names = sorted({f"'{record.name}'" for record in fold.loops.values()})
+    if not names:
+        return "a stop rule was given but no loop is instrumented; use benchprobe.iterate"
+    return f"a stop rule was given but no loop is called '{benchmark.loop}'; there is {', '.join(names[:8])}"
+
+
+def _imprecise(loop: str, stop: Event) -> Note:
+    half_width = stop["detail"].get("half_width")
+    known = "too few steps to tell" if half_width is None else f"± {half_width:.1%}"
+    end = "ended" if stop.get("by") == "loop" else "reached its cap"
+    return Note(text=f"loop '{loop}' {end} before it was precise enough ({known})")
 
 
 def _measured_span(counting: list[LoopRecord]) -> Span | None:

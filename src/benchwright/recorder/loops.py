@@ -106,7 +106,8 @@ def settled(record: LoopRecord) -> tuple[Steps, Steps, Note | None]:
     measured, warmup = record.phases["measured"], record.phases["warmup"]
     if measured.seconds or len(warmup.seconds) < 2:
         capped = record.measure is not None and record.measure.get("warmup") == "cap"
-        note = Note(text=f"loop '{record.name}' had not settled when its warm-up was cut short") if capped else None
+        text = f"loop '{record.name}' was not seen settled when its warm-up was cut short"
+        note = Note(text=text) if capped else None
         return measured, warmup, note
     count = len(warmup.seconds)
     text = f"loop '{record.name}' ended after {count} steps, before its warm-up had settled; all but the first count"

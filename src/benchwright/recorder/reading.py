@@ -40,7 +40,7 @@ def read_events(path: str | Path) -> Iterator[Event]:
 def is_complete(path: str | Path) -> bool:
     """Whether the job behind this stream ended by itself or by its deadline, so that a resume need not repeat it."""
     end = _last_end(path)
-    return end is not None and not end.get("stopped")
+    return end is not None and not end.get("stopped") and not end.get("agent_lost")
 
 
 def _last_end(path: str | Path) -> Event | None:

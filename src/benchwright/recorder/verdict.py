@@ -11,6 +11,7 @@ import msgspec
 
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.measurement import Measurement
+from benchwright.domain.run import Note
 from benchwright.domain.status import Reason, Status
 
 Event = dict[str, Any]
@@ -35,7 +36,11 @@ def judge(
     if end is None:
         return Verdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine went away")
     return (
-        _how_it_ended(end) or _missing_metrics(benchmark, extraction, measurements) or _not_finite(measurements) or OK
+        _how_it_ended(end)
+        or _missing_metrics(benchmark, extraction, measurements)
+        or _given_up(benchmark, extraction)
+        or _not_finite(measurements)
+        or OK
     )
 
 
@@ -43,6 +48,8 @@ def _how_it_ended(end: Event) -> Verdict | None:
     detail = end.get("detail")
     if end.get("stopped"):
         return Verdict(Status.INTERRUPTED, Reason.STOPPED, detail or "benchwright was asked to stop")
+    if end.get("agent_lost"):
+        return Verdict(Status.FAILED, Reason.AGENT_LOST, detail or "the agent was killed")
     if end.get("timed_out"):
         return Verdict(
             Status.FAILED, Reason.TIMED_OUT, detail or f"still running after {end.get('duration_s', 0):.1f} s"
@@ -91,6 +98,37 @@ def _why_missing(name: str, pattern: str, facts: Event) -> str:
     if nearest:
         text += "; nearest: " + " | ".join(f"line {n['line']}: {n['text']}" for n in nearest[:3])
     return text
+
+
+def _given_up(benchmark: Benchmark, extraction: Event | None) -> Verdict | None:
+    """Values of a part of the log only are no measurement of the whole."""
+    facts = (extraction or {}).get("metrics", {})
+    for spec in benchmark.metrics:
+        if facts.get(spec.name, {}).get("given_up"):
+            lines = ", ".join(map(str, facts[spec.name].get("cut_off_lines", [])))
+            text = f"'{spec.name}': the pattern {spec.pattern!r} took too long (lines {lines}) and was not tried on the rest"
+            return Verdict(Status.FAILED, Reason.INVALID, f"{text} of the log; make it simpler")
+    return None
+
+
+def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:
+    """What of the log does not count, or makes a number doubtful, although there is one."""
+    notes = []
+    for name, facts in (extraction or {}).get("metrics", {}).items():
+        matches, unparsed, cut_off = (facts.get(key, 0) for key in ("matches", "unparsed", "cut_off"))
+        if matches and unparsed:
+            text = f"some matches of the pattern of '{name}' held no number and do not count"
+            notes.append(Note(text=text, figure=f"{unparsed} of {matches + unparsed}"))
+        if matches and cut_off and not facts.get("given_up"):
+            text = f"the pattern of '{name}' took too long on some lines, which do not count; make it simpler"
+            notes.append(Note(text=text, figure=f"{cut_off} lines"))
+    for m in measurements:
+        wrong = sum(1 for value in m.samples if not math.isfinite(value))
+        if wrong and m.source in ("give", "log"):
+            notes.append(
+                Note(text=f"some values of '{m.metric}' are not finite", figure=f"{wrong} of {len(m.samples)}")
+            )
+    return notes
 
 
 def _not_finite(measurements: Sequence[Measurement]) -> Verdict | None:

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from benchwright.domain.run import Run
+from benchwright.domain.settings import RunSettings
 from benchwright.domain.summary import Summary
 
 ENTRY_POINT_GROUP = "benchwright.reporters"
@@ -21,6 +22,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     summaries: Mapping[str, Sequence[Summary]]  # for each benchmark its metrics over the launches that count
     aggregate: Aggregate
     log_tails: Mapping[str, Sequence[str]] = {}  # the last lines printed by failed jobs
+    logs: Mapping[str, Sequence[str]] = {}  # the last lines printed by any job, for reporters that show logs
+    settings: RunSettings | None = None  # how the run was made
     width: int = 80
     workers: int | None = None
     uptime_s: float | None = None

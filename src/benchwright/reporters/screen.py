@@ -42,7 +42,7 @@ def _block(
         head = f" {_clip(name, width - 4)}  {_circumstances(result, summaries)}"
         lines = textwrap.wrap(head, width, subsequent_indent="   ", break_on_hyphens=False)
         lines[0] = f" {lines[0].lstrip()}"
-    lines += [_metric_line(s, width) for s in _shown(summaries)]
+    lines += [line for s in _shown(summaries) for line in _metric_lines(s, width)]
     return lines + _remarks(result, width)
 
 
@@ -77,7 +77,9 @@ def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
         parts[0] += f" of {format_duration(by_metric['process.duration'].value)}"
     if "memory.peak" in by_metric:
         peak = by_metric["memory.peak"]
-        parts.append(f"memory {'≤ ' if 'bound' in peak.labels else ''}{format_bytes(peak.value)}")
+        # The bound is the kernel's, who looks at each process alone.
+        least, most = ("≤ ", " a process") if "bound" in peak.labels else ("", "")
+        parts.append(f"memory {least}{format_bytes(peak.value)}{most}")
     if "process.cpu_time" in by_metric and (took := by_metric["process.duration"].value) > 0:
         parts.append(f"CPU {by_metric['process.cpu_time'].value / took * 100:.0f} %")
     gpus = [s for s in summaries if s.metric == "gpu.memory"]
@@ -94,13 +96,19 @@ def _shown(summaries: Sequence[Summary]) -> list[Summary]:
     return shown or [s for s in summaries if s.metric == "process.duration"]
 
 
-def _metric_line(summary: Summary, width: int) -> str:
+def _metric_lines(summary: Summary, width: int) -> list[str]:
     label = "time" if summary.metric == "process.duration" else summary.metric
     seat = summary.labels.get("device") or summary.labels.get("job")
     if seat is not None:
         label += f" [{seat}]"
     value = format_value(summary.value, summary.unit)
-    return _clip(f"   {label:<18} {value:<24} {_spread(summary)}", width).rstrip()
+    # A name may be cut, a number never: half of one is another number.
+    label = _clip(label, max(width - len(value) - 4, 18))
+    spread = _spread(summary)
+    line = f"   {label:<18} {value:<24} {spread}".rstrip()
+    if len(line) <= width:
+        return [line]
+    return [f"   {label:<18} {value}", f"     {spread}".rstrip()]
 
 
 def _spread(summary: Summary) -> str:
@@ -142,6 +150,9 @@ def _remarks(result: Result, width: int) -> list[str]:
         for note in launch.notes:
             figures.setdefault(note.text, []).append(note.figure or "")
     lines = [_remark(text, width) for text in result.benchmark.notes]
+    warmups = [x for x in result.launches if x.warmup]
+    if failed := [x for x in warmups if x.status is Status.FAILED]:
+        lines.append(_remark(f"{len(failed)} of {len(warmups)} warm-up launches failed: {failed[0].detail}", width))
     for text, seen in figures.items():
         where = "" if len(measured) == 1 else f"{len(seen)} of {len(measured)} launches"
         worst = min(filter(None, seen), default="")

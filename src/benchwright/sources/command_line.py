@@ -17,6 +17,7 @@ Fail = Callable[[str, int, str], InvalidInput]  # what, position in the line, re
 
 _INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun")
 _OPTIONS_WITH_VALUE = {"-W", "-X"}
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
 def command_benchmark(
@@ -52,6 +53,8 @@ def line_benchmark(
 
     command = command_from_line(line, cwd=cwd or os.getcwd(), shell=shell, fail=fail)
     words = [word.text for word in read_line(line).words if not word.operator]
+    while len(words) > 1 and _ASSIGNMENT.match(words[0]):  # what a shell sets for the command is not its name
+        words.pop(0)
     return Benchmark(name=name or name_of(words), workload=command, source="command line", metrics=tuple(metrics))
 
 

@@ -37,7 +37,9 @@ def parse_metric_option(text: str) -> MetricSpec:
     check_metric_name(name)
     kind, pattern = _kind_and_pattern(name, match[3])
     options = _options(match[2] or "", text)
-    unit = options.get("unit") or (guess_unit(pattern) if kind is ExtractorKind.REGEX else None)
+    aggregate = options.get("aggregate", "median")
+    told_by_pattern = kind is ExtractorKind.REGEX and aggregate != "count"  # a number of matches is no percentage
+    unit = options.get("unit") or (guess_unit(pattern) if told_by_pattern else None)
     direction = options.get("direction")
     return MetricSpec(
         name=name,
@@ -45,7 +47,7 @@ def parse_metric_option(text: str) -> MetricSpec:
         kind=kind,
         unit=unit,
         direction=Direction(direction) if direction else guess_direction(name, unit),
-        aggregate=options.get("aggregate", "median"),
+        aggregate=aggregate,
     )
 
 

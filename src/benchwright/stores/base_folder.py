@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from benchwright.domain.errors import InvalidInput
+
 
 class BaseFolder:
     """Flat: `runs`, `artifacts` and, for suites, `data extra cache venv builds store.db`. Constructing it touches nothing."""
@@ -21,6 +23,15 @@ class BaseFolder:
         for name in ("BENCHWRIGHT_BASE", "MILABENCH_BASE"):
             given = given or environment.get(name)
         if given:
-            return BaseFolder(Path(given).expanduser().absolute())
+            return BaseFolder(_checked(Path(given).expanduser().absolute()))
         home = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-        return BaseFolder(Path(home) / "benchwright")
+        return BaseFolder(_checked(Path(home) / "benchwright"))
+
+
+def _checked(path: Path) -> Path:
+    """InvalidInput for a path that no file of a run, all of them UTF-8, could name."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InvalidInput(f"{str(path)!a} is not UTF-8 text", where="--base", remedy="choose another") from None
+    return path

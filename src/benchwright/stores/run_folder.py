@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,16 +27,18 @@ import msgspec
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import BenchwrightError, CannotMeasure, InvalidInput, RunFolderBusy
 from benchwright.domain.machine import Machine
+from benchwright.domain.secrets import REDACTED, redact
 from benchwright.domain.settings import RunSettings
 
 PLAN_VERSION = 1
 RUN_VERSION = 1
 MACHINE_VERSION = 1
 PACKAGES_VERSION = 1
+_LONGEST_NAME_BYTES = 200  # file systems take 255, and a number may follow
 
 
 class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """plan.json: enough to make the same plan again."""
+    """plan.json: enough to make the same plan again, except for secrets that were given for the environment."""
 
     format: str = "benchwright-plan"
     version: int = PLAN_VERSION
@@ -48,6 +51,13 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
     def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
         return not self.differences(benchmarks, settings)
 
+    def without_secrets(self) -> StoredPlan:
+        return msgspec.structs.replace(self, benchmarks=tuple(map(_without_secrets, self.benchmarks)))
+
+    def secrets_left_out(self) -> list[str]:
+        """Variables whose values were not kept."""
+        return [name for b in self.benchmarks for name, value in b.env.items() if value and REDACTED in value]
+
     def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
         """What differs between this plan and another, in words; empty if a resume is right."""
         before = {b.name: b for b in self.benchmarks}
@@ -55,19 +65,32 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         lines = [f"{name} was part of it" for name in before if name not in after]
         lines += [f"{name} was not part of it" for name in after if name not in before]
         for name in before.keys() & after.keys():
-            lines += _field_differences(name, before[name], after[name])
+            old, new = (msgspec.to_builtins(_without_secrets(b[name])) for b in (before, after))
+            lines += _value_differences(name, old, new)
         shown = ("echo",)  # how output is shown does not change what is measured
         for field in RunSettings.__struct_fields__:
-            old, new = getattr(self.settings, field), getattr(settings, field)
-            if old != new and field not in shown:
-                lines.append(f"{field} was {old}, is {new}")
+            if field not in shown:
+                lines += _value_differences(field, getattr(self.settings, field), getattr(settings, field))
         return lines
 
 
-def _field_differences(name: str, before: Benchmark, after: Benchmark) -> list[str]:
-    old: dict[str, Any] = msgspec.to_builtins(before)
-    new: dict[str, Any] = msgspec.to_builtins(after)
-    return [f"{name}: {key} was {old[key]}, is {new[key]}" for key in old if old[key] != new.get(key)]
+def _without_secrets(benchmark: Benchmark) -> Benchmark:
+    kept = redact({name: value for name, value in benchmark.env.items() if value is not None})
+    return msgspec.structs.replace(benchmark, env={name: kept.get(name) for name in benchmark.env})
+
+
+def _value_differences(what: str, old: Any, new: Any) -> list[str]:
+    if old == new:
+        return []
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [line for k in old | new for line in _value_differences(f"{what}: {k}", old.get(k), new.get(k))]
+    return [f"{what} was {_in_words(old)}, is {_in_words(new)}"]
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple | list) and all(isinstance(word, str) for word in value):
+        return f"'{shlex.join(value)}'"
+    return "not set" if value is None else str(value)
 
 
 class RunFolder:
@@ -85,6 +108,7 @@ class RunFolder:
         """A new, empty folder `<name>.<time>`; a second one within the same second gets a number."""
         moment = datetime.fromtimestamp(time.time() if now is None else now).strftime("%Y-%m-%d_%H:%M:%S")
         wanted = name.replace("{time}", moment) if "{time}" in name else f"{name}.{moment}"
+        _check_name(name, wanted)
         try:
             runs.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -103,7 +127,11 @@ class RunFolder:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Holds the folder for this process; RunFolderBusy if another one has it."""
-        with open(self.path / "lock", "a") as handle:
+        try:
+            handle = open(self.path / "lock", "a")  # noqa: SIM115 - closed below
+        except OSError as error:
+            raise _unwritable(self.path / "lock", error) from error
+        with handle:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
@@ -116,11 +144,11 @@ class RunFolder:
         try:
             with self.locked():
                 return False
-        except (RunFolderBusy, OSError):
+        except (RunFolderBusy, DiskTrouble):
             return True
 
     def write_plan(self, plan: StoredPlan) -> None:
-        self.write("plan.json", plan)
+        self.write("plan.json", plan.without_secrets())
 
     def read_plan(self) -> StoredPlan:
         """InvalidInput if it is missing, damaged or of a later version."""
@@ -132,15 +160,19 @@ class RunFolder:
             raise InvalidInput(
                 "there is no plan.json, so this run cannot be resumed", where=str(self.path), remedy="start it anew"
             ) from None
-        except msgspec.DecodeError as error:
+        except (OSError, msgspec.DecodeError) as error:
             raise InvalidInput(f"not readable: {error}", where=str(path), remedy="start the run anew") from error
-        if head.get("version") != PLAN_VERSION:
+        version = head.get("version") if isinstance(head, dict) else None
+        if version != PLAN_VERSION:
             raise InvalidInput(
-                f"has format version {head.get('version')}, this benchwright reads {PLAN_VERSION}",
+                f"has format version {version}, this benchwright reads {PLAN_VERSION}",
                 where=str(path),
                 remedy="use the benchwright that wrote it",
             )
-        return msgspec.json.decode(raw, type=StoredPlan)
+        try:
+            return msgspec.json.decode(raw, type=StoredPlan)
+        except msgspec.DecodeError as error:
+            raise InvalidInput(f"is damaged: {error}", where=str(path), remedy="start the run anew") from error
 
     def write_machine(self, machine: Machine) -> None:
         body = {"format": "benchwright-machine", "version": MACHINE_VERSION, "fingerprint": machine.fingerprint}
@@ -166,6 +198,20 @@ class RunFolder:
             "packages.json",
             {"format": "benchwright-packages", "version": PACKAGES_VERSION, "environments": environments},
         )
+
+    def write_annotation(self, text: str | None) -> None:
+        """What a user says of the run; None removes it."""
+        if text is None:
+            (self.path / "annotation.json").unlink(missing_ok=True)
+        else:
+            self.write("annotation.json", {"format": "benchwright-annotation", "version": 1, "text": text})
+
+    def read_annotation(self) -> str | None:
+        try:
+            body = msgspec.json.decode((self.path / "annotation.json").read_bytes())
+            return str(body["text"])
+        except (OSError, msgspec.DecodeError, KeyError, TypeError):
+            return None
 
     def write_run(self, body: dict[str, Any]) -> None:
         self.write("run.json", {"format": "benchwright-run", "version": RUN_VERSION} | body)
@@ -202,6 +248,20 @@ class RunFolder:
                 while (aside := self.path / f"{stem}.interrupted-{number}{suffix}").exists():
                     number += 1
                 path.rename(aside)
+
+
+def _check_name(name: str, folder: str) -> None:
+    """InvalidInput for a name that would be no folder of its own below `runs`."""
+    if not name.strip() or "/" in name or name.startswith((".", "-")) or not name.isprintable():
+        raise InvalidInput(
+            f"{name!a} cannot be the name of a run",
+            where="--run-name",
+            remedy="leave out slashes, control characters and a dot or dash at its beginning",
+        )
+    if len(folder.encode()) > _LONGEST_NAME_BYTES:
+        raise InvalidInput(
+            f"the name is longer than {_LONGEST_NAME_BYTES} bytes", where="--run-name", remedy="shorten it"
+        )
 
 
 class DiskTrouble(BenchwrightError):

@@ -86,6 +86,33 @@ def test_those_to_spare_and_their_children_are_spared():
         victim.kill()
 
 
+def test_children_in_our_own_group_are_ended_and_we_are_not():
+    code = (
+        "import os,signal,subprocess\n"
+        "from benchwright.agent.processes import signal_descendants\n"
+        "child = subprocess.Popen(['sleep', '300'])\n"
+        "assert os.getpgid(child.pid) == os.getpgid(0) == os.getpid()\n"
+        "told = [stat.pid for stat in signal_descendants(os.getpid(), signal.SIGKILL)]\n"
+        "print(told == [child.pid], child.wait())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], start_new_session=True, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "True -9\n"), done.stderr
+
+
+def test_what_has_ended_is_not_signalled():
+    child = subprocess.Popen(["true"], start_new_session=True)
+    try:
+        deadline = time.monotonic() + 10
+        while not (stat := read_stat(child.pid)).ended:
+            assert time.monotonic() < deadline
+        others = frozenset(s.pid for s in descendants(os.getpid()) if s.pid != child.pid)
+        assert stat.pid not in {s.pid for s in signal_descendants(os.getpid(), signal.SIGTERM, spare=others)}
+    finally:
+        child.wait()
+
+
 def test_marked_processes_are_found_by_their_environment():
     child = subprocess.Popen(["sleep", "300"], env={**os.environ, "BENCHWRIGHT_JOB": "token-77/x"})
     try:

@@ -213,3 +213,16 @@ def test_a_json_module_in_the_users_folder_does_not_break_the_agent(make_job, tm
     with LocalExecutor() as executor:
         [outcome] = executor.run([make_job("true")], Listener())
     assert outcome.exit_code == 0
+
+
+def test_a_pattern_that_takes_long_does_not_lengthen_the_programs_time(executor, make_job):
+    slow = MetricSpec(name="x", pattern=r"(?:a+)+$(\d)")
+    [outcome] = executor.run([make_job("echo", "a" * 60 + "b", metrics=(slow,))], Listener())
+    assert outcome.duration_s < 0.5  # the pattern is cut off after a second
+
+
+def test_a_program_too_short_to_sample_has_no_sampled_memory_or_cpu_use(executor, make_job):
+    job = make_job(sys.executable, "-c", "pass")
+    executor.run([job], Listener())
+    values = [event["values"] for event in events(job, "sample") if event["sampler"] == "process"]
+    assert all("rss_bytes" not in v and "cpu_percent" not in v for v in values), values

@@ -73,3 +73,5 @@ def test_overlap_is_the_common_share_of_the_measured_time() -> None:
     assert overlap([spanning(0, 10), spanning(15, 20)]) == 0.0
     assert overlap([spanning(0, 10)]) is None
     assert overlap([spanning(0, 10), Launch(job="k", status=Status.FAILED)]) is None
+    # Two of three that agree say nothing about the third.
+    assert overlap([spanning(0, 10), spanning(0, 10), Launch(job="k", status=Status.OK)]) is None

@@ -113,7 +113,7 @@ def test_in_a_terminal_one_line_is_drawn_again_and_again(programs):
     shown, code = in_a_terminal(programs, "--stop", "100", "--warmup", "10", LOOP, "1000", "0.01")
     assert code == 0
     assert shown.count("\r\x1b[Ktrain [") >= 2
-    assert "/110 | " in shown
+    assert "/100 | " in shown
     assert "end\r\n" in shown
     assert "ended well" in shown
 
@@ -132,4 +132,48 @@ def test_the_status_line_fits_any_width():
     for width in range(10, 120):
         assert len(status(summary, 123456, 10**13, None, width)) <= width
     assert "loss nan" in status(summary, 1, 0, None)
+    summary.loops[0].last_loss = -1.2345678e-12
+    summary.messages.append("a long story " * 20)
     assert all(len(line) <= 80 for line in table(summary, "x" * 200))
+
+
+def test_a_loop_too_short_to_be_warm_has_figures_and_a_note(programs):
+    script = programs.write("""
+        import time
+        from benchprobe import iterate
+        for i in iterate("train", range(8), batch_size=3): time.sleep(0.05 if i == 0 else 0.001)
+    """)
+    done = probe(programs, "--json", script)
+    (loop,) = json.loads(done.stderr.splitlines()[-1])["loops"]
+    assert (loop["steps"], loop["measured_steps"], loop["rate_unit"]) == (8, 0, "items/s")
+    assert 0.9 < loop["median_step_ms"] < 50
+    assert "all but its first step count" in " ".join(probe(programs, script).stderr.split())
+
+
+def test_programs_that_the_program_starts_are_seen_and_their_files_left_alone(programs):
+    """Launchers such as torchrun pass no descriptors on, and the numbers of ours may be files of the program there."""
+    programs.write("""
+        files = [open(f"own{n}", "w") for n in range(20)]
+        from benchprobe import iterate
+        for i in iterate("train", range(5)): pass
+    """, "inner.py")  # fmt: skip
+    script = programs.write("import subprocess, sys; sys.exit(subprocess.call([sys.executable, 'inner.py']))")
+    done = probe(programs, "--json", script)
+    (loop,) = json.loads(done.stderr.splitlines()[-1])["loops"]
+    assert (loop["loop"], loop["steps"]) == ("train", 5)
+    assert {(programs.folder / f"own{n}").read_text() for n in range(20)} == {""}
+
+
+def test_no_line_is_left_behind_in_a_terminal_when_the_program_ends(programs):
+    """The child's terminal closes before its stream does here; the status was then printed for good."""
+    script = programs.write("""
+        import os, time
+        from benchprobe import iterate
+        for i in iterate("train", range(30)): time.sleep(0.01)
+        os.close(0); os.close(1); os.close(2)
+        time.sleep(2.5)
+    """)
+    shown, _ = in_a_terminal(programs, script)
+    assert "\r\x1b[K" in shown
+    left = [line.rpartition("\r\x1b[K")[2] for line in shown.split("\r\n")]
+    assert not [line for line in left if line.startswith("train [")]

@@ -105,6 +105,61 @@ def test_fifty_forked_children_and_their_parent_share_the_stream(measured):
     assert sorted(given) == sorted(list(range(50)) * 20)
 
 
+def test_a_child_forked_in_the_loop_goes_on_with_it_and_leaves_no_stamps_behind(measured):
+    record = measured("""
+        import os, time
+        from benchprobe import iterate, give
+        child = None
+        for i in iterate("train", range(40)):
+            time.sleep(0.005)
+            give(loss=float(i))
+            if i == 5: child = os.fork()
+        if child: assert os.waitpid(child, 0)[1] == 0
+    """)
+    assert record.steps("train") == 40
+    assert [e["values"] for e in record.all("give")] == [{"loss": float(i)} for i in range(6, 40)]
+
+
+def test_a_forked_child_that_runs_the_loop_again_is_measured_from_its_first_step(measured):
+    record = measured("""
+        import os
+        from benchprobe import iterate
+        for i in iterate("train", range(6)): pass
+        child = os.fork()
+        if child == 0:
+            print(len(list(iterate("other", range(30)))), len(list(iterate("train", range(30)))), flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        print(len(list(iterate("train", range(30)))))
+    """, stop={"steps": 10})  # fmt: skip
+    assert record.output.split() == ["30", "10", "4"]
+
+
+def test_a_loop_gone_through_by_next_is_whole_and_the_end_is_silent(measured):
+    record = measured("""
+        from benchprobe import iterate
+        batches = iter(iterate("train", range(1000)))
+        for step in range(10): next(batches)
+    """)  # fmt: skip
+    assert record.errors == ""
+    assert record.steps("train") == 9  # the tenth never ended
+    assert record.one("loop_end")["how"] == "left"
+
+
+def test_what_happens_after_the_end_of_the_probe_is_not_lost_either(measured):
+    record = measured("""
+        import atexit
+        def late():
+            give(late=1.5)
+            for i in iterate("late", range(5)): pass
+        atexit.register(late)
+        from benchprobe import iterate, give
+        for i in iterate("train", range(5)): pass
+    """)  # fmt: skip
+    assert [e["values"] for e in record.all("give")] == [{"late": 1.5}]
+    assert record.steps("late") == 5
+
+
 def test_workers_of_multiprocessing_record_what_they_give(measured):
     record = measured("""
         import multiprocessing, sys

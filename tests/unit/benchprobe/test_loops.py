@@ -305,5 +305,21 @@ def test_workers_of_a_data_loader_leave_the_stream_intact(measured, context):
     assert sorted(e["values"]["worker"] for e in record.all("give")) == sorted(list(range(50)) * 2)
 
 
+def test_what_a_worker_of_a_data_loader_goes_through_is_not_cut_by_the_stop_rule(measured):
+    pytest.importorskip("torch")
+    record = measured("""
+        import torch
+        from torch.utils.data import DataLoader, IterableDataset
+        from benchprobe import iterate
+        class Data(IterableDataset):
+            def __iter__(self): return iter(iterate("read", [torch.zeros(3)] * 40))
+        if __name__ == "__main__":
+            loader = DataLoader(Data(), batch_size=8, num_workers=1, multiprocessing_context="spawn")
+            print(sum(len(x) for x in iterate("train", loader)))
+    """, stop={"steps": 6})  # fmt: skip
+    assert record.output == "40\n"
+    assert record.steps("read") == 40
+
+
 def _list(items, count):
     return items if isinstance(items, list) else [items] * count

@@ -90,6 +90,29 @@ def test_a_loop_that_ends_before_it_is_warm_is_all_warmup(measured):
     assert not record.all("measure")
 
 
+def test_detection_takes_at_most_half_of_a_loop_of_known_length(measured):
+    record = measured("""
+        import time
+        from benchprobe import iterate
+        for i in iterate("train", range(40)): time.sleep(0.02)
+    """, warmup={})  # fmt: skip
+    assert (record.steps(phase="warmup"), record.steps(phase="measured")) == (20, 20)
+    assert record.one("measure")["warmup"] == "cap"
+
+
+def test_a_rule_that_was_not_satisfied_tells_at_the_end_what_it_knows(measured):
+    record = measured("""
+        import time
+        from benchprobe import iterate
+        for epoch in range(3):
+            for i in iterate("train", range(20)): time.sleep(0.001 * (1 + i % 2))
+    """, stop={"precision": 0.0001})  # fmt: skip
+    stop = record.one("stop")
+    assert (stop["by"], stop["steps"]) == ("loop", 60)
+    assert stop["detail"]["reached"] is False
+    assert stop["detail"]["median_ns"] > 1_000_000
+
+
 def test_warmup_is_detected(measured):
     record = measured("""
         import time

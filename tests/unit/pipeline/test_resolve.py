@@ -82,3 +82,26 @@ def test_options_are_laid_over_every_benchmark() -> None:
 def test_one_name_for_two_commands_is_refused() -> None:
     with pytest.raises(InvalidInput, match="one name for 2"):
         resolve(Request(lines=("true", "false"), name="x"))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(command=("echo", "\udcff")),
+        Request(command=("true",), name="\udcff"),
+        Request(command=("true",), options=MeasureOptions(env={"A": "\udcff"})),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused_before_anything_is_made(request_: Request) -> None:
+    with pytest.raises(InvalidInput, match="is not UTF-8 text"):
+        resolve(request_)
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="the name is empty"):
+        resolve(Request(command=("true",), name=" "))
+
+
+def test_a_run_of_no_launches_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="repeat: 0 is too few"):
+        resolve(Request(command=("true",), repeat=0))

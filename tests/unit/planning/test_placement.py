@@ -102,3 +102,33 @@ def test_job_ids_of_a_plan_are_distinct() -> None:
     ids = [job.id for jobs in plan.launches for job in jobs]
     assert len(ids) == len(set(ids)) == 5 + 10
     assert [jobs[0].position for jobs in plan.launches] == list(range(len(plan.launches)))
+
+
+def test_as_many_gpus_as_are_needed_are_enough() -> None:
+    plan = planned(benchmark(placement=Placement(needs_devices=2)), gpus=2)
+    assert plan.skipped == {}
+    assert plan.launches[0][0].devices == (0, 1)
+
+
+def test_each_launch_has_a_barrier_of_its_own() -> None:
+    """Files that the launch before left there would open it at once."""
+    plan = planned(benchmark(placement=Placement(jobs=2)), settings=RunSettings(repeat=2, warmup_runs=1))
+    folders = [{job.barrier.folder for job in jobs if job.barrier} for jobs in plan.launches]
+    assert [len(of_launch) for of_launch in folders] == [1, 1, 1]
+    assert len(set.union(*folders)) == 3
+
+
+def test_the_seed_rotates_which_order_comes_first() -> None:
+    def first_block(seed: int) -> list[str]:
+        settings = RunSettings(repeat=2, interleave=True, seed=seed)
+        return [jobs[0].benchmark for jobs in planned(benchmark("a"), benchmark("b"), settings=settings).launches][:2]
+
+    assert (first_block(0), first_block(1)) == (["a", "b"], ["b", "a"])
+
+
+def test_a_job_has_the_deadline_environment_and_settings_of_its_benchmark() -> None:
+    settings = RunSettings(grace_s=2.5, sample_interval_s=0.25, discard_logs=True, echo=True)
+    (jobs,) = planned(benchmark(timeout_s=90.0, env={"A": "1"}), settings=settings).launches
+    (job,) = jobs
+    assert (job.timeout_s, job.grace_s, job.sample_interval_s) == (90.0, 2.5, 0.25)
+    assert (job.env, job.discard_log, job.echo, job.probe_path) == ({"A": "1"}, True, True, "/probe")

@@ -146,6 +146,11 @@ def test_a_stream_without_an_end_is_never_a_success() -> None:
     assert (launch.status, launch.reason) == (Status.FAILED, Reason.AGENT_LOST)
 
 
+def test_a_job_that_ended_with_its_agent_is_not_said_to_be_signalled() -> None:
+    launch = record_launch([START, END | {"exit_code": None, "signal": 15, "agent_lost": True}], JOB, benchmark())
+    assert (launch.status, launch.reason) == (Status.FAILED, Reason.AGENT_LOST)
+
+
 def test_a_stopped_job_is_interrupted_not_failed() -> None:
     launch = record_launch([START, END | {"exit_code": None, "signal": 15, "stopped": True}], JOB, benchmark())
     assert (launch.status, launch.reason) == (Status.INTERRUPTED, Reason.STOPPED)
@@ -213,6 +218,15 @@ def test_fewer_steps_than_asked_for_are_mentioned() -> None:
     assert any("3 of the 5" in note.text for note in launch.notes)
 
 
+@pytest.mark.parametrize("rule", [StopRule(seconds=30.0), StopRule(precision=0.01), StopRule(observations=5)])
+def test_a_loop_that_ended_before_its_stop_rule_was_met_says_so(rule: StopRule) -> None:
+    events = [loop(), steps("measured", [1000] * 3)]
+    stopped = {"event": "stop", "process": 7, "loop": 1, "rule": "seconds", "steps": 3, "detail": {}}
+    said = "loop 'train' ended by itself before its stop rule was met"
+    assert said in [note.text for note in recorded(*events, stop=rule).notes]
+    assert said not in [note.text for note in recorded(*events, stopped, stop=rule).notes]
+
+
 def test_jobs_that_ran_together_are_labelled() -> None:
     import msgspec
 
@@ -230,3 +244,165 @@ def test_power_and_load_are_those_of_the_measured_steps_not_of_the_programs_star
     power = launch.measurement("gpu.power")
     assert power is not None
     assert (power.samples, power.warmup_samples) == ((600.0,), (80.0,))
+
+
+def test_lost_events_are_said_and_added_up() -> None:
+    launch = recorded({"event": "lost", "t": 1, "events": 3}, {"event": "lost", "t": 2, "events": 4})
+    (note,) = [note for note in launch.notes if "lost" in note.text]
+    assert note.text.startswith("7 events were lost")
+    assert note.severity == "error"
+
+
+def test_the_ranks_are_not_added_up_when_one_of_them_measured_nothing() -> None:
+    events = [
+        {"event": "probe", "process": 0, "rank": 0},
+        loop(process=0),
+        steps("measured", [1_000_000_000], process=0),
+        {"event": "probe", "process": 1, "rank": 1},
+        loop(process=1),
+        steps("warmup", [1_000_000_000], process=1),
+    ]
+    rates = [m for m in recorded(*events).measurements if m.metric == "rate"]
+    assert [m.labels for m in rates] == [{"loop": "train", "rank": "0"}]
+
+
+def test_the_time_of_measuring_is_from_the_first_rank_to_the_last() -> None:
+    events = []
+    for rank, begins in ((0, 5000), (1, 7000)):
+        events += [
+            {"event": "probe", "process": rank, "rank": rank},
+            loop(process=rank),
+            steps("measured", [1000], process=rank, t=begins),
+        ]
+    assert recorded(*events).facts["measured_ns"] == (5000, 8000)
+
+
+def test_a_peak_that_is_only_a_bound_is_labelled_so() -> None:
+    launch = record_launch([START, END | {"max_rss_is_bound": True}], JOB, benchmark())
+    peak, known = launch.measurement("memory.peak"), recorded().measurement("memory.peak")
+    assert peak is not None
+    assert known is not None
+    assert (peak.labels, known.labels) == ({"bound": "upper"}, {})
+
+
+def test_the_time_and_the_cpu_time_of_the_process_are_told_apart() -> None:
+    launch = recorded()
+    assert (samples(launch, "process.duration"), samples(launch, "process.cpu_time")) == ((2.0,), (1.5,))
+
+
+def test_everything_given_outside_a_loop_is_kept_and_its_last_value_stands_for_it() -> None:
+    first, second = ({"event": "give", "t": n, "values": {"accuracy": n / 10, "comment": "no number"}} for n in (5, 7))
+    given = recorded(first, second).measurement("accuracy")
+    assert given is not None
+    assert (given.samples, given.aggregate, given.source) == ((0.5, 0.7), "last", "give")
+    assert recorded(first).measurement("comment") is None
+
+
+def test_what_was_given_after_the_stop_does_not_count() -> None:
+    launch = recorded(
+        loop(),
+        steps("warmup", [1000], given={"loss": [[0], [3.0]]}),
+        steps("measured", [1000], given={"loss": [[0], [2.0]]}),
+        steps("after", [1000], given={"loss": [[0], [1.0]]}),
+    )
+    loss = launch.measurement("loss")
+    assert loss is not None
+    assert (loss.samples, loss.warmup_samples) == ((2.0,), (3.0,))
+
+
+def test_what_was_given_before_a_loop_settled_counts_where_nothing_else_does() -> None:
+    launch = recorded(loop(), steps("warmup", [1000] * 3, given={"loss": [[0, 1, 2], [3.0, 2.0, 1.0]]}))
+    loss = launch.measurement("loss")
+    assert loss is not None
+    assert (loss.samples, loss.warmup_samples) == ((3.0, 2.0, 1.0), ())
+
+
+def test_steps_are_counted_where_the_batch_size_of_one_is_unknown() -> None:
+    launch = recorded(loop(), steps("measured", [500_000_000] * 2, items=[10, None]))
+    rate = launch.measurement("rate")
+    assert rate is not None
+    assert (rate.unit, rate.samples) == ("steps/s", (2.0, 2.0))
+    assert any("batch size of some steps is unknown" in note.text for note in launch.notes)
+
+
+@pytest.mark.parametrize(("reached", "noted"), [(False, True), (True, False)])
+def test_a_cap_that_came_before_the_precision_is_mentioned(reached: bool, noted: bool) -> None:
+    detail = {"reached": reached, "half_width": 0.034}
+    stop = {"event": "stop", "process": 7, "loop": 1, "rule": "precision", "steps": 3, "detail": detail}
+    launch = recorded(loop(), steps("measured", [1000] * 3), stop)
+    assert any("before it was precise enough (± 3.4%)" in note.text for note in launch.notes) is noted
+
+
+def test_every_reason_for_a_lower_clock_that_was_ever_seen_is_named() -> None:
+    events = [
+        {"event": "sample", "sampler": "nvidia", "device": 1, "t": t, "values": {"throttle": mask}}
+        for t, mask in ((1, 0x4), (2, 0x20), (3, 0x0), (4, 0x1))  # 0x1: idle, nothing wrong with that
+    ]
+    notes = [note.text for note in recorded(*events).notes]
+    assert notes == ["GPU 1 lowered its clock: power cap, thermal limit"]
+    assert recorded(events[3]).notes == ()
+
+
+def test_memory_over_time_is_condensed_to_its_highest() -> None:
+    events = [
+        {"event": "sample", "sampler": "process", "t": t, "values": {"rss_bytes": rss, "pss_bytes": rss // 2}}
+        for t, rss in ((1, 10), (2, 30), (3, 20))
+    ]
+    launch = recorded(*events)
+    for metric, expected in (("memory.rss", (10.0, 30.0, 20.0)), ("memory.pss", (5.0, 15.0, 10.0))):
+        found = launch.measurement(metric)
+        assert found is not None
+        assert (found.samples, found.aggregate) == (expected, "max")
+
+
+def test_a_loss_in_the_log_that_is_not_finite_is_invalid_too() -> None:
+    wanted = (MetricSpec(name="train_loss", pattern="x"),)
+    launch = recorded({"event": "metric", "name": "train_loss", "values": [0.5, math.inf]}, metrics=wanted)
+    assert (launch.status, launch.reason) == (Status.FAILED, Reason.INVALID)
+
+
+def test_a_metric_that_is_not_required_may_be_absent() -> None:
+    wanted = MetricSpec(name="speed", pattern="x")
+    assert recorded(metrics=(wanted,)).reason is Reason.NO_DATA
+    optional = MetricSpec(name="speed", pattern="x", required=False)
+    assert recorded(metrics=(optional,)).status is Status.OK
+
+
+def extraction(**facts: Any) -> Event:
+    return {"event": "extraction", "metrics": {"speed": {"matches": 2, "unparsed": 0, "cut_off": 0} | facts}}
+
+
+SPEEDS: Event = {"event": "metric", "t": 1, "name": "speed", "values": [1.0, 3.0], "lines": [1, 3]}
+SPEED = MetricSpec(name="speed", pattern="speed: (.*)")
+
+
+def test_matches_that_held_no_number_are_noted_beside_those_that_did() -> None:
+    launch = recorded(SPEEDS, extraction(unparsed=1), metrics=(SPEED,))
+    assert launch.status is Status.OK
+    assert [(n.text, n.figure) for n in launch.notes] == [
+        ("some matches of the pattern of 'speed' held no number and do not count", "1 of 3")
+    ]
+
+
+def test_lines_on_which_a_pattern_was_cut_off_are_noted() -> None:
+    launch = recorded(SPEEDS, extraction(cut_off=1, cut_off_lines=[2]), metrics=(SPEED,))
+    assert launch.status is Status.OK
+    assert "took too long on some lines" in launch.notes[0].text
+
+
+def test_values_of_a_part_of_the_log_are_no_success() -> None:
+    launch = recorded(SPEEDS, extraction(cut_off=3, cut_off_lines=[4, 5, 6], given_up=True), metrics=(SPEED,))
+    assert (launch.status, launch.reason) == (Status.FAILED, Reason.INVALID)
+    assert launch.detail is not None
+    assert "lines 4, 5, 6" in launch.detail
+
+
+def test_a_value_that_is_not_finite_is_noted_where_it_is_no_loss() -> None:
+    launch = recorded({**SPEEDS, "values": [1.0, math.inf]}, extraction(), metrics=(SPEED,))
+    assert launch.status is Status.OK
+    assert [(n.text, n.figure) for n in launch.notes] == [("some values of 'speed' are not finite", "1 of 2")]
+
+
+def test_a_loop_that_does_not_exist_is_said_with_those_that_do() -> None:
+    launch = recorded(loop(counts=False), steps("measured", [1000]), stop=StopRule(steps=5), loop="trian")
+    assert [n.text for n in launch.notes] == ["a stop rule was given but no loop is called 'trian'; there is 'train'"]

@@ -43,3 +43,4 @@ def test_a_job_that_was_stopped_or_has_no_end_is_repeated(tmp_path: Path) -> Non
     assert not is_complete(tmp_path / "absent")
     assert not is_complete(write(tmp_path / "a", b'{"event":"start"}'))
     assert not is_complete(write(tmp_path / "b", b'{"event":"end","stopped":true}'))
+    assert not is_complete(write(tmp_path / "lost", b'{"event":"end","signal":15,"stopped":false,"agent_lost":true}'))

@@ -112,6 +112,30 @@ def test_a_note_is_shown_once_with_the_number_of_launches() -> None:
     assert "(2 of 3 launches)" in text
 
 
+def measured(metric: str, unit: str, value: float, **labels: str) -> Measurement:
+    return Measurement(
+        metric=metric, unit=unit, direction=Direction.LOWER, samples=(value,), source="sampler", labels=labels
+    )
+
+
+def test_a_peak_that_is_only_a_bound_is_shown_as_one() -> None:
+    bound = measured("memory.peak", "B", 12 * 2.0**20, bound="upper")
+    assert "memory ≤ 12 MiB" in report(result("t", Launch(job="t.D0", status=Status.OK, measurements=(bound,))))
+    assert "≤" not in report(result("t", ok_launch(0, 1.0)))
+
+
+def test_the_cpu_use_is_cpu_time_over_time_and_the_gpu_memory_that_of_the_fullest() -> None:
+    measurements = (
+        measured("process.duration", "s", 2.0),
+        measured("process.cpu_time", "s", 3.0),
+        measured("gpu.memory", "B", 2.0**30, device="0"),
+        measured("gpu.memory", "B", 3 * 2.0**30, device="1"),
+    )
+    text = report(result("t", Launch(job="t.D0", status=Status.OK, measurements=measurements)))
+    assert "CPU 150 %" in text
+    assert "GPU memory 3 GiB" in text
+
+
 def test_numbers_have_four_digits() -> None:
     assert [format_number(v) for v in (829.41, 1234.5, 123456.0, 0.1234567, 1.5e-5, 0.0)] == [
         "829.4",
@@ -121,3 +145,33 @@ def test_numbers_have_four_digits() -> None:
         "1.500e-05",
         "0",
     ]
+
+
+def test_a_long_name_is_cut_but_its_number_never_is() -> None:
+    long = Measurement(
+        metric="a-metric-with-a-very-long-name-" * 3,
+        unit="samples/s",
+        direction=Direction.HIGHER,
+        samples=(123456.0,),
+        source="log",
+    )
+    launch = Launch(job="t", status=Status.OK, measurements=(long,))
+    for width in (40, 80):
+        assert "123,456 samples/s" in report(result("t", launch), width=width)
+
+
+def test_a_bound_on_memory_is_one_of_each_process() -> None:
+    peak = Measurement(
+        metric="memory.peak",
+        unit="B",
+        direction=Direction.LOWER,
+        samples=(2.0**23,),
+        source="process",
+        labels={"bound": "upper"},
+    )
+    assert "memory ≤ 8 MiB a process" in report(result("t", Launch(job="t", status=Status.OK, measurements=(peak,))))
+
+
+def test_a_warm_up_launch_that_failed_is_mentioned() -> None:
+    bad = Launch(job="t.W0", status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1", warmup=True)
+    assert "1 of 1 warm-up launches failed: exit code 1" in report(result("t", bad, ok_launch(0, 1.0)))

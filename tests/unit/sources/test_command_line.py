@@ -65,3 +65,7 @@ def test_commands_of_the_same_name_are_told_apart() -> None:
     assert [b.name for b in with_unique_names(same)] == ["a", "a-2", "b", "a-3"]
     taken = [command_benchmark(["a-2"]), command_benchmark(["a"]), command_benchmark(["a"])]
     assert len({b.name for b in with_unique_names(taken)}) == 3
+
+
+def test_a_variable_set_before_a_command_is_not_its_name() -> None:
+    assert line_benchmark("X=1 Y=2 python train.py | cat", shell=True).name == "train.py"

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from benchwright.domain.benchmark import Benchmark, Command
@@ -86,11 +87,32 @@ def test_what_an_unfinished_job_left_is_set_aside_not_overwritten(tmp_path: Path
     assert not (folder.path / "b.D0.data").exists()
 
 
+def test_everything_an_unfinished_job_left_is_set_aside_and_nothing_of_other_jobs(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    for name in ("b.D0.data", "b.D0.log", "b.D0.log.gz", "b.D01.data"):
+        (folder.path / name).write_text(name)
+    folder.set_aside("b.D0")
+    assert sorted(p.name for p in folder.path.iterdir()) == [
+        "b.D0.interrupted-1.data",
+        "b.D0.interrupted-1.log",
+        "b.D0.interrupted-1.log.gz",
+        "b.D01.data",
+    ]
+
+
+def test_a_write_that_fails_leaves_nothing_beside_the_file(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    (folder.path / "run.json").mkdir()  # cannot be replaced by a file
+    with pytest.raises(DiskTrouble, match=r"run\.json"):
+        folder.write_run({"status": "ok"})
+    assert [p.name for p in folder.path.iterdir()] == ["run.json"]
+
+
 def test_differences_between_plans_are_said_in_words() -> None:
     other = stored("a", argv=("false",))
     assert stored("a").same_target(stored("a").benchmarks, RunSettings(echo=True))
     (line,) = stored("a").differences(other.benchmarks, RunSettings())
-    assert line.startswith("a: workload was")
+    assert line == "a: workload: argv was 'true', is 'false'"
     assert "repeat was 1, is 3" in stored("a").differences(stored("a").benchmarks, RunSettings(repeat=3))
     assert "b was not part of it" in stored("a").differences(stored("a", "b").benchmarks, RunSettings())
 
@@ -109,6 +131,45 @@ def test_runs_are_found_by_last_name_beginning_or_path(tmp_path: Path) -> None:
         find_run(tmp_path, "three")
 
 
+def test_a_whole_name_goes_before_the_beginning_of_a_newer_one(tmp_path: Path) -> None:
+    for _ in range(2):  # the second is called as the first, and _2
+        RunFolder.create(tmp_path, "x", now=1_000_000_000).write_plan(stored("a"))
+    newer, older = all_runs(tmp_path)
+    assert newer.id == older.id + "_2"
+    assert find_run(tmp_path, older.id).id == older.id
+    assert find_run(tmp_path, "x.").id == newer.id
+
+
 def test_no_runs_at_all_is_said_with_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="benchwright run"):
         find_run(tmp_path / "absent", "last")
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/b{time}", "/abs", "..", "", " ", "-x", "a\nb", "x" * 250, "\udcff"])
+def test_a_run_name_cannot_leave_the_folder_of_runs(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InvalidInput, match="--run-name"):
+        RunFolder.create(tmp_path / "runs", name)
+    assert list(tmp_path.rglob("*evil*")) == []
+
+
+def with_environment(plan: StoredPlan, **env: str | None) -> StoredPlan:
+    return msgspec.structs.replace(plan, benchmarks=tuple(msgspec.structs.replace(b, env=env) for b in plan.benchmarks))
+
+
+def test_a_plan_is_kept_without_its_secrets(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    plan = with_environment(stored("a"), API_KEY="s3cr3t", URL="http://me:s3cr3t@host", SIZE="3", HOME=None)
+    folder.write_plan(plan)
+    assert "s3cr3t" not in (folder.path / "plan.json").read_text()
+    read = folder.read_plan()
+    assert (read.benchmarks[0].env["SIZE"], read.benchmarks[0].env["HOME"]) == ("3", None)
+    assert read.secrets_left_out() == ["API_KEY", "URL"]
+    assert read.same_target(plan.benchmarks, plan.settings)
+
+
+@pytest.mark.parametrize("text", ["[]", '{"version": 1}', "{"])
+def test_a_damaged_plan_is_refused_in_words(tmp_path: Path, text: str) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    (folder.path / "plan.json").write_text(text)
+    with pytest.raises(InvalidInput, match=r"plan\.json"):
+        folder.read_plan()

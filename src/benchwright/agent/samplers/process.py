@@ -7,6 +7,9 @@ import resource
 from benchwright.agent.processes import LINUX, PAGE_BYTES, TICKS_PER_S, read_proc
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
 
+# The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.
+_LEAST_NS = 100_000_000
+
 
 class ProcessSampler(Sampler):
     """RSS, CPU and count of the tree."""
@@ -16,20 +19,23 @@ class ProcessSampler(Sampler):
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._last_cpu_s = 0.0
-        self._last_ns: int | None = None
+        self._most_cpu_s = 0.0
+        self._since: tuple[int, float] | None = None  # when CPU use was last told, and the CPU time until then
 
     def sample(self, now_ns: int) -> list[Sample]:
         # One that is about to end has given its memory back already.
         living = [stat for stat in self._subject.processes() if stat.rss_pages and not stat.ended]
         cpu_s = self._cpu_so_far_s()
         values: dict[str, float] = {"cpu_s": round(cpu_s, 3), "processes": len(living)}
+        if self._since is None:  # it has only just begun and does not have its memory yet
+            self._since = now_ns, cpu_s
+            return [Sample(values)]
         if living:
             values["rss_bytes"] = sum(stat.rss_pages for stat in living) * PAGE_BYTES
-        if self._last_ns is not None and now_ns > self._last_ns:
-            used_s = max(0.0, cpu_s - self._last_cpu_s)
-            values["cpu_percent"] = round(1e11 * used_s / (now_ns - self._last_ns), 2)
-        self._last_cpu_s, self._last_ns = cpu_s, now_ns
+        elapsed_ns = now_ns - self._since[0]
+        if elapsed_ns >= _LEAST_NS:
+            values["cpu_percent"] = round(1e11 * (cpu_s - self._since[1]) / elapsed_ns, 2)
+            self._since = now_ns, cpu_s
         return [Sample(values)]
 
     def _cpu_so_far_s(self) -> float:
@@ -37,7 +43,8 @@ class ProcessSampler(Sampler):
         ticks = sum(stat.cpu_ticks + stat.reaped_ticks for stat in self._subject.processes())
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
         # A process nobody waits for takes its time with it, so the sum may shrink; what was used stays used.
-        return max(self._last_cpu_s, ticks / TICKS_PER_S + reaped.ru_utime + reaped.ru_stime)
+        self._most_cpu_s = max(self._most_cpu_s, ticks / TICKS_PER_S + reaped.ru_utime + reaped.ru_stime)
+        return self._most_cpu_s
 
 
 class PssSampler(Sampler):

@@ -1,0 +1,30 @@
+"""Small files of the kernel, read whole; None, or nothing, where they cannot be read."""
+
+from __future__ import annotations
+
+import os
+
+
+def read_text(path: str) -> str | None:
+    """The stripped text; None if there is none."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(1 << 20).decode(errors="replace").strip() or None
+    except (OSError, ValueError):
+        return None
+
+
+def read_number(path: str) -> int | None:
+    """A whole number, which may be negative."""
+    try:
+        return int(read_text(path) or "")
+    except ValueError:
+        return None
+
+
+def list_folder(path: str) -> list[str]:
+    """The names in it, sorted."""
+    try:
+        return sorted(os.listdir(path))
+    except OSError:
+        return []

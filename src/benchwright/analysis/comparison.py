@@ -1,0 +1,299 @@
+"""Two runs, or two interleaved benchmarks of one run, compared metric by metric."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from benchwright.analysis.dependence import resemblance_chance, trend_chance
+from benchwright.analysis.differences import differences
+from benchwright.analysis.noticing import ALARM, relative_spread
+from benchwright.analysis.ratio_tests import (
+    FEWEST_FOR_RANKS,
+    RatioEstimate,
+    benjamini_hochberg,
+    paired_ratio,
+    pairs_agree,
+    unpaired_ratio,
+)
+from benchwright.analysis.summary import launch_value
+from benchwright.analysis.verdicts import FEWEST_LAUNCHES, advice_for, judged, too_few
+from benchwright.domain.comparison import Comparison, Effect, Verdict
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.run import Launch, Result, Run
+from benchwright.domain.status import Status
+
+# Below 2 % the layout of memory and code decides as much as the change does, and 20 launches that spread by 2 % are
+# just enough to call two runs the same.
+DEFAULT_MARGIN = 0.02
+_SEPARATE_RUNS = (
+    "measured one after the other: whatever changed on the machine in between looks like a difference; "
+    "commands measured in one interleaved run are compared as pairs and free of that"
+)
+MetricKey = tuple[str, tuple[tuple[str, str], ...]]
+
+
+class _Side(NamedTuple):
+    """One metric of one benchmark: a value for each launch, in order, under its place (block, or number of the launch)."""
+
+    measurement: Measurement
+    values: dict[int, float]
+
+
+class _Row(NamedTuple):
+    """An effect on its way: compared, not yet judged."""
+
+    effect: Effect
+    estimate: RatioEstimate | None
+    wandered: float = 0.0  # how far a side wandered by itself, as a logarithm, where its launches are not independent
+    disagree: bool = False
+
+
+def compare(
+    control: Run,
+    treatment: Run,
+    *,
+    margin: float = DEFAULT_MARGIN,
+    confidence: float = 0.95,
+    metrics: Collection[str] | None = None,
+    workers: int | None = None,
+) -> Comparison:
+    """All that both runs measured, benchmark by benchmark of the same name.
+
+    Two runs of one benchmark each are compared whatever the names. `metrics`: only these. `workers` as for `summarize`.
+    """
+    matched, missing = _matched(control, treatment)
+    rows = []
+    for before, after in matched:
+        rows += _rows(before, after, _by_place(before, workers), _by_place(after, workers), metrics, confidence)
+    return Comparison(
+        control=control.id,
+        treatment=treatment.id,
+        margin=margin,
+        effects=_judged_rows(rows, margin, confidence),
+        differences=differences(control, treatment),
+        missing=tuple(missing),
+        confidence=confidence,
+        remarks=(_SEPARATE_RUNS,),
+    )
+
+
+def compare_interleaved(
+    run: Run,
+    control: str,
+    treatment: str,
+    *,
+    margin: float = DEFAULT_MARGIN,
+    confidence: float = 0.99,
+    metrics: Collection[str] | None = None,
+    workers: int | None = None,
+) -> Comparison:
+    """Two benchmarks of one run whose launches alternated, compared block by block; KeyError if one is not in the run.
+
+    The names stand for control and treatment in the result. Blocks in which either failed are left out, and said.
+    """
+    before, after = run.result(control), run.result(treatment)
+    rows = _rows(
+        before,
+        after,
+        _by_place(before, workers, True),
+        _by_place(after, workers, True),
+        metrics,
+        confidence,
+        paired=True,
+    )
+    return Comparison(
+        control=control,
+        treatment=treatment,
+        margin=margin,
+        effects=_judged_rows(rows, margin, confidence),
+        missing=tuple(_failures(before, "") + _failures(after, "")),
+        confidence=confidence,
+    )
+
+
+def interleaved(run: Run, control: str, treatment: str) -> bool:
+    """Whether these two benchmarks of the run have launches in common blocks, so that they can be compared as pairs."""
+    blocks = [{x.block for x in run.result(name).counted if x.block is not None} for name in (control, treatment)]
+    return bool(blocks[0] & blocks[1])
+
+
+def _matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], list[str]]:
+    if len(control.results) == len(treatment.results) == 1:
+        before, after = control.results[0], treatment.results[0]
+        return [(before, after)], _failures(before, " in control") + _failures(after, " in treatment")
+    others = {r.benchmark.name: r for r in treatment.results}
+    pairs, missing = [], []
+    for before in control.results:
+        found = others.pop(before.benchmark.name, None)
+        if found is None:
+            missing.append(f"{before.benchmark.name}: only in control")
+            continue
+        missing += _failures(before, " in control") + _failures(found, " in treatment")
+        pairs.append((before, found))
+    missing += [f"{name}: only in treatment" for name in others]
+    return pairs, missing
+
+
+def _failures(result: Result, where: str) -> list[str]:
+    launches = [x for x in result.launches if not x.warmup]
+    bad = [x for x in launches if x.status is not Status.OK]
+    name = result.benchmark.name
+    if not result.counted:
+        reason = result.reason.value if result.reason else result.status.value
+        return [f"{name}: nothing was measured{where} ({reason})"]
+    if bad:
+        return [f"{name}: {len(bad)} of {len(launches)} launches did not end well{where}; the others are compared"]
+    return []
+
+
+def _by_place(result: Result, workers: int | None, paired: bool = False) -> dict[MetricKey, _Side]:
+    sides: dict[MetricKey, _Side] = {}
+    for number, launch in enumerate(result.counted):
+        place = launch.block if paired else number
+        if place is None:
+            continue
+        _add_launch(sides, launch, place, workers)
+    return sides
+
+
+def _add_launch(sides: dict[MetricKey, _Side], launch: Launch, place: int, workers: int | None) -> None:
+    for m in launch.measurements:
+        if m.samples:
+            key = (m.metric, tuple(sorted(m.labels.items())))
+            sides.setdefault(key, _Side(m, {})).values[place] = launch_value(m, workers)
+
+
+def _rows(
+    before: Result,
+    after: Result,
+    controls: dict[MetricKey, _Side],
+    treatments: dict[MetricKey, _Side],
+    metrics: Collection[str] | None,
+    confidence: float,
+    *,
+    paired: bool = False,
+) -> list[_Row]:
+    rows = []
+    for key, control in controls.items():
+        treatment = treatments.get(key)
+        if treatment is None or (metrics is not None and key[0] not in metrics):
+            continue
+        places = sorted(control.values.keys() & treatment.values.keys()) if paired else []
+        ours = [control.values[p] for p in places] if paired else list(control.values.values())
+        theirs = [treatment.values[p] for p in places] if paired else list(treatment.values.values())
+        if ours and theirs:
+            rows.append(_row(before.benchmark.name, control.measurement, ours, theirs, confidence, paired))
+    return rows
+
+
+def _row(
+    benchmark: str,
+    measurement: Measurement,
+    control: Sequence[float],
+    treatment: Sequence[float],
+    confidence: float,
+    paired: bool,
+) -> _Row:
+    middles = statistics.median(control), statistics.median(treatment)
+    effect = Effect(
+        benchmark=benchmark,
+        metric=measurement.metric,
+        unit=measurement.unit,
+        direction=measurement.direction,
+        labels=measurement.labels,
+        control=middles[0],
+        treatment=middles[1],
+        ratio=_plain_ratio(*middles),
+        interval=None,
+        p_value=None,
+        q_value=None,
+        verdict=Verdict.INCONCLUSIVE,
+        launches=(len(control), len(treatment)),
+        paired=paired,
+    )
+    if min(len(control), len(treatment)) < FEWEST_LAUNCHES:
+        return _Row(msgspec.structs.replace(effect, advice=too_few(len(control), len(treatment))), None)
+    both = [*control, *treatment]
+    if min(both) == max(both) <= 0:
+        return _Row(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME), None)
+    if not all(math.isfinite(v) and v > 0 for v in both):
+        return _Row(msgspec.structs.replace(effect, advice="a ratio needs positive numbers; look at the values"), None)
+    if paired:
+        return _paired_row(effect, control, treatment, confidence)
+    return _unpaired_row(effect, control, treatment, confidence)
+
+
+def _unpaired_row(effect: Effect, control: Sequence[float], treatment: Sequence[float], confidence: float) -> _Row:
+    estimate = unpaired_ratio(control, treatment, confidence)
+    wandered = max(_wandering(control), _wandering(treatment))
+    doubt = None
+    if wandered:
+        doubt = f"launches of a side are not independent; it wandered by {math.expm1(wandered) * 100:.1f} % by itself"
+    elif _lopsided(control, treatment) or _lopsided(treatment, control):
+        doubt = "the side with fewer launches is much noisier; give both the same number of launches"
+    return _Row(_with_estimate(effect, estimate, doubt), estimate, wandered)
+
+
+def _paired_row(effect: Effect, control: Sequence[float], treatment: Sequence[float], confidence: float) -> _Row:
+    estimate = paired_ratio(control, treatment, confidence)
+    ratios = [b / a for a, b in zip(control, treatment, strict=True)]
+    doubt = "the ratio changed while the blocks ran" if trend_chance(ratios) <= ALARM else None
+    disagree = len(ratios) < FEWEST_FOR_RANKS and not pairs_agree(control, treatment)
+    return _Row(_with_estimate(effect, estimate, doubt), estimate, disagree=disagree)
+
+
+def _with_estimate(effect: Effect, estimate: RatioEstimate, doubt: str | None) -> Effect:
+    return msgspec.structs.replace(
+        effect, ratio=estimate.ratio, interval=estimate.interval, p_value=estimate.p_value, doubt=doubt
+    )
+
+
+def _judged_rows(rows: Sequence[_Row], margin: float, confidence: float) -> tuple[Effect, ...]:
+    q_values = iter(benjamini_hochberg([r.estimate.p_value for r in rows if r.estimate is not None]))
+    return tuple(r.effect if r.estimate is None else _judged_row(r, next(q_values), margin, confidence) for r in rows)
+
+
+def _judged_row(row: _Row, q_value: float, margin: float, confidence: float) -> Effect:
+    effect = row.effect
+    assert effect.interval is not None
+    verdict = judged(effect.direction, effect.ratio, effect.interval, q_value, margin=margin, confidence=confidence)
+    advice = None
+    called = verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
+    if called and abs(math.log(effect.ratio)) <= row.wandered:
+        verdict, advice = Verdict.INCONCLUSIVE, "measure both in one interleaved run: then drift cancels out"
+    elif called and row.disagree:
+        verdict, advice = Verdict.INCONCLUSIVE, "a few blocks carry the difference; more blocks would tell"
+    elif verdict is Verdict.INCONCLUSIVE:
+        advice = advice_for(
+            effect.direction,
+            effect.ratio,
+            effect.interval,
+            q_value,
+            launches=min(effect.launches),
+            margin=margin,
+            confidence=confidence,
+        )
+    return msgspec.structs.replace(effect, q_value=q_value, verdict=verdict, advice=advice)
+
+
+def _wandering(values: Sequence[float]) -> float:
+    """The range of the launches, as a logarithm, if they are not independent; else 0."""
+    if trend_chance(values) > ALARM and resemblance_chance(values) > ALARM:
+        return 0.0
+    return math.log(max(values)) - math.log(min(values))
+
+
+def _lopsided(few: Sequence[float], many: Sequence[float]) -> bool:
+    """Mann and Whitney's test takes a noisier, smaller side for a different one too often (15 % at 6 against 20)."""
+    return len(many) >= 1.5 * len(few) and relative_spread(few) > 2 * relative_spread(many)
+
+
+def _plain_ratio(control: float, treatment: float) -> float:
+    if control == treatment:
+        return 1.0
+    return treatment / control if control else math.nan

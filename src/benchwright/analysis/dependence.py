@@ -1,0 +1,98 @@
+"""Do neighbours in time resemble each other? Then launches tell less than their number says.
+
+All on ranks, so that neither a spike nor the shape of the distribution matters. Values stand in the order they were measured.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from benchwright.analysis.distributions import incomplete_beta, kendall_two_sided
+
+FEWEST = 6  # below that every order is too likely by chance
+# Half of what resembles by chance stays below this correlation; above it an interval is widened.
+_LEAST_CORRELATION = 0.1
+_LARGEST_CORRELATION = 0.9
+# Bartels' statistic that 1.8 % or less of random orders stay at or below, counted over all orders; from 10 on the Beta
+# approximation of Bartels (1982) holds.
+_SMALL_BARTELS = {6: (8, 0.0083), 7: (18, 0.0151), 8: (30, 0.0171), 9: (45, 0.0164)}
+
+
+def midranks(values: Sequence[float]) -> list[float]:
+    """The rank of each value from 1 on; equal values share the mean of their ranks."""
+    order = sorted(range(len(values)), key=values.__getitem__)
+    ranks = [0.0] * len(values)
+    start = 0
+    while start < len(order):
+        stop = start + 1
+        while stop < len(order) and values[order[stop]] == values[order[start]]:
+            stop += 1
+        for i in order[start:stop]:
+            ranks[i] = (start + 1 + stop) / 2
+        start = stop
+    return ranks
+
+
+def neighbour_correlation(values: Sequence[float]) -> float:
+    """1 - half of von Neumann's ratio of the ranks: about 0 for independent values, near 1 for slow wandering."""
+    ranks = midranks(values)
+    middle = (len(ranks) + 1) / 2
+    spread = sum((r - middle) ** 2 for r in ranks)
+    if spread == 0:
+        return 0.0
+    steps = sum((b - a) ** 2 for a, b in itertools.pairwise(ranks))
+    return 1 - steps / spread / 2
+
+
+def widening(*series: Sequence[float]) -> float:
+    """By how much an interval from these launches must be wider than one from independent launches; 1 if nothing is seen.
+
+    Several series (both sides of a comparison) are taken together. Few launches underestimate their correlation, hence
+    the factor 1 + 1/n; the rest is the textbook inflation of an AR(1) process.
+    """
+    used = [s for s in series if len(s) >= FEWEST]
+    count = sum(map(len, used))
+    if not count:
+        return 1.0
+    correlation = sum(len(s) * neighbour_correlation(s) for s in used) / count
+    if correlation <= _LEAST_CORRELATION:
+        return 1.0
+    corrected = min(_LARGEST_CORRELATION, correlation * (1 + len(used) / count))
+    return math.sqrt((1 + corrected) / (1 - corrected))
+
+
+def resemblance_chance(values: Sequence[float]) -> float:
+    """How likely values in random order resemble their neighbours as much as these (Bartels' rank test, one-sided)."""
+    n = len(values)
+    if n < FEWEST:
+        return 1.0
+    ratio = 2 * (1 - neighbour_correlation(values))
+    if n in _SMALL_BARTELS:
+        steps, chance = _SMALL_BARTELS[n]
+        return chance if ratio * n * (n * n - 1) / 12 <= steps + 1e-9 else 1.0
+    shape = 5 * n * (n + 1) * (n - 1) ** 2 / (2 * (n - 2) * (5 * n * n - 2 * n - 9)) - 0.5
+    return incomplete_beta(ratio / 4, shape, shape)
+
+
+def trend_chance(values: Sequence[float]) -> float:
+    """How likely values in random order rise or fall as steadily as these (Mann and Kendall, two-sided)."""
+    n = len(values)
+    if n < FEWEST:
+        return 1.0
+    score = sum((b > a) - (b < a) for i, a in enumerate(values) for b in values[i + 1 :])
+    return kendall_two_sided(score, n)
+
+
+def effective_sample_size(values: Sequence[float]) -> float:
+    """How many independent samples tell as much about the median as this series does; never more than it has."""
+    from benchprobe.precision import correlation_time_of
+
+    n = len(values)
+    if n < 2 * FEWEST:
+        return float(n)
+    ordered = sorted(values)
+    low, high = ordered[(n - 1) // 2], ordered[n // 2]
+    sides = [(value > low) + (value >= high) for value in values]
+    return n / correlation_time_of(sides).steps

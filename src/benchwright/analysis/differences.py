@@ -1,0 +1,134 @@
+"""What else differs between two runs than the thing one wants to compare."""
+
+from __future__ import annotations
+
+import os.path
+import re
+from collections.abc import Iterable, Mapping
+
+from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.comparison import Difference
+from benchwright.domain.machine import Machine
+from benchwright.domain.run import Run
+
+_ABSENT = "not set"
+
+
+def differences(control: Run, treatment: Run) -> tuple[Difference, ...]:
+    """Severe ones first: another machine, or a benchmark of the same name that does something else."""
+    found = [*_machine(control.machine, treatment.machine)]
+    chosen = len(control.results) == len(treatment.results) == 1
+    others = {r.benchmark.name: r.benchmark for r in treatment.results}
+    for result in control.results:
+        before = result.benchmark
+        after = treatment.results[0].benchmark if chosen else others.get(before.name)
+        if after is not None:
+            found += _benchmark(before, after)
+    found += _packages(control.packages, treatment.packages)
+    return tuple(sorted(found, key=lambda d: not d.severe))
+
+
+def _machine(before: Machine, after: Machine) -> Iterable[Difference]:
+    severe = {
+        "machine: system": (before.system, after.system),
+        "machine: architecture": (before.architecture, after.architecture),
+        "machine: CPU": (before.cpu, after.cpu),
+        "machine: cores": (f"{before.cores} of {before.cores_total}", f"{after.cores} of {after.cores_total}"),
+        "machine: memory": (_gib(before.memory_bytes), _gib(after.memory_bytes)),
+        "machine: accelerators": (_accelerators(before), _accelerators(after)),
+    }
+    if before.fingerprint != after.fingerprint:
+        yield from _changed(severe, severe=True)
+    yield from _changed(
+        {
+            "host": (before.hostname, after.hostname),
+            "kernel": (before.kernel, after.kernel),
+            "governor": (before.cpu_governor, after.cpu_governor),
+            "virtualisation": (before.virtual, after.virtual),
+            "accelerator driver": (_drivers(before), _drivers(after)),
+            "python": (before.python, after.python),
+        },
+        severe=False,
+    )
+
+
+def _benchmark(before: Benchmark, after: Benchmark) -> Iterable[Difference]:
+    # Other names were put side by side on purpose: then the command is what is compared, not an accident.
+    same_name = before.name == after.name
+    where = before.name if same_name else f"{before.name} → {after.name}"
+    old, new = _words(before), _words(after)
+    if old != new:
+        only_interpreter = old[1:] == new[1:] and _is_python(old[0]) and _is_python(new[0])
+        yield Difference(
+            what=f"{where}: command",
+            control=" ".join(old),
+            treatment=" ".join(new),
+            severe=same_name and not only_interpreter,
+        )
+    yield from _changed({f"{where}: placement": (before.placement, after.placement)}, severe=same_name)
+    methods = [{m.name: m.aggregate for m in b.metrics} for b in (before, after)]
+    common = methods[0].keys() & methods[1].keys()
+    yield from _changed(
+        {f"{where}: method of {name}": (methods[0][name], methods[1][name]) for name in sorted(common)}, severe=True
+    )
+    yield from _changed(
+        {
+            f"{where}: folder": (before.workload.cwd, after.workload.cwd),
+            f"{where}: stop rule": (before.stop, after.stop),
+            f"{where}: warm-up": (before.warmup, after.warmup),
+            f"{where}: loop": (before.loop, after.loop),
+        },
+        severe=False,
+    )
+    for name in sorted(before.env.keys() | after.env.keys()):
+        pair = {f"{where}: environment {name}": (before.env.get(name, _ABSENT), after.env.get(name, _ABSENT))}
+        yield from _changed(pair, severe=False)
+
+
+def _packages(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterable[Difference]:
+    """Package by package; interpreters of another path are taken for one another if each run has but one."""
+    if not before or not after:
+        return
+    pairs = [(before[i], after[i]) for i in before if i in after]
+    if not pairs and len(before) == len(after) == 1:
+        pairs = [(next(iter(before.values())), next(iter(after.values())))]
+    seen = set()
+    for old, new in pairs:
+        for name in sorted(old.keys() | new.keys()):
+            versions = old.get(name), new.get(name)
+            if versions[0] != versions[1] and (name, versions) not in seen:
+                seen.add((name, versions))
+                yield from _changed({f"package {name}": (versions[0] or "none", versions[1] or "none")}, severe=False)
+
+
+def _changed(pairs: Mapping[str, tuple[object, object]], *, severe: bool) -> Iterable[Difference]:
+    for what, (old, new) in pairs.items():
+        if old != new:
+            yield Difference(what=what, control=_text(old), treatment=_text(new), severe=severe)
+
+
+def _words(benchmark: Benchmark) -> tuple[str, ...]:
+    workload = benchmark.workload
+    if isinstance(workload, Command):
+        return (*workload.argv, "(shell)") if workload.shell else workload.argv
+    return (workload.python, workload.path, *workload.args)
+
+
+def _is_python(word: str) -> bool:
+    return re.fullmatch(r"python[0-9.]*", os.path.basename(word)) is not None
+
+
+def _accelerators(machine: Machine) -> str:
+    return ", ".join(a.name for a in machine.accelerators) or "none"
+
+
+def _drivers(machine: Machine) -> str:
+    return ", ".join(sorted({a.driver for a in machine.accelerators if a.driver})) or "none"
+
+
+def _gib(size: int) -> str:
+    return f"{size / 2**30:.1f} GiB"
+
+
+def _text(value: object) -> str:
+    return _ABSENT if value is None else str(value)

@@ -1,0 +1,64 @@
+"""The interval of a median over launches. Why this one: docs/decisions/0008-interval-of-a-median.md."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from benchwright.analysis.dependence import widening
+from benchwright.analysis.distributions import NORMAL
+from benchwright.domain.summary import Interval
+
+_LARGEST_EXACT = 200
+
+
+class _Place(NamedTuple):
+    """Between which order statistics the lower end lies: `rank` (from 1) and how far on towards the next one."""
+
+    rank: int
+    onward: float
+
+
+def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+    """The interval of the median of what launches give, from one finite value for each launch, in the order they ran.
+
+    Interpolated order statistics, which assume no shape of the distribution, widened if neighbours resemble
+    each other. None if there are too few launches for `confidence`: 6 for 95 %, 8 for 99 %.
+    """
+    place = _lower_place(len(values), confidence)
+    if place is None:
+        return None
+    ordered = sorted(values)
+    low = _between(ordered[place.rank - 1], ordered[place.rank], place.onward)
+    high = _between(ordered[-place.rank], ordered[-place.rank - 1], place.onward)
+    factor = widening(values)
+    if factor == 1.0:
+        return Interval(low, high)
+    median = statistics.median(values)
+    return Interval(median - factor * (median - low), median + factor * (high - median), factor)
+
+
+@lru_cache(maxsize=512)
+def _lower_place(count: int, confidence: float) -> _Place | None:
+    """Hettmansperger and Sheather (1986): interpolated between the two exact intervals next to the wanted confidence."""
+    if count > _LARGEST_EXACT:
+        place = count / 2 + 0.5 - NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(count) / 2
+        return _Place(math.floor(place), place - math.floor(place))
+    # covered[d]: how often the d-th lowest and the d-th highest of `count` values have the median between them
+    covered = [1.0]
+    for rank in range(count // 2):
+        covered.append(covered[-1] - 2 * math.comb(count, rank) / 2**count)
+    rank = max((d for d in range(1, len(covered)) if covered[d] >= confidence), default=0)
+    if rank == 0:
+        return None
+    inner = covered[rank + 1] if rank + 1 < len(covered) else 0.0
+    surplus = (covered[rank] - confidence) / (covered[rank] - inner)
+    return _Place(rank, (count - rank) * surplus / (rank + (count - 2 * rank) * surplus))
+
+
+def _between(outer: float, inner: float, onward: float) -> float:
+    # Not outer + onward × (inner - outer): the difference of two huge values overflows.
+    return outer if outer == inner else outer * (1 - onward) + inner * onward

@@ -1,0 +1,211 @@
+"""What stands out in the numbers, said in words with what to do about it. Nothing is ever dropped.
+
+Each test calls independent noise remarkable in 2 % of cases or fewer (performance/coverage.py prints the rates).
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from benchwright.analysis.dependence import FEWEST, effective_sample_size, resemblance_chance, trend_chance
+from benchwright.domain.summary import Remark
+
+ALARM = 0.018  # a little below 2 %, so that what is counted in a simulation stays below it too
+# Within a launch steps are many and cheap; the more launches agree, the surer it is.
+_ALARM_WITHIN = 0.01
+_BLOCKS = 10
+_FEWEST_WITHIN = 5 * _BLOCKS
+_MOST_WITHIN = 500
+_LEAST_CHANGE = 0.005  # what is smaller is real perhaps, but nobody's concern
+NOISY = 0.05
+
+
+class Outlier(NamedTuple):
+    """`place` counts from 0 in the order given; `factor`: how many times the median it is."""
+
+    place: int
+    value: float
+    factor: float
+
+
+class TwoGroups(NamedTuple):
+    """The medians of the lower and the higher group, and the share of values in the higher one."""
+
+    low: float
+    high: float
+    high_share: float
+
+
+def outliers(values: Sequence[float]) -> tuple[Outlier, ...]:
+    """Values that lie further from the median than the others' spread explains; they stay in every figure."""
+    n = len(values)
+    if n < FEWEST:
+        return ()
+    median = statistics.median(values)
+    away = [abs(v - median) for v in values]
+    # In units of the median deviation: 98.5 % of Gaussian samples of this size stay below, by simulation.
+    limit = max(statistics.median(away) * (6.3 + 64 / n**1.2), _LEAST_CHANGE * abs(median))
+    found = (i for i, distance in enumerate(away) if distance > limit)
+    return tuple(Outlier(i, values[i], values[i] / median if median else math.nan) for i in found)
+
+
+def two_groups(values: Sequence[float]) -> TwoGroups | None:
+    """Whether the values fall into two groups with nothing between them, neither of them a few outliers.
+
+    The widest gap, with at least a fifth of the values on each side, is compared with the widest gap that evenly spread
+    values would leave: of the flat and the humped distributions the flat one leaves the widest.
+    """
+    ordered = sorted(values)
+    # Many values are first condensed to 64 evenly ranked ones: a stray value between the groups does not hide them.
+    points = [ordered[int((k + 0.5) * len(ordered) / 64)] for k in range(64)] if len(ordered) > 64 else ordered
+    n = len(points)
+    if n < FEWEST or points[0] == points[-1]:
+        return None
+    least = max(2, math.ceil(n / 5))
+    places = range(least, n - least + 1)
+    at = max(places, key=lambda k: points[k] - points[k - 1])
+    gap = points[at] - points[at - 1]
+    # P(one given gap of n - 1 takes more than a share t of the range) = (1 - t)^(n - 2) for evenly spread values.
+    limit = 1 - (0.5 * ALARM / len(places)) ** (1 / (n - 2))
+    if gap <= limit * (points[-1] - points[0]) or gap < _LEAST_CHANGE * abs(points[at]):
+        return None
+    lower = [v for v in ordered if v < points[at]]
+    upper = ordered[len(lower) :]
+    return TwoGroups(statistics.median(lower), statistics.median(upper), len(upper) / len(ordered))
+
+
+def relative_spread(values: Sequence[float]) -> float:
+    """The spread of the middle of the values (as a standard deviation would be) as a fraction of their median."""
+    median = statistics.median(values)
+    if not median:
+        return 0.0
+    return 1.4826 * statistics.median(abs(v - median) for v in values) / abs(median)
+
+
+def change(values: Sequence[float]) -> float:
+    """By what fraction the last third differs from the first third, by their medians."""
+    third = max(1, len(values) // 3)
+    start, end = statistics.median(values[:third]), statistics.median(values[-third:])
+    return end / start - 1 if start else 0.0
+
+
+def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> tuple[Remark, ...]:
+    """What stands out over launches (`values`, one for each, in order) and within them (`series`, the samples of each)."""
+    finite = [v for v in values if math.isfinite(v)]
+    if len(finite) < len(values) or not finite:
+        return ()
+    found = [*_about_time(finite), *_about_shape(finite), *_about_spread(finite)]
+    long = [thinned(s) for s in series if len(s) >= _FEWEST_WITHIN and all(map(math.isfinite, s))]
+    return (*found, *_within(long))
+
+
+def thinned(samples: Sequence[float]) -> Sequence[float]:
+    """At most some hundred of the samples, evenly chosen: enough to see drift and groups, quick enough for a report."""
+    return samples[:: -(-len(samples) // _MOST_WITHIN)]
+
+
+def _about_time(values: Sequence[float]) -> list[Remark]:
+    if trend_chance(values) <= ALARM and abs(change(values)) >= _LEAST_CHANGE:
+        moved = change(values)
+        way = "rose" if moved > 0 else "fell"
+        return [
+            Remark(
+                kind="trend",
+                text=f"{way} by {abs(moved) * 100:.1f} % from the first launches to the last",
+                advice="let the machine settle with --warmup-runs, or compare interleaved; the interval does not hold this",
+            )
+        ]
+    if resemblance_chance(values) <= ALARM:
+        return [
+            Remark(
+                kind="correlated",
+                text="launches resemble the ones before them: something slow on the machine changes the result",
+                advice="the interval was widened for that; look for other load with 'bw doctor', or compare interleaved",
+            )
+        ]
+    return []
+
+
+def _about_shape(values: Sequence[float]) -> list[Remark]:
+    groups = two_groups(values)
+    if groups is not None:
+        return [
+            Remark(
+                kind="two_groups",
+                text=f"{_groups_in_words(groups)} of the launches",
+                advice="look for two clock speeds, two kinds of cores or a cache that is sometimes cold",
+            )
+        ]
+    far = outliers(values)
+    if not far:
+        return []
+    named = ", ".join(f"launch {o.place + 1} ({o.factor:.2f}×)" for o in far[:3])
+    more = f" and {len(far) - 3} more" if len(far) > 3 else ""
+    return [
+        Remark(
+            kind="outliers",
+            text=f"far from the others: {named}{more}; counted all the same",
+            advice="look at its log and at what else ran then; if it is the first one, use --warmup-runs 1",
+        )
+    ]
+
+
+def _about_spread(values: Sequence[float]) -> list[Remark]:
+    if len(values) < 3 or relative_spread(values) <= NOISY:
+        return []
+    return [
+        Remark(
+            kind="noisy",
+            text=f"noisy: launches differ by ± {relative_spread(values) * 100:.0f} %",
+            advice="more launches (--repeat), a quieter machine or pinned cores; 'bw doctor' says how noisy it is",
+        )
+    ]
+
+
+def _within(series: Sequence[Sequence[float]]) -> list[Remark]:
+    """What more than half of the launches show."""
+    if not series:
+        return []
+    found = []
+    drifts = [d for samples in series if (d := _drift(samples)) is not None]
+    one_way = max((sum(d > 0 for d in drifts), sum(d < 0 for d in drifts)))
+    if 2 * one_way > len(series):
+        found.append(
+            Remark(
+                kind="drift_within",
+                text=f"samples drift by {statistics.median(drifts) * 100:+.1f} % within a launch",
+                advice="it may not have been warm: give a longer warm-up (--warmup 30s), or the machine heats up",
+            )
+        )
+    split = [g for samples in series if (g := _groups_within(samples)) is not None]
+    if 2 * len(split) > len(series):
+        middle = sorted(split, key=lambda g: g.high_share)[len(split) // 2]
+        found.append(
+            Remark(
+                kind="two_groups_within",
+                text=f"{_groups_in_words(middle)} of the samples within a launch",
+                advice="look for work that only some steps do (saving, evaluating, garbage collection) or two clock speeds",
+            )
+        )
+    return found
+
+
+def _drift(samples: Sequence[float]) -> float | None:
+    size = len(samples) / _BLOCKS
+    blocks = [statistics.median(samples[round(b * size) : round((b + 1) * size)]) for b in range(_BLOCKS)]
+    moved = change(blocks)
+    return moved if trend_chance(blocks) <= _ALARM_WITHIN and abs(moved) >= _LEAST_CHANGE else None
+
+
+def _groups_within(samples: Sequence[float]) -> TwoGroups | None:
+    # A series that wanders slowly visits levels and is not made of two groups.
+    return two_groups(samples) if effective_sample_size(samples) >= len(samples) / 4 else None
+
+
+def _groups_in_words(groups: TwoGroups) -> str:
+    apart = (groups.high / groups.low - 1) * 100 if groups.low else math.nan
+    low_share = round((1 - groups.high_share) * 100)
+    return f"two groups {apart:.0f} % apart: {low_share} % around {groups.low:.4g} and {100 - low_share} % around {groups.high:.4g}"

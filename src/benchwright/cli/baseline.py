@@ -1,0 +1,44 @@
+"""`benchwright baseline`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from benchwright.cli.looking import open_results, where_options
+
+
+@click.group(epilog="Example: benchwright baseline set main last")
+def command() -> None:
+    """Give a run a name to compare with."""
+
+
+@command.command("set", epilog="Example: benchwright baseline set main last")
+@click.argument("name")
+@click.argument("run", default="last")
+@where_options
+def set_(name: str, run: str, base: str | None, store: str | None) -> None:
+    """Let NAME stand for RUN."""
+    from benchwright.stores.run_folder import find_run
+
+    with open_results(base, store) as results:
+        folder = find_run(results.base.runs, run)
+        results.set_baseline(name, folder)
+    click.echo(f"{name}: {folder.id}")
+
+
+@command.command("list", epilog="Example: benchwright baseline list --json")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@where_options
+def list_(as_json: bool, base: str | None, store: str | None) -> None:
+    """Which names there are."""
+    with open_results(base, store) as results:
+        known = results.baselines()
+    if as_json:
+        click.echo(json.dumps(known, indent=1))
+        return
+    for name, run in sorted(known.items()):
+        click.echo(f"{name}: {run}")
+    if not known:
+        click.echo("no baselines yet; set one with: benchwright baseline set NAME RUN", err=True)

@@ -1,0 +1,69 @@
+"""`benchwright compare`."""
+
+from __future__ import annotations
+
+import click
+
+from benchwright.cli.looking import open_results, terminal_width, where_options
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.quantities import parse_percentage
+
+
+@click.command(epilog="Example: benchwright compare --baseline main last --fail-on regressed")
+@click.argument("runs", nargs=-1, metavar="CONTROL TREATMENT...")
+@click.option("--baseline", metavar="NAME", help="The control is the run of that baseline.")
+@click.option(
+    "--between", nargs=2, metavar="A B", help="Compare two benchmarks of ONE run that were measured interleaved."
+)
+@click.option("--margin", default="2%", show_default=True, help="What counts as the same.")
+@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric. Repeatable.")
+@click.option("--all-metrics", is_flag=True, help="Memory, CPU and process times too.")
+@click.option("--anyway", is_flag=True, help="Compare runs of different machines or commands.")
+@click.option("--fail-on", type=click.Choice(["regressed", "inconclusive", "changed"]), help="Exit 1 if there is one.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["screen", "markdown", "json", "html"]),
+    default="screen",
+    show_default=True,
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@where_options
+def command(
+    runs: tuple[str, ...],
+    baseline: str | None,
+    between: tuple[str, str] | None,
+    margin: str,
+    metrics: tuple[str, ...],
+    all_metrics: bool,
+    anyway: bool,
+    fail_on: str | None,
+    format_: str,
+    as_json: bool,
+    base: str | None,
+    store: str | None,
+) -> int:
+    """Compare runs: effect as a ratio with its interval, and a verdict for each metric.
+
+    The first run is the control, every further one a treatment. Runs of different machines or commands are refused
+    unless --anyway. Commands measured together (`run -c A -c B`) are compared as pairs with --between.
+    """
+    from benchwright.pipeline.comparing import compare_runs, failing, render
+
+    words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)
+    if between and len(words) != 1:
+        raise InvalidInput("--between compares two benchmarks of one run", where="compare", remedy="name one run")
+    if not between and len(words) < 2:
+        raise InvalidInput("there is nothing to compare with", where="compare", remedy="name a control and a treatment")
+    with open_results(base, store) as results:
+        found = [results.run(word) for word in words]
+    comparisons = compare_runs(
+        found,
+        between=between,
+        margin=parse_percentage(margin, where="--margin"),
+        metrics=metrics,
+        all_metrics=all_metrics,
+        anyway=anyway,
+    )
+    click.echo(render(comparisons, "json" if as_json else format_, terminal_width()), nl=False)
+    return 1 if fail_on and any(failing(c, fail_on) for c in comparisons) else 0

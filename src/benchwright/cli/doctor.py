@@ -1,0 +1,77 @@
+"""`benchwright doctor`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from benchwright.pipeline.measure import Observer
+
+if TYPE_CHECKING:
+    from benchwright.domain.job import Job
+    from benchwright.domain.machine import Machine
+    from benchwright.domain.run import Plan
+
+_EXAMPLES = """\b
+Examples:
+  benchwright doctor
+  benchwright doctor --quick
+  benchwright doctor --json > machine.json || echo "do not measure here now"
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--quick", is_flag=True, help="Do not measure the noise.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--base", help="Where results are kept.")
+def command(quick: bool, as_json: bool, base: str | None) -> int:
+    """Tell what this machine is, what works on it, how noisy it is now, and what to do about it.
+
+    A small program is launched 14 times, as if it were two different ones, to see by how much equal programs differ here.
+    Nothing is kept. Exit code: 0 fine, or only warnings; 1 numbers measured now cannot be trusted.
+    """
+    from benchwright.executors.local import LocalExecutor
+    from benchwright.pipeline.doctor import check
+    from benchwright.reporters.checkup import checkup_json, checkup_text
+    from benchwright.stores.base_folder import BaseFolder
+
+    folder = BaseFolder.choose(base, os.environ)
+    with LocalExecutor() as executor, _Progress(quiet=as_json) as progress:
+        checkup = check(folder, executor=executor, observer=progress, quick=quick)
+    if as_json:
+        click.echo(checkup_json(checkup), nl=False)
+    else:
+        terminal = sys.stdout.isatty()
+        width = min(shutil.get_terminal_size((80, 24)).columns, 110) if terminal else 80
+        colour = terminal and "NO_COLOR" not in os.environ
+        click.echo(checkup_text(checkup, width=width, colour=colour), nl=False, color=colour)
+    return 1 if checkup.bad else 0
+
+
+class _Progress(Observer):
+    """One line on stderr: redrawn on a terminal, said once elsewhere."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.quiet = quiet
+        self.live = sys.stderr.isatty()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.live and not self.quiet:
+            click.echo("\r\x1b[K", nl=False, err=True)
+
+    def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
+        if not self.quiet and not self.live:
+            click.echo(f"measuring the noise: {len(plan.launches)} launches of a small program…", err=True)
+
+    def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
+        if not self.quiet and self.live:
+            click.echo(f"\r\x1b[Kmeasuring the noise: launch {number} of {total}", nl=False, err=True)

@@ -1,0 +1,29 @@
+"""`benchwright ingest`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchwright.cli.looking import open_results, where_options
+
+
+@click.command(epilog="Example: benchwright ingest /mnt/cluster/runs/*")
+@click.argument("folders", nargs=-1, required=True, metavar="RUNDIR...")
+@where_options
+def command(folders: tuple[str, ...], base: str | None, store: str | None) -> int:
+    """Put the runs of these folders into the store; one that is there already, unchanged, is left alone."""
+    from benchwright.domain.errors import InvalidInput
+    from benchwright.stores.run_folder import RunFolder
+
+    failed = 0
+    with open_results(base, store) as results:
+        for name in folders:
+            try:
+                added = results.ingest(RunFolder(Path(name).absolute()))
+                click.echo(f"{name}: {'ingested' if added else 'already there'}")
+            except InvalidInput as error:
+                failed += 1
+                click.echo(f"benchwright: {error}", err=True)
+    return 2 if failed else 0

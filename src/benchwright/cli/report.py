@@ -1,0 +1,31 @@
+"""`benchwright report`."""
+
+from __future__ import annotations
+
+import click
+
+from benchwright.cli.looking import open_results, terminal_width, where_options
+
+
+@click.command(epilog="Example: benchwright report last --format html --output report.html")
+@click.argument("runs", nargs=-1)
+@click.option(
+    "--format", "format_", default="screen", show_default=True, help="screen, json, csv, markdown, html or driver."
+)
+@click.option("-o", "--output", metavar="FILE", help="Write it there instead of to stdout.")
+@where_options
+def command(runs: tuple[str, ...], format_: str, output: str | None, base: str | None, store: str | None) -> None:
+    """Show what RUNS measured: `last` (the default), a name, the beginning of one, or a folder."""
+    from benchwright.pipeline import report_of
+    from benchwright.reporters.registry import reporter_named
+    from benchwright.stores.whole_file import write_whole
+
+    reporter = reporter_named(format_)
+    with open_results(base, store) as results:
+        found = [results.run(word) for word in runs or ("last",)]
+    text = "".join(reporter.render(report_of(run, width=terminal_width())) for run in found)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        write_whole(output, text.encode())
+        click.echo(f"written: {output}", err=True)

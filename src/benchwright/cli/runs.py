@@ -1,0 +1,127 @@
+"""`benchwright runs`: list, delete, prune, annotate."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+import msgspec
+
+from benchwright.cli.looking import open_results, terminal_width, where_options
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.quantities import format_bytes, parse_duration, parse_size
+
+
+class ListByDefault(click.Group):
+    """`benchwright runs --status failed` means `runs list --status failed`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            args = ["list", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=ListByDefault, epilog="Example: benchwright runs --status failed --since 2026-11-01")
+def command() -> None:
+    """List runs (the default), delete, prune and annotate them."""
+
+
+@command.command("list", epilog="Example: benchwright runs --name 'train*' --label author=google")
+@click.option("--name", metavar="GLOB", help="Runs whose name matches.")
+@click.option("--benchmark", metavar="NAME", help="Runs that measured this benchmark.")
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Runs with this label. Repeatable.")
+@click.option("--machine", metavar="FINGERPRINT", help="Runs made on this machine.")
+@click.option("--since", metavar="DATE", help="Runs started on or after this date (ISO 8601).")
+@click.option("--until", metavar="DATE", help="Runs started before this date.")
+@click.option("--text", metavar="WORD", help="Runs with this word in a name, label or annotation.")
+@click.option("--status", type=click.Choice(["ok", "failed", "interrupted", "skipped"]))
+@click.option(
+    "-n", "--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many, newest first."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@where_options
+def list_(
+    labels: tuple[str, ...], limit: int, as_json: bool, base: str | None, store: str | None, **wanted: Any
+) -> None:
+    """The runs of the store, newest first."""
+    from benchwright.pipeline.managing import list_runs
+
+    with open_results(base, store) as results:
+        rows = list_runs(results, labels=dict(_label(text) for text in labels), limit=limit, **wanted)
+    if as_json:
+        click.echo(json.dumps([msgspec.to_builtins(row) for row in rows], indent=1))
+        return
+    from benchwright.reporters.run_list import run_list
+
+    click.echo(run_list(rows, width=terminal_width()), nl=False)
+
+
+@command.command(epilog="Example: benchwright runs delete train.2026-11-01_10:00:00 --yes")
+@click.argument("runs", nargs=-1, required=True)
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@where_options
+def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None) -> None:
+    """Delete RUNS: their folders, with all raw samples, and their entries in the store."""
+    from benchwright.pipeline.managing import delete_run, names_of
+
+    with open_results(base, store) as results:
+        names = names_of(results, runs)
+        if not yes:
+            click.confirm(f"Delete {', '.join(names)} with all raw samples?", abort=True, err=True)
+        for name in names:
+            freed = delete_run(results, name)
+            click.echo(f"deleted: {name} ({format_bytes(freed)})")
+
+
+@command.command(epilog="Example: benchwright runs prune --keep 30d --max-size 20GB --yes")
+@click.option("--keep", metavar="TIME", help="Delete runs that are older than this, such as 30d.")
+@click.option("--max-size", metavar="SIZE", help="Delete the oldest until the rest takes no more, such as 20GB.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@where_options
+def prune(
+    keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None
+) -> None:
+    """Delete old runs. Baselines, and runs that are being made, are never deleted."""
+    from benchwright.pipeline.managing import delete_run, to_prune
+
+    if keep is None and max_size is None:
+        raise InvalidInput("nothing says what may go", where="prune", remedy="give --keep 30d, --max-size 20GB or both")
+    with open_results(base, store) as results:
+        names = to_prune(
+            results,
+            keep_s=None if keep is None else parse_duration(keep, where="--keep"),
+            max_bytes=None if max_size is None else parse_size(max_size, where="--max-size"),
+        )
+        if not names:
+            click.echo("nothing to delete")
+            return
+        for name in names:
+            click.echo(f"{'would delete' if dry_run else 'to delete'}: {name}")
+        if dry_run:
+            return
+        if not yes:
+            click.confirm(f"Delete these {len(names)} runs with all raw samples?", abort=True, err=True)
+        freed = sum(delete_run(results, name) for name in names)
+        click.echo(f"deleted {len(names)} runs, {format_bytes(freed)}")
+
+
+@command.command(epilog="Example: benchwright runs annotate last 'with the new kernel'")
+@click.argument("run")
+@click.argument("text", required=False)
+@where_options
+def annotate(run: str, text: str | None, base: str | None, store: str | None) -> None:
+    """Keep TEXT with RUN; without a text, remove it."""
+    from benchwright.pipeline.managing import annotate_run
+
+    with open_results(base, store) as results:
+        name = annotate_run(results, run, text)
+    click.echo(f"{name}: {text or 'annotation removed'}")
+
+
+def _label(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise InvalidInput(f"'{text}' is not a label", where="--label", remedy="write KEY=VALUE")
+    return key, value

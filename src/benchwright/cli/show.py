@@ -1,0 +1,31 @@
+"""`benchwright show`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from benchwright.cli.looking import open_results, terminal_width, where_options
+
+
+@click.command(epilog="Example: benchwright show last")
+@click.argument("run", default="last")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@where_options
+def command(run: str, as_json: bool, base: str | None, store: str | None) -> None:
+    """Show everything about RUN: its report, every launch, what it ran on and with."""
+    from benchwright.pipeline import report_of
+    from benchwright.reporters.details import details
+    from benchwright.reporters.run_json import JsonReporter
+    from benchwright.reporters.screen import ScreenReporter
+
+    with open_results(base, store) as results:
+        found = results.run(run)
+    report = report_of(found, width=terminal_width())
+    if as_json:
+        body = json.loads(JsonReporter().render(report))
+        body["packages"] = found.packages
+        click.echo(json.dumps(body, indent=1))
+        return
+    click.echo(ScreenReporter().render(report) + details(report), nl=False)

@@ -1,0 +1,53 @@
+"""`benchwright store`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from benchwright.cli.looking import open_results, where_options
+
+
+@click.group(epilog="Example: benchwright store check")
+def command() -> None:
+    """Look after the store: an index of the run folders, which are the truth."""
+
+
+@command.command(epilog="Example: benchwright store check --json")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+@where_options
+def check(as_json: bool, base: str | None, store: str | None) -> int:
+    """Whether the store is whole; exit 1 if not."""
+    with open_results(base, store) as results:
+        problems = results.store.check()
+        version = results.store.schema_version()
+    if as_json:
+        click.echo(json.dumps({"url": results.url, "version": version, "problems": problems}, indent=1))
+    else:
+        click.echo("\n".join(problems) if problems else f"{results.url}: whole, version {version}")
+    return 1 if problems else 0
+
+
+@command.command(epilog="Example: benchwright store rebuild")
+@where_options
+def rebuild(base: str | None, store: str | None) -> int:
+    """Ingest every run folder of the base anew."""
+    total = failed = 0
+    with open_results(base, store) as results:
+        for name, problem in results.rebuild():
+            total += 1
+            failed += problem is not None
+            if problem:
+                click.echo(f"benchwright: {name}: {problem}", err=True)
+    click.echo(f"{total - failed} of {total} runs are in {results.url}")
+    return 1 if failed else 0
+
+
+@command.command(epilog="Example: benchwright store migrate")
+@where_options
+def migrate(base: str | None, store: str | None) -> None:
+    """Bring the store to the version of this benchwright."""
+    with open_results(base, store) as results:
+        results.store.migrate()
+        click.echo(f"{results.url}: version {results.store.schema_version()}")

@@ -1,0 +1,88 @@
+"""Health: how a node is at this moment. Everything is optional: None, or empty, where the system does not tell."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class CpuTicks(msgspec.Struct, frozen=True, kw_only=True):
+    """What all cores did since boot, in the kernel's ticks."""
+
+    total: int
+    idle: int
+    stolen: int
+
+
+class Pressure(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the last ten seconds, the share (%) in which some, or all, tasks had to wait."""
+
+    some_percent: float
+    full_percent: float | None = None
+
+
+class ThermalZone(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    temperature_c: float
+    throttles_at_c: float | None = None  # the lowest of its trip points that slows the machine or turns it off
+
+
+class CpuHealth(msgspec.Struct, frozen=True, kw_only=True):
+    governors: dict[str, int] = {}  # governor → how many cores have it
+    turbo: bool | None = None  # the clock may rise above the nominal one
+    smt: bool | None = None  # two threads share a core
+    load_1m: float | None = None
+    busy_percent: float | None = None  # of all cores, while we looked
+    steal_percent: float | None = None
+    pressure: Pressure | None = None
+    quota_cores: float | None = None  # the control group may use that many
+    throttled_percent: float | None = None  # of the periods of that quota, those in which it ran out
+    clock_source: str | None = None
+    throttle_events: int | None = None  # how often heat slowed a core since boot
+
+
+class MemoryHealth(msgspec.Struct, frozen=True, kw_only=True):
+    total_bytes: int | None = None  # of the machine
+    available_bytes: int | None = None  # to this process: its control group counts
+    limit_bytes: int | None = None  # of the control group, where it has one below the machine's
+    swap_total_bytes: int | None = None
+    swap_used_bytes: int | None = None
+    pressure: Pressure | None = None
+
+
+class DiskHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """The file system that holds `folder`, or would hold it."""
+
+    folder: str
+    free_bytes: int | None = None
+    total_bytes: int | None = None
+    free_files: int | None = None  # None also where the file system makes them as it goes
+    kind: str | None = None  # ext4, tmpfs, nfs…
+    writable: bool | None = None
+    pressure: Pressure | None = None
+
+
+class GpuHealth(msgspec.Struct, frozen=True, kw_only=True):
+    index: int
+    name: str
+    persistent: bool | None = None  # the driver stays loaded while nobody uses it
+    processes: tuple[int, ...] | None = None  # whose programs are on it, by pid
+    load_percent: float | None = None
+    memory_used_bytes: int | None = None
+    memory_total_bytes: int | None = None
+    uncorrected_errors: int | None = None  # ECC, since the driver was loaded
+    temperature_c: float | None = None
+    throttles_at_c: float | None = None
+    throttle_reasons: tuple[str, ...] | None = None  # why its clock is held down now
+    power_limit_w: float | None = None
+    power_default_w: float | None = None
+
+
+class Health(msgspec.Struct, frozen=True, kw_only=True):
+    cpu: CpuHealth
+    memory: MemoryHealth
+    disk: DiskHealth
+    zones: tuple[ThermalZone, ...] = ()
+    on_battery: bool | None = None
+    open_files_limit: int | None = None
+    gpus: tuple[GpuHealth, ...] = ()
+    gpu_trouble: str | None = None  # a driver is there, and does not answer

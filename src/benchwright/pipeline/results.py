@@ -1,0 +1,153 @@
+"""Results that were kept: found by a word, put into the store, taken from it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from benchwright.analysis.aggregate import aggregate
+from benchwright.domain.errors import BenchwrightError, InvalidInput, did_you_mean
+from benchwright.domain.run import Run
+from benchwright.pipeline.reading import read_run
+from benchwright.stores.base_folder import BaseFolder
+from benchwright.stores.run_folder import RunFolder, all_runs, find_run
+from benchwright.stores.whole_file import write_whole
+
+if TYPE_CHECKING:
+    from benchwright.stores.base import Store
+
+_PART_OF_A_RUN = (".data", "plan.json", "machine.json", "packages.json")
+
+
+def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str]) -> str:
+    """`--store`, else $BENCHWRIGHT_STORE, else the SQLite file of the base folder."""
+    return given or environment.get("BENCHWRIGHT_STORE") or str(base.path / "store.db")
+
+
+class _Baselines(msgspec.Struct, kw_only=True):
+    format: str = "benchwright-baselines"
+    version: int = 1
+    names: dict[str, str] = {}
+
+
+class Results:
+    """The runs of one base folder and the store that indexes them. The store is opened when it is first needed."""
+
+    def __init__(self, base: BaseFolder, url: str) -> None:
+        self.base = base
+        self.url = url
+        self._store: Store | None = None
+
+    @staticmethod
+    def choose(base: str | os.PathLike[str] | None, store: str | None, environment: Mapping[str, str]) -> Results:
+        folder = BaseFolder.choose(base, environment)
+        return Results(folder, store_url(store, folder, environment))
+
+    @property
+    def store(self) -> Store:
+        if self._store is None:
+            from benchwright.stores.base import open_store
+
+            self._store = open_store(self.url, aggregate=aggregate)
+        return self._store
+
+    def run(self, word: str) -> Run:
+        """The run that `word` names: `last`, a folder, its name or the beginning of it, `baseline:NAME`, or an id in the store."""
+        if word.startswith("baseline:"):
+            return self.run(self.baseline(word.removeprefix("baseline:")))
+        try:
+            return read_run(find_run(self.base.runs, word))
+        except InvalidInput as error:
+            try:
+                if self.store.digest_of(word) is not None:
+                    return self.store.load(word)
+            except BenchwrightError:
+                pass  # the folder is the truth: what is wrong with the store is not what was asked
+            raise error
+
+    def baselines(self) -> dict[str, str]:
+        """Names that stand for runs: those of the base folder, and those that only a shared store knows."""
+        try:
+            kept = msgspec.json.decode(self._baselines_file.read_bytes(), type=_Baselines).names
+        except FileNotFoundError:
+            kept = {}
+        except msgspec.DecodeError as error:
+            raise InvalidInput(
+                f"not readable: {error}", where=str(self._baselines_file), remedy="mend or remove it"
+            ) from None
+        return self.store.baselines() | kept
+
+    def baseline(self, name: str) -> str:
+        known = self.baselines()
+        if name not in known:
+            there = ", ".join(known) or "there are none yet"
+            raise InvalidInput(
+                f"there is no baseline called '{name}'",
+                remedy=did_you_mean(name, known) or f"set it with: benchwright baseline set {name} RUN ({there})",
+            )
+        return known[name]
+
+    def set_baseline(self, name: str, folder: RunFolder) -> None:
+        """Lets `name` stand for a run: in a file of the base folder, which is the truth, and in the store."""
+        names = {k: v for k, v in self.baselines().items() if k != name} | {name: folder.id}
+        write_whole(self._baselines_file, msgspec.json.encode(_Baselines(names=names)) + b"\n")
+        self.ingest(folder)
+        self.store.set_baseline(name, folder.id)
+
+    @property
+    def _baselines_file(self) -> Path:
+        return self.base.path / "baselines.json"
+
+    def ingest(self, folder: RunFolder) -> bool:
+        """Puts the run of a folder into the store; False if it was there already, unchanged."""
+        digest = digest_of(folder)
+        if self.store.digest_of(folder.id) == digest:
+            return False
+        changed = self.store.ingest(read_run(folder), digest=digest)
+        self.store.annotate(folder.id, folder.read_annotation())
+        return changed
+
+    def rebuild(self) -> Iterator[tuple[str, str | None]]:
+        """Ingests every folder; yields each run's name and, if it could not be read, why."""
+        for folder in all_runs(self.base.runs):
+            try:
+                self.ingest(folder)
+                yield folder.id, None
+            except InvalidInput as error:
+                yield folder.id, str(error)
+        for name, run_id in self.baselines().items():
+            if self.store.digest_of(run_id) is not None:
+                self.store.set_baseline(name, run_id)
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def digest_of(folder: RunFolder) -> str:
+    """Changes with anything a run is derived from."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.path.iterdir()):
+        if path.name.endswith(_PART_OF_A_RUN) and ".interrupted-" not in path.name:
+            digest.update(f"{path.name}\0".encode())
+            with open(path, "rb") as handle:
+                while block := handle.read(1 << 20):
+                    digest.update(block)
+    return digest.hexdigest()
+
+
+def size_of(folder: Path) -> int:
+    """Bytes on disk of everything in a run's folder."""
+    return sum(entry.stat().st_size for entry in folder.rglob("*") if entry.is_file())

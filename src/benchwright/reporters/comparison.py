@@ -1,0 +1,113 @@
+"""A comparison as text for the terminal, as markdown for a pull request, and as JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.comparison import Comparison, Effect, Verdict
+from benchwright.domain.metric import Direction
+from benchwright.reporters.screen import format_value
+
+_MARKS = {Verdict.REGRESSED: "▼", Verdict.IMPROVED: "▲", Verdict.SAME: "=", Verdict.INCONCLUSIVE: "?"}
+_ORDER = {Verdict.REGRESSED: 0, Verdict.INCONCLUSIVE: 1, Verdict.IMPROVED: 2, Verdict.SAME: 3}
+
+
+def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
+    """What differs besides the treatment first, then every effect, regressions at the top."""
+    lines = [_clip(f" control:   {comparison.control}", width), _clip(f" treatment: {comparison.treatment}", width)]
+    for difference in comparison.differences:
+        mark = "✗" if difference.severe else "⚠"
+        text = f" {mark} {difference.what}: {difference.control} → {difference.treatment}"
+        lines += textwrap.wrap(text, width, subsequent_indent="     ")
+    for text in comparison.missing:
+        lines += textwrap.wrap(f" ⚠ {text}", width, subsequent_indent="     ")
+    for effect in _sorted(comparison.effects):
+        lines += _effect_lines(effect, comparison.margin, width)
+    lines.append(f" {count_words(comparison)}")
+    return "\n".join(lines) + "\n"
+
+
+def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
+    name = f"{effect.benchmark} {_metric(effect)}"
+    figures = f"{format_value(effect.control, effect.unit)} → {format_value(effect.treatment, effect.unit)}"
+    verdict = f"{_MARKS[effect.verdict]} {effect.verdict.value}"
+    if effect.verdict is Verdict.SAME:
+        verdict += f" (within {margin * 100:g} %)"
+    lines = [
+        _clip(f" {verdict:<22} {name}", width),
+        _clip(f"     {change(effect):<30} {figures}   {effect.launches[0]}+{effect.launches[1]} launches", width),
+    ]
+    if effect.advice:
+        lines += textwrap.wrap(effect.advice, width - 5, initial_indent="     ", subsequent_indent="     ")
+    return lines
+
+
+def change(effect: Effect) -> str:
+    """`+3.1 % [2.4, 3.9]`: the treatment against the control."""
+    text = f"{(effect.ratio - 1) * 100:+.1f} %"
+    if effect.interval is not None:
+        text += f" [{(effect.interval.low - 1) * 100:+.1f}, {(effect.interval.high - 1) * 100:+.1f}]"
+    return text
+
+
+def count_words(comparison: Comparison) -> str:
+    """`1 regressed, 3 same of 4`."""
+    counts = {v: sum(e.verdict is v for e in comparison.effects) for v in Verdict}
+    words = [f"{n} {verdict.value}" for verdict, n in counts.items() if n]
+    return f"{', '.join(words) or 'nothing to compare'} of {len(comparison.effects)}"
+
+
+def comparison_markdown(comparison: Comparison) -> str:
+    """A table for a pull request."""
+    lines = [f"**{comparison.control}** → **{comparison.treatment}**: {count_words(comparison)}", ""]
+    for difference in comparison.differences:
+        lines.append(f"- ⚠ {_escape(difference.what)}: {_escape(difference.control)} → {_escape(difference.treatment)}")
+    lines += [f"- ⚠ {_escape(text)}" for text in comparison.missing]
+    lines += [
+        "",
+        "| verdict | benchmark | metric | control | treatment | change | launches |",
+        "|---|---|---|---:|---:|---:|---:|",
+    ]
+    for e in _sorted(comparison.effects):
+        cells = [
+            f"{_MARKS[e.verdict]} {e.verdict.value}",
+            _escape(e.benchmark),
+            _escape(_metric(e)),
+            format_value(e.control, e.unit),
+            format_value(e.treatment, e.unit),
+            change(e),
+            f"{e.launches[0]} + {e.launches[1]}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def comparison_json(comparison: Comparison) -> str:
+    """Documented in docs/reference/compare.md."""
+    body: dict[str, Any] = {"format": "benchwright-comparison", "version": 1} | msgspec.to_builtins(comparison)
+    return json.dumps(body, indent=1) + "\n"
+
+
+def _metric(effect: Effect) -> str:
+    labels = ", ".join(f"{k} {v}" for k, v in effect.labels.items() if k not in ("loop",))
+    better = {Direction.HIGHER: "", Direction.LOWER: "", Direction.NEITHER: " (no better or worse)"}[effect.direction]
+    return effect.metric + (f" [{labels}]" if labels else "") + better
+
+
+def _sorted(effects: Sequence[Effect]) -> list[Effect]:
+    return sorted(effects, key=lambda e: (_ORDER[e.verdict], e.benchmark, e.metric))
+
+
+def _escape(text: str) -> str:
+    for character, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("\n", " ")):
+        text = text.replace(character, written)
+    return text
+
+
+def _clip(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: width - 1] + "…"

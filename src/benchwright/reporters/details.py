@@ -1,0 +1,76 @@
+"""Everything about a run that the report leaves out: its launches one by one, and what it ran on and with."""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+
+from benchwright.domain.benchmark import Command
+from benchwright.domain.quantities import format_bytes, format_duration
+from benchwright.domain.run import Result, Run
+from benchwright.reporters.base import Report
+from benchwright.reporters.screen import format_value
+
+_MOST_PACKAGES = 12
+# Named first where they are there: what most often explains a difference.
+_TELLING = ("torch", "numpy", "transformers", "onnxruntime", "jax", "tensorflow", "openvino", "triton", "accelerate")
+
+
+def details(report: Report) -> str:
+    """Text that follows the screen report."""
+    lines: list[str] = []
+    for result in report.run.results:
+        lines += _launches(result, report)
+    lines += _machine(report.run, report.width) + _packages(report.run, report.width)
+    return "\n".join(lines) + "\n"
+
+
+def _launches(result: Result, report: Report) -> list[str]:
+    workload = result.benchmark.workload
+    if isinstance(workload, Command):
+        words = workload.argv[0] if workload.shell else shlex.join(workload.argv)
+    else:
+        words = shlex.join((workload.python, workload.path, *workload.args))
+    lines = [
+        "",
+        _clip(f" {result.benchmark.name}: {words}", report.width),
+        _clip(f"   in {workload.cwd}", report.width),
+    ]
+    shown = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")][:2]
+    for launch in result.launches:
+        parts = [f"   {launch.job:<28}", launch.status.value if launch.reason is None else launch.reason.value]
+        if launch.duration_s is not None:
+            parts.append(format_duration(launch.duration_s))
+        for summary in shown:
+            found = launch.measurement(summary.metric)
+            if found is not None and found.samples:
+                value = report.aggregate(found.aggregate, found.samples, report.workers)
+                parts.append(f"{summary.metric} {format_value(value, summary.unit)}")
+        if launch.warmup:
+            parts.append("(warm-up, not counted)")
+        lines.append(_clip("  ".join(parts), report.width))
+    return lines
+
+
+def _machine(run: Run, width: int) -> list[str]:
+    machine = run.machine
+    text = f" machine: {machine.hostname}, {machine.cpu}, {machine.cores} of {machine.cores_total} cores, {format_bytes(machine.memory_bytes)}, {machine.system} {machine.kernel}"
+    lines = ["", *textwrap.wrap(text, width, subsequent_indent="   ")]
+    for gpu in machine.accelerators:
+        memory = "" if gpu.memory_bytes is None else f", {format_bytes(gpu.memory_bytes)}"
+        lines.append(_clip(f"   GPU {gpu.index}: {gpu.name}{memory}, driver {gpu.driver or 'unknown'}", width))
+    return lines
+
+
+def _packages(run: Run, width: int) -> list[str]:
+    lines = []
+    for executable, packages in run.packages.items():
+        order = sorted(packages, key=lambda name: (name not in _TELLING, name))
+        named = [f"{name} {packages[name]}" for name in order[:_MOST_PACKAGES]]
+        more = f" and {len(packages) - len(named)} more (packages.json)" if len(packages) > len(named) else ""
+        lines += textwrap.wrap(f" packages of {executable}: {', '.join(named)}{more}", width, subsequent_indent="   ")
+    return lines
+
+
+def _clip(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,123 @@
+// The page itself: theme, sorting and filtering the results, opening benchmarks, charts drawn when they come into view.
+
+document.documentElement.classList.add("scripted");
+
+function setUpTheme() {
+  const button = document.getElementById("theme");
+  const themes = ["auto", "light", "dark"];
+  const show = (theme) => {
+    if (theme === "auto") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
+    button.textContent = `Theme: ${theme}`;
+    redrawAll();
+  };
+  let current = "auto";
+  try {
+    current = localStorage.getItem("benchwright-theme") ?? "auto";
+  } catch {} // a browser may forbid it to local files
+  if (!themes.includes(current)) current = "auto";
+  show(current);
+  button.onclick = () => {
+    current = themes[(themes.indexOf(current) + 1) % themes.length];
+    try {
+      localStorage.setItem("benchwright-theme", current);
+    } catch {}
+    show(current);
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
+}
+
+function setUpTable() {
+  const table = document.getElementById("results");
+  if (!table) return;
+  const body = table.tBodies[0];
+  const rows = [...body.rows].map((row) => ({ row, words: row.cells[0].textContent.toLowerCase() + " " + (row.cells[2]?.textContent ?? "").toLowerCase() }));
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, column) => {
+    const button = head.querySelector("button");
+    if (button) button.onclick = () => sortBy(body, heads, column, button.dataset.kind);
+  });
+  const filter = document.getElementById("filter");
+  const status = document.getElementById("status");
+  const shown = document.getElementById("shown");
+  const apply = () => {
+    const wanted = filter.value.trim().toLowerCase().split(/\s+/);
+    let count = 0;
+    for (const { row, words } of rows) {
+      const fits = wanted.every((word) => words.includes(word)) && (!status?.value || row.dataset.status === status.value);
+      row.hidden = !fits;
+      count += fits;
+    }
+    shown.textContent = count === rows.length ? "" : `${count} of ${rows.length}`;
+    markRepeats(body);
+  };
+  filter.oninput = apply;
+  if (status) status.onchange = apply;
+  markRepeats(body);
+}
+
+function sortBy(body, heads, column, kind) {
+  const head = heads[column];
+  const first = kind === "number" && column > 1 ? "descending" : "ascending";
+  const other = first === "ascending" ? "descending" : "ascending";
+  const way = head.getAttribute("aria-sort") === first ? other : first;
+  for (const each of heads) each.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", way);
+  const sign = way === "ascending" ? 1 : -1;
+  const keyed = [...body.rows].map((row) => ({ row, key: sortKey(row.cells[column], kind) }));
+  keyed.sort((a, b) => {
+    if (a.key === null || b.key === null) return (a.key === null) - (b.key === null); // what has no value stays last
+    return sign * (kind === "number" ? a.key - b.key : a.key.localeCompare(b.key, "en", { numeric: true }));
+  });
+  body.append(...keyed.map(({ row }) => row));
+  markRepeats(body);
+}
+
+function sortKey(cell, kind) {
+  if (!cell || cell.classList.contains("why")) return null;
+  if (kind === "text") return cell.textContent;
+  return cell.dataset.v === undefined ? null : Number(cell.dataset.v);
+}
+
+// Further metrics of the same benchmark: the name is there, but does not shout.
+function markRepeats(body) {
+  let before = null;
+  for (const row of body.rows) {
+    if (row.hidden) continue;
+    const target = row.cells[0].firstElementChild.hash;
+    row.classList.toggle("repeat", target === before);
+    before = target;
+  }
+}
+
+function setUpBenchmarks() {
+  const benchmarks = [...document.querySelectorAll("details.benchmark")];
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries)
+      if (entry.isIntersecting) {
+        seen.unobserve(entry.target);
+        buildCharts(entry.target, entry.target.parentElement.dataset.number);
+      }
+  }, { rootMargin: "300px" });
+  for (const holder of document.querySelectorAll(".charts")) seen.observe(holder);
+  const all = (open) => () => benchmarks.forEach((each) => (each.open = open));
+  document.getElementById("open-all")?.addEventListener("click", all(true));
+  document.getElementById("close-all")?.addEventListener("click", all(false));
+  const openTarget = () => {
+    const target = document.getElementById(location.hash.slice(1));
+    if (target?.matches("details.benchmark")) {
+      target.open = true;
+      target.scrollIntoView();
+    }
+  };
+  addEventListener("hashchange", openTarget);
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("a[href^='#b']")) setTimeout(openTarget); // also when the address stays the same
+  });
+  openTarget();
+}
+
+setUpTheme();
+setUpTable();
+setUpBenchmarks();
+document.documentElement.dataset.ready = Math.round(performance.now());

@@ -1,0 +1,45 @@
+// Raw samples, unpacked when they are looked at. packing.py says how they are laid out.
+
+const unpacked = new Map();
+
+function samplesOf(number) {
+  if (!unpacked.has(number)) unpacked.set(number, unpack(number));
+  return unpacked.get(number);
+}
+
+async function unpack(number) {
+  const block = JSON.parse(document.getElementById("d" + number).textContent);
+  const flat = await inflate(block.data);
+  let at = 0;
+  for (const series of block.series) {
+    const count = series.parts.reduce((sum, part) => sum + part[1] + part[2], 0);
+    const size = series.wide ? 8 : 4;
+    const values = fromPlanes(flat.subarray(at, at + count * size), count, size);
+    at += count * size;
+    let from = 0;
+    series.parts = series.parts.map(([launch, warm, measured, value]) => {
+      const part = { launch, warm, value, values: values.subarray(from, from + warm + measured) };
+      from += warm + measured;
+      return part;
+    });
+    if (series.unit?.length > 16) series.unit = series.unit.slice(0, 15) + "…";
+    series.count = count;
+    series.warm = series.parts.reduce((sum, part) => sum + part.warm, 0);
+  }
+  return block;
+}
+
+async function inflate(text) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function fromPlanes(planes, count, size) {
+  const bytes = new Uint8Array(count * size);
+  for (let byte = 0; byte < size; byte++)
+    for (let i = 0; i < count; i++) bytes[i * size + byte] = planes[byte * count + i];
+  const view = new DataView(bytes.buffer);
+  const read = size === 8 ? (i) => view.getFloat64(i * 8, true) : (i) => view.getFloat32(i * 4, true);
+  return Float64Array.from({ length: count }, (_, i) => read(i));
+}

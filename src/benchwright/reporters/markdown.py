@@ -1,0 +1,133 @@
+"""Tables in Markdown, for a pull request or a page: failures first, then the metrics.
+
+Names and whatever else comes from outside stands in code spans, where neither Markdown nor HTML nor a mention works.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping, Sequence
+
+from benchwright.domain.run import Result, Run
+from benchwright.domain.status import Status
+from benchwright.domain.summary import Summary
+from benchwright.reporters.base import Report
+from benchwright.reporters.screen import format_value
+
+# Of little interest beside what was asked for: they are shown folded.
+_ASIDE = ("memory.", "cpu.", "process.", "gpu.", "step_time", "wait_time", "throughput")
+_ORDER = {Status.FAILED: 0, Status.INTERRUPTED: 1, Status.PENDING: 1, Status.SKIPPED: 2}
+_MOST_LOG_LINES = 20
+_UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SPECIAL = re.compile(r"([\\`*_\[\]#~|])")
+
+
+class MarkdownReporter:
+    name = "markdown"
+
+    def render(self, report: Report) -> str:
+        blocks = [f"### {code(report.run.name)}: {_outcome(report.run)}"]
+        troubled = sorted(
+            (r for r in report.run.results if r.status is not Status.OK), key=lambda result: _ORDER[result.status]
+        )
+        blocks += _troubles(troubled, report.log_tails)
+        blocks += _metrics(report)
+        blocks += _remarks(report.run)
+        return "\n\n".join(blocks) + "\n"
+
+
+def code(text: str) -> str:
+    """A code span of one line that holds any text, inside a table too."""
+    line = " ".join(_UNPRINTABLE.sub(" ", text).split()) or " "
+    longest = max((len(ticks) for ticks in re.findall(r"`+", line)), default=0)
+    fence = "`" * (longest + 1)
+    space = " " if longest else ""
+    return f"{fence}{space}{line}{space}{fence}".replace("|", "\\|")
+
+
+def plain(text: str) -> str:
+    """Running text of one line, with nothing left in it that Markdown, HTML or a mention could take up."""
+    line = " ".join(_UNPRINTABLE.sub(" ", text).split())
+    return _SPECIAL.sub(r"\\\1", html.escape(line, quote=False)).replace("@", "@<!-- -->")
+
+
+def _outcome(run: Run) -> str:
+    counts = {status: sum(1 for r in run.results if r.status is status) for status in Status}
+    words = [f"{counts[status]} {status.value}" for status in (*_ORDER, Status.OK) if counts[status]]
+    return ", ".join(words) or "nothing was measured"
+
+
+def _troubles(results: Sequence[Result], log_tails: Mapping[str, Sequence[str]]) -> list[str]:
+    if not results:
+        return []
+    rows = [[code(r.benchmark.name), _status(r), code(r.detail) if r.detail else ""] for r in results]
+    return [_table(["benchmark", "status", "detail"], rows), *_logs(results, log_tails)]
+
+
+def _status(result: Result) -> str:
+    word = f"**{result.status.value}**" if result.status is Status.FAILED else result.status.value
+    return word + (f": {result.reason.value.replace('_', ' ')}" if result.reason else "")
+
+
+def _logs(results: Sequence[Result], log_tails: Mapping[str, Sequence[str]]) -> list[str]:
+    """Of each failed benchmark the last lines of the first log that is known, folded."""
+    blocks = []
+    for result in results:
+        jobs = [launch.job for launch in result.launches if launch.status is Status.FAILED and not launch.warmup]
+        job = next((job for job in jobs if log_tails.get(job)), None)
+        if job is None:
+            continue
+        lines = [_UNPRINTABLE.sub("", line) for line in log_tails[job][-_MOST_LOG_LINES:]]
+        fence = "`" * max(3, 1 + max((len(t) for line in lines for t in re.findall(r"`+", line)), default=0))
+        fenced = "\n".join([f"{fence}text", *lines, fence])
+        blocks.append(_folded(f"the log's last lines: {job}", fenced))
+    return blocks
+
+
+def _metrics(report: Report) -> list[str]:
+    shown, aside = [], []
+    for result in report.run.results:
+        summaries = report.summaries.get(result.benchmark.name, ())
+        asked = [s for s in summaries if not s.metric.startswith(_ASIDE) and "rank" not in s.labels]
+        chosen = asked or [s for s in summaries if s.metric == "process.duration"]
+        shown += [_metric_row(result, s) for s in chosen]
+        aside += [_metric_row(result, s) for s in summaries if s not in chosen]
+    head = ["benchmark", "metric", "value", "95 % interval", "launches"]
+    blocks = [_table(head, shown, numbers=3)] if shown else []
+    return blocks + ([_folded("memory, CPU, devices and more", _table(head, aside, numbers=3))] if aside else [])
+
+
+def _metric_row(result: Result, summary: Summary) -> list[str]:
+    labels = " ".join(f"{key}={value}" for key, value in sorted(summary.labels.items()) if key != "loop")
+    metric = code(summary.metric) + (f" {code(labels)}" if labels else "")
+    interval = "–"
+    if summary.interval is not None:
+        ends = (summary.interval.low, summary.interval.high)
+        interval = " to ".join(_value(end, summary.unit) for end in ends)
+    value = _value(summary.value, summary.unit)
+    return [code(result.benchmark.name), metric, value, interval, str(summary.launches)]
+
+
+def _value(value: float, unit: str | None) -> str:
+    return plain(format_value(value, unit))
+
+
+def _remarks(run: Run) -> list[str]:
+    texts = {f"{plain(note.text)}": None for note in run.notes}
+    for result in run.results:
+        name = code(result.benchmark.name)
+        found = [*result.benchmark.notes, *(note.text for x in result.launches if not x.warmup for note in x.notes)]
+        texts |= {f"{name}: {plain(text)}": None for text in found}
+    return ["\n".join(f"- ⚠ {text}" for text in texts)] if texts else []
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> str:
+    """The last `numbers` columns are set to the right."""
+    rule = ["---"] * (len(head) - numbers) + ["---:"] * numbers
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (head, rule, *rows))
+
+
+def _folded(title: str, content: str) -> str:
+    words = html.escape(" ".join(_UNPRINTABLE.sub(" ", title).split()))
+    return f"<details><summary><code>{words}</code></summary>\n\n{content}\n\n</details>"

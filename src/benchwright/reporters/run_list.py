@@ -1,0 +1,45 @@
+"""A list of runs for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from benchwright.domain.quantities import format_bytes
+from benchwright.domain.status import Status
+
+
+class Row(Protocol):
+    """What a list shows of a run."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def host(self) -> str: ...
+    @property
+    def benchmarks(self) -> int: ...
+    @property
+    def failed(self) -> int: ...
+    @property
+    def annotation(self) -> str | None: ...
+    @property
+    def size_bytes(self) -> int: ...
+
+
+def run_list(rows: Sequence[Row], *, width: int = 80) -> str:
+    """One line a run; its annotation below it."""
+    if not rows:
+        return "no runs\n"
+    broadest = max(20, width - 42)
+    names = min(max(len(row.id) for row in rows), broadest)
+    lines = [f"{'run':<{names}}  {'status':<12} {'benchmarks':>10}  {'size':>9}  host"]
+    for row in rows:
+        name = row.id if len(row.id) <= names else row.id[: names - 1] + "…"
+        count = f"{row.benchmarks}" if not row.failed else f"{row.failed}/{row.benchmarks} ✗"
+        line = f"{name:<{names}}  {row.status.value:<12} {count:>10}  {format_bytes(row.size_bytes):>9}  {row.host}"
+        lines.append(line if len(line) <= width else line[: width - 1] + "…")
+        if row.annotation:
+            lines.append(f"  {row.annotation}"[:width])
+    return "\n".join(lines) + "\n"

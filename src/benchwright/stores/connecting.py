@@ -1,0 +1,171 @@
+"""Connecting to the database of a store: SQLite in a file, PostgreSQL on a server."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sqlite3 import OperationalError
+from typing import Any, NoReturn
+
+import msgspec
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from benchwright.domain.errors import InvalidInput, StoreTrouble, did_you_mean
+from benchwright.stores.database_trouble import told_in_words
+
+BUSY_TIMEOUT_S = 10
+
+
+class Database(msgspec.Struct, frozen=True):
+    """Where a store is. `path`: the file of SQLite."""
+
+    url: URL
+    path: Path | None
+
+    @property
+    def where(self) -> str:
+        """For messages: without the password."""
+        return str(self.path) if self.path is not None else self.url.render_as_string(hide_password=True)
+
+
+def read_url(text: str) -> Database:
+    """InvalidInput if it names no store, or one that needs a package which is not there."""
+    if "://" not in text:
+        return _sqlite(text)
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError):
+        _refused("this is not a URL of a store")
+    kind = url.drivername.partition("+")[0]
+    if kind == "sqlite":
+        return _sqlite(url.database)
+    if kind in ("postgresql", "postgres"):
+        _need_psycopg()
+        return Database(url.set(drivername="postgresql+psycopg"), None)
+    _refused(f"'{kind}' is not a kind of store", did_you_mean(kind, ["sqlite", "postgresql"]))
+
+
+def _refused(what: str, remedy: str | None = None) -> NoReturn:
+    remedy = remedy or "give a path, sqlite:////path or postgresql://user@host/database"
+    raise InvalidInput(what, where="--store", remedy=remedy)
+
+
+def _sqlite(name: str | None) -> Database:
+    if not name or name == ":memory:":
+        _refused("this names no file")
+    path = Path(name).expanduser().absolute()
+    if path.is_dir():
+        _refused(f"{path} is a folder", f"name a file, such as {path / 'store.db'}")
+    return Database(URL.create("sqlite+pysqlite", database=str(path)), path)
+
+
+def _need_psycopg() -> None:
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise InvalidInput(
+            f"a store on PostgreSQL needs psycopg, which cannot be imported ({error})",
+            where="--store",
+            remedy="install it with: pip install 'benchwright[postgres]'",
+        ) from error
+
+
+def connect(database: Database, *, create: bool) -> Engine:
+    """An engine, and for SQLite the folder; StoreTrouble if the file is not there and `create` is False."""
+    if database.path is None:
+        return create_engine(
+            database.url,
+            pool_pre_ping=True,
+            connect_args={"connect_timeout": BUSY_TIMEOUT_S, "application_name": "benchwright"},
+        )
+    _prepare_file(database.path, create)
+    engine = create_engine(_file_url(database.path), connect_args={"timeout": BUSY_TIMEOUT_S})
+    event.listen(engine, "connect", _set_up_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_file(path: Path, create: bool) -> None:
+    if path.exists():
+        return
+    if not create:
+        raise StoreTrouble(
+            "there is no store yet", where=str(path), remedy="measure something, or ingest runs: benchwright ingest"
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreTrouble(
+            f"its folder cannot be made: {error.strerror}", where=str(path), remedy="choose another one with --store"
+        ) from error
+
+
+def _file_url(path: Path) -> URL:
+    """A file that cannot be written is opened for reading, so that results can be looked at."""
+    writable = os.access(path, os.W_OK) if path.exists() else True
+    if writable and os.access(path.parent, os.W_OK):
+        return URL.create("sqlite+pysqlite", database=str(path))
+    query = {"mode": "ro", "uri": "true"}
+    journal = path.with_name(path.name + "-wal")
+    if not journal.exists() or journal.stat().st_size == 0:
+        query["immutable"] = "1"  # else SQLite wants to make files beside it
+    return URL.create("sqlite+pysqlite", database=_as_uri(path), query=query)
+
+
+def _as_uri(path: Path) -> str:
+    from urllib.parse import quote
+
+    return "file:" + quote(str(path))
+
+
+def _set_up_sqlite(connection: Any, _record: object) -> None:
+    # None: the driver leaves transactions to us. By itself it would not begin one before CREATE TABLE.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    cursor.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
+    cursor.execute("PRAGMA foreign_keys = ON")
+    cursor.execute("PRAGMA synchronous = NORMAL")  # with WAL a power cut costs the last commits, never the file
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A reader that turns writer cannot wait for others (its view would be stale): writers say so from the start.
+    writes = connection.get_execution_options().get("benchwright_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def use_write_ahead_log(engine: Engine) -> None:
+    """Readers and one writer at a time do not wait for each other. It stays with the file; where it cannot be, so be it."""
+    raw = engine.raw_connection()
+    try:
+        cursor = raw.cursor()
+        if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.close()
+    except OperationalError:
+        pass
+    finally:
+        raw.close()
+
+
+@contextmanager
+def reading(engine: Engine, where: str) -> Iterator[Connection]:
+    """A connection that sees one state of the store, whatever others write meanwhile."""
+    with told_in_words(where), engine.connect() as connection:
+        if engine.dialect.name == "postgresql":
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine, where: str) -> Iterator[Connection]:
+    """A connection whose changes are all made when the block ends, or none if it fails."""
+    with told_in_words(where), engine.connect() as connection:
+        connection = connection.execution_options(benchwright_writes=True)
+        with connection.begin():
+            if engine.dialect.name == "postgresql":
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{BUSY_TIMEOUT_S}s'")
+            yield connection

@@ -1,0 +1,207 @@
+"""Putting a run into the tables. Everything is packed before the store is locked, so that writers wait little."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.run import Run
+from benchwright.domain.status import Status
+from benchwright.stores import schema
+from benchwright.stores.base import Aggregate
+from benchwright.stores.run_document import (
+    ENCODING,
+    label_pair,
+    labels_json,
+    measurements_of,
+    pack_document,
+    plain,
+    series_hash,
+)
+from benchwright.stores.run_query import started_s
+from benchwright.stores.samples import pack
+
+Row = dict[str, Any]
+_CHUNK = 500  # of values in one IN (…)
+_PARTS = (schema.documents, schema.results, schema.run_labels, schema.measurements)
+
+
+class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a run. Those of measurements name their series by its hash; `run` is filled in later."""
+
+    run: Row
+    document: Row
+    results: list[Row]
+    labels: list[Row]
+    series: dict[str, Row]
+    measurements: list[Row]
+
+
+def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
+    series: dict[str, Row] = {}
+    measurements: list[Row] = []
+    for (r, x, m), launch, measurement in measurements_of(run):
+        benchmark = run.results[r].benchmark.name
+        hashed = series_hash(benchmark, measurement)
+        if hashed not in series:
+            series[hashed] = _series_row(hashed, benchmark, measurement)
+        packed = pack((*measurement.warmup_samples, *measurement.samples))
+        measurements.append(
+            {
+                "result": r,
+                "launch": x,
+                "measurement": m,
+                "series": hashed,
+                "counted": launch.status is Status.OK and not launch.warmup,
+                "value": _condensed(measurement, aggregate),
+                "warmup_samples": len(measurement.warmup_samples),
+                "samples": len(measurement.samples),
+                "encoding": packed.encoding,
+                "data": packed.data,
+            }
+        )
+    document = {"encoding": ENCODING, "data": pack_document(run)}
+    size_bytes = len(document["data"]) + sum(len(row["data"]) for row in measurements) + _folder_bytes(run)
+    return PackedRun(
+        run=_run_row(run, digest, len(measurements), size_bytes),
+        document=document,
+        results=[_result_row(i, run) for i in range(len(run.results))],
+        labels=list(_label_rows(run)),
+        series=series,
+        measurements=measurements,
+    )
+
+
+def put_run(connection: Connection, packed: PackedRun) -> None:
+    """Inserts the run, or replaces what was there of it; its annotation and baselines stay."""
+    key = _upserted(connection, packed.run)
+    for table in _PARTS:
+        connection.execute(delete(table).where(table.c.run == key))
+    series = _series_keys(connection, packed.series)
+    _insert(connection, schema.documents, key, [packed.document])
+    _insert(connection, schema.results, key, packed.results)
+    _insert(connection, schema.run_labels, key, packed.labels)
+    _insert(
+        connection,
+        schema.measurements,
+        key,
+        [row | {"series": series[row["series"]]} for row in packed.measurements],
+    )
+
+
+def _upserted(connection: Connection, row: Row) -> int:
+    statement = insert_or(connection, schema.runs).values(row)
+    changed = {name: statement.excluded[name] for name in row if name != "id"}
+    connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changed))
+    key: int = connection.execute(select(schema.runs.c.key).where(schema.runs.c.id == row["id"])).scalar_one()
+    return key
+
+
+def _series_keys(connection: Connection, rows: dict[str, Row]) -> dict[str, int]:
+    found = dict(_known_series(connection, rows))
+    # In one order everywhere: two writers that insert the same ones never wait for each other in a circle.
+    missing = [rows[hashed] for hashed in sorted(rows.keys() - found.keys())]
+    if missing:
+        connection.execute(
+            insert_or(connection, schema.series).on_conflict_do_nothing(index_elements=["hash"]), missing
+        )
+        found.update(_known_series(connection, [row["hash"] for row in missing]))
+    return found
+
+
+def _known_series(connection: Connection, hashes: Iterable[str]) -> Iterator[tuple[str, int]]:
+    wanted = list(hashes)
+    c = schema.series.c
+    for start in range(0, len(wanted), _CHUNK):
+        query = select(c.hash, c.key).where(c.hash.in_(wanted[start : start + _CHUNK]))
+        yield from connection.execute(query)
+
+
+def _insert(connection: Connection, table: Table, key: int, rows: list[Row]) -> None:
+    if rows:
+        connection.execute(insert(table), [{"run": key, **row} for row in rows])
+
+
+def insert_or(connection: Connection, table: Table) -> Any:
+    """An INSERT that knows ON CONFLICT, which both databases write alike but SQLAlchemy keeps apart."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _run_row(run: Run, digest: str, measurements: int, size_bytes: int) -> Row:
+    return {
+        "id": plain(run.id),
+        "digest": plain(digest),
+        "name": plain(run.name),
+        "started": plain(run.started),
+        "started_s": started_s(run.started),
+        "ended": None if run.ended is None else plain(run.ended),
+        "status": run.status.value,
+        "machine": run.machine.fingerprint,
+        "host": plain(run.machine.hostname),
+        "folder": plain(run.folder),
+        "labels": labels_json(run.labels),
+        "benchmarks": len(run.results),
+        "failed": sum(r.status is Status.FAILED for r in run.results),
+        "measurements": measurements,
+        "size_bytes": size_bytes,
+    }
+
+
+def _result_row(number: int, run: Run) -> Row:
+    result = run.results[number]
+    return {
+        "result": number,
+        "benchmark": plain(result.benchmark.name),
+        "status": result.status.value,
+        "reason": None if result.reason is None else result.reason.value,
+    }
+
+
+def _label_rows(run: Run) -> Iterator[Row]:
+    pairs = dict.fromkeys(
+        pair for labels in (run.labels, *(r.benchmark.labels for r in run.results)) for pair in labels.items()
+    )
+    for label, value in pairs:
+        yield {"pair": label_pair(label, value), "label": plain(label), "value": plain(value)}
+
+
+def _series_row(hashed: str, benchmark: str, measurement: Measurement) -> Row:
+    return {
+        "hash": hashed,
+        "benchmark": plain(benchmark),
+        "metric": plain(measurement.metric),
+        "labels": labels_json(measurement.labels),
+        "unit": None if measurement.unit is None else plain(measurement.unit),
+        "direction": measurement.direction.value,
+        "source": plain(measurement.source),
+        "aggregate": plain(measurement.aggregate),
+    }
+
+
+def _condensed(measurement: Measurement, aggregate: Aggregate | None) -> float | None:
+    """The launch's one number; None if it cannot be told."""
+    if aggregate is None:
+        return None
+    try:
+        value = aggregate(measurement.aggregate, measurement.samples, None)
+    except (ValueError, ArithmeticError):
+        return None
+    return None if math.isnan(value) else value  # SQLite has no NaN
+
+
+def _folder_bytes(run: Run) -> int:
+    """The files of the run's own folder; 0 if it is not here. An imported run names some other place, which is not its."""
+    if os.path.basename(run.folder) != run.id:
+        return 0
+    try:
+        with os.scandir(run.folder) as entries:
+            return sum(e.stat(follow_symlinks=False).st_size for e in entries if e.is_file(follow_symlinks=False))
+    except (OSError, ValueError):
+        return 0

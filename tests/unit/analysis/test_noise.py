@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import math
+import random
+import statistics
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchwright.analysis.noise import FEWEST_PAIRS, SIZES, detectable, noise_of
+from benchwright.analysis.noise_findings import judge_noise
+from benchwright.domain.checkup import Noise, State
+
+seconds = st.floats(min_value=0.05, max_value=5.0)
+some_pairs = st.lists(st.tuples(seconds, seconds), min_size=FEWEST_PAIRS, max_size=20)
+
+
+def noise(pairs: list[tuple[float, float]], metric: str = "process.duration") -> Noise:
+    found = noise_of(metric, pairs)
+    assert found is not None
+    return found
+
+
+def drawn(rng: random.Random, sigma: float, count: int) -> list[tuple[float, float]]:
+    """Pairs of launches that take 0.15 s, each with independent log-normal noise of `sigma`."""
+    return [(0.15 * math.exp(rng.gauss(0, sigma)), 0.15 * math.exp(rng.gauss(0, sigma))) for _ in range(count)]
+
+
+@given(some_pairs, st.floats(min_value=1e-3, max_value=1e3))
+def test_the_unit_of_time_changes_no_share(pairs, factor):
+    before, after = noise(pairs), noise([(a * factor, b * factor) for a, b in pairs])
+    for name in ("ratio", "floor", "spread"):
+        assert getattr(after, name) == pytest.approx(getattr(before, name), rel=1e-6, abs=1e-9)
+    assert after.median_s == pytest.approx(before.median_s * factor)
+    assert after.detectable == pytest.approx(before.detectable, rel=1e-6, abs=1e-9)
+
+
+@given(some_pairs, st.floats(min_value=1.1, max_value=4))
+def test_the_same_launches_further_apart_give_a_larger_floor(pairs, times):
+    before, after = noise(pairs), noise([(a**times, b**times) for a, b in pairs])
+    assert after.floor >= before.floor
+    assert after.spread >= before.spread
+    assert all(after.detectable[n] >= before.detectable[n] for n in SIZES)
+
+
+@given(some_pairs)
+def test_which_of_the_two_comes_first_turns_the_ratio_and_leaves_the_floor(pairs):
+    before, after = noise(pairs), noise([(b, a) for a, b in pairs])
+    assert after.ratio == pytest.approx(1 / before.ratio)
+    assert after.floor == pytest.approx(before.floor, abs=1e-9)
+
+
+@given(some_pairs)
+def test_more_launches_show_smaller_differences(pairs):
+    shares = list(noise(pairs).detectable.values())
+    assert shares == sorted(shares, reverse=True)
+
+
+def test_drift_that_neighbours_share_is_not_in_the_floor_but_in_the_spread():
+    pairs = [(0.1 * 1.2**n, 0.1 * 1.2**n) for n in range(6)]
+    assert noise(pairs).floor == pytest.approx(0, abs=1e-9)
+    assert noise(pairs).spread > 0.3
+
+
+def test_equal_launches_have_no_noise():
+    assert noise([(0.1, 0.1)] * 6).floor == 0
+
+
+@pytest.mark.parametrize(
+    "pairs", [[], [(1.0, 1.0)] * 2, [(1.0, 0.0)] * 6, [(1.0, math.nan)] * 6, [(math.inf, 1.0)] * 6]
+)
+def test_what_gives_no_interval_gives_none(pairs):
+    assert noise_of("process.duration", pairs) is None
+
+
+@pytest.mark.parametrize("sigma", [0.005, 0.02, 0.1])
+def test_the_true_noise_is_recovered(sigma):
+    rng = random.Random(7)
+    found = [noise(drawn(rng, sigma, 6)) for _ in range(400)]
+    assert statistics.median(math.log1p(x.spread) for x in found) == pytest.approx(sigma, rel=0.1)
+    # The interval of a ratio that is 1 holds 1 in 95 % of the trials; 92 % is three standard errors below.
+    assert sum(x.interval.low <= 1 <= x.interval.high for x in found) / len(found) == pytest.approx(0.95, abs=0.033)
+
+
+@pytest.mark.parametrize("launches", SIZES)
+def test_a_difference_of_the_size_told_is_seen_four_times_in_five(launches):
+    rng = random.Random(11)
+    sigma = 0.03
+    slower = 1 + detectable(sigma * math.sqrt(2), launches)
+    trials = [noise([(a, b * slower) for a, b in drawn(rng, sigma, launches)]) for _ in range(600)]
+    assert sum(x.interval.low > 1 for x in trials) / len(trials) == pytest.approx(0.8, abs=0.06)
+
+
+@pytest.mark.parametrize(("sigma", "state"), [(0.001, State.OK), (0.03, State.WARNING), (0.3, State.BAD)])
+def test_the_floor_decides_whether_times_can_be_trusted(sigma, state):
+    (finding,) = judge_noise([noise(drawn(random.Random(1), sigma, 6))], busy=False)
+    assert finding.state is state
+    assert "noise floor ±" in finding.text
+    assert (finding.advice is None) == (state is State.OK)
+
+
+def test_where_only_wall_time_is_noisy_cpu_time_is_recommended():
+    wall = noise(drawn(random.Random(1), 0.3, 6))
+    cpu = noise(drawn(random.Random(1), 0.005, 6), "process.cpu_time")
+    first, second = judge_noise([wall, cpu], busy=True)
+    assert first.advice is not None
+    assert "compare CPU time" in first.advice
+    assert second.state is not State.BAD
+
+
+def test_noise_on_a_machine_that_looks_idle_is_not_blamed_on_other_programs():
+    noisy = noise(drawn(random.Random(1), 0.3, 6))
+    (idle,) = judge_noise([noisy], busy=False)
+    (busy,) = judge_noise([noisy], busy=True)
+    assert "nothing that runs here explains it" in (idle.advice or "")
+    assert "stop what else runs" in (busy.advice or "")

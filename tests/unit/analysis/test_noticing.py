@@ -1,0 +1,103 @@
+"""What the report remarks on, and that it keeps quiet about plain noise."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchwright.analysis.noticing import outliers, remarks, two_groups
+from benchwright.domain.summary import Remark
+
+
+def kinds(found: tuple[Remark, ...]) -> set[str]:
+    return {r.kind for r in found}
+
+
+def quiet(seed: int, count: int, spread: float = 0.02) -> list[float]:
+    rng = random.Random(seed)
+    return [rng.gauss(1, spread) for _ in range(count)]
+
+
+@pytest.mark.parametrize("count", [6, 7, 9, 12, 20])
+def test_independent_launches_are_rarely_remarked_on(count: int) -> None:
+    rng = random.Random(count)
+    seen: Counter[str] = Counter()
+    for _ in range(1000):
+        seen.update(r.kind for r in remarks([rng.gauss(1, 0.02) for _ in range(count)]))
+    # 2 % and four standard errors of 1,000.
+    assert all(times <= 37 for times in seen.values()), seen
+
+
+def test_independent_samples_within_launches_are_rarely_remarked_on() -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(200):
+        seen.update(r.kind for r in remarks([1.0], [quiet(seed, 300)]))
+    assert all(times <= 10 for times in seen.values()), seen
+
+
+def test_an_outlier_is_named_with_its_place_and_kept() -> None:
+    values = [*quiet(1, 11), 1.5]
+    (far,) = outliers(values)
+    assert (far.place, far.value) == (11, 1.5)
+    (remark,) = remarks(values)
+    assert "launch 12 (1.50×); counted all the same" in remark.text
+
+
+def test_launches_at_two_speeds_are_called_two_groups_with_their_shares() -> None:
+    rng = random.Random(2)
+    values = [rng.gauss(1.1 if n % 3 == 0 else 1.0, 0.005) for n in range(18)]
+    found = two_groups(values)
+    assert found is not None
+    assert found.low == pytest.approx(1, abs=0.01)
+    assert found.high == pytest.approx(1.1, abs=0.01)
+    assert found.high_share == pytest.approx(1 / 3)
+    (remark,) = [r for r in remarks(values) if r.kind == "two_groups"]
+    assert "10 % apart: 67 % around" in remark.text
+
+
+def test_steps_of_two_kinds_are_seen_within_a_launch_although_some_lie_between() -> None:
+    rng = random.Random(3)
+    samples = [rng.gauss(2.0 if n % 3 == 0 else 1.0, 0.05) for n in range(900)]
+    samples[100] = samples[500] = 1.5
+    rng.shuffle(samples)
+    assert kinds(remarks([1.0], [samples])) == {"two_groups_within"}
+
+
+def test_a_steady_rise_is_a_trend() -> None:
+    values = [1 + 0.01 * n for n in range(12)]
+    (remark,) = [r for r in remarks(values) if r.kind == "trend"]
+    assert "rose by 8" in remark.text
+
+
+def test_a_machine_that_changes_back_and_forth_slowly_is_correlated() -> None:
+    noise = quiet(4, 24, 0.002)
+    values = [v + (0.03 if n // 6 % 2 else 0) for n, v in enumerate(noise)]
+    assert "correlated" in kinds(remarks(values))
+
+
+def test_samples_that_get_slower_within_most_launches_are_a_drift() -> None:
+    series = [[v * (1 + 0.1 * n / 200) for n, v in enumerate(quiet(seed, 200))] for seed in range(4)]
+    assert "drift_within" in kinds(remarks([1.0] * 4, series))
+    assert "drift_within" not in kinds(remarks([1.0] * 4, [series[0], *(quiet(s, 200) for s in (5, 6, 7))]))
+
+
+def test_a_spread_above_5_percent_is_noisy() -> None:
+    assert "noisy" in kinds(remarks(quiet(8, 12, 0.15)))
+    assert "noisy" not in kinds(remarks(quiet(8, 12, 0.02)))
+
+
+@given(st.lists(st.floats(), max_size=30), st.lists(st.lists(st.floats(), max_size=80), max_size=3))
+def test_any_floats_give_remarks_or_none(values: list[float], series: list[list[float]]) -> None:
+    for remark in remarks(values, series):
+        assert remark.text
+        assert remark.advice
+
+
+@given(st.lists(st.floats(0.5, 2), min_size=6, max_size=40))
+def test_groups_and_outliers_do_not_depend_on_order(values: list[float]) -> None:
+    assert two_groups(values) == two_groups(values[::-1])
+    assert sorted(o.value for o in outliers(values)) == sorted(o.value for o in outliers(values[::-1]))

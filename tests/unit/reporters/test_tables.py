@@ -1,0 +1,151 @@
+"""Reports as CSV and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchwright.analysis.aggregate import aggregate
+from benchwright.analysis.summary import summarize
+from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.machine import Machine
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.metric import Direction
+from benchwright.domain.run import Launch, Note, Result, Run
+from benchwright.domain.status import Reason, Status
+from benchwright.domain.summary import Interval
+from benchwright.reporters.base import Report
+from benchwright.reporters.csv_table import COLUMNS, CsvReporter
+from benchwright.reporters.markdown import MarkdownReporter
+
+MACHINE = Machine(
+    hostname="h",
+    system="Linux",
+    kernel="6",
+    architecture="x",
+    cpu="c",
+    cores=2,
+    cores_total=2,
+    memory_bytes=1,
+    python="3",
+)
+
+
+def launch(
+    value: float, metric: str = "speed", unit: str | None = "items/s", labels: dict[str, str] | None = None
+) -> Launch:
+    measured = Measurement(
+        metric=metric,
+        unit=unit,
+        direction=Direction.HIGHER,
+        samples=(value,),
+        source="log",
+        labels=labels or {},
+    )
+    return Launch(job="b.R0", status=Status.OK, measurements=(measured,))
+
+
+def result(name: str, *launches: Launch, status: Status = Status.OK, **fields: object) -> Result:
+    benchmark = Benchmark(name=name, workload=Command(argv=("x",), cwd="/"), source="t")
+    return Result(benchmark=benchmark, status=status, launches=launches, **fields)  # type: ignore[arg-type]
+
+
+def six_launches() -> Report:
+    """1 to 6, with an interval that is what the analysis said, whatever that is."""
+    made = report(
+        result("a", *(launch(float(v)) for v in range(1, 7))), result("b", launch(2.0, labels={"device": "0"}))
+    )
+    (first,) = made.summaries["a"]
+    summary = msgspec.structs.replace(first, value=3.5, interval=Interval(1.0, 6.0))
+    return msgspec.structs.replace(made, summaries={**made.summaries, "a": [summary]})
+
+
+def report(*results: Result, notes: tuple[Note, ...] = (), log_tails: dict[str, list[str]] | None = None) -> Report:
+    run = Run(
+        id="r.1", name="r", started="s", folder="/f", status=Status.OK, machine=MACHINE, results=results, notes=notes
+    )
+    summaries = {r.benchmark.name: summarize(r.counted) for r in results}
+    return Report(run=run, summaries=summaries, aggregate=aggregate, log_tails=log_tails or {})
+
+
+def failed(name: str, job: str = "j", detail: str | None = "why") -> Result:
+    bad = Launch(job=job, status=Status.FAILED, reason=Reason.CRASHED)
+    return result(name, bad, status=Status.FAILED, reason=Reason.CRASHED, detail=detail)
+
+
+class TestCsv:
+    def rows(self, *results: Result) -> list[dict[str, str]]:
+        return self.rows_of(report(*results))
+
+    def rows_of(self, made: Report) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(CsvReporter().render(made), newline="")))
+
+    def test_one_row_for_each_benchmark_metric_and_label_set(self) -> None:
+        rows = self.rows_of(six_launches())
+        assert list(rows[0]) == list(COLUMNS)
+        assert (rows[0]["benchmark"], rows[0]["value"], rows[0]["low"], rows[0]["high"]) == ("a", "3.5", "1.0", "6.0")
+        assert (rows[0]["launches"], rows[0]["unit"], rows[0]["direction"]) == ("6", "items/s", "higher")
+        assert (rows[1]["low"], json.loads(rows[1]["labels"])) == ("", {"device": "0"})
+
+    def test_what_failed_has_a_row(self) -> None:
+        (row,) = self.rows(failed("a"))
+        assert (row["run"], row["status"], row["reason"], row["value"]) == ("r.1", "failed", "crashed", "")
+
+    def test_numbers_read_back_exactly(self) -> None:
+        (row,) = self.rows(result("a", launch(0.1 + 0.2)))
+        assert float(row["value"]) == 0.1 + 0.2
+
+    def test_a_number_that_is_not_finite_is_written_as_such(self) -> None:
+        (row,) = self.rows(result("a", launch(math.nan)))
+        assert math.isnan(float(row["value"]))
+
+    @settings(max_examples=50, deadline=None)
+    @given(name=st.text(min_size=1).filter(lambda text: "\0" not in text))
+    def test_any_name_reads_back(self, name: str) -> None:
+        (row,) = self.rows(result(name, launch(1.0)))
+        assert row["benchmark"] == name
+
+
+class TestMarkdown:
+    def test_failures_come_first_with_the_log_folded(self) -> None:
+        text = MarkdownReporter().render(
+            report(result("fine", launch(2.0)), failed("bad"), log_tails={"j": ["last words"]})
+        )
+        assert text.index("`bad`") < text.index("last words") < text.index("`fine`")
+        assert text.startswith("### `r`: 1 failed, 1 ok\n")
+        assert "| `bad` | **failed**: crashed | `why` |" in text
+
+    def test_metrics_with_their_interval_and_launches(self) -> None:
+        text = MarkdownReporter().render(six_launches())
+        assert "| `a` | `speed` | 3.5 items/s | 1 items/s to 6 items/s | 6 |" in text
+
+    def test_memory_and_the_like_is_folded_away(self) -> None:
+        text = MarkdownReporter().render(report(result("a", launch(2.0), launch(1.0, metric="memory.peak", unit="B"))))
+        assert text.index("`speed`") < text.index("<details>") < text.index("`memory.peak`")
+
+    def test_notes_cannot_become_markup_or_mentions(self) -> None:
+        note = Note(text="<script>x</script> *bold* @someone | \x1b[31mred\x1b[0m")
+        text = MarkdownReporter().render(report(result("a", launch(1.0)), notes=(note,)))
+        assert "- ⚠ &lt;script&gt;x&lt;/script&gt; \\*bold\\* @<!-- -->someone \\| red\n" in text.replace("  ", " ")
+
+    @settings(max_examples=150, deadline=None)
+    @given(name=st.text(alphabet=st.sampled_from("`|\\<>&*_@\n \x1b\x00a[]é#"), min_size=1, max_size=12))
+    def test_any_name_stays_one_cell_of_one_table(self, name: str) -> None:
+        markdown_it = pytest.importorskip("markdown_it")
+        text = MarkdownReporter().render(
+            report(failed(name, job=name, detail=name), result("other", launch(1.0)), log_tails={name: [name]})
+        )
+        page = markdown_it.MarkdownIt("commonmark").enable("table").render(text)
+        assert page.count("<table>") == 2
+        assert len(re.findall(r"<tr>", page)) == 4
+        assert "<td><code>other</code></td>" in page
+        known = "h3 code table thead tbody tr th td strong details summary pre p".split()
+        assert set(re.findall(r"</?([a-z0-9]+)", page)) <= set(known)
