@@ -47,9 +47,18 @@ def main() -> None:
             "python -c pass": [sys.executable, "-c", "pass"],
             "true": ["true"],
             "benchwright --help": [*bw, "--help"],
-            "benchwright run -- true": [*bw, "run", "--", "true"],
-            f"… --repeat {1 + options.more}": [*bw, "run", "--repeat", str(1 + options.more), "--", "true"],
+            "benchwright run -- true": [*bw, "run", "--no-store", "--", "true"],
+            f"… --repeat {1 + options.more}": [
+                *bw,
+                "run",
+                "--no-store",
+                "--repeat",
+                str(1 + options.more),
+                "--",
+                "true",
+            ],
         }
+        cases["… and into the store"] = [*bw, "run", "--", "true"]
         if options.peer:
             bin_ = peer_environment("start-up", ["pyperf==2.9.0", "asv"]) / "bin"
             cases["pyperf --help"] = [str(bin_ / "python"), "-m", "pyperf", "--help"]

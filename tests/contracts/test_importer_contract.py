@@ -28,7 +28,7 @@ FILES = {
         "google_benchmark_python.json",
     ],
     "asv": [f"asv_v{version}/sample-machine/e0a94ef3-existing-py3.11.json" for version in (1, 2)],
-    "driver": ["dlbenchmark_result.json"],
+    "driver": ["driver_result.json"],
 }
 REAL = [pytest.param(name, SAMPLES / file, id=file) for name, files in FILES.items() for file in files]
 any_importer = pytest.mark.parametrize("name", BUILT_IN)

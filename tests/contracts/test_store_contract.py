@@ -24,8 +24,8 @@ ALL = RunFilter()
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("postgresql")) as started:
+def server() -> Iterator[Server]:
+    with running_server() as started:
         yield started
 
 
@@ -285,7 +285,16 @@ def test_a_run_that_is_not_there_is_said_with_the_nearest_one(store: Store, use:
 
 @pytest.mark.parametrize(
     "name",
-    ["o'clock; DROP TABLE runs; --", '<script>alert("x")</script>', "🚀é漢", "n" * 300, "a/b\\c", "nul\x00", "half\ud800", "%s {0} :x"],
+    [
+        "o'clock; DROP TABLE runs; --",
+        '<script>alert("x")</script>',
+        "🚀é漢",
+        "n" * 300,
+        "a/b\\c",
+        "nul\x00",
+        "half\ud800",
+        "%s {0} :x",
+    ],
     ids=["quotes", "html", "emoji", "long", "separators", "nul", "surrogate", "placeholders"],
 )
 def test_any_name_is_kept(store: Store, name: str) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,8 @@ KILLED = -signal.SIGKILL
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running_server(tmp_path_factory.mktemp("postgresql")) as started:
+def server() -> Iterator[Server]:
+    with running_server() as started:
         yield started
 
 
@@ -67,7 +68,9 @@ def ids(store: SqlStore) -> list[str]:
 
 
 @pytest.mark.parametrize("statement", [1, 3, 6, 9, 11])
-def test_kill_9_during_ingest_leaves_the_store_whole_and_the_run_can_be_ingested_again(url: str, statement: int) -> None:
+def test_kill_9_during_ingest_leaves_the_store_whole_and_the_run_can_be_ingested_again(
+    url: str, statement: int
+) -> None:
     with open_store(url) as store:
         store.ingest(rich_run(), digest="1")
     use(url, "ingest", "killed", "1", "20000", "--die-at", str(statement), code=KILLED)
@@ -140,11 +143,12 @@ def statements_of_migration(store: SqlStore, scripts: Path) -> int:
 
     seen: list[str] = []
     event.listen(store._engine, "before_cursor_execute", lambda *a: seen.append(a[2]))
-    with pytest.raises(ZeroDivisionError), writing(store._engine, store.where) as connection:
+    with suppress(ZeroDivisionError), writing(store._engine, store.where) as connection:
         upgrade(connection, scripts=scripts)
         raise ZeroDivisionError
+    count = len(seen)
     assert store.schema_version() == schema.VERSION
-    return len(seen) - 1  # the last one read the version
+    return count
 
 
 def test_a_power_cut_that_loses_the_end_of_the_journal_leaves_the_file_whole(tmp_path: Path) -> None:
@@ -276,6 +280,14 @@ def test_a_store_whose_folder_goes_away_is_said(tmp_path: Path) -> None:
             store.ingest(run("b.1"), digest="1")
 
 
+def test_a_store_that_was_replaced_by_another_file_is_not_written_in_vain(tmp_path: Path) -> None:
+    with open_store(str(tmp_path / "store.db")) as store, open_store(str(tmp_path / "new.db")) as new:
+        new.close()
+        (tmp_path / "new.db").replace(tmp_path / "store.db")
+        with pytest.raises(StoreTrouble, match="replaced"):
+            store.ingest(run("b.1"), digest="1")
+
+
 @pytest.mark.parametrize("content", [b"not a database at all, but long enough to be read as one" * 20, b"x"])
 def test_a_file_that_is_no_store_is_refused_and_not_touched(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "notes.txt"
@@ -309,19 +321,14 @@ def test_damaged_pages_are_found_and_never_end_in_a_traceback(tmp_path: Path) ->
         for number in range(20):
             store.ingest(rich_run(f"r.{number}"), digest="1")
     raw = bytearray(path.read_bytes())
-    for page in range(4, len(raw) // 4096, 3):
+    for page in range(30, len(raw) // 4096):  # those before hold the tables' definitions
         raw[page * 4096 : page * 4096 + 200] = b"\xff" * 200
     path.write_bytes(raw)
-    try:
-        with open_store(str(path)) as store:
-            assert store.check()
-            for number in range(20):
-                try:
-                    assert same(store.load(f"r.{number}"), rich_run(f"r.{number}"))
-                except BenchwrightError:
-                    pass
-    except StoreTrouble as error:
-        assert "rebuild" in str(error)
+    with open_store(str(path)) as store:
+        assert any("damaged" in problem for problem in store.check())
+        for number in range(20):
+            with suppress(BenchwrightError):
+                assert same(store.load(f"r.{number}"), rich_run(f"r.{number}"))
 
 
 def test_a_server_that_is_gone_is_said_and_its_password_is_not(tmp_path: Path) -> None:
@@ -331,8 +338,8 @@ def test_a_server_that_is_gone_is_said_and_its_password_is_not(tmp_path: Path) -
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_server_that_stops_while_the_store_is_open_is_said(tmp_path: Path) -> None:
-    with running_server(tmp_path / "pg") as server:
+def test_a_server_that_stops_while_the_store_is_open_is_said() -> None:
+    with running_server() as server:
         store = open_store(server.database())
         store.ingest(rich_run(), digest="1")
     with store, pytest.raises(StoreTrouble, match=r"reached|shutting down"):
@@ -340,7 +347,7 @@ def test_a_server_that_stops_while_the_store_is_open_is_said(tmp_path: Path) -> 
 
 
 def test_a_database_that_does_not_exist_is_said(server: Server) -> None:
-    with pytest.raises(StoreTrouble, match="createdb|cannot be reached"):
+    with pytest.raises(StoreTrouble, match=r"createdb|cannot be reached"):
         open_store(server.url.replace("/postgres?", "/nowhere?"))
 
 
@@ -356,7 +363,9 @@ def test_without_psycopg_the_remedy_is_the_extra(tmp_path: Path) -> None:
     assert "pip install 'benchwright[postgres]'" in done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("url", ["", "sqlite://", "sqlite:///:memory:", "mysql://x/y", "postgresq://x/y", "http://[", "."])
+@pytest.mark.parametrize(
+    "url", ["", "sqlite://", "sqlite:///:memory:", "mysql://x/y", "postgresq://x/y", "http://[", "."]
+)
 def test_a_url_that_names_no_store_is_refused_with_what_would(url: str) -> None:
     from benchwright.stores.base import open_store as open_any
 

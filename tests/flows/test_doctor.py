@@ -66,7 +66,7 @@ def test_on_a_screen_of_eighty_columns(bw: CommandLine) -> None:
 def test_quick_measures_no_noise_and_leaves_nothing(bw: CommandLine) -> None:
     began = time.monotonic()
     done = bw("doctor", "--quick", "--json", code=None)
-    assert time.monotonic() - began < 20  # about one second on a quiet machine
+    assert time.monotonic() - began < 20  # about two seconds on a busy machine
     body = json.loads(done.stdout)
     check_agreement(body, done.returncode)
     assert body["noise"] == []

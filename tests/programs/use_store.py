@@ -1,8 +1,8 @@
 """Uses a store as a process of its own; with --die-at it kills itself (SIGKILL) before that statement.
 
-    use_store.py URL ingest PREFIX COUNT SAMPLES [--die-at N]
-    use_store.py URL migrate SCRIPTS [--die-at N]
-    use_store.py URL hold SECONDS
+use_store.py URL ingest PREFIX COUNT SAMPLES [--die-at N]
+use_store.py URL migrate SCRIPTS [--die-at N]
+use_store.py URL hold SECONDS
 """
 
 from __future__ import annotations

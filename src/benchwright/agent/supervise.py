@@ -288,7 +288,9 @@ class Supervisor:
             "duration_s": (self._ended_ns - self._began_ns) / _NS if self._pid is not None else 0.0,
             "detail": self._detail,
         }
-        more = {"agent_lost": self._agent_lost, "cpu_s": usage.ru_utime + usage.ru_stime, **self._peak()}
+        more = {"cpu_s": usage.ru_utime + usage.ru_stime, **self._peak()}
+        if self._agent_lost:
+            more["agent_lost"] = True
         self._append("end", wall=time.time(), **how, **more)
         if not self._stream.flush(_PATIENCE_S) or self._stream.lost:
             # Nobody can know what was measured, so it must not look like a success.

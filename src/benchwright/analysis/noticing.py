@@ -18,9 +18,11 @@ ALARM = 0.018  # a little below 2 %, so that what is counted in a simulation sta
 _ALARM_WITHIN = 0.01
 _BLOCKS = 10
 _FEWEST_WITHIN = 5 * _BLOCKS
-_MOST_WITHIN = 500
+_MOST_WITHIN = 250
+_MOST_LAUNCHES_WITHIN = 5
 _LEAST_CHANGE = 0.005  # what is smaller is real perhaps, but nobody's concern
 NOISY = 0.05
+ENOUGH_TO_SEE_DRIFT = 12
 
 
 class Outlier(NamedTuple):
@@ -93,13 +95,33 @@ def change(values: Sequence[float]) -> float:
 
 
 def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> tuple[Remark, ...]:
-    """What stands out over launches (`values`, one for each, in order) and within them (`series`, the samples of each)."""
+    """What stands out over launches (`values`, one for each, in order) and within them (`series`, the samples of each).
+
+    Of many launches and samples some are looked at, evenly chosen, so that a report of a thousand benchmarks stays quick.
+    """
     finite = [v for v in values if math.isfinite(v)]
     if len(finite) < len(values) or not finite:
         return ()
     found = [*_about_time(finite), *_about_shape(finite), *_about_spread(finite)]
-    long = [thinned(s) for s in series if len(s) >= _FEWEST_WITHIN and all(map(math.isfinite, s))]
-    return (*found, *_within(long))
+    long = [s for s in series if len(s) >= _FEWEST_WITHIN]
+    some = long[:: -(-len(long) // _MOST_LAUNCHES_WITHIN)] if long else []
+    thin = [thinned(s) for s in some]
+    return (*found, *_within([s for s in thin if all(map(math.isfinite, s))]))
+
+
+def few_launches(count: int) -> Remark | None:
+    """To be said once for a run: what so few launches cannot show. None from 12 on."""
+    if count >= ENOUGH_TO_SEE_DRIFT:
+        return None
+    if count < FEWEST:
+        launches = "one launch shows" if count == 1 else f"{count} launches show"
+        text = f"{launches} no interval: what differs between launches is unknown"
+        return Remark(kind="few_launches", text=text, advice=f"--repeat {FEWEST} or more gives one")
+    return Remark(
+        kind="few_launches",
+        text=f"{count} launches cannot show whether the machine changed slowly meanwhile; the interval takes them as independent",
+        advice=f"--repeat {ENOUGH_TO_SEE_DRIFT} or more shows it",
+    )
 
 
 def thinned(samples: Sequence[float]) -> Sequence[float]:
@@ -201,8 +223,9 @@ def _drift(samples: Sequence[float]) -> float | None:
 
 
 def _groups_within(samples: Sequence[float]) -> TwoGroups | None:
+    groups = two_groups(samples)
     # A series that wanders slowly visits levels and is not made of two groups.
-    return two_groups(samples) if effective_sample_size(samples) >= len(samples) / 4 else None
+    return groups if groups and effective_sample_size(samples) >= len(samples) / 4 else None
 
 
 def _groups_in_words(groups: TwoGroups) -> str:

@@ -39,7 +39,7 @@ def unpaired_ratio(control: Sequence[float], treatment: Sequence[float], confide
     """
     before, after = [math.log(v) for v in control], [math.log(v) for v in treatment]
     factor = widening(before, after)
-    chance = _widened_chance(_mann_whitney(before, after), factor)
+    chance = _mann_whitney(before, after, factor)
     few, many = _condensed(before), _condensed(after)
     differences = sorted(b - a for a in few for b in many)
     if len(few) < len(before) or len(many) < len(after):
@@ -100,23 +100,25 @@ def _student(logs: Sequence[float], confidence: float) -> RatioEstimate:
     return RatioEstimate(_exp(mean), Interval(_exp(mean - reach), _exp(mean + reach)), chance)
 
 
-def _mann_whitney(before: Sequence[float], after: Sequence[float]) -> float:
+def _mann_whitney(before: Sequence[float], after: Sequence[float], factor: float) -> float:
+    """Two-sided, for launches that tell as much as independent ones would whose interval is `factor` times narrower."""
     n, m = len(before), len(after)
     ranks = midranks([*before, *after])
     u = sum(ranks[n:]) - m * (m + 1) / 2
     extreme = min(u, n * m - u)
-    ties = _ties(ranks)
     if extreme == 0:
-        return min(2 / math.comb(n + m, n), _welch(before, after))
+        return min(_widened_chance(2 / math.comb(n + m, n), factor), _welch(before, after, factor))
+    ties = _ties(ranks)
     if not ties:
-        return min(1.0, 2 * mann_whitney_at_most(extreme, n, m))
+        return _widened_chance(min(1.0, 2 * mann_whitney_at_most(extreme, n, m)), factor)
     variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)))
     if variance <= 0:
         return 1.0
-    return min(1.0, 2 * (1 - NORMAL.cdf((n * m / 2 - extreme - 0.5) / math.sqrt(variance))))
+    chance = 2 * (1 - NORMAL.cdf((n * m / 2 - extreme - 0.5) / math.sqrt(variance)))
+    return _widened_chance(min(1.0, chance), factor)
 
 
-def _welch(before: Sequence[float], after: Sequence[float]) -> float:
+def _welch(before: Sequence[float], after: Sequence[float], factor: float) -> float:
     """Where no launch of one side lies among those of the other, ranks say no more: 6 against 6 never go below 0.002.
 
     In a table of hundreds of metrics even a doubled time would drown; there the distance counts too, by Welch's t.
@@ -126,7 +128,8 @@ def _welch(before: Sequence[float], after: Sequence[float]) -> float:
     if whole == 0:
         return 0.0
     freedom = whole**2 / sum(e * e / (len(side) - 1) for e, side in zip(errors, (before, after), strict=True))
-    return student_two_sided((statistics.fmean(after) - statistics.fmean(before)) / math.sqrt(whole), freedom)
+    t = (statistics.fmean(after) - statistics.fmean(before)) / math.sqrt(whole) / factor
+    return student_two_sided(t, freedom)
 
 
 def _signed_rank(logs: Sequence[float]) -> float:

@@ -52,7 +52,8 @@ def advice_for(
             return "it differs; whether that is better is not known for this metric"
     # Beyond the margin the interval must leave 1; within it, it must fit into the margin.
     wanted = distance if distance > limit else limit - distance
-    needed = math.inf if wanted <= 0 else launches * (reach / wanted) ** 2 * 1.2
+    too_close = reach > wanted * _MOST_ADVISED
+    needed = math.inf if too_close else launches * (reach / wanted) ** 2 * 1.2
     if needed > _MOST_ADVISED:
         return f"more than {_MOST_ADVISED} launches would be needed: a quieter machine, interleaved launches or a larger margin"
     return f"--repeat {_even(max(needed, launches + 2))} or more would probably tell"

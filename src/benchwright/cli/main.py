@@ -17,7 +17,17 @@ from benchwright.version import __version__
 COMMANDS = {
     "run": ("run", "Measure a command, a task file or a script."),
     "plan": ("plan", "Show what would run, without running it."),
+    "runs": ("runs", "List, delete, prune and annotate runs."),
+    "show": ("show", "Show everything about a run."),
     "logs": ("logs", "Show what a measured program printed."),
+    "report": ("report", "Show what runs measured, in many formats."),
+    "export": ("export", "Write raw samples for other tools."),
+    "compare": ("compare", "Compare runs, with intervals and verdicts."),
+    "baseline": ("baseline", "Give a run a name to compare with."),
+    "diff-env": ("diff_env", "Show how the environments of two runs differ."),
+    "ingest": ("ingest", "Put run folders into the store."),
+    "import": ("import_results", "Put results of other tools into the store."),
+    "store": ("store", "Check, rebuild and migrate the store."),
     "doctor": ("doctor", "Tell what this machine is, what works and how noisy it is."),
     "completion": ("completion", "Print the completion script for a shell."),
 }

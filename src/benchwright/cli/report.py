@@ -5,6 +5,9 @@ from __future__ import annotations
 import click
 
 from benchwright.cli.looking import open_results, terminal_width, where_options
+from benchwright.domain.errors import InvalidInput
+
+_ONE_DOCUMENT = ("html", "json", "driver")
 
 
 @click.command(epilog="Example: benchwright report last --format html --output report.html")
@@ -23,7 +26,12 @@ def command(runs: tuple[str, ...], format_: str, output: str | None, base: str |
     reporter = reporter_named(format_)
     with open_results(base, store) as results:
         found = [results.run(word) for word in runs or ("last",)]
-    text = "".join(reporter.render(report_of(run, width=terminal_width())) for run in found)
+    texts = [reporter.render(report_of(run, width=terminal_width())) for run in found]
+    if format_ in _ONE_DOCUMENT and len(texts) > 1:
+        raise InvalidInput(f"a {format_} report holds one run", where="report", remedy="name one run, or use compare")
+    if format_ == "csv":
+        texts = [texts[0], *(text.partition("\n")[2] for text in texts[1:])]  # one header
+    text = "".join(texts)
     if output is None:
         click.echo(text, nl=False)
     else:

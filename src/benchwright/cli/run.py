@@ -40,6 +40,10 @@ Examples:
     metavar="[=RUN]",
     help="Finish an interrupted run and repeat nothing that completed; without a value the newest of the same target.",
 )
+@option(
+    "Results", "--store", metavar="URL", help="The store.  [default: $BENCHWRIGHT_STORE, else store.db in the base]"
+)
+@option("Results", "--no-store", is_flag=True, help="Do not put the run into the store.")
 @option("Results", "--show-output", is_flag=True, help="Show what the programs print, on stderr.")
 @option("Results", "--json", "as_json", is_flag=True, help="Print the results as JSON.")
 @option("Results", "-q", "--quiet", is_flag=True, help="No progress.")
@@ -50,6 +54,8 @@ def command(
     /,
     run_name: str | None,
     resume: str | None,
+    store: str | None,
+    no_store: bool,
     show_output: bool,
     as_json: bool,
     quiet: bool,
@@ -64,7 +70,7 @@ def command(
     """
     from benchwright.cli.progress import Progress
     from benchwright.executors.local import LocalExecutor
-    from benchwright.pipeline import exit_code, measure, resolve, write_driver_files
+    from benchwright.pipeline import exit_code, keep_in_store, measure, resolve, write_driver_files
     from benchwright.stores.base_folder import BaseFolder
 
     resume, values["targets"] = _untangle_resume(resume, values["targets"])
@@ -90,6 +96,9 @@ def command(
         click.echo(_report(run, as_json), nl=False)
     except BrokenPipeError:
         forget_stdout()  # nobody reads the report (`| head`); how the run went is told by the exit code all the same
+    if not no_store:
+        for problem in keep_in_store(run, base, store):
+            click.echo(f"benchwright: {problem}", err=True)
     return code
 
 

@@ -18,7 +18,7 @@ class Interval(msgspec.Struct, frozen=True):
 class Remark(msgspec.Struct, frozen=True, kw_only=True):
     """Something that stands out in the numbers: what it is, in words, and what to do about it."""
 
-    kind: str  # outliers, two_groups, trend, correlated, noisy, drift_within, two_groups_within
+    kind: str  # outliers, two_groups, trend, correlated, noisy, drift_within, two_groups_within, few_launches
     text: str
     advice: str
 

@@ -1,12 +1,13 @@
 """The only composer: target → Benchmarks → Jobs → Events → Run."""
 
 from benchwright.pipeline.measure import Observer, measure, plan_only
-from benchwright.pipeline.outcome import exit_code, report_of, summaries_of, write_driver_files
+from benchwright.pipeline.outcome import exit_code, keep_in_store, report_of, summaries_of, write_driver_files
 from benchwright.pipeline.resolve import resolve
 
 __all__ = [
     "Observer",
     "exit_code",
+    "keep_in_store",
     "measure",
     "plan_only",
     "report_of",

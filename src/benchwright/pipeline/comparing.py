@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.domain.comparison import Comparison, Verdict
-from benchwright.domain.errors import InvalidInput
+from benchwright.domain.errors import InvalidInput, did_you_mean
 from benchwright.domain.run import Run
 
 # What tells how a program did its own work; process and sampler figures only on request.
 _QUIET_SOURCES = ("sampler", "process")
+_SAME_STORY = ("step_time", "wait_time", "throughput")  # of a loop whose rate is compared
 
 
 def compare_runs(
@@ -27,11 +28,17 @@ def compare_runs(
     """The first run against every other; or two benchmarks of one run, as pairs."""
     from benchwright.analysis.comparison import compare, compare_interleaved
 
+    chosen = _Chosen(runs[0], metrics, all_metrics)
     if between:
-        return [_chosen(compare_interleaved(runs[0], *between, margin=margin), runs[0], metrics, all_metrics)]
+        known = [r.benchmark.name for r in runs[0].results]
+        for name in between:
+            if name not in known:
+                remedy = did_you_mean(name, known) or f"it measured {', '.join(known)}"
+                raise InvalidInput(f"{runs[0].id} did not measure '{name}'", where="--between", remedy=remedy)
+        return [chosen.of(compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.names))]
     found = []
     for treatment in runs[1:]:
-        comparison = compare(runs[0], treatment, margin=margin)
+        comparison = compare(runs[0], treatment, margin=margin, metrics=chosen.names)
         severe = [d for d in comparison.differences if d.severe]
         if severe and not anyway:
             words = "; ".join(f"{d.what}: {d.control} → {d.treatment}" for d in severe[:4])
@@ -40,29 +47,41 @@ def compare_runs(
                 where="compare",
                 remedy="--anyway compares them all the same, with the difference shown",
             )
-        found.append(_chosen(comparison, runs[0], metrics, all_metrics))
+        found.append(chosen.of(comparison))
     return found
 
 
-def _chosen(comparison: Comparison, control: Run, metrics: Sequence[str], all_metrics: bool) -> Comparison:
-    """Only what was asked for; a benchmark that has nothing but process figures keeps its duration."""
-    if all_metrics and not metrics:
-        return comparison
-    sources = {
-        (r.benchmark.name, m.metric): m.source for r in control.results for x in r.launches for m in x.measurements
-    }
-    telling = {name for (name, _), source in sources.items() if source not in _QUIET_SOURCES}
+class _Chosen:
+    """The metrics of a comparison: those asked for; else what a program did by its own account, or how long it took."""
 
-    def is_wanted(benchmark: str, metric: str) -> bool:
-        if metrics:
-            return metric in metrics
-        if sources.get((benchmark, metric)) in _QUIET_SOURCES:
-            return benchmark not in telling and metric == "process.duration"
-        return metric not in ("step_time", "wait_time", "throughput")
+    def __init__(self, control: Run, metrics: Sequence[str], all_metrics: bool) -> None:
+        self._benchmarks = {r.benchmark.name for r in control.results}
+        sources = {
+            (r.benchmark.name, m.metric): m.source for r in control.results for x in r.launches for m in x.measurements
+        }
+        if metrics or all_metrics:
+            self._wanted = {key for key in sources if not metrics or key[1] in metrics}
+        else:
+            telling = {name for (name, _), source in sources.items() if source not in _QUIET_SOURCES}
+            self._wanted = {
+                (name, metric)
+                for (name, metric), source in sources.items()
+                if (source not in _QUIET_SOURCES and metric not in _SAME_STORY)
+                or (metric == "process.duration" and name not in telling)
+            }
 
-    return msgspec.structs.replace(
-        comparison, effects=tuple(e for e in comparison.effects if is_wanted(e.benchmark, e.metric))
-    )
+    @property
+    def names(self) -> frozenset[str]:
+        """Known before comparing, since false alarms are counted over the table that is shown."""
+        return frozenset(metric for _, metric in self._wanted)
+
+    def of(self, comparison: Comparison) -> Comparison:
+        kept = tuple(
+            e
+            for e in comparison.effects
+            if (e.benchmark, e.metric) in self._wanted or e.benchmark not in self._benchmarks
+        )
+        return msgspec.structs.replace(comparison, effects=kept)
 
 
 def failing(comparison: Comparison, fail_on: str) -> bool:

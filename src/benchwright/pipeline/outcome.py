@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchwright.analysis.aggregate import aggregate, workers_count
 from benchwright.analysis.summary import summarize
+from benchwright.domain.errors import BenchwrightError
 from benchwright.domain.run import Launch, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
@@ -65,3 +66,16 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
         run, [run.folder, str(caller)], aggregate=aggregate, workers=workers_count(os.environ)
     )
     return written.problems
+
+
+def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | None) -> list[str]:
+    """Indexes a finished run; returns what went wrong, in words. The run folder is the truth: nothing is lost then."""
+    from benchwright.pipeline.results import Results
+    from benchwright.stores.run_folder import RunFolder
+
+    try:
+        with Results.choose(base, store, os.environ) as results:
+            results.ingest(RunFolder(Path(run.folder)))
+    except BenchwrightError as error:
+        return [f"{run.id} is complete, but not in the store: {error}"]
+    return []

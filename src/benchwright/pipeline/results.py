@@ -14,6 +14,7 @@ from benchwright.analysis.aggregate import aggregate
 from benchwright.domain.errors import BenchwrightError, InvalidInput, did_you_mean
 from benchwright.domain.run import Run
 from benchwright.pipeline.reading import read_run
+from benchwright.planning.stems import safe_name
 from benchwright.stores.base_folder import BaseFolder
 from benchwright.stores.run_folder import RunFolder, all_runs, find_run
 from benchwright.stores.whole_file import write_whole
@@ -63,12 +64,25 @@ class Results:
         try:
             return read_run(find_run(self.base.runs, word))
         except InvalidInput as error:
+            known = self._only_in_store(word)
+            if known is None:
+                raise
             try:
-                if self.store.digest_of(word) is not None:
-                    return self.store.load(word)
+                return self.store.load(known)
             except BenchwrightError:
-                pass  # the folder is the truth: what is wrong with the store is not what was asked
-            raise error
+                raise error from None
+
+    def _only_in_store(self, word: str) -> str | None:
+        """The id, in the store, that is or begins with `word`: imported runs, and those of other machines."""
+        from benchwright.stores.base import RunFilter
+
+        try:
+            if self.store.digest_of(word) is not None:
+                return word
+            rows = self.store.runs(RunFilter(text=word), limit=None)
+        except BenchwrightError:
+            return None  # the folder is the truth: what is wrong with the store is not what was asked
+        return next((row.id for row in rows if row.id.startswith(word)), None)
 
     def baselines(self) -> dict[str, str]:
         """Names that stand for runs: those of the base folder, and those that only a shared store knows."""
@@ -112,6 +126,21 @@ class Results:
         self.store.annotate(folder.id, folder.read_annotation())
         return changed
 
+    def keep(self, run: Run) -> bool:
+        """Keeps a run that has no folder here, such as an imported one: as a file of the base, and in the store."""
+        from benchwright.reporters.export import export_json
+
+        digest = hashlib.sha256(msgspec.json.encode(msgspec.to_builtins(run))).hexdigest()
+        if self.store.digest_of(run.id) == digest:
+            return False
+        self._imports.mkdir(parents=True, exist_ok=True)
+        export_json([run], self._imports / f"{safe_name(run.id)}.json")
+        return self.store.ingest(run, digest=digest)
+
+    @property
+    def _imports(self) -> Path:
+        return self.base.path / "imports"
+
     def rebuild(self) -> Iterator[tuple[str, str | None]]:
         """Ingests every folder; yields each run's name and, if it could not be read, why."""
         for folder in all_runs(self.base.runs):
@@ -120,9 +149,21 @@ class Results:
                 yield folder.id, None
             except InvalidInput as error:
                 yield folder.id, str(error)
+        yield from self._rebuild_imports()
         for name, run_id in self.baselines().items():
             if self.store.digest_of(run_id) is not None:
                 self.store.set_baseline(name, run_id)
+
+    def _rebuild_imports(self) -> Iterator[tuple[str, str | None]]:
+        from benchwright.reporters.export import read_export
+
+        for path in sorted(self._imports.glob("*.json")):
+            try:
+                for run in read_export(path):
+                    self.keep(run)
+                    yield run.id, None
+            except InvalidInput as error:
+                yield path.name, str(error)
 
     def close(self) -> None:
         if self._store is not None:

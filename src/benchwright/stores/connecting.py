@@ -17,6 +17,7 @@ from benchwright.domain.errors import InvalidInput, StoreTrouble, did_you_mean
 from benchwright.stores.database_trouble import told_in_words
 
 BUSY_TIMEOUT_S = 10
+_MAGIC = b"SQLite format 3\0"
 
 
 class Database(msgspec.Struct, frozen=True):
@@ -29,6 +30,14 @@ class Database(msgspec.Struct, frozen=True):
     def where(self) -> str:
         """For messages: without the password."""
         return str(self.path) if self.path is not None else self.url.render_as_string(hide_password=True)
+
+    def file(self) -> tuple[int, int] | None:
+        """Which file it is, whatever it is called; None if it is not there or on a server."""
+        try:
+            found = os.stat(self.path) if self.path is not None else None
+        except OSError:
+            return None
+        return None if found is None else (found.st_dev, found.st_ino)
 
 
 def read_url(text: str) -> Database:
@@ -90,6 +99,7 @@ def connect(database: Database, *, create: bool) -> Engine:
 
 def _prepare_file(path: Path, create: bool) -> None:
     if path.exists():
+        _refuse_foreign(path)
         return
     if not create:
         raise StoreTrouble(
@@ -101,6 +111,18 @@ def _prepare_file(path: Path, create: bool) -> None:
         raise StoreTrouble(
             f"its folder cannot be made: {error.strerror}", where=str(path), remedy="choose another one with --store"
         ) from error
+
+
+def _refuse_foreign(path: Path) -> None:
+    """SQLite takes a very short file for an empty database and writes over it."""
+    try:
+        with open(path, "rb") as handle:
+            head = handle.read(len(_MAGIC))
+    except OSError:
+        return  # SQLite says why
+    unfinished = any(path.with_name(path.name + end).exists() for end in ("-wal", "-journal"))
+    if head and head != _MAGIC and not unfinished:
+        raise StoreTrouble("is not a store of benchwright", where=str(path), remedy="choose another file with --store")
 
 
 def _file_url(path: Path) -> URL:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from sqlalchemy import Connection, Engine, delete, inspect, select, update
@@ -50,6 +52,8 @@ class SqlStore:
 
     def __init__(self, database: Database, engine: Engine, version: str, aggregate: Aggregate | None) -> None:
         self.where = database.where
+        self._database = database
+        self._file = database.file()
         self._engine = engine
         self._version = version
         self._aggregate = aggregate
@@ -58,7 +62,7 @@ class SqlStore:
         if self.digest_of(run.id) == plain(digest):
             return False
         packed = pack_run(run, digest, self._aggregate)
-        with writing(self._engine, self.where) as connection:
+        with self._writing() as connection:
             if _digest(connection, run.id) == plain(digest):  # another process was faster
                 return False
             put_run(connection, packed)
@@ -66,18 +70,18 @@ class SqlStore:
 
     def digest_of(self, run_id: str) -> str | None:
         self._need_current()
-        with reading(self._engine, self.where) as connection:
+        with self._reading() as connection:
             return _digest(connection, run_id)
 
     def runs(self, where: RunFilter, *, limit: int | None = 50, newest_first: bool = True) -> list[RunRow]:
         self._need_current()
         query = select_runs(where, limit=limit, newest_first=newest_first, dialect=self._engine.dialect.name)
-        with reading(self._engine, self.where) as connection:
+        with self._reading() as connection:
             return [row_of(row) for row in connection.execute(query).mappings()]
 
     def load(self, run_id: str) -> Run:
         self._need_current()
-        with reading(self._engine, self.where) as connection:
+        with self._reading() as connection:
             key = self._key(connection, run_id)
             d = schema.documents.c
             document = connection.execute(select(d.encoding, d.data).where(d.run == key)).one_or_none()
@@ -96,13 +100,13 @@ class SqlStore:
 
     def delete(self, run_id: str) -> bool:
         self._need_current()
-        with writing(self._engine, self.where) as connection:
+        with self._writing() as connection:
             gone = connection.execute(delete(schema.runs).where(schema.runs.c.id == plain(run_id)))
             return gone.rowcount > 0
 
     def annotate(self, run_id: str, text: str | None) -> None:
         self._need_current()
-        with writing(self._engine, self.where) as connection:
+        with self._writing() as connection:
             key = self._key(connection, run_id)
             said = None if text is None else plain(text)
             connection.execute(update(schema.runs).where(schema.runs.c.key == key).values(annotation=said))
@@ -110,7 +114,7 @@ class SqlStore:
     def set_baseline(self, name: str, run_id: str) -> None:
         self._need_current()
         b = schema.baselines
-        with writing(self._engine, self.where) as connection:
+        with self._writing() as connection:
             key = self._key(connection, run_id)
             statement = insert_or(connection, b).values(name=plain(name), run=key)
             connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_={"run": key}))
@@ -122,7 +126,7 @@ class SqlStore:
         self._need_current()
         b, r = schema.baselines.c, schema.runs.c
         query = select(b.name, r.id).join_from(schema.baselines, schema.runs, b.run == r.key).order_by(b.name)
-        with reading(self._engine, self.where) as connection:
+        with self._reading() as connection:
             return dict(connection.execute(query).all())
 
     def check(self) -> list[str]:
@@ -131,7 +135,7 @@ class SqlStore:
             version = self.schema_version()
             if version != schema.VERSION:
                 return [f"its version is {version}, this benchwright uses {schema.VERSION}"]
-            with reading(self._engine, self.where) as connection:
+            with self._reading() as connection:
                 # One by one: a damaged file may break off in the middle, and what was found before counts.
                 for problem in problems(connection):
                     found.append(problem)
@@ -140,11 +144,11 @@ class SqlStore:
         return found
 
     def schema_version(self) -> str:
-        with reading(self._engine, self.where) as connection:
+        with self._reading() as connection:
             return _version(connection) or "none"
 
     def migrate(self) -> None:
-        with writing(self._engine, self.where) as connection:
+        with self._writing() as connection:
             _refuse_unknown(self.where, _version(connection))
             upgrade(connection)
         self._version = schema.VERSION
@@ -157,6 +161,27 @@ class SqlStore:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self._need_file()
+        with reading(self._engine, self.where) as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        self._need_file()
+        with writing(self._engine, self.where) as connection:
+            yield connection
+
+    def _need_file(self) -> None:
+        # SQLite goes on with a file that was removed or replaced, and what it writes there is lost.
+        if self._database.file() != self._file:
+            raise StoreTrouble(
+                "is gone: its file was moved, removed or replaced",
+                where=self.where,
+                remedy="try again, or rebuild it from the run folders: benchwright store rebuild",
+            )
 
     def _need_current(self) -> None:
         if self._version != schema.VERSION:

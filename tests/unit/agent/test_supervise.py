@@ -149,11 +149,12 @@ def test_memory_and_cpu_are_sampled_over_the_whole_tree(executor, make_job):
     assert max(values["processes"]) == 2
     assert 100e6 < max(values["rss_bytes"]) < 300e6
     assert 95e6 < max(values["pss_bytes"]) < max(values["rss_bytes"]) + 5e6
-    assert max(values["cpu_percent"]) > 50
     assert values["cpu_s"] == sorted(values["cpu_s"])
     assert 0 < min(values["own_share"]) <= max(values["own_share"]) <= 1
     [end] = events(job, "end")
     assert end["cpu_s"] > 0.5
+    # Others may leave it little of the machine; ticks of 10 ms are a twentieth of an interval.
+    assert max(values["cpu_percent"]) > 0.8 * 100 * end["cpu_s"] / end["duration_s"]
     assert end["max_rss_bytes"] >= max(values["rss_bytes"])
     times = [sample["t"] for sample in events(job, "sample")]
     assert times == sorted(times)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.noticing import outliers, remarks, two_groups
+from benchwright.analysis.noticing import few_launches, outliers, remarks, two_groups
 from benchwright.domain.summary import Remark
 
 
@@ -43,7 +44,7 @@ def test_an_outlier_is_named_with_its_place_and_kept() -> None:
     values = [*quiet(1, 11), 1.5]
     (far,) = outliers(values)
     assert (far.place, far.value) == (11, 1.5)
-    (remark,) = remarks(values)
+    (remark,) = [r for r in remarks(values) if r.kind == "outliers"]
     assert "launch 12 (1.50×); counted all the same" in remark.text
 
 
@@ -70,12 +71,12 @@ def test_steps_of_two_kinds_are_seen_within_a_launch_although_some_lie_between()
 def test_a_steady_rise_is_a_trend() -> None:
     values = [1 + 0.01 * n for n in range(12)]
     (remark,) = [r for r in remarks(values) if r.kind == "trend"]
-    assert "rose by 8" in remark.text
+    assert "rose by 7.9 %" in remark.text
 
 
 def test_a_machine_that_changes_back_and_forth_slowly_is_correlated() -> None:
     noise = quiet(4, 24, 0.002)
-    values = [v + (0.03 if n // 6 % 2 else 0) for n, v in enumerate(noise)]
+    values = [v + 0.03 * math.sin(n / 2) for n, v in enumerate(noise)]
     assert "correlated" in kinds(remarks(values))
 
 
@@ -101,3 +102,13 @@ def test_any_floats_give_remarks_or_none(values: list[float], series: list[list[
 def test_groups_and_outliers_do_not_depend_on_order(values: list[float]) -> None:
     assert two_groups(values) == two_groups(values[::-1])
     assert sorted(o.value for o in outliers(values)) == sorted(o.value for o in outliers(values[::-1]))
+
+
+@pytest.mark.parametrize(
+    ("count", "says"), [(1, "one launch shows"), (5, "5 launches show"), (6, "cannot show"), (11, "cannot show")]
+)
+def test_what_few_launches_cannot_show_is_said(count: int, says: str) -> None:
+    remark = few_launches(count)
+    assert remark is not None
+    assert says in remark.text
+    assert few_launches(12) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchwright.analysis.percentiles import percentile_with_bound, samples_needed
@@ -35,7 +35,8 @@ def test_rates_are_bounded_from_below() -> None:
     assert found.bound < found.value
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=64, max_size=300), st.sampled_from([75.0, 90.0]))
+@settings(max_examples=40)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=64, max_size=90), st.sampled_from([75.0, 90.0]))
 def test_the_bound_is_one_of_the_samples_and_never_within_the_percentile(values: list[float], percent: float) -> None:
     found = percentile_with_bound(values, percent)
     assert found.bound in values
@@ -43,7 +44,8 @@ def test_the_bound_is_one_of_the_samples_and_never_within_the_percentile(values:
     assert found.bound >= found.value
 
 
-@given(st.lists(st.floats(-1e6, 1e6), min_size=64, max_size=300))
+@settings(max_examples=40)
+@given(st.lists(st.floats(-1e6, 1e6), min_size=64, max_size=90))
 def test_low_percentiles_mirror_high_ones(values: list[float]) -> None:
     high = percentile_with_bound(values, 90).bound
     low = percentile_with_bound([-v for v in values], 10).bound

@@ -30,17 +30,29 @@ def test_five_launches_or_fewer_give_no_interval(count: int) -> None:
     assert median_interval([float(n) for n in range(count)]) is None
 
 
-def test_six_launches_give_their_whole_range() -> None:
-    interval = median_interval([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])
+def test_six_launches_give_nearly_their_whole_range() -> None:
+    interval = median_interval([3.0, 6.0, 2.0, 5.0, 1.0, 4.0])
     assert interval is not None
-    assert (interval.low, interval.high) == (1.0, 6.0)
+    assert 1.0 < interval.low < 2.0
+    assert 5.0 < interval.high < 6.0
+
+
+def test_launches_that_resemble_the_ones_before_them_get_a_wider_interval() -> None:
+    shuffled, wandering = [1.0, 5.0, 2.0, 6.0, 3.0, 7.0, 4.0, 8.0], [float(n) for n in range(1, 9)]
+    plain, wide = median_interval(shuffled), median_interval(wandering)
+    assert plain is not None
+    assert wide is not None
+    assert plain.widened == 1
+    assert wide.widened > 1.5
+    assert wide.low < plain.low < plain.high < wide.high
 
 
 @given(st.lists(numbers, min_size=6, max_size=60))
 def test_the_median_lies_in_its_interval(values: list[float]) -> None:
     interval = median_interval(values)
     assert interval is not None
-    assert interval.low <= statistics.median(values) <= interval.high
+    slack = 1e-9 * max(abs(v) for v in values)
+    assert interval.low - slack <= statistics.median(values) <= interval.high + slack
 
 
 def test_the_interval_covers_the_true_median_as_often_as_it_says() -> None:
@@ -50,7 +62,7 @@ def test_the_interval_covers_the_true_median_as_often_as_it_says() -> None:
         interval = median_interval([random.expovariate(1) for _ in range(11)])
         assert interval is not None
         hits += interval.low <= 0.693147 <= interval.high
-    assert 0.945 <= hits / 2000 <= 1.0
+    assert 0.93 <= hits / 2000 <= 0.98
 
 
 def test_a_launch_counts_once_however_many_samples_it_has() -> None:

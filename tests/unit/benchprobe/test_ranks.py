@@ -10,7 +10,11 @@ import pytest
 
 from benchprobe.agreement import Agreement
 
-RULES = [{"seconds": 0.7}, {"precision": 0.2, "max_steps": 200}, {"steps": 40}]
+RULES = [
+    {"steps": 40},
+    pytest.param({"seconds": 0.7}, marks=pytest.mark.slow),
+    pytest.param({"precision": 0.2, "max_steps": 200}, marks=pytest.mark.slow),
+]
 
 
 class CountersInMemory:

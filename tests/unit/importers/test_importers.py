@@ -291,7 +291,7 @@ class TestAsv:
 
 class TestDriver:
     def test_one_number_for_each_metric(self) -> None:
-        run = read("driver", "dlbenchmark_result.json")
+        run = read("driver", "driver_result.json")
         (result,) = run.results
         assert result.benchmark.name == "small_loop"
         found = {m.metric: (m.samples, m.unit, m.direction) for m in result.launches[0].measurements}

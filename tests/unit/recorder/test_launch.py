@@ -333,6 +333,13 @@ def test_a_cap_that_came_before_the_precision_is_mentioned(reached: bool, noted:
     assert any("before it was precise enough (± 3.4%)" in note.text for note in launch.notes) is noted
 
 
+def test_a_loop_that_ended_before_it_was_precise_says_so_even_if_nothing_is_known() -> None:
+    detail = {"reached": False, "half_width": None}
+    stop = {"event": "stop", "process": 7, "loop": 1, "rule": "precision", "steps": 3, "detail": detail, "by": "loop"}
+    launch = recorded(loop(), steps("measured", [1000] * 3), stop)
+    assert any("ended before it was precise enough (too few steps" in note.text for note in launch.notes)
+
+
 def test_every_reason_for_a_lower_clock_that_was_ever_seen_is_named() -> None:
     events = [
         {"event": "sample", "sampler": "nvidia", "device": 1, "t": t, "values": {"throttle": mask}}

@@ -25,6 +25,7 @@ from benchwright.reporters.export import export_csv, export_json, export_parquet
 from benchwright.reporters.export.long_table import COLUMNS
 
 ODD = "n'a\"m,e\r\n😀<b>|%s/"
+SAMPLE = Path(__file__).parents[2] / "compat" / "exports" / "v1.json"
 EXPORTS: dict[str, Callable[[list[Run], Path], None]] = {
     "json": export_json,
     "csv": export_csv,
@@ -113,6 +114,10 @@ class TestJson:
         export_json(runs, tmp_path / "x.json")
         # NaN is equal to nothing, so the texts are compared.
         assert repr(read_export(tmp_path / "x.json")) == repr([without_secrets(run) for run in runs])
+
+    def test_files_of_version_1_stay_readable(self) -> None:
+        """The sample is what version 1 wrote of `a_run`; it is never written again."""
+        assert repr(read_export(SAMPLE)) == repr([without_secrets(a_run())])
 
     def test_it_is_strict_json_with_format_and_version_first(self, tmp_path: Path) -> None:
         export_json([a_run()], tmp_path / "x.json")

@@ -232,7 +232,7 @@ def _row(number: int, result: Result, s: Summary, memory: Html) -> Html:
     return element(
         "tr",
         *_name_cells(number, result),
-        element("td", metric_name(s.metric, s.labels), class_="metric"),
+        element("td", _clamped(metric_name(s.metric, s.labels)), class_="metric"),
         element("td", figure(s.value, s.unit), data_v=plain(s.value), class_="n value"),
         element(
             "td",
@@ -247,6 +247,11 @@ def _row(number: int, result: Result, s: Summary, memory: Html) -> Html:
         memory,
         data_status=result.status.value,
     )
+
+
+def _clamped(text: str) -> object:
+    """At most two lines, where it may be longer."""
+    return text if hint(text) is None else element("span", text, class_="clamp", title=text)
 
 
 def _memory_cell(peak: Summary | None) -> Html:

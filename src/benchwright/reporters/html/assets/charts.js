@@ -87,7 +87,7 @@ function showDistribution(chart, block, series, log) {
   const words = [`${series.count.toLocaleString("en-GB")} samples of ${launches} launch${launches === 1 ? "" : "es"}` +
     (series.warm ? `, ${series.warm.toLocaleString("en-GB")} of them warm-up` : "")];
   if (found.stride > 1) words.push(`${found.drawn.toLocaleString("en-GB")} are drawn (every ${found.stride}th and the extremes of each launch); all are in the file`);
-  if (found.beyond) words.push(`${found.beyond} lie${found.beyond === 1 ? "s" : ""} beyond the axis (▸)`);
+  if (found.beyond) words.push(`${found.beyond} lie${found.beyond === 1 ? "s" : ""} beyond the axis (‹ ›)`);
   if (found.notFinite) words.push(`${found.notFinite} not a finite number`);
   chart.note.textContent = words.join(" · ");
   chart.canvas.dataset.samples = series.count;

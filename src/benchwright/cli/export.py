@@ -1,0 +1,37 @@
+"""`benchwright export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchwright.cli.looking import open_results, where_options
+from benchwright.domain.errors import InvalidInput
+
+_FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
+
+
+@click.command(epilog="Example: benchwright export last --output samples.parquet")
+@click.argument("runs", nargs=-1)
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write.")
+@click.option(
+    "--format", "format_", type=click.Choice(list(_FORMATS.values())), help="[default: told from the file's ending]"
+)
+@where_options
+def command(runs: tuple[str, ...], output: str, format_: str | None, base: str | None, store: str | None) -> None:
+    """Write the raw samples of RUNS (`last` by default) for other tools."""
+    from benchwright.reporters.export import export_csv, export_json, export_parquet
+
+    chosen = format_ or _FORMATS.get(Path(output).suffix)
+    if chosen is None:
+        raise InvalidInput(
+            f"the ending of {output} tells no format",
+            where="--output",
+            remedy="end it with .json, .csv or .parquet, or give --format",
+        )
+    write = {"json": export_json, "csv": export_csv, "parquet": export_parquet}[chosen]
+    with open_results(base, store) as results:
+        found = [results.run(word) for word in runs or ("last",)]
+    write(found, Path(output))
+    click.echo(f"written: {output}", err=True)

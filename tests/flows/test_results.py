@@ -1,0 +1,196 @@
+"""Looking at results, comparing them and looking after them, through the command line."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+PY = sys.executable
+# A program whose speed is what it is told: results that are known beforehand.
+TOLD = "import os, sys; n = float(sys.argv[1]); r = int(os.environ.get('R', 0)); print('speed=%.3f' % (n * (1 + 0.001 * (os.getpid() % 5))))"
+
+
+def measure(bw: CommandLine, speed: float, *args: str, repeat: int = 6) -> str:
+    """A run of `told`; its id."""
+    body = bw.json(
+        "run",
+        "--repeat",
+        str(repeat),
+        "--metric",
+        "speed[items/s,higher]=kv:speed",
+        "--name",
+        "told",
+        *args,
+        "--",
+        PY,
+        "-c",
+        TOLD,
+        str(speed),
+    )
+    return str(body["id"])
+
+
+def test_every_finished_run_is_in_the_store_and_listed(bw: CommandLine) -> None:
+    first, second = measure(bw, 100), measure(bw, 100, "--label", "who=me")
+    rows = json.loads(bw("runs", "--json").stdout)
+    assert [row["id"] for row in rows] == [second, first]
+    assert [row["id"] for row in json.loads(bw("runs", "--label", "who=me", "--json").stdout)] == [second]
+    assert json.loads(bw("runs", "--status", "failed", "--json").stdout) == []
+    assert second in bw("runs", "--name", "told*").stdout
+
+
+def test_a_store_that_cannot_be_used_costs_no_result(bw: CommandLine) -> None:
+    blocked = bw.cwd / "store.db"
+    blocked.write_text("this is no database")
+    done = bw("run", "--store", str(blocked), "--", "true")
+    assert "saved:" in done.stdout
+    assert "is complete, but not in the store" in done.stderr
+    assert blocked.read_text() == "this is no database"
+    assert bw("report").stdout.startswith(" true")
+
+
+def test_a_lost_store_is_rebuilt_from_the_folders_with_annotations_and_baselines(bw: CommandLine) -> None:
+    name = measure(bw, 100)
+    bw("runs", "annotate", name, "the <first> one")
+    bw("baseline", "set", "main", name)
+    (bw.base / "store.db").unlink()
+    assert "1 of 1 runs" in bw("store", "rebuild").stdout
+    (row,) = json.loads(bw("runs", "--json").stdout)
+    assert (row["id"], row["annotation"]) == (name, "the <first> one")
+    assert json.loads(bw("baseline", "list", "--json").stdout) == {"main": name}
+    assert "whole" in bw("store", "check").stdout
+
+
+def test_ingesting_twice_changes_nothing(bw: CommandLine) -> None:
+    measure(bw, 100)
+    folder = str(bw.last_run())
+    assert "already there" in bw("ingest", folder).stdout
+    database = sqlite3.connect(bw.base / "store.db")
+    before = list(database.iterdump())
+    bw("ingest", folder, folder)
+    assert list(database.iterdump()) == before
+
+
+def test_reports_in_every_format_say_the_same_number(bw: CommandLine) -> None:
+    measure(bw, 250)
+    body = json.loads(bw("report", "--format", "json").stdout)
+    value = next(m["value"] for m in body["results"][0]["metrics"] if m["metric"] == "speed")
+    (row,) = [r for r in csv.DictReader(io.StringIO(bw("report", "--format", "csv").stdout)) if r["metric"] == "speed"]
+    assert float(row["value"]) == value
+    shown = f"{value:.4g}"
+    assert shown in bw("report").stdout
+    assert shown in bw("report", "--format", "markdown").stdout
+    bw("report", "--format", "html", "--output", "r.html")
+    page = (bw.cwd / "r.html").read_text()
+    assert shown in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert "did you mean 'html'" in bw("report", "--format", "htm", code=2).stderr
+
+
+def test_show_tells_every_launch_the_machine_and_the_packages(bw: CommandLine) -> None:
+    name = measure(bw, 100, repeat=2)
+    text = bw("show").stdout
+    assert "told.R0.D0" in text
+    assert "told.R1.D0" in text
+    assert "machine:" in text
+    assert json.loads(bw("show", name, "--json").stdout)["id"] == name
+
+
+def test_raw_samples_are_exported_and_can_be_read_back(bw: CommandLine) -> None:
+    measure(bw, 100, repeat=2)
+    for name in ("x.json", "x.csv"):
+        bw("export", "--output", name)
+    rows = list(csv.DictReader(io.StringIO((bw.cwd / "x.csv").read_text())))
+    assert len([r for r in rows if r["metric"] == "speed"]) == 2
+    assert "ending" in bw("export", "--output", "x.zip", code=2).stderr
+
+
+def test_a_slower_run_is_called_regressed_and_fails_ci(bw: CommandLine) -> None:
+    fast, slow = measure(bw, 100), measure(bw, 80)
+    done = bw("compare", fast, slow, "--anyway", "--fail-on", "regressed", code=1)
+    assert "regressed" in done.stdout
+    body = json.loads(bw("compare", fast, slow, "--anyway", "--json").stdout)
+    (effect,) = [e for e in body["effects"] if e["metric"] == "speed"]
+    assert effect["verdict"] == "regressed"
+    assert effect["ratio"] == pytest.approx(0.8, rel=0.02)
+    assert json.loads(bw("compare", slow, fast, "--anyway", "--json").stdout)["effects"][0]["verdict"] == "improved"
+
+
+def test_the_same_program_is_not_called_different(bw: CommandLine) -> None:
+    first, second = measure(bw, 100, repeat=8), measure(bw, 100, repeat=8)
+    body = json.loads(bw("compare", first, second, "--fail-on", "regressed", "--json").stdout)
+    assert [e["verdict"] for e in body["effects"] if e["metric"] == "speed"] in (["same"], ["inconclusive"])
+
+
+def test_one_launch_never_gives_a_verdict(bw: CommandLine) -> None:
+    fast, slow = measure(bw, 100, repeat=1), measure(bw, 50, repeat=1)
+    body = json.loads(bw("compare", fast, slow, "--anyway", "--json").stdout)
+    assert {e["verdict"] for e in body["effects"]} == {"inconclusive"}
+    assert all(e["interval"] is None for e in body["effects"])
+
+
+def test_another_command_is_refused_unless_asked_for(bw: CommandLine) -> None:
+    fast, slow = measure(bw, 100), measure(bw, 80)
+    done = bw("compare", fast, slow, code=2)
+    assert "not comparable" in done.stderr
+    assert "--anyway" in done.stderr
+
+
+def test_a_baseline_stands_for_a_run(bw: CommandLine) -> None:
+    name = measure(bw, 100)
+    bw("baseline", "set", "main")
+    assert name in bw("compare", "--baseline", "main", "last").stdout
+    assert "no baseline called 'mian'" in bw("compare", "--baseline", "mian", "last", code=2).stderr
+
+
+def test_interleaved_commands_are_compared_as_pairs(bw: CommandLine) -> None:
+    program = bw.cwd / "told.py"
+    program.write_text("import sys; print('speed=' + sys.argv[1])\n")
+    lines = [f"{PY} told.py 100", f"{PY} told.py 90"]
+    bw("run", "--repeat", "10", "--metric", "speed[,higher]=kv:speed", "-c", lines[0], "-c", lines[1])
+    body = json.loads(bw("compare", "last", "--between", "told.py", "told.py-2", "--json").stdout)
+    (effect,) = [e for e in body["effects"] if e["metric"] == "speed"]
+    assert effect["paired"] is True
+    assert effect["ratio"] == pytest.approx(0.9)
+    assert effect["verdict"] == "regressed"
+    assert "did not measure 'nope'" in bw("compare", "last", "--between", "told.py", "nope", code=2).stderr
+
+
+def test_deleting_and_pruning_leave_baselines_alone(bw: CommandLine) -> None:
+    kept, gone, newest = (measure(bw, 100, repeat=1) for _ in range(3))
+    bw("baseline", "set", "main", kept)
+    assert "would delete" in bw("runs", "prune", "--max-size", "1KB", "--dry-run").stdout
+    assert len(list((bw.base / "runs").iterdir())) == 3
+    bw("runs", "delete", gone, "--yes")
+    assert not (bw.base / "runs" / gone).exists()
+    bw("runs", "prune", "--max-size", "1KB", "--yes")
+    assert [p.name for p in (bw.base / "runs").iterdir()] == [kept]
+    assert [row["id"] for row in json.loads(bw("runs", "--json").stdout)] == [kept]
+    assert "what may go" in bw("runs", "prune", code=2).stderr
+
+
+def test_results_of_other_tools_join_the_store(bw: CommandLine) -> None:
+    samples = Path(__file__).parents[1] / "compat" / "imports"
+    files = sorted(str(p) for p in samples.rglob("*.json"))
+    assert files
+    found = 0
+    for path in files:
+        done = bw("import", path, code=None)
+        found += done.returncode == 0
+        assert "Traceback" not in done.stderr
+    assert found >= 4
+    before = json.loads(bw("runs", "--json", "-n", "100").stdout)
+    bw("import", files[0], code=None)
+    assert json.loads(bw("runs", "--json", "-n", "100").stdout) == before
+    (bw.base / "store.db").unlink()
+    bw("store", "rebuild")
+    again = json.loads(bw("runs", "--json", "-n", "100").stdout)
+    assert sorted(row["id"] for row in again) == sorted(row["id"] for row in before)
+    assert before[0]["id"] in bw("report", before[0]["id"][:-2], "--format", "json").stdout
