@@ -39,7 +39,7 @@ class Measurement:
         self._warmup: WarmupRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
         self._stop: StopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
         self._began = False
-        self._told_ranks = False
+        self._told_ranks = self._lost_ranks = False
 
     def begin(self, now_ns: int, total: Optional[int] = None) -> None:
         """The loop's first step, or the first one of its next epoch, is about to be asked for.
@@ -83,7 +83,26 @@ class Measurement:
                 self.phase = STOPPED
         except Exception as error:
             self._give_up(error)
-        self._keep_to_agreement()
+
+    def keep_to_agreement(self) -> None:
+        """The loop is about to go on: a rank says when it is done, and stops where all do.
+
+        Where the others cannot be asked, no rule may end its loop.
+        """
+        if self._agreement is None:
+            return
+        try:
+            if self.phase == AFTER and not self._told_ranks:
+                self._told_ranks = True
+                self._agreement.say_done()
+            if not self._agreement.renew(self.steps, self._others_done):
+                self.phase = STOPPED
+        except Exception as error:
+            self._agreement = None
+            self._lost_ranks = True
+            self._stop = stop_rule(None)
+            text = f"the other ranks cannot be asked ({type(error).__name__}: {error}); the loop runs to its own end"
+            self._emit(message_event("ranks", text, "error"))
 
     def end(self) -> None:
         """The process ends. A rule that was not satisfied by then says what it knows."""
@@ -111,23 +130,7 @@ class Measurement:
             self._meeting.say_done()
 
     def _others_done(self) -> bool:
-        return self._meeting is None or self._meeting.all_done()
-
-    def _keep_to_agreement(self) -> None:
-        """A rank says when it is done, and stops where all do. Where they cannot be asked, no rule may end its loop."""
-        if self._agreement is None:
-            return
-        try:
-            if self.phase == AFTER and not self._told_ranks:
-                self._told_ranks = True
-                self._agreement.say_done()
-            if not self._agreement.renew(self.steps, self._others_done):
-                self.phase = STOPPED
-        except Exception as error:
-            self._agreement = None
-            self._stop = stop_rule(None)
-            text = f"the other ranks cannot be asked ({type(error).__name__}: {error}); the loop runs to its own end"
-            self._emit(message_event("ranks", text, "error"))
+        return not self._lost_ranks and (self._meeting is None or self._meeting.all_done())
 
     def _stop_event(self, detail: Dict[str, Any]) -> Event:
         return {"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps,

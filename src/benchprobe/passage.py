@@ -7,6 +7,7 @@ between two chunks; the next one starts with a fresh stamp, so that time belongs
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceABC
+from operator import index
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
@@ -74,6 +75,7 @@ class Passage:
         self._detached = self._closed = False
         self._parent: Any = probe.outside
         self._number = 0
+        batch_size = _plain(batch_size)
         self._batch_size = batch_size if type(batch_size) is int else None
         self._size_finder = self._choose_finder(batch_size)
         self._first_size: Optional[int] = None
@@ -120,6 +122,8 @@ class Passage:
         """
         try:
             self._close_chunk(now, count)
+            if self.measurement is not None and not self.exhausted:
+                self.measurement.keep_to_agreement()
             if self.exhausted or self.stopped:
                 return False
             self._open_chunk()
@@ -300,6 +304,14 @@ class Passage:
 
     def _give_to_parent(self, given: Given) -> None:
         self._parent.append(given)
+
+
+def _plain(batch_size: Any) -> Any:
+    """An integer of numpy and the like as Python's own; anything else as it is."""
+    try:
+        return index(batch_size)
+    except Exception:
+        return batch_size
 
 
 def _no_device() -> Optional[DeviceTimer]:

@@ -88,7 +88,7 @@ def samples_in(block: dict[str, Any]) -> dict[str, list[float]]:
     raw = zlib.decompress(base64.b64decode(block["data"]), -zlib.MAX_WBITS)
     found, at = {}, 0
     for series in block["series"]:
-        count = sum(part[1] + part[2] for part in series["parts"])
+        count = sum(part[1] + part[2] for part in series["parts"] if len(part) == 4)  # five: by the step time
         size, kind = (8, "d") if series["wide"] else (4, "f")
         planes = raw[at : at + count * size]
         flat = bytes(planes[plane * count + i] for i in range(count) for plane in range(size))
@@ -180,7 +180,12 @@ def test_the_pointer_shows_a_sample_with_its_unit(open_report: Callable[..., Ope
     box = opened.page.locator("#b0 canvas").nth(1).bounding_box()
     for share in (0.5, 0.6, 0.7):
         opened.page.mouse.move(box["x"] + box["width"] * share, box["y"] + box["height"] * 0.25)
-    assert re.search(r"items/s\nR\d, sample \d+ of 132", opened.page.locator("#tip").inner_text())
+    found = re.fullmatch(r"([\d,.]+) items/s\n(R\d), sample (\d+) of 132", opened.page.locator("#tip").inner_text())
+    assert found
+    launch = next(x for x in ordinary_report().run.results[0].launches if found[2] in x.job)
+    rate = next(m for m in launch.measurements if m.metric == "rate")
+    sample = (rate.warmup_samples + rate.samples)[int(found[3]) - 1]
+    assert float(found[1].replace(",", "")) == pytest.approx(sample, rel=1e-3)
 
 
 def test_the_table_sorts_by_name_and_by_number(open_report: Callable[..., Opened]) -> None:

@@ -321,8 +321,8 @@ def test_damaged_pages_are_found_and_never_end_in_a_traceback(tmp_path: Path) ->
         for number in range(20):
             store.ingest(rich_run(f"r.{number}"), digest="1")
     raw = bytearray(path.read_bytes())
-    for page in range(30, len(raw) // 4096):  # those before hold the tables' definitions
-        raw[page * 4096 : page * 4096 + 200] = b"\xff" * 200
+    for start in range(16384, len(raw), 16384):  # the first page holds the tables' definitions
+        raw[start : start + 200] = b"\xff" * 200
     path.write_bytes(raw)
     with open_store(str(path)) as store:
         assert any("damaged" in problem for problem in store.check())

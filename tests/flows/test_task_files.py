@@ -163,3 +163,15 @@ def test_a_file_that_is_not_utf_8_is_placed(bw: CommandLine) -> None:
 def test_logs_are_discarded_as_the_driver_did(bw: CommandLine, tasks: Path) -> None:
     bw("run", str(tasks), "--task", "resnet_small", "--discard-logs")
     assert not list(bw.last_run().glob("*.log*"))
+
+
+def test_a_task_file_behind_resume_is_the_target_not_the_name_of_a_run(bw: CommandLine, script: Write) -> None:
+    script("tasks.cfg", "[a]\ncommand_to_execute = true\n")
+    for target in (["tasks.cfg"], ["--", "true"]):
+        bw("run", *target)
+        path = bw.last_run() / "run.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"ended": None}))  # as if it had been killed
+    command = bw.last_run().name
+    body = bw.json("run", "--resume", "tasks.cfg")
+    assert body["results"][0]["benchmark"] == "a"
+    assert body["id"] != command

@@ -82,6 +82,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None = None
     labels: dict[str, str] = {}
     notes: tuple[Note, ...] = ()
+    workers: int | None = None  # what the run was told about its workers; `total` and `average_aggregate` use it
     packages: dict[str, dict[str, str]] = {}  # for each interpreter that was measured: package → version
 
     @property

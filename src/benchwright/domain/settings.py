@@ -16,3 +16,4 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     sample_interval_s: float = 0.5
     grace_s: float = 5.0
     seed: int = 0
+    workers: int | None = None  # of $DEEPLEARNING_WORKERS_COUNT, which two of the driver's compute methods use

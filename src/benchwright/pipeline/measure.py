@@ -14,7 +14,7 @@ from types import FrameType
 
 import msgspec
 
-from benchwright.analysis.aggregate import WORKERS_VARIABLE, workers_count
+from benchwright.analysis.aggregate import WORKERS_VARIABLE
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import Interrupted, InvalidInput
 from benchwright.domain.job import Job, Outcome
@@ -78,7 +78,7 @@ def measure(
 ) -> Run:
     """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop."""
     observer = observer or Observer()
-    _check_workers(benchmarks)
+    _check_workers(benchmarks, settings)
     if resume is None:
         if not benchmarks:
             raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
@@ -93,10 +93,10 @@ def measure(
         return _Measurement(folder, stored, base, executor, observer).make()
 
 
-def _check_workers(benchmarks: Sequence[Benchmark]) -> None:
+def _check_workers(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
     """InvalidInput, before anything runs, if a number could not be given for want of the number of workers."""
     needing = [m.name for b in benchmarks for m in b.metrics if m.aggregate == "average_aggregate"]
-    if needing and not workers_count(os.environ):
+    if needing and not settings.workers:
         raise InvalidInput(
             f"'average_aggregate' of '{needing[0]}' multiplies by the number of workers, which is not known",
             remedy=f"set {WORKERS_VARIABLE} to 1 or more",
@@ -257,6 +257,7 @@ class _Measurement:
             results=results,
             labels=self.stored.labels,
             notes=self.notes,
+            workers=self.stored.settings.workers,
             packages=self.packages,
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from benchwright.analysis.aggregate import aggregate, workers_count
+from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
 from benchwright.domain.errors import BenchwrightError
 from benchwright.domain.run import Launch, Run
@@ -20,8 +20,7 @@ _LOG_LINES = 8
 
 def summaries_of(run: Run) -> dict[str, list[Summary]]:
     """For each benchmark its metrics, condensed over the launches that count."""
-    workers = workers_count(os.environ)
-    return {r.benchmark.name: summarize(r.counted, workers) for r in run.results}
+    return {r.benchmark.name: summarize(r.counted, run.workers) for r in run.results}
 
 
 def report_of(run: Run, *, width: int = 80) -> Report:
@@ -32,7 +31,7 @@ def report_of(run: Run, *, width: int = 80) -> Report:
         aggregate=aggregate,
         log_tails=log_tails(run),
         width=width,
-        workers=workers_count(os.environ),
+        workers=run.workers,
         uptime_s=machine_uptime_s(),
     )
 
@@ -63,7 +62,7 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
     if not any(r.benchmark.result_prefix for r in run.results):
         return ()
     written = write_driver_result(
-        run, [run.folder, str(caller)], aggregate=aggregate, workers=workers_count(os.environ)
+        run, [run.folder, str(caller)], aggregate=aggregate, workers=run.workers
     )
     return written.problems
 

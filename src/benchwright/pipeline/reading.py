@@ -47,5 +47,6 @@ def read_run(folder: RunFolder) -> Run:
         results=results,
         labels=stored.labels,
         notes=tuple(Note(**note) for note in body.get("notes", ())),
+        workers=stored.settings.workers,
         packages=folder.read_packages(),
     )

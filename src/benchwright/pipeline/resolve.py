@@ -52,6 +52,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         discard_logs=request.discard_logs,
         sample_interval_s=request.sample_interval_s,
         seed=request.seed,
+        workers=workers_count(os.environ),
     )
 
 

@@ -161,7 +161,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
     notes = (
         fold.notes
         + loop_notes
-        + fold.samples.notes(_measured_span(counting))
+        + fold.samples.notes(_measured_span(counting), _cpu_share(fold.end))
         + log_notes(fold.extraction, measurements)
         + _stream_notes(fold, benchmark, counting)
     )
@@ -312,6 +312,13 @@ def _measured_span(counting: list[LoopRecord]) -> Span | None:
     """From the first measured step of any rank to the last."""
     spans = [(s.first_ns, s.last_ns) for r in counting if (s := r.phases["measured"]).first_ns is not None]
     return (min(first for first, _ in spans), max(last for _, last in spans)) if spans else None
+
+
+def _cpu_share(end: Event | None) -> float:
+    """CPU time over duration: a program that mostly sleeps loses nothing by waiting for a core now and then."""
+    if end is None or not end.get("duration_s"):
+        return 0.0
+    return float(end.get("cpu_s") or 0.0) / float(end["duration_s"])
 
 
 def _facts(fold: _Fold, counting: list[LoopRecord]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ _THROTTLED = {
     0x80: "power brake",
 }
 BUSY_SHARE = 0.97
+SLEEPY_SHARE = 0.2
 
 
 Span = tuple[int, int]  # from when to when, in nanoseconds
@@ -79,10 +80,11 @@ class Samples:
                 found.append(_measurement(used, (points[-1][1] - points[0][1],), device))
         return found
 
-    def notes(self, measured: Span | None) -> list[Note]:
+    def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
+        """`cpu_share`: how much of a core the program used over its life."""
         notes = []
         _, shares = _split(self.series.get(("machine", "own_share", None), []), measured)
-        if shares and (share := sum(shares) / len(shares)) < BUSY_SHARE:
+        if shares and cpu_share > SLEEPY_SHARE and (share := sum(shares) / len(shares)) < BUSY_SHARE:
             notes.append(Note(text="ran while the machine was busy", figure=f"own share of its cores {share:.2f}"))
         for device, mask in sorted(self.throttle.items()):
             reasons = [text for bit, text in _THROTTLED.items() if mask & bit]

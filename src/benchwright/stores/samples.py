@@ -20,8 +20,8 @@ PLAIN = "f8"
 COMPRESSED = "f8-planes-zlib"
 _SAMPLE_BYTES = 8
 _TRIAL_BYTES = 1 << 15
-_WORTH_IT = 0.85  # compressing takes ten times as long as copying: it must save a good part
-_LEAST_BYTES = 256
+_WORTH_IT = 0.75  # compressing takes ten times as long as copying: it must save a good part
+_LEAST_BYTES = 2048
 
 
 class Packed(msgspec.Struct, frozen=True):

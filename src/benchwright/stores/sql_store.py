@@ -17,7 +17,7 @@ from benchwright.stores.connecting import (
     connect,
     read_url,
     reading,
-    use_write_ahead_log,
+    set_up_file,
     writing,
 )
 from benchwright.stores.ingesting import insert_or, pack_run, put_run
@@ -242,7 +242,7 @@ def _made_ready(database: Database, engine: Engine, create: bool) -> str:
             remedy="measure something, or ingest runs: benchwright ingest",
         )
     if database.path is not None:
-        use_write_ahead_log(engine)
+        set_up_file(engine)
     with writing(engine, database.where) as connection:
         upgrade(connection)
     return schema.VERSION

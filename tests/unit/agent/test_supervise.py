@@ -166,6 +166,16 @@ def test_a_short_program_still_has_its_peak(executor, make_job):
     assert events(job, "end")[0]["max_rss_bytes"] > 80e6
 
 
+def test_the_peak_of_a_tiny_program_is_marked_as_a_bound_and_that_of_a_large_one_is_not(executor, make_job):
+    """What the kernel kept of a tiny one is the memory of the supervisor it was before exec."""
+    tiny, large = make_job("true", id="tiny"), make_job(sys.executable, "-c", "data = b'x' * 80_000_000")
+    executor.run([tiny], Listener())
+    assert events(tiny, "end")[0]["max_rss_is_bound"] is True
+    Path(tiny.stream).unlink()
+    executor.run([large], Listener())
+    assert "max_rss_is_bound" not in events(large, "end")[0]
+
+
 def test_progress_is_reported(executor, make_job):
     listener = Hear()
     metric = MetricSpec(name="speed", pattern=r"speed=(\d+)")

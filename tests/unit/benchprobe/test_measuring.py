@@ -209,6 +209,16 @@ def test_a_wrong_batch_size_is_noticed_at_the_short_last_batch(measured):
     assert "the last batch holds 3 items, not 8" in measured(program.format(last=3)).messages()
 
 
+def test_a_batch_size_may_be_an_integer_of_another_kind(measured):
+    record = measured("""
+        from benchprobe import iterate
+        class Eight:
+            def __index__(self): return 8
+        for i in iterate("train", range(3), batch_size=Eight()): pass
+    """)
+    assert {e["items"] for e in record.all("steps")} == {8}
+
+
 def test_a_right_batch_size_is_not_complained_about(measured):
     pytest.importorskip("torch")
     record = measured("""

@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 from benchprobe.agreement import Agreement
+from benchprobe.measurement import STOPPED, Measurement
 
 RULES = [
     {"steps": 40},
@@ -81,3 +82,20 @@ def test_a_rank_does_not_wait_for_ever_for_one_that_left():
     while steps < 100:
         steps += 1
         assert alone.renew(steps, lambda: True)
+
+
+class BrokenStore:
+    def add(self, key: str, amount: int) -> int:
+        raise RuntimeError("connection reset")
+
+
+def test_a_rank_that_cannot_ask_the_others_never_stops_alone():
+    told = []
+    agreement = Agreement(BrokenStore(), 1, 2, "train")
+    measurement = Measurement({"steps": 0}, {"steps": 5}, None, told.append, agreement)
+    measurement.begin(0)
+    for step in range(20):
+        measurement.add([1000], 1000 * step)
+        measurement.keep_to_agreement()
+    assert measurement.phase != STOPPED
+    assert "connection reset" in next(event["text"] for event in told if event["event"] == "message")

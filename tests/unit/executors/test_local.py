@@ -7,13 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 import pytest
 
 from benchwright.domain.errors import AgentLost
-from benchwright.domain.job import Job
+from benchwright.domain.job import Job, Outcome
 from benchwright.executors.base import Listener
-from benchwright.executors.local import LocalExecutor
+from benchwright.executors.local import LocalExecutor, _Launch
 
 
 @pytest.fixture
@@ -88,6 +89,22 @@ def test_an_agent_killed_while_it_starts_costs_only_that_job(make_job, tmp_path)
         assert outcome.detail == "the agent was killed"
         [outcome] = executor.run([make_job("true")], Listener())
         assert outcome.exit_code == 0
+
+
+def test_a_job_that_is_reported_twice_ends_once_and_as_it_was_reported_first(make_job):
+    """A supervisor that was killed right after its last word is reported by the agent, too."""
+    told: list[Outcome] = []
+
+    class Hear(Listener):
+        def on_finished(self, outcome: Outcome) -> None:
+            told.append(outcome)
+
+    launch = _Launch([make_job("true")], Hear())
+    fine, lost = Outcome(job="job", exit_code=0), Outcome(job="job", detail="the agent was killed")
+    for outcome in (fine, lost):
+        launch.take({"say": "finished", "outcome": msgspec.to_builtins(outcome)})
+    assert told == [fine]
+    assert (launch.outcomes, launch.open) == ({"job": fine}, set())
 
 
 def test_a_stop_before_it_is_entered_is_not_lost(make_job):

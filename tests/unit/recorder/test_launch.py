@@ -196,6 +196,12 @@ def test_a_busy_machine_is_mentioned() -> None:
     assert any("0.80" in (note.figure or "") for note in recorded(sample).notes)
 
 
+def test_a_program_that_mostly_sleeps_is_not_disturbed_by_a_busy_machine() -> None:
+    sample = {"event": "sample", "sampler": "machine", "t": 1, "values": {"own_share": 0.2}}
+    launch = record_launch([START, sample, END | {"cpu_s": 0.01, "duration_s": 2.0}], JOB, benchmark())
+    assert not launch.notes
+
+
 def test_energy_is_the_difference_of_the_drivers_counter() -> None:
     events = [
         {"event": "sample", "sampler": "nvidia", "device": 0, "t": t, "values": {"energy_j": e}}

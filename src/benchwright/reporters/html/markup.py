@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from html import escape
 from typing import Any
 
@@ -24,9 +25,15 @@ def clean(text: str) -> str:
     return _UNSAFE.sub("�", text)
 
 
+@lru_cache(maxsize=4096)
+def _escaped(text: str) -> Html:
+    """Most texts of a table come many times."""
+    return Html(escape(clean(text)))
+
+
 def html(content: object) -> Html:
     """What `content` looks like inside an element."""
-    return content if isinstance(content, Html) else Html(escape(clean(str(content))))
+    return content if isinstance(content, Html) else _escaped(str(content))
 
 
 def element(kind: str, /, *children: object, **attributes: object) -> Html:
@@ -37,7 +44,7 @@ def element(kind: str, /, *children: object, **attributes: object) -> Html:
         if value is None or value is False:
             continue
         label = key.rstrip("_").replace("_", "-")
-        words.append(label if value is True else f'{label}="{escape(clean(str(value)))}"')
+        words.append(label if value is True else f'{label}="{_escaped(str(value))}"')
     if kind in _VOID:
         return Html(f"<{' '.join(words)}>")
     inner = "".join(html(child) for child in children if child is not None and child is not False)

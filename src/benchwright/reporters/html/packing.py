@@ -8,6 +8,7 @@ better, then deflated and written in base64.
 from __future__ import annotations
 
 import base64
+import math
 import sys
 import zlib
 from array import array
@@ -28,8 +29,9 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 def packed(result: Result, summaries: Sequence[Summary], interval_s: float | None) -> dict[str, Any] | None:
     """All samples of a benchmark and what is needed to draw them, or None if there are none.
 
-    `series`: one for each metric; its `parts` are [launch, warm-up samples, measured samples, the launch's number];
-    `wide` says 64 bits. `data` holds the parts' samples one after the other, warm-up first.
+    `series`: one for each metric; its `parts` are [launch, warm-up samples, measured samples, the launch's number] and,
+    for a loop's rate, the items of each step: it is that by the step time, and its samples are not written again.
+    `wide` says 64 bits. `data` holds the other parts' samples one after the other, warm-up first.
     """
     series: dict[_Key, dict[str, Any]] = {}
     blocks: dict[_Key, list[tuple[float, ...]]] = {}
@@ -45,15 +47,16 @@ def packed(result: Result, summaries: Sequence[Summary], interval_s: float | Non
                 counts = launch.status is Status.OK and not launch.warmup and m.samples  # as Result.counted
                 number = next(numbers[key], None) if counts and key in numbers else None
                 part = [index, len(m.warmup_samples), len(m.samples), None if number is None else plain(number)]
-                series[key]["parts"].append(part)
-                blocks.setdefault(key, []).append(m.warmup_samples + m.samples)
+                items = _items_of_each_step(m, launch)
+                series[key]["parts"].append(part if items is None else [*part, items])
+                blocks.setdefault(key, []).append(m.warmup_samples + m.samples if items is None else ())
     if not series:
         return None
     order = sorted(series, key=lambda key: (key not in first, first.index(key) if key in first else 0))
     raw = bytearray()
     for key in order:
         values = [v for block in blocks[key] for v in block]
-        series[key]["wide"] = int(not all(_fits(v) for v in values))
+        series[key]["wide"] = int(not _fit(values))
         raw += _planes(values, wide=bool(series[key]["wide"]))
     return {
         "launches": [[_short(launch, result), launch.status.value, int(launch.warmup)] for launch in result.launches],
@@ -96,9 +99,25 @@ def _short(launch: Launch, result: Result) -> str:
     return name.removesuffix(".D0") if name != "D0" else "1"
 
 
-def _fits(value: float) -> bool:
-    size = abs(value)
-    return size == 0 or _SMALLEST <= size <= _LARGEST or size == float("inf") or value != value
+def _fit(values: Sequence[float]) -> bool:
+    """Whether 32 bits hold them all."""
+    sizes = list(map(abs, filter(None, values)))
+    return not sizes or (min(sizes) >= _SMALLEST and max(sizes) <= _LARGEST)
+
+
+def _items_of_each_step(m: Measurement, launch: Launch) -> float | None:
+    """How many items every step had, if `m` is the rate of a loop and its step times tell the same."""
+    if m.source != "loop" or not m.metric.endswith("rate"):
+        return None
+    name = m.metric.removesuffix("rate") + "step_time"
+    steps = next((x for x in launch.measurements if x.metric == name and x.labels == m.labels), None)
+    if steps is None or (len(steps.samples), len(steps.warmup_samples)) != (len(m.samples), len(m.warmup_samples)):
+        return None
+    rates, times = m.warmup_samples + m.samples, steps.warmup_samples + steps.samples
+    items = rates[0] * times[0]
+    near = 1e-9 * abs(items)
+    same = all(abs(rate * time - items) <= near for rate, time in zip(rates, times, strict=True))
+    return items if same and math.isfinite(items) and items else None
 
 
 def _planes(values: Sequence[float], *, wide: bool) -> bytes:

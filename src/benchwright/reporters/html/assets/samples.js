@@ -12,21 +12,35 @@ async function unpack(number) {
   const flat = await inflate(block.data);
   let at = 0;
   for (const series of block.series) {
-    const count = series.parts.reduce((sum, part) => sum + part[1] + part[2], 0);
+    const count = series.parts.reduce((sum, part) => sum + written(part), 0);
     const size = series.wide ? 8 : 4;
     const values = fromPlanes(flat.subarray(at, at + count * size), count, size);
     at += count * size;
     let from = 0;
-    series.parts = series.parts.map(([launch, warm, measured, value]) => {
-      const part = { launch, warm, value, values: values.subarray(from, from + warm + measured) };
-      from += warm + measured;
-      return part;
+    series.parts = series.parts.map((part) => {
+      const [launch, warm, , value, items] = part;
+      return { launch, warm, value, items, values: values.subarray(from, (from += written(part))) };
     });
     if (series.unit?.length > 16) series.unit = series.unit.slice(0, 15) + "…";
-    series.count = count;
+  }
+  for (const series of block.series) {
+    for (const part of series.parts) if (part.items) part.values = stepTimes(block, series, part).values.map((s) => part.items / s);
+    series.count = series.parts.reduce((sum, part) => sum + part.values.length, 0);
     series.warm = series.parts.reduce((sum, part) => sum + part.warm, 0);
   }
   return block;
+}
+
+// A rate that follows from the step times is not written again.
+function written([, warm, measured, , items]) {
+  return items ? 0 : warm + measured;
+}
+
+// The step times of the same loop in the same launch.
+function stepTimes(block, series, part) {
+  const name = series.metric.replace(/rate$/, "step_time");
+  const steps = block.series.find((s) => s.metric === name && sameLabels(s.labels, series.labels));
+  return steps.parts.find((p) => p.launch === part.launch);
 }
 
 async function inflate(text) {
