@@ -35,13 +35,13 @@ from _peer_statistics import (
     pytest_benchmark_printed,
 )
 
-from benchwright.analysis.dependence import resemblance_chance, trend_chance
 from benchwright.analysis.intervals import interval_of_median
-from benchwright.analysis.noticing import ALARM, remarks
+from benchwright.analysis.noticing import remarks
 
 Array = Any
 SAMPLES = 5  # of each launch
 COUNTS = (6, 8, 12, 20)
+WARNINGS = ("trend", "correlated", "noisy")  # remarks that tell a reader not to trust the interval
 
 
 class Ours(NamedTuple):
@@ -58,7 +58,7 @@ def our_intervals(samples: Array, truth: float) -> Ours:
         interval = interval_of_median(values)
         assert interval is not None
         covers = interval.low <= truth <= interval.high
-        flagged = trend_chance(values) <= ALARM or resemblance_chance(values) <= ALARM
+        flagged = any(remark.kind in WARNINGS for remark in remarks(values))
         widened = interval.widened > 1
         found.append((covers, interval.high - interval.low, widened, flagged, not (covers or widened or flagged)))
     columns = np.array(found, dtype=float)

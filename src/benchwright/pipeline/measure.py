@@ -150,7 +150,7 @@ def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: 
         benchmarks=tuple(again.get(b.name, b) for b in stored.benchmarks),
         settings=msgspec.structs.replace(stored.settings, echo=settings.echo),
     )
-    _check_workers(complete.benchmarks)
+    _check_workers(complete.benchmarks, complete.settings)
     if not benchmarks and (secrets := stored.secrets_left_out()):
         raise InvalidInput(
             f"the value of {', '.join(dict.fromkeys(secrets))} looks secret and was not kept",

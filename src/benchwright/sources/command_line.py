@@ -15,7 +15,8 @@ from benchwright.sources.command_words import read_line
 
 Fail = Callable[[str, int, str], InvalidInput]  # what, position in the line, remedy
 
-_INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun")
+_INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed")
+_LAUNCHERS = ("torchrun", "accelerate", "mpirun", "srun", "deepspeed")
 _OPTIONS_WITH_VALUE = {"-W", "-X"}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -92,6 +93,9 @@ def name_of(argv: Sequence[str]) -> str:
     program = os.path.basename(argv[0]) or argv[0]
     if not _INTERPRETER.fullmatch(program):
         return program
+    if program in _LAUNCHERS:  # their own options take values of any form, so the script is told by its ending
+        script = next((word for word in argv[1:] if word.endswith(".py")), None)
+        return os.path.basename(script) if script else program
     arguments = iter(argv[1:])
     for argument in arguments:
         if argument == "-m":

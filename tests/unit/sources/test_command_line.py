@@ -69,3 +69,9 @@ def test_commands_of_the_same_name_are_told_apart() -> None:
 
 def test_a_variable_set_before_a_command_is_not_its_name() -> None:
     assert line_benchmark("X=1 Y=2 python train.py | cat", shell=True).name == "train.py"
+
+
+def test_a_launcher_is_called_after_the_script_it_launches() -> None:
+    assert name_of(["torchrun", "--nproc-per-node", "2", "train.py", "--lr", "1"]) == "train.py"
+    assert name_of(["accelerate", "launch", "--num_processes", "4", "/x/fit.py"]) == "fit.py"
+    assert name_of(["mpirun", "-n", "2", "./solver"]) == "mpirun"

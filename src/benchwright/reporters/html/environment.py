@@ -62,14 +62,17 @@ def _run_rows(report: Report) -> list[tuple[str, object]]:
 def _settings_rows(settings: RunSettings) -> list[tuple[str, object]]:
     names = {"sample_interval_s": "Sampled every", "grace_s": "Grace to end", "warmup_runs": "Warm-up launches"}
     units = {"sample_interval_s": " s", "grace_s": " s"}
-    words = {True: "yes", False: "no"}
     return [
-        (
-            names.get(key, key.replace("_", " ").capitalize()),
-            words[value] if isinstance(value, bool) else f"{value:g}{units.get(key, '')}",
-        )
+        (names.get(key, key.replace("_", " ").capitalize()), _setting(value) + units.get(key, ""))
         for key, value in msgspec.structs.asdict(settings).items()
+        if value is not None
     ]
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _packages(python: str, packages: dict[str, str]) -> Html:

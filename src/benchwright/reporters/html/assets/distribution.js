@@ -51,7 +51,8 @@ function plotArea(pen, rows, width, height) {
 
 function drawMedian(pen, series, scale, area, colour) {
   if (series.interval) {
-    const [a, b] = series.interval.map(scale.at);
+    const inside = (x) => Math.min(Math.max(x, area.left), area.right); // an interval may reach beyond all samples
+    const [a, b] = series.interval.map((v) => inside(scale.log && v <= 0 ? area.left : scale.at(v)));
     pen.fillStyle = colour.shade;
     pen.fillRect(a, area.top, Math.max(1, b - a), area.bottom - area.top);
   }
