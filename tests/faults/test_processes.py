@@ -334,6 +334,30 @@ def test_killing_agent_and_supervisor_at_once_leaves_nothing(executor, make_job,
     assert not is_running(int((tmp_path / "pid").read_text()))
 
 
+def test_a_job_lost_after_a_stop_was_asked_for_is_stopped_not_lost(make_job):
+    with LocalExecutor() as executor:
+
+        class StopAndKill(Listener):
+            def on_started(self, job_id: str, pid: int) -> None:
+                supervisor = psutil.Process(pid).parent()
+                agent = supervisor.parent()
+                executor.stop()
+                for process in (agent, supervisor):
+                    process.kill()
+
+        [outcome] = executor.run([make_job("sleep", "300")], StopAndKill())
+        assert outcome.stopped
+
+
+def test_an_agent_killed_while_nothing_ran_costs_no_job(executor, make_job):
+    executor.run([make_job("true")], Listener())
+    agent = executor._agent._pid
+    os.kill(agent, signal.SIGKILL)
+    wait_for(lambda: not is_running(agent))
+    [outcome] = executor.run([make_job("true", id="next")], Listener())
+    assert outcome.exit_code == 0
+
+
 def test_a_stop_from_another_thread_ends_the_jobs(make_job):
     with LocalExecutor() as executor:
 

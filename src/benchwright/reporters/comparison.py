@@ -26,14 +26,14 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
         lines += textwrap.wrap(text, width, subsequent_indent="     ")
     for text in comparison.missing:
         lines += textwrap.wrap(f" ⚠ {text}", width, subsequent_indent="     ")
-    for effect in _sorted(comparison.effects):
+    for effect in sorted_effects(comparison.effects):
         lines += _effect_lines(effect, comparison.margin, width)
     lines.append(f" {count_words(comparison)}")
     return "\n".join(lines) + "\n"
 
 
 def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
-    name = f"{effect.benchmark} {_metric(effect)}"
+    name = f"{effect.benchmark} {metric_words(effect)}"
     figures = f"{format_value(effect.control, effect.unit)} → {format_value(effect.treatment, effect.unit)}"
     verdict = f"{_MARKS[effect.verdict]} {effect.verdict.value}"
     if effect.verdict is Verdict.SAME:
@@ -73,11 +73,11 @@ def comparison_markdown(comparison: Comparison) -> str:
         "| verdict | benchmark | metric | control | treatment | change | launches |",
         "|---|---|---|---:|---:|---:|---:|",
     ]
-    for e in _sorted(comparison.effects):
+    for e in sorted_effects(comparison.effects):
         cells = [
             f"{_MARKS[e.verdict]} {e.verdict.value}",
             _escape(e.benchmark),
-            _escape(_metric(e)),
+            _escape(metric_words(e)),
             format_value(e.control, e.unit),
             format_value(e.treatment, e.unit),
             change(e),
@@ -93,13 +93,15 @@ def comparison_json(comparison: Comparison) -> str:
     return json.dumps(body, indent=1) + "\n"
 
 
-def _metric(effect: Effect) -> str:
+def metric_words(effect: Effect) -> str:
+    """The metric with what tells it apart."""
     labels = ", ".join(f"{k} {v}" for k, v in effect.labels.items() if k not in ("loop",))
     better = {Direction.HIGHER: "", Direction.LOWER: "", Direction.NEITHER: " (no better or worse)"}[effect.direction]
     return effect.metric + (f" [{labels}]" if labels else "") + better
 
 
-def _sorted(effects: Sequence[Effect]) -> list[Effect]:
+def sorted_effects(effects: Sequence[Effect]) -> list[Effect]:
+    """Regressions first."""
     return sorted(effects, key=lambda e: (_ORDER[e.verdict], e.benchmark, e.metric))
 
 
