@@ -26,7 +26,7 @@ def command(runs: tuple[str, ...], format_: str, output: str | None, base: str |
     reporter = reporter_named(format_)
     with open_results(base, store) as results:
         found = [results.run(word) for word in runs or ("last",)]
-    texts = [reporter.render(report_of(run, width=terminal_width())) for run in found]
+    texts = [reporter.render(report_of(run, width=terminal_width(), with_logs=format_ == "html")) for run in found]
     if format_ in _ONE_DOCUMENT and len(texts) > 1:
         raise InvalidInput(f"a {format_} report holds one run", where="report", remedy="name one run, or use compare")
     if format_ == "csv":

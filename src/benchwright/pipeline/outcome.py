@@ -7,15 +7,17 @@ from pathlib import Path
 
 from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
-from benchwright.domain.errors import BenchwrightError
+from benchwright.domain.errors import BenchwrightError, InvalidInput
 from benchwright.domain.run import Launch, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.driver_result import machine_uptime_s, write_driver_result
-from benchwright.stores.logs import tail_text
+from benchwright.stores.logs import tail_texts
+from benchwright.stores.run_folder import RunFolder
 
 _LOG_LINES = 8
+_SHOWN_LOG_LINES = 60
 
 
 def summaries_of(run: Run) -> dict[str, list[Summary]]:
@@ -23,13 +25,21 @@ def summaries_of(run: Run) -> dict[str, list[Summary]]:
     return {r.benchmark.name: summarize(r.counted, run.workers) for r in run.results}
 
 
-def report_of(run: Run, *, width: int = 80) -> Report:
-    """Everything a reporter may want to show of `run`."""
+def report_of(run: Run, *, width: int = 80, with_logs: bool = False) -> Report:
+    """Everything a reporter may want to show of `run`; `with_logs`: the last lines of every job, not only of failed ones."""
+    folder = RunFolder(Path(run.folder))
+    try:
+        settings = folder.read_plan().settings
+    except InvalidInput:
+        settings = None  # an imported run, or one whose folder is elsewhere
+    jobs = [x.job for r in run.results for x in r.launches] if with_logs else []
     return Report(
         run=run,
         summaries=summaries_of(run),
         aggregate=aggregate,
         log_tails=log_tails(run),
+        logs=tail_texts(folder.path, jobs, _SHOWN_LOG_LINES),
+        settings=settings,
         width=width,
         workers=run.workers,
         uptime_s=machine_uptime_s(),
@@ -38,12 +48,8 @@ def report_of(run: Run, *, width: int = 80) -> Report:
 
 def log_tails(run: Run) -> dict[str, list[str]]:
     """The last lines printed by each benchmark's first failed launch."""
-    tails = {}
-    for result in run.results:
-        bad = next((x for x in result.launches if x.status is Status.FAILED and not x.warmup), None)
-        if bad is not None:
-            tails[bad.job] = tail_text(Path(run.folder), bad.job, _LOG_LINES)
-    return tails
+    bad = [next((x for x in r.launches if x.status is Status.FAILED and not x.warmup), None) for r in run.results]
+    return tail_texts(Path(run.folder), [x.job for x in bad if x is not None], _LOG_LINES)
 
 
 def exit_code(run: Run) -> int:
@@ -61,16 +67,13 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
     """
     if not any(r.benchmark.result_prefix for r in run.results):
         return ()
-    written = write_driver_result(
-        run, [run.folder, str(caller)], aggregate=aggregate, workers=run.workers
-    )
+    written = write_driver_result(run, [run.folder, str(caller)], aggregate=aggregate, workers=run.workers)
     return written.problems
 
 
 def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | None) -> list[str]:
     """Indexes a finished run; returns what went wrong, in words. The run folder is the truth: nothing is lost then."""
     from benchwright.pipeline.results import Results
-    from benchwright.stores.run_folder import RunFolder
 
     try:
         with Results.choose(base, store, os.environ) as results:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchwright.analysis.aggregate import aggregate
-from benchwright.domain.errors import BenchwrightError, InvalidInput, did_you_mean
+from benchwright.domain.errors import BenchwrightError, InvalidInput, StoreTrouble, did_you_mean
 from benchwright.domain.run import Run
 from benchwright.pipeline.reading import read_run
 from benchwright.planning.stems import safe_name
@@ -22,7 +22,7 @@ from benchwright.stores.whole_file import write_whole
 if TYPE_CHECKING:
     from benchwright.stores.base import Store
 
-_PART_OF_A_RUN = (".data", "plan.json", "machine.json", "packages.json")
+_PART_OF_A_RUN = (".data", "plan.json", "machine.json", "packages.json", "annotation.json")
 
 
 def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str]) -> str:
@@ -62,39 +62,71 @@ class Results:
         if word.startswith("baseline:"):
             return self.run(self.baseline(word.removeprefix("baseline:")))
         try:
-            return read_run(find_run(self.base.runs, word))
+            return read_run(self.folder(word))
         except InvalidInput as error:
-            known = self._only_in_store(word)
-            if known is None:
+            known = self.only_in_store(word)
+            if not known:
                 raise
             try:
-                return self.store.load(known)
+                return self.store.load(known[0])
             except BenchwrightError:
                 raise error from None
 
-    def _only_in_store(self, word: str) -> str | None:
-        """The id, in the store, that is or begins with `word`: imported runs, and those of other machines."""
+    def folder(self, word: str) -> RunFolder:
+        """The run folder that `word` names; InvalidInput if there is none. A name counts as it was given to `run`, too."""
+        try:
+            return find_run(self.base.runs, word)
+        except InvalidInput:
+            if not word or safe_name(word) == word:
+                raise
+            try:
+                return find_run(self.base.runs, safe_name(word))
+            except InvalidInput:
+                pass
+            raise
+
+    def only_in_store(self, word: str) -> list[str]:
+        """Ids, in the store, that are `word` or begin with it, newest first: imported runs, those of other machines."""
         from benchwright.stores.base import RunFilter
 
         try:
-            if self.store.digest_of(word) is not None:
-                return word
-            rows = self.store.runs(RunFilter(text=word), limit=None)
+            if word == "last":
+                return [row.id for row in self.store.runs(RunFilter(), limit=1)]
+            if not word or self.store.digest_of(word) is not None:
+                return [word] if word else []
+            return [r.id for r in self.store.runs(RunFilter(text=word), limit=None) if r.id.startswith(word)]
         except BenchwrightError:
-            return None  # the folder is the truth: what is wrong with the store is not what was asked
-        return next((row.id for row in rows if row.id.startswith(word)), None)
+            return []  # the folder is the truth: what is wrong with the store is not what was asked
+
+    def id_of(self, word: str) -> str:
+        """The id of the run that `word` names, in a folder or only in the store."""
+        try:
+            return self.folder(word).id
+        except InvalidInput:
+            known = self.only_in_store(word)
+            if not known:
+                raise
+            return known[0]
 
     def baselines(self) -> dict[str, str]:
         """Names that stand for runs: those of the base folder, and those that only a shared store knows."""
+        kept = self._own_baselines()
         try:
-            kept = msgspec.json.decode(self._baselines_file.read_bytes(), type=_Baselines).names
+            return self.store.baselines() | kept
+        except StoreTrouble:
+            if not kept:
+                raise
+            return kept  # the file is the truth; a store that cannot be used is no reason to compare nothing
+
+    def _own_baselines(self) -> dict[str, str]:
+        try:
+            return msgspec.json.decode(self._baselines_file.read_bytes(), type=_Baselines).names
         except FileNotFoundError:
-            kept = {}
+            return {}
         except msgspec.DecodeError as error:
             raise InvalidInput(
                 f"not readable: {error}", where=str(self._baselines_file), remedy="mend or remove it"
             ) from None
-        return self.store.baselines() | kept
 
     def baseline(self, name: str) -> str:
         known = self.baselines()
@@ -106,12 +138,29 @@ class Results:
             )
         return known[name]
 
-    def set_baseline(self, name: str, folder: RunFolder) -> None:
-        """Lets `name` stand for a run: in a file of the base folder, which is the truth, and in the store."""
-        names = {k: v for k, v in self.baselines().items() if k != name} | {name: folder.id}
+    def set_baseline(self, name: str, word: str) -> str:
+        """Lets `name` stand for a run, in a file of the base folder, which is the truth, and in the store; its id."""
+        run_id = self.id_of(word)
+        self._write_baselines({k: v for k, v in self._own_baselines().items() if k != name} | {name: run_id})
+        if self._has_folder(word):
+            self.ingest(self.folder(word))
+        self.store.set_baseline(name, run_id)
+        return run_id
+
+    def forget_baselines(self, run_id: str) -> None:
+        """Removes the names that stand for a run which is deleted; the store does so by itself."""
+        kept = self._own_baselines()
+        if run_id in kept.values():
+            self._write_baselines({name: other for name, other in kept.items() if other != run_id})
+
+    def _write_baselines(self, names: dict[str, str]) -> None:
         write_whole(self._baselines_file, msgspec.json.encode(_Baselines(names=names)) + b"\n")
-        self.ingest(folder)
-        self.store.set_baseline(name, folder.id)
+
+    def _has_folder(self, word: str) -> bool:
+        try:
+            return self.folder(word).path.is_dir()
+        except InvalidInput:
+            return False
 
     @property
     def _baselines_file(self) -> Path:

@@ -80,7 +80,8 @@ def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
         # The bound is the kernel's, who looks at each process alone.
         least, most = ("≤ ", " a process") if "bound" in peak.labels else ("", "")
         parts.append(f"memory {least}{format_bytes(peak.value)}{most}")
-    if "process.cpu_time" in by_metric and (took := by_metric["process.duration"].value) > 0:
+    took = by_metric["process.duration"].value if "process.duration" in by_metric else 0.0
+    if "process.cpu_time" in by_metric and took > 0:
         parts.append(f"CPU {by_metric['process.cpu_time'].value / took * 100:.0f} %")
     gpus = [s for s in summaries if s.metric == "gpu.memory"]
     if gpus:

@@ -15,7 +15,9 @@ from benchwright.sources.command_words import read_line
 
 Fail = Callable[[str, int, str], InvalidInput]  # what, position in the line, remedy
 
-_INTERPRETER = re.compile(r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed")
+_INTERPRETER = re.compile(
+    r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed"
+)
 _LAUNCHERS = ("torchrun", "accelerate", "mpirun", "srun", "deepspeed")
 _OPTIONS_WITH_VALUE = {"-W", "-X"}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import msgspec
@@ -76,11 +76,15 @@ def tail_of(log: Log, lines: int, most_bytes: int = 1 << 20) -> list[bytes]:
     return whole[len(whole) - min(lines, len(whole)) :]
 
 
-def tail_text(folder: Path, job: str, lines: int) -> list[str]:
-    """The last lines a job printed, as text; empty if its log is gone."""
-    log = next((x for x in logs_in(folder) if x.job == job), None)
-    if log is None:
-        return []
+def tail_texts(folder: Path, jobs: Collection[str], lines: int) -> dict[str, list[str]]:
+    """The last lines that each of these jobs printed, as text; jobs whose log is gone or empty are left out."""
+    if not jobs or not folder.is_dir():
+        return {}
+    found = {log.job: _text(log, lines) for log in logs_in(folder) if log.job in jobs}
+    return {job: found[job] for job in jobs if found.get(job)}
+
+
+def _text(log: Log, lines: int) -> list[str]:
     decoded = [line.decode("utf-8", "replace").rstrip("\r\n") for line in tail_of(log, lines, 1 << 16)]
     return ["".join(c if c.isprintable() else " " for c in line.rsplit("\r", 1)[-1]) for line in decoded]
 

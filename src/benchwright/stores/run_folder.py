@@ -285,20 +285,28 @@ def all_runs(runs: Path) -> list[RunFolder]:
 
 def find_run(runs: Path, word: str) -> RunFolder:
     """The run that `word` names: `last`, a folder's path, its name, or the beginning of one."""
-    path = Path(word).expanduser()
-    if path.is_dir() and (path / "plan.json").exists():
-        return RunFolder(path.resolve())
+    if (path := _folder_at(word)) is not None:
+        return RunFolder(path)
     known = all_runs(runs)
     if word == "last":
         if known:
             return known[0]
         raise InvalidInput(f"there are no runs in {runs} yet", remedy="measure something: benchwright run -- COMMAND")
     exact = [folder for folder in known if folder.id == word]
-    begun = exact or [folder for folder in known if folder.id.startswith(word)]
+    begun = exact or [folder for folder in known if word and folder.id.startswith(word)]
     if begun:
         return begun[0]
     from benchwright.domain.errors import did_you_mean
 
     raise InvalidInput(
-        f"no run called '{word}' in {runs}", remedy=did_you_mean(word, [f.id for f in known]) or "see 'last'"
+        f"no run called '{word}' in {runs}", remedy=did_you_mean(word, [f.id for f in known]) or "see 'benchwright runs'"
     )
+
+
+def _folder_at(word: str) -> Path | None:
+    """The run folder at that path; None if there is none, or the word can be no path."""
+    try:
+        path = Path(word).expanduser()
+        return path.resolve() if word and path.is_dir() and (path / "plan.json").exists() else None
+    except (OSError, ValueError, RuntimeError):  # too long, with a NUL, or of a user who is not known
+        return None

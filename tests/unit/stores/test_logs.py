@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchwright.domain.errors import InvalidInput
-from benchwright.stores.logs import choose_logs, logs_in, read_log, tail_of, tail_text
+from benchwright.stores.logs import choose_logs, logs_in, read_log, tail_of, tail_texts
 
 
 def write(folder: Path, name: str, text: bytes) -> None:
@@ -51,5 +51,5 @@ def test_the_end_of_a_long_log_is_its_end(tmp_path: Path) -> None:
 
 def test_last_lines_are_shown_as_a_terminal_would_show_them(tmp_path: Path) -> None:
     write(tmp_path, "b.D0.log.gz", b"first\n10 %\r20 %\r100 %\nbell\a and \xff\n")
-    assert tail_text(tmp_path, "b.D0", 2) == ["100 %", "bell  and \N{REPLACEMENT CHARACTER}"]
-    assert tail_text(tmp_path, "absent.D0", 2) == []
+    found = tail_texts(tmp_path, ["b.D0", "absent.D0"], 2)
+    assert found == {"b.D0": ["100 %", "bell  and \N{REPLACEMENT CHARACTER}"]}
