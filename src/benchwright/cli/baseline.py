@@ -20,12 +20,9 @@ def command() -> None:
 @where_options
 def set_(name: str, run: str, base: str | None, store: str | None) -> None:
     """Let NAME stand for RUN."""
-    from benchwright.stores.run_folder import find_run
-
     with open_results(base, store) as results:
-        folder = find_run(results.base.runs, run)
-        results.set_baseline(name, folder)
-    click.echo(f"{name}: {folder.id}")
+        run_id = results.set_baseline(name, run)
+    click.echo(f"{name}: {run_id}")
 
 
 @command.command("list", epilog="Example: benchwright baseline list --json")

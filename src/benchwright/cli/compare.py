@@ -49,6 +49,7 @@ def command(
     unless --anyway. Commands measured together (`run -c A -c B`) are compared as pairs with --between.
     """
     from benchwright.pipeline.comparing import compare_runs, failing, render
+    from benchwright.reporters.comparison import count_words
 
     words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)
     if between and len(words) != 1:
@@ -66,4 +67,8 @@ def command(
         anyway=anyway,
     )
     click.echo(render(comparisons, "json" if as_json else format_, terminal_width()), nl=False)
-    return 1 if fail_on and any(failing(c, fail_on) for c in comparisons) else 0
+    failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
+    for comparison in failed:
+        words = "; ".join([count_words(comparison), *comparison.missing])
+        click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {words}", err=True)
+    return 1 if failed else 0

@@ -13,6 +13,8 @@ from benchwright.domain.run import Run
 
 # What tells how a program did its own work; process and sampler figures only on request.
 _QUIET_SOURCES = ("sampler", "process")
+# What may be missing without the treatment being worse: a benchmark that is new, a launch that failed before.
+_NO_LOSS = (": only in treatment", "did not end well in control; the others are compared")
 _SAME_STORY = ("step_time", "wait_time", "throughput")  # of a loop whose rate is compared
 
 
@@ -26,7 +28,7 @@ def compare_runs(
     anyway: bool,
 ) -> list[Comparison]:
     """The first run against every other; or two benchmarks of one run, as pairs."""
-    from benchwright.analysis.comparison import compare, compare_interleaved
+    from benchwright.analysis.comparison import compare, compare_interleaved, interleaved
 
     chosen = _Chosen(runs[0], metrics, all_metrics)
     if between:
@@ -35,9 +37,19 @@ def compare_runs(
             if name not in known:
                 remedy = did_you_mean(name, known) or f"it measured {', '.join(known)}"
                 raise InvalidInput(f"{runs[0].id} did not measure '{name}'", where="--between", remedy=remedy)
+        if not interleaved(runs[0], *between):
+            raise InvalidInput(
+                f"{between[0]} and {between[1]} have no launches in common blocks",
+                where="--between",
+                remedy="measure them together: benchwright run --repeat 10 -c 'A' -c 'B' (task files: --interleave)",
+            )
         return [chosen.of(compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.names))]
     found = []
     for treatment in runs[1:]:
+        if treatment.id == runs[0].id:
+            raise InvalidInput(
+                f"{treatment.id} would be compared with itself", where="compare", remedy="name another run; see 'benchwright runs'"
+            )
         comparison = compare(runs[0], treatment, margin=margin, metrics=chosen.names)
         severe = [d for d in comparison.differences if d.severe]
         if severe and not anyway:
@@ -59,6 +71,11 @@ class _Chosen:
         sources = {
             (r.benchmark.name, m.metric): m.source for r in control.results for x in r.launches for m in x.measurements
         }
+        known = {metric for _, metric in sources}
+        for metric in metrics:
+            if metric not in known:
+                remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
+                raise InvalidInput(f"{control.id} did not measure '{metric}'", where="--metric", remedy=remedy)
         if metrics or all_metrics:
             self._wanted = {key for key in sources if not metrics or key[1] in metrics}
         else:
@@ -87,7 +104,8 @@ class _Chosen:
 def failing(comparison: Comparison, fail_on: str) -> bool:
     """Whether `--fail-on` has something to fail on. What cannot be compared because it failed counts as regressed."""
     verdicts = {e.verdict for e in comparison.effects}
-    if comparison.missing or Verdict.REGRESSED in verdicts:
+    lost = [text for text in comparison.missing if not text.endswith(_NO_LOSS)]
+    if lost or not verdicts or Verdict.REGRESSED in verdicts:
         return True
     if fail_on == "inconclusive":
         return Verdict.INCONCLUSIVE in verdicts

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from benchwright.domain.errors import InvalidInput, RunFolderBusy
 from benchwright.domain.status import Status
 from benchwright.pipeline.results import Results, size_of
-from benchwright.stores.run_folder import RunFolder, all_runs, find_run
+from benchwright.planning.stems import safe_name
+from benchwright.stores.run_folder import RunFolder, all_runs
 
 if TYPE_CHECKING:
     from benchwright.stores.base import RunRow
@@ -31,20 +32,34 @@ def list_runs(results: Results, *, limit: int, status: str | None = None, **want
 
 
 def names_of(results: Results, words: Sequence[str]) -> list[str]:
-    """The runs that are meant, each once; InvalidInput if one is not there."""
+    """The runs that are meant, each once; InvalidInput if one is not there, not of this base, or only perhaps meant."""
     names = []
     for word in words:
-        try:
-            names.append(find_run(results.base.runs, word).id)
-        except InvalidInput:
-            if results.store.digest_of(word) is None:
-                raise
-            names.append(word)
+        name, folder = results.find(word)
+        if folder is not None and folder.path.parent != results.base.runs.resolve():
+            raise InvalidInput(
+                f"{folder.path} is not in {results.base.runs}", remedy="name its base with --base, or remove it yourself"
+            )
+        if word not in ("last", name):
+            _refuse_ambiguous(results, word)
+        names.append(name)
     return list(dict.fromkeys(names))
 
 
+def _refuse_ambiguous(results: Results, word: str) -> None:
+    """InvalidInput if `word` is the beginning of several runs: what is deleted must be named."""
+    known = [f.id for f in all_runs(results.base.runs)] + results.only_in_store(word)
+    meant = list(dict.fromkeys(i for i in known if i.startswith((word, safe_name(word)))))
+    if len(meant) > 1:
+        some = ", ".join(meant[:3]) + ("…" if len(meant) > 3 else "")
+        raise InvalidInput(f"'{word}' is the beginning of {len(meant)} runs ({some})", remedy="name one of them whole")
+
+
 def delete_run(results: Results, name: str) -> int:
-    """Deletes the folder, then the entry in the store; returns the bytes freed. A run that is being made is refused."""
+    """Deletes the folder or imported file, then the entry in the store and the baselines that name it.
+
+    Returns the bytes freed. RunFolderBusy for a run that is being made.
+    """
     folder = RunFolder(results.base.runs / name)
     freed = 0
     if folder.path.is_dir():
@@ -55,7 +70,18 @@ def delete_run(results: Results, name: str) -> int:
         gone = folder.path.with_name(f".deleted-{name}")
         folder.path.rename(gone)
         shutil.rmtree(gone)
+    freed += _delete_import(results, name)
+    results.forget_baselines(name)
     results.store.delete(name)
+    return freed
+
+
+def _delete_import(results: Results, name: str) -> int:
+    path, beside = results.import_file(name), results.beside_import(name).path
+    freed = path.stat().st_size if path.exists() else 0
+    path.unlink(missing_ok=True)
+    if beside.is_dir():
+        shutil.rmtree(beside)
     return freed
 
 
@@ -78,12 +104,17 @@ def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -
 
 
 def annotate_run(results: Results, word: str, text: str | None) -> str:
-    """Keeps `text` with the run, in its folder and in the store; returns the run's name."""
-    folder = find_run(results.base.runs, word)
-    folder.write_annotation(text)
-    results.ingest(folder)
-    results.store.annotate(folder.id, text)
-    return folder.id
+    """Keeps `text` with the run, in its folder (or beside its imported file) and in the store; returns its name."""
+    name, folder = results.find(word)
+    if folder is not None:
+        folder.write_annotation(text)
+        results.ingest(folder)
+    elif results.import_file(name).exists():
+        beside = results.beside_import(name)
+        beside.path.mkdir(exist_ok=True)
+        beside.write_annotation(text)
+    results.store.annotate(name, text)
+    return name
 
 
 def _age_s(folder: RunFolder) -> float:

@@ -98,15 +98,16 @@ class Results:
         except BenchwrightError:
             return []  # the folder is the truth: what is wrong with the store is not what was asked
 
-    def id_of(self, word: str) -> str:
-        """The id of the run that `word` names, in a folder or only in the store."""
+    def find(self, word: str) -> tuple[str, RunFolder | None]:
+        """The id of the run that `word` names, and its folder unless only the store has it."""
         try:
-            return self.folder(word).id
+            folder = self.folder(word)
+            return folder.id, folder
         except InvalidInput:
             known = self.only_in_store(word)
             if not known:
                 raise
-            return known[0]
+            return known[0], None
 
     def baselines(self) -> dict[str, str]:
         """Names that stand for runs: those of the base folder, and those that only a shared store knows."""
@@ -140,10 +141,10 @@ class Results:
 
     def set_baseline(self, name: str, word: str) -> str:
         """Lets `name` stand for a run, in a file of the base folder, which is the truth, and in the store; its id."""
-        run_id = self.id_of(word)
+        run_id, folder = self.find(word)
         self._write_baselines({k: v for k, v in self._own_baselines().items() if k != name} | {name: run_id})
-        if self._has_folder(word):
-            self.ingest(self.folder(word))
+        if folder is not None:
+            self.ingest(folder)
         self.store.set_baseline(name, run_id)
         return run_id
 
@@ -155,12 +156,6 @@ class Results:
 
     def _write_baselines(self, names: dict[str, str]) -> None:
         write_whole(self._baselines_file, msgspec.json.encode(_Baselines(names=names)) + b"\n")
-
-    def _has_folder(self, word: str) -> bool:
-        try:
-            return self.folder(word).path.is_dir()
-        except InvalidInput:
-            return False
 
     @property
     def _baselines_file(self) -> Path:
@@ -183,8 +178,18 @@ class Results:
         if self.store.digest_of(run.id) == digest:
             return False
         self._imports.mkdir(parents=True, exist_ok=True)
-        export_json([run], self._imports / f"{safe_name(run.id)}.json")
-        return self.store.ingest(run, digest=digest)
+        export_json([run], self.import_file(run.id))
+        changed = self.store.ingest(run, digest=digest)
+        self.store.annotate(run.id, self.beside_import(run.id).read_annotation())
+        return changed
+
+    def import_file(self, run_id: str) -> Path:
+        """Where an imported run is kept in the base folder."""
+        return self._imports / f"{safe_name(run_id)}.json"
+
+    def beside_import(self, run_id: str) -> RunFolder:
+        """A folder, made when it is needed, for what is said of an imported run."""
+        return RunFolder(self._imports / safe_name(run_id))
 
     @property
     def _imports(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -11,6 +12,7 @@ import msgspec
 
 from benchwright.domain.comparison import Comparison, Effect, Verdict
 from benchwright.domain.metric import Direction
+from benchwright.domain.quantities import format_bytes
 from benchwright.reporters.screen import format_value
 
 _MARKS = {Verdict.REGRESSED: "▼", Verdict.IMPROVED: "▲", Verdict.SAME: "=", Verdict.INCONCLUSIVE: "?"}
@@ -34,17 +36,24 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
 
 def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
     name = f"{effect.benchmark} {metric_words(effect)}"
-    figures = f"{format_value(effect.control, effect.unit)} → {format_value(effect.treatment, effect.unit)}"
+    figures = f"{figure(effect.control, effect.unit)} → {figure(effect.treatment, effect.unit)}"
+    counts = f"{effect.launches[0]} pairs" if effect.paired else f"{effect.launches[0]}+{effect.launches[1]} launches"
     verdict = f"{_MARKS[effect.verdict]} {effect.verdict.value}"
     if effect.verdict is Verdict.SAME:
         verdict += f" (within {margin * 100:g} %)"
-    lines = [
-        _clip(f" {verdict:<22} {name}", width),
-        _clip(f"     {change(effect):<30} {figures}   {effect.launches[0]}+{effect.launches[1]} launches", width),
-    ]
-    if effect.advice:
-        lines += textwrap.wrap(effect.advice, width - 5, initial_indent="     ", subsequent_indent="     ")
+    lines = [_clip(f" {verdict:<22} {name}", width)]
+    line = f"     {change(effect):<30} {figures}   {counts}"
+    # A name may be cut, a number never: half of one is another number.
+    lines += [line] if len(line) <= width else [f"     {change(effect):<30} {counts}", f"     {figures}"]
+    for text in (effect.doubt and f"⚠ {effect.doubt}", effect.advice):
+        if text:
+            lines += textwrap.wrap(text, width - 5, initial_indent="     ", subsequent_indent="     ")
     return lines
+
+
+def figure(value: float, unit: str | None) -> str:
+    """A value with its unit; memory as it is read, not in bytes."""
+    return format_bytes(value) if unit == "B" and math.isfinite(value) and value >= 0 else format_value(value, unit)
 
 
 def change(effect: Effect) -> str:
@@ -56,10 +65,12 @@ def change(effect: Effect) -> str:
 
 
 def count_words(comparison: Comparison) -> str:
-    """`1 regressed, 3 same of 4`."""
+    """`1 regressed, 3 same of 4`, or that there was nothing to compare."""
+    if not comparison.effects:
+        return "nothing to compare"
     counts = {v: sum(e.verdict is v for e in comparison.effects) for v in Verdict}
     words = [f"{n} {verdict.value}" for verdict, n in counts.items() if n]
-    return f"{', '.join(words) or 'nothing to compare'} of {len(comparison.effects)}"
+    return f"{', '.join(words)} of {len(comparison.effects)}"
 
 
 def comparison_markdown(comparison: Comparison) -> str:
@@ -78,8 +89,8 @@ def comparison_markdown(comparison: Comparison) -> str:
             f"{_MARKS[e.verdict]} {e.verdict.value}",
             _escape(e.benchmark),
             _escape(metric_words(e)),
-            format_value(e.control, e.unit),
-            format_value(e.treatment, e.unit),
+            figure(e.control, e.unit),
+            figure(e.treatment, e.unit),
             change(e),
             f"{e.launches[0]} + {e.launches[1]}",
         ]
@@ -90,7 +101,16 @@ def comparison_markdown(comparison: Comparison) -> str:
 def comparison_json(comparison: Comparison) -> str:
     """Documented in docs/reference/compare.md."""
     body: dict[str, Any] = {"format": "benchwright-comparison", "version": 1} | msgspec.to_builtins(comparison)
-    return json.dumps(body, indent=1) + "\n"
+    return json.dumps(_finite(body), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity: they are written as text, as in run.json."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {k: _finite(v) for k, v in value.items()}
+    return [_finite(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def metric_words(effect: Effect) -> str:
@@ -112,4 +132,5 @@ def _escape(text: str) -> str:
 
 
 def _clip(line: str, width: int) -> str:
+    line = line.replace("\n", " ")
     return line if len(line) <= width else line[: width - 1] + "…"

@@ -73,4 +73,5 @@ def _packages(run: Run, width: int) -> list[str]:
 
 
 def _clip(line: str, width: int) -> str:
+    line = line.replace("\n", " ")
     return line if len(line) <= width else line[: width - 1] + "…"

@@ -12,7 +12,8 @@ from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 
 # Shown in a benchmark's first line or of little interest on the screen; run.json has them all.
-_QUIET = ("memory.", "cpu.", "process.", "gpu.", "step_time", "wait_time", "throughput")
+_QUIET = ("memory.", "cpu.", "process.", "gpu.")
+_QUIET_OF_LOOPS = ("step_time", "wait_time", "throughput")
 _MOST_LOG_LINES = 8
 
 
@@ -91,9 +92,14 @@ def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
     return " · ".join(parts)
 
 
+def is_quiet(metric: str) -> bool:
+    """Whether a metric is left out where only the telling ones are shown: of any loop the rate says it all."""
+    return metric.startswith(_QUIET) or metric.rpartition(".")[2] in _QUIET_OF_LOOPS
+
+
 def _shown(summaries: Sequence[Summary]) -> list[Summary]:
     """What the user asked for or the loop measured; if there is nothing else, how long it took."""
-    shown = [s for s in summaries if not s.metric.startswith(_QUIET) and "rank" not in s.labels]
+    shown = [s for s in summaries if not is_quiet(s.metric) and "rank" not in s.labels]
     return shown or [s for s in summaries if s.metric == "process.duration"]
 
 
