@@ -146,6 +146,8 @@ def test_another_command_is_refused_unless_asked_for(bw: CommandLine) -> None:
 def test_a_baseline_stands_for_a_run(bw: CommandLine) -> None:
     name = measure(bw, 100)
     bw("baseline", "set", "main")
+    assert "compared with itself" in bw("compare", "--baseline", "main", "last", code=2).stderr
+    measure(bw, 100)
     assert name in bw("compare", "--baseline", "main", "last").stdout
     assert "no baseline called 'mian'" in bw("compare", "--baseline", "mian", "last", code=2).stderr
 
@@ -194,3 +196,94 @@ def test_results_of_other_tools_join_the_store(bw: CommandLine) -> None:
     again = json.loads(bw("runs", "--json", "-n", "100").stdout)
     assert sorted(row["id"] for row in again) == sorted(row["id"] for row in before)
     assert before[0]["id"] in bw("report", before[0]["id"][:-2], "--format", "json").stdout
+
+
+def test_a_baseline_counts_even_when_the_store_is_unusable(bw: CommandLine) -> None:
+    name = measure(bw, 100)
+    bw("baseline", "set", "main")
+    measure(bw, 100)
+    (bw.cwd / "no.db").write_text("this is no database")
+    assert name in bw("compare", "--store", "no.db", "--baseline", "main", "last").stdout
+
+
+def test_a_deleted_run_takes_its_baseline_with_it(bw: CommandLine) -> None:
+    name = measure(bw, 100, repeat=1)
+    bw("baseline", "set", "main", name)
+    assert "baseline 'main' is gone" in bw("runs", "delete", name, "--yes").stderr
+    assert json.loads(bw("baseline", "list", "--json").stdout) == {}
+
+
+def test_what_is_deleted_must_be_named(bw: CommandLine) -> None:
+    first, second = measure(bw, 100, repeat=1), measure(bw, 100, repeat=1)
+    assert "is the beginning of 2 runs" in bw("runs", "delete", "told", "--yes", code=2).stderr
+    assert "no run called ''" in bw("runs", "delete", "", "--yes", code=2).stderr
+    assert {p.name for p in (bw.base / "runs").iterdir()} == {first, second}
+    elsewhere = bw.cwd / "elsewhere"
+    (bw.base / "runs" / first).rename(elsewhere)
+    assert "is not in" in bw("runs", "delete", str(elsewhere), "--yes", code=2).stderr
+    assert elsewhere.is_dir()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        'it\'s "quoted"',
+        "<b>&amp;|</b>",
+        "🚀 emoji",
+        "n" * 300,
+        "../a/b",
+        "two\nlines",
+        "\x1b[31mred",
+        "~nobody",
+        "last",
+    ],
+    ids=["quotes", "html", "emoji", "long", "path", "lines", "escapes", "home", "word"],
+)
+def test_a_benchmark_of_any_name_can_be_looked_at_and_deleted(bw: CommandLine, name: str) -> None:
+    bw("run", "--name", name, "--", "true")
+    bw("run", "--name", name, "--", "true")
+    newest, older = (row["id"] for row in json.loads(bw("runs", "--json").stdout))
+    for text in (bw("show", name).stdout, bw("compare", older, newest).stdout, bw("runs").stdout):
+        assert "\x1b" not in text
+        assert all(len(line) <= 80 for line in text.splitlines() if "saved:" not in line)
+    for kind in ("json", "csv", "markdown", "html"):
+        assert bw("report", name, "--format", kind).stdout
+    bw("compare", older, newest, "--format", "html")
+    bw("runs", "annotate", name, name)
+    bw("runs", "delete", older, newest, "--yes")
+    assert list((bw.base / "runs").iterdir()) == []
+    assert json.loads(bw("runs", "--json").stdout) == []
+
+
+def test_a_word_that_can_name_no_run_is_refused_in_words(bw: CommandLine) -> None:
+    for word in ("n" * 5000, "~nobody/x", "a/b", ""):
+        assert "no run called" in bw("show", word, code=2).stderr
+
+
+def test_an_imported_run_is_annotated_named_and_deleted_like_any_other(bw: CommandLine) -> None:
+    sample = Path(__file__).parents[1] / "compat" / "imports" / "hyperfine.json"
+    bw("import", str(sample))
+    (name,) = (row["id"] for row in json.loads(bw("runs", "--json").stdout))
+    bw("runs", "annotate", "import.hyperfine", "from <another> tool")
+    bw("baseline", "set", "other", name)
+    assert "has no logs" in bw("logs", name, code=2).stderr
+    (bw.base / "store.db").unlink()
+    bw("store", "rebuild")
+    (row,) = json.loads(bw("runs", "--json").stdout)
+    assert (row["id"], row["annotation"]) == (name, "from <another> tool")
+    assert json.loads(bw("baseline", "list", "--json").stdout) == {"other": name}
+    bw("runs", "delete", name, "--yes")
+    bw("store", "rebuild")
+    assert json.loads(bw("runs", "--json").stdout) == []
+
+
+def test_a_comparison_that_compares_nothing_is_an_error(bw: CommandLine) -> None:
+    measure(bw, 100, "--no-store")
+    first = bw.last_run().name
+    measure(bw, 100)
+    assert "did you mean 'speed'" in bw("compare", first, "last", "--metric", "sped", code=2).stderr
+    program = bw.cwd / "told.py"
+    program.write_text("import sys; print('speed=' + sys.argv[1])\n")
+    bw("run", "--no-interleave", "--repeat", "2", "-c", f"{PY} told.py 1", "-c", f"{PY} told.py 2")
+    done = bw("compare", "last", "--between", "told.py", "told.py-2", code=2)
+    assert "no launches in common blocks" in done.stderr

@@ -69,6 +69,6 @@ def command(
     click.echo(render(comparisons, "json" if as_json else format_, terminal_width()), nl=False)
     failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
     for comparison in failed:
-        words = "; ".join([count_words(comparison), *comparison.missing])
-        click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {words}", err=True)
+        why = "; ".join([count_words(comparison), *comparison.missing])
+        click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {why}", err=True)
     return 1 if failed else 0

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
+
+from benchwright.cli.looking import open_results, where_options
+from benchwright.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from benchwright.stores.run_folder import RunFolder
 
 
 @click.command(epilog="Example: benchwright logs last train.py --follow")
@@ -14,15 +20,26 @@ import click
 @click.argument("bench", required=False)
 @click.option("-f", "--follow", is_flag=True, help="Go on as long as the program prints.")
 @click.option("-n", "--tail", type=click.IntRange(0), help="Only the last lines.")
-@click.option("--base", help="Where results are kept.")
-def command(run: str, bench: str | None, follow: bool, tail: int | None, base: str | None) -> None:
+@where_options
+def command(run: str, bench: str | None, follow: bool, tail: int | None, base: str | None, store: str | None) -> None:
     """Show what the programs of RUN printed: all of them, or those of one BENCH (or job, such as train.py.R0.D0)."""
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.planning.stems import safe_name
     from benchwright.stores.logs import choose_logs, follow_log, read_log, tail_of
-    from benchwright.stores.run_folder import find_run
 
-    folder = find_run(BaseFolder.choose(base, os.environ).runs, run)
-    logs = choose_logs(folder.path, bench)
+    with open_results(base, store) as results:
+        name, found = results.find(run)
+    if found is None:
+        raise InvalidInput(
+            f"{name} has no folder here, so it has no logs", remedy="it was imported, or measured elsewhere: look there"
+        )
+    folder: RunFolder = found
+    try:
+        logs = choose_logs(folder.path, bench)
+    except InvalidInput:
+        # Files are called after their benchmark, with what is unsafe in a file name escaped.
+        if bench is None or safe_name(bench) == bench:
+            raise
+        logs = choose_logs(folder.path, safe_name(bench))
     out = sys.stdout.buffer
     for log in logs:
         if len(logs) > 1:

@@ -29,11 +29,11 @@ def command() -> None:
 
 @command.command("list", epilog="Example: benchwright runs --name 'train*' --label author=google")
 @click.option("--name", metavar="GLOB", help="Runs whose name matches.")
-@click.option("--benchmark", metavar="NAME", help="Runs that measured this benchmark.")
+@click.option("--benchmark", metavar="GLOB", help="Runs that measured a benchmark whose name matches.")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Runs with this label. Repeatable.")
-@click.option("--machine", metavar="FINGERPRINT", help="Runs made on this machine.")
+@click.option("--machine", metavar="MACHINE", help="Runs made on this machine: its host name or fingerprint.")
 @click.option("--since", metavar="DATE", help="Runs started on or after this date (ISO 8601).")
-@click.option("--until", metavar="DATE", help="Runs started before this date.")
+@click.option("--until", metavar="DATE", help="Runs started until then; a date means the whole day.")
 @click.option("--text", metavar="WORD", help="Runs with this word in a name, label or annotation.")
 @click.option("--status", type=click.Choice(["ok", "failed", "interrupted", "skipped"]))
 @click.option(
@@ -69,9 +69,12 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
         names = names_of(results, runs)
         if not yes:
             click.confirm(f"Delete {', '.join(names)} with all raw samples?", abort=True, err=True)
+        baselines = results.baselines()
         for name in names:
             freed = delete_run(results, name)
             click.echo(f"deleted: {name} ({format_bytes(freed)})")
+            for baseline in (b for b, run in baselines.items() if run == name):
+                click.echo(f"benchwright: the baseline '{baseline}' is gone with it", err=True)
 
 
 @command.command(epilog="Example: benchwright runs prune --keep 30d --max-size 20GB --yes")

@@ -23,9 +23,9 @@ def check(as_json: bool, base: str | None, store: str | None) -> int:
         problems = results.store.check()
         version = results.store.schema_version()
     if as_json:
-        click.echo(json.dumps({"url": results.url, "version": version, "problems": problems}, indent=1))
+        click.echo(json.dumps({"url": results.where, "version": version, "problems": problems}, indent=1))
     else:
-        click.echo("\n".join(problems) if problems else f"{results.url}: whole, version {version}")
+        click.echo("\n".join(problems) if problems else f"{results.where}: whole, version {version}")
     return 1 if problems else 0
 
 
@@ -40,7 +40,7 @@ def rebuild(base: str | None, store: str | None) -> int:
             failed += problem is not None
             if problem:
                 click.echo(f"benchwright: {name}: {problem}", err=True)
-    click.echo(f"{total - failed} of {total} runs are in {results.url}")
+    click.echo(f"{total - failed} of {total} runs are in {results.where}")
     return 1 if failed else 0
 
 
@@ -50,4 +50,4 @@ def migrate(base: str | None, store: str | None) -> None:
     """Bring the store to the version of this benchwright."""
     with open_results(base, store) as results:
         results.store.migrate()
-        click.echo(f"{results.url}: version {results.store.schema_version()}")
+        click.echo(f"{results.where}: version {results.store.schema_version()}")

@@ -48,7 +48,9 @@ def compare_runs(
     for treatment in runs[1:]:
         if treatment.id == runs[0].id:
             raise InvalidInput(
-                f"{treatment.id} would be compared with itself", where="compare", remedy="name another run; see 'benchwright runs'"
+                f"{treatment.id} would be compared with itself",
+                where="compare",
+                remedy="name another run; see 'benchwright runs'",
             )
         comparison = compare(runs[0], treatment, margin=margin, metrics=chosen.names)
         severe = [d for d in comparison.differences if d.severe]

@@ -38,7 +38,8 @@ def names_of(results: Results, words: Sequence[str]) -> list[str]:
         name, folder = results.find(word)
         if folder is not None and folder.path.parent != results.base.runs.resolve():
             raise InvalidInput(
-                f"{folder.path} is not in {results.base.runs}", remedy="name its base with --base, or remove it yourself"
+                f"{folder.path} is not in {results.base.runs}",
+                remedy="name its base with --base, or remove it yourself",
             )
         if word not in ("last", name):
             _refuse_ambiguous(results, word)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import msgspec
+
 from benchwright.analysis.aggregate import aggregate
-from benchwright.analysis.summary import summarize
+from benchwright.analysis.noticing import few_launches, remarks
+from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.domain.errors import BenchwrightError, InvalidInput
-from benchwright.domain.run import Launch, Run
+from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Status
-from benchwright.domain.summary import Summary
+from benchwright.domain.summary import Remark, Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.driver_result import machine_uptime_s, write_driver_result
 from benchwright.stores.logs import tail_texts
@@ -21,8 +24,29 @@ _SHOWN_LOG_LINES = 60
 
 
 def summaries_of(run: Run) -> dict[str, list[Summary]]:
-    """For each benchmark its metrics, condensed over the launches that count."""
-    return {r.benchmark.name: summarize(r.counted, run.workers) for r in run.results}
+    """For each benchmark its metrics, condensed over the launches that count, with what stands out in them."""
+    return {r.benchmark.name: [_noticed(s, r) for s in summarize(r.counted, run.workers)] for r in run.results}
+
+
+def _noticed(summary: Summary, result: Result) -> Summary:
+    """Only of what a program tells about itself, or how long it took: the rest would say the same again."""
+    telling = summary.source in ("log", "import") or summary.metric.rpartition(".")[2] in ("rate", "duration")
+    if not telling or summary.launches < FEWEST_FOR_INTERVAL:
+        return summary
+    series = [
+        m.samples
+        for x in result.counted
+        for m in x.measurements
+        if m.metric == summary.metric and m.labels == summary.labels
+    ]
+    return msgspec.structs.replace(summary, remarks=remarks(summary.values, series))
+
+
+def run_remarks(run: Run) -> tuple[Remark, ...]:
+    """What so few launches cannot show, said once."""
+    launches = [len({x.position for x in r.counted}) for r in run.results if r.status is Status.OK]
+    remark = few_launches(max(launches)) if launches else None
+    return () if remark is None else (remark,)
 
 
 def report_of(run: Run, *, width: int = 80, with_logs: bool = False) -> Report:
@@ -39,6 +63,7 @@ def report_of(run: Run, *, width: int = 80, with_logs: bool = False) -> Report:
         aggregate=aggregate,
         log_tails=log_tails(run),
         logs=tail_texts(folder.path, jobs, _SHOWN_LOG_LINES),
+        remarks=run_remarks(run),
         settings=settings,
         width=width,
         workers=run.workers,

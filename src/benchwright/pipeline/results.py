@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,11 @@ class Results:
     def choose(base: str | os.PathLike[str] | None, store: str | None, environment: Mapping[str, str]) -> Results:
         folder = BaseFolder.choose(base, environment)
         return Results(folder, store_url(store, folder, environment))
+
+    @property
+    def where(self) -> str:
+        """The store's URL for messages: without the password."""
+        return re.sub(r"(://[^/:@]*):[^@]*@", r"\1:***@", self.url)
 
     @property
     def store(self) -> Store:

@@ -9,7 +9,7 @@ import msgspec
 
 from benchwright.domain.run import Run
 from benchwright.domain.settings import RunSettings
-from benchwright.domain.summary import Summary
+from benchwright.domain.summary import Remark, Summary
 
 ENTRY_POINT_GROUP = "benchwright.reporters"
 Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, values, workers
@@ -23,6 +23,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     aggregate: Aggregate
     log_tails: Mapping[str, Sequence[str]] = {}  # the last lines printed by failed jobs
     logs: Mapping[str, Sequence[str]] = {}  # the last lines printed by any job, for reporters that show logs
+    remarks: tuple[Remark, ...] = ()  # about the run as a whole
     settings: RunSettings | None = None  # how the run was made
     width: int = 80
     workers: int | None = None

@@ -13,6 +13,7 @@ import msgspec
 from benchwright.domain.comparison import Comparison, Effect, Verdict
 from benchwright.domain.metric import Direction
 from benchwright.domain.quantities import format_bytes
+from benchwright.reporters.one_line import clip, one_line
 from benchwright.reporters.screen import format_value
 
 _MARKS = {Verdict.REGRESSED: "▼", Verdict.IMPROVED: "▲", Verdict.SAME: "=", Verdict.INCONCLUSIVE: "?"}
@@ -21,16 +22,19 @@ _ORDER = {Verdict.REGRESSED: 0, Verdict.INCONCLUSIVE: 1, Verdict.IMPROVED: 2, Ve
 
 def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     """What differs besides the treatment first, then every effect, regressions at the top."""
-    lines = [_clip(f" control:   {comparison.control}", width), _clip(f" treatment: {comparison.treatment}", width)]
+    lines = [clip(f" control:   {comparison.control}", width), clip(f" treatment: {comparison.treatment}", width)]
     for difference in comparison.differences:
         mark = "✗" if difference.severe else "⚠"
         text = f" {mark} {difference.what}: {difference.control} → {difference.treatment}"
-        lines += textwrap.wrap(text, width, subsequent_indent="     ")
+        lines += textwrap.wrap(one_line(text), width, subsequent_indent="     ")
     for text in comparison.missing:
-        lines += textwrap.wrap(f" ⚠ {text}", width, subsequent_indent="     ")
+        lines += textwrap.wrap(one_line(f" ⚠ {text}"), width, subsequent_indent="     ")
     for effect in sorted_effects(comparison.effects):
         lines += _effect_lines(effect, comparison.margin, width)
     lines.append(f" {count_words(comparison)}")
+    if any(e.verdict in (Verdict.REGRESSED, Verdict.IMPROVED) for e in comparison.effects):
+        for remark in comparison.remarks:
+            lines += textwrap.wrap(f" {remark}", width, subsequent_indent="   ")
     return "\n".join(lines) + "\n"
 
 
@@ -41,7 +45,7 @@ def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
     verdict = f"{_MARKS[effect.verdict]} {effect.verdict.value}"
     if effect.verdict is Verdict.SAME:
         verdict += f" (within {margin * 100:g} %)"
-    lines = [_clip(f" {verdict:<22} {name}", width)]
+    lines = [clip(f" {verdict:<22} {name}", width)]
     line = f"     {change(effect):<30} {figures}   {counts}"
     # A name may be cut, a number never: half of one is another number.
     lines += [line] if len(line) <= width else [f"     {change(effect):<30} {counts}", f"     {figures}"]
@@ -75,7 +79,8 @@ def count_words(comparison: Comparison) -> str:
 
 def comparison_markdown(comparison: Comparison) -> str:
     """A table for a pull request."""
-    lines = [f"**{comparison.control}** → **{comparison.treatment}**: {count_words(comparison)}", ""]
+    names = f"**{_escape(comparison.control)}** → **{_escape(comparison.treatment)}**"
+    lines = [f"{names}: {count_words(comparison)}", ""]
     for difference in comparison.differences:
         lines.append(f"- ⚠ {_escape(difference.what)}: {_escape(difference.control)} → {_escape(difference.treatment)}")
     lines += [f"- ⚠ {_escape(text)}" for text in comparison.missing]
@@ -129,8 +134,3 @@ def _escape(text: str) -> str:
     for character, written in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("|", "\\|"), ("\n", " ")):
         text = text.replace(character, written)
     return text
-
-
-def _clip(line: str, width: int) -> str:
-    line = line.replace("\n", " ")
-    return line if len(line) <= width else line[: width - 1] + "…"

@@ -9,6 +9,7 @@ from benchwright.domain.benchmark import Command
 from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Result, Run
 from benchwright.reporters.base import Report
+from benchwright.reporters.one_line import clip
 from benchwright.reporters.screen import format_value
 
 _MOST_PACKAGES = 12
@@ -33,8 +34,8 @@ def _launches(result: Result, report: Report) -> list[str]:
         words = shlex.join((workload.python, workload.path, *workload.args))
     lines = [
         "",
-        _clip(f" {result.benchmark.name}: {words}", report.width),
-        _clip(f"   in {workload.cwd}", report.width),
+        clip(f" {result.benchmark.name}: {words}", report.width),
+        clip(f"   in {workload.cwd}", report.width),
     ]
     shown = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")][:2]
     for launch in result.launches:
@@ -48,7 +49,7 @@ def _launches(result: Result, report: Report) -> list[str]:
                 parts.append(f"{summary.metric} {format_value(value, summary.unit)}")
         if launch.warmup:
             parts.append("(warm-up, not counted)")
-        lines.append(_clip("  ".join(parts), report.width))
+        lines.append(clip("  ".join(parts), report.width))
     return lines
 
 
@@ -58,7 +59,7 @@ def _machine(run: Run, width: int) -> list[str]:
     lines = ["", *textwrap.wrap(text, width, subsequent_indent="   ")]
     for gpu in machine.accelerators:
         memory = "" if gpu.memory_bytes is None else f", {format_bytes(gpu.memory_bytes)}"
-        lines.append(_clip(f"   GPU {gpu.index}: {gpu.name}{memory}, driver {gpu.driver or 'unknown'}", width))
+        lines.append(clip(f"   GPU {gpu.index}: {gpu.name}{memory}, driver {gpu.driver or 'unknown'}", width))
     return lines
 
 
@@ -70,8 +71,3 @@ def _packages(run: Run, width: int) -> list[str]:
         more = f" and {len(packages) - len(named)} more (packages.json)" if len(packages) > len(named) else ""
         lines += textwrap.wrap(f" packages of {executable}: {', '.join(named)}{more}", width, subsequent_indent="   ")
     return lines
-
-
-def _clip(line: str, width: int) -> str:
-    line = line.replace("\n", " ")
-    return line if len(line) <= width else line[: width - 1] + "…"

@@ -65,8 +65,10 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "labels": summary.labels,
         "value": _number(summary.value),
         "interval_95": None if interval is None else [interval.low, interval.high],
+        "widened": None if interval is None else interval.widened,
         "launches": summary.launches,
         "values": [_number(v) for v in summary.values],
+        "remarks": [msgspec.to_builtins(r) for r in summary.remarks],
     }
 
 

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from benchwright.domain.quantities import format_bytes
 from benchwright.domain.status import Status
+from benchwright.reporters.one_line import clip
 
 
 class Row(Protocol):
@@ -36,10 +37,10 @@ def run_list(rows: Sequence[Row], *, width: int = 80) -> str:
     names = min(max(len(row.id) for row in rows), broadest)
     lines = [f"{'run':<{names}}  {'status':<12} {'benchmarks':>10}  {'size':>9}  host"]
     for row in rows:
-        name = row.id if len(row.id) <= names else row.id[: names - 1] + "…"
+        name = clip(row.id, names)
         count = f"{row.benchmarks}" if not row.failed else f"{row.failed}/{row.benchmarks} ✗"
         line = f"{name:<{names}}  {row.status.value:<12} {count:>10}  {format_bytes(row.size_bytes):>9}  {row.host}"
-        lines.append(line if len(line) <= width else line[: width - 1] + "…")
+        lines.append(clip(line, width))
         if row.annotation:
-            lines.append(f"  {row.annotation}"[:width])
+            lines.append(clip(f"  {row.annotation}", width))
     return "\n".join(lines) + "\n"

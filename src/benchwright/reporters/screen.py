@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from benchwright.domain.quantities import format_bytes, format_duration
-from benchwright.domain.run import Launch, Result, Run
+from benchwright.domain.run import Launch, Result
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.one_line import one_line
 
 # Shown in a benchmark's first line or of little interest on the screen; run.json has them all.
 _QUIET = ("memory.", "cpu.", "process.", "gpu.")
@@ -27,14 +28,14 @@ class ScreenReporter:
         lines: list[str] = []
         for result in sorted(report.run.results, key=lambda r: order[r.status]):
             lines += _block(result, report.summaries.get(result.benchmark.name, ()), report.width, report.log_tails)
-        lines += _closing(report.run, report.width)
+        lines += _closing(report)
         return "\n".join(lines) + "\n"
 
 
 def _block(
     result: Result, summaries: Sequence[Summary], width: int, log_tails: Mapping[str, Sequence[str]]
 ) -> list[str]:
-    name = result.benchmark.name
+    name = one_line(result.benchmark.name)
     if result.status is not Status.OK:
         lines = _trouble(result, name, width, log_tails)
         if not result.counted:
@@ -43,7 +44,10 @@ def _block(
         head = f" {_clip(name, width - 4)}  {_circumstances(result, summaries)}"
         lines = textwrap.wrap(head, width, subsequent_indent="   ", break_on_hyphens=False)
         lines[0] = f" {lines[0].lstrip()}"
-    lines += [line for s in _shown(summaries) for line in _metric_lines(s, width)]
+    for summary in _shown(summaries):
+        lines += _metric_lines(summary, width)
+        for remark in summary.remarks:
+            lines += _remark(f"{remark.text}; {remark.advice}", width)
     return lines + _remarks(result, width)
 
 
@@ -122,7 +126,8 @@ def _spread(summary: Summary) -> str:
     """What is known about the difference between launches."""
     half = summary.half_width
     if half is not None and half < 1:
-        return f"± {half * 100:.1f} % (95 %)   best {format_value(summary.best, summary.unit, bare=True)}"
+        wider = ", widened" if summary.interval is not None and summary.interval.widened > 1.05 else ""
+        return f"± {half * 100:.1f} % (95 %{wider})   best {format_value(summary.best, summary.unit, bare=True)}"
     if summary.launches > 1:
         low, high = (format_value(v, summary.unit, bare=True) for v in (min(summary.values), max(summary.values)))
         return f"{low} to {high}"
@@ -172,16 +177,11 @@ def _remark(text: str, width: int) -> list[str]:
     return textwrap.wrap(f"⚠ {text}", width - 3, initial_indent="   ", subsequent_indent="     ")
 
 
-def _closing(run: Run, width: int) -> list[str]:
+def _closing(report: Report) -> list[str]:
+    run, width = report.run, report.width
     lines = [line for note in run.notes for line in textwrap.wrap(f" ⚠ {note.text}", width, subsequent_indent="   ")]
-    launches = [len({x.position for x in r.counted}) for r in run.results if r.status is Status.OK]
-    if launches and max(launches) < 6:
-        advice = "one launch shows" if max(launches) == 1 else f"{max(launches)} launches show"
-        lines += textwrap.wrap(
-            f" {advice} no interval: what differs between launches is unknown; --repeat 6 or more gives one",
-            width,
-            subsequent_indent="   ",
-        )
+    for remark in report.remarks:
+        lines += textwrap.wrap(f" {remark.text}; {remark.advice}", width, subsequent_indent="   ")
     counts = {status: sum(1 for r in run.results if r.status is status) for status in Status}
     words = [
         f"{counts[s]} {s.value}"

@@ -299,7 +299,8 @@ def find_run(runs: Path, word: str) -> RunFolder:
     from benchwright.domain.errors import did_you_mean
 
     raise InvalidInput(
-        f"no run called '{word}' in {runs}", remedy=did_you_mean(word, [f.id for f in known]) or "see 'benchwright runs'"
+        f"no run called '{word}' in {runs}",
+        remedy=did_you_mean(word, [f.id for f in known]) or "see 'benchwright runs'",
     )
 
 

@@ -10,6 +10,7 @@ from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
 from benchwright.domain.run import Launch, Note, Result, Run
 from benchwright.domain.status import Reason, Status
+from benchwright.pipeline.outcome import run_remarks
 from benchwright.reporters.base import Report
 from benchwright.reporters.run_json import run_body
 from benchwright.reporters.screen import ScreenReporter, format_number
@@ -59,17 +60,21 @@ def report(*results: Result, width: int = 80, **fields: object) -> str:
     assert run_body(run, summaries)["results"][0]["benchmark"] == results[0].benchmark.name
     tails = {"bad.D0": ["Traceback", "ValueError: no"]}
     return ScreenReporter().render(
-        Report(run=run, summaries=summaries, aggregate=aggregate, width=width, log_tails=tails)
+        Report(
+            run=run, summaries=summaries, aggregate=aggregate, width=width, log_tails=tails, remarks=run_remarks(run)
+        )
     )
 
 
 def test_eight_launches_show_a_median_with_its_interval() -> None:
-    text = report(result("train.py", *(ok_launch(n, 829.4 + n / 10) for n in range(8))))
+    speeds = (829.4, 830.1, 829.6, 829.9, 829.5, 830.0, 829.7, 829.8)  # in no order: a trend would widen the interval
+    text = report(result("train.py", *(ok_launch(n, speed) for n, speed in enumerate(speeds))))
     assert "8 launches of 12.4 s" in text
     assert "memory 1.9 GiB" in text
     assert "829.8 samples/s" in text
     assert "(95 %)" in text
-    assert "--repeat" not in text
+    assert "no interval" not in text
+    assert "8 launches cannot show whether the machine changed slowly" in text
 
 
 def test_one_launch_says_that_nothing_is_known_between_launches() -> None:

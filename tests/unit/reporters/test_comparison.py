@@ -1,0 +1,112 @@
+"""What is said about a comparison on a terminal, in markdown and to scripts."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import msgspec
+import pytest
+
+from benchwright.domain.comparison import Comparison, Difference, Effect, Verdict
+from benchwright.domain.metric import Direction
+from benchwright.domain.summary import Interval
+from benchwright.pipeline.comparing import failing
+from benchwright.reporters.comparison import comparison_json, comparison_markdown, comparison_text
+
+EFFECT = Effect(
+    benchmark="train",
+    metric="rate",
+    unit="items/s",
+    direction=Direction.HIGHER,
+    labels={},
+    control=1234567.0,
+    treatment=987654.0,
+    ratio=0.8,
+    interval=Interval(0.78, 0.82),
+    p_value=0.001,
+    q_value=0.001,
+    verdict=Verdict.REGRESSED,
+    launches=(10, 10),
+    paired=False,
+)
+COMPARISON = Comparison(
+    control="a.1", treatment="b.1", margin=0.02, effects=(EFFECT,), remarks=("one after the other",)
+)
+
+
+def with_effect(**changes: object) -> Comparison:
+    return msgspec.structs.replace(COMPARISON, effects=(msgspec.structs.replace(EFFECT, **changes),))
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_numbers_are_never_cut_and_lines_fit(width: int) -> None:
+    text = comparison_text(with_effect(unit="long-named items/s", benchmark="n" * 300), width=width)
+    assert "1,234,567 long-named items/s → 987,654 long-named items/s" in text
+    assert "10+10 launches" in text
+    assert all(len(line) <= width for line in text.splitlines())
+
+
+def test_a_doubt_is_said_and_so_is_that_runs_were_apart() -> None:
+    text = comparison_text(with_effect(doubt="the ratio changed while the blocks ran"))
+    assert "⚠ the ratio changed" in text
+    assert "one after the other" in text
+    assert "one after the other" not in comparison_text(with_effect(verdict=Verdict.SAME))
+
+
+def test_pairs_are_counted_as_pairs_and_memory_reads_well() -> None:
+    text = comparison_text(with_effect(paired=True, unit="B", control=12664832.0))
+    assert "10 pairs" in text
+    assert "12.1 MiB" in text
+
+
+def test_names_of_others_cannot_paint_on_the_terminal_or_break_the_table() -> None:
+    odd = "\x1b[31m<b>|\n"
+    comparison = msgspec.structs.replace(
+        with_effect(benchmark=odd),
+        control=odd,
+        differences=(Difference(what=odd, control=odd, treatment=odd, severe=False),),
+        missing=(odd,),
+    )
+    assert "\x1b" not in comparison_text(comparison)
+    assert "<b>" not in comparison_markdown(comparison)
+
+
+def test_json_has_no_bare_nan() -> None:
+    body = json.loads(comparison_json(with_effect(ratio=math.nan)), parse_constant=pytest.fail)
+    assert (body["format"], body["version"]) == ("benchwright-comparison", 1)
+    assert body["effects"][0]["ratio"] == "nan"
+
+
+@pytest.mark.parametrize(
+    ("missing", "fails"),
+    [
+        ("new: only in treatment", False),
+        ("x: 1 of 6 launches did not end well in control; the others are compared", False),
+        ("old: only in control", True),
+        ("x: 1 of 6 launches did not end well in treatment; the others are compared", True),
+        ("x: nothing was measured in treatment (crashed)", True),
+    ],
+)
+def test_what_is_missing_fails_only_where_the_treatment_lost_something(missing: str, fails: bool) -> None:
+    same = with_effect(verdict=Verdict.SAME)
+    assert failing(msgspec.structs.replace(same, missing=(missing,)), "regressed") is fails
+
+
+def test_nothing_to_compare_is_no_success() -> None:
+    nothing = msgspec.structs.replace(COMPARISON, effects=())
+    assert failing(nothing, "regressed")
+    assert "nothing to compare" in comparison_text(nothing)
+
+
+def test_each_word_of_fail_on_fails_on_what_it_says() -> None:
+    for verdict, words in {
+        Verdict.REGRESSED: {"regressed", "inconclusive", "changed"},
+        Verdict.INCONCLUSIVE: {"inconclusive"},
+        Verdict.IMPROVED: {"changed"},
+        Verdict.SAME: set(),
+    }.items():
+        found = {
+            word for word in ("regressed", "inconclusive", "changed") if failing(with_effect(verdict=verdict), word)
+        }
+        assert found == words
