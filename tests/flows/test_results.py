@@ -95,8 +95,12 @@ def test_reports_in_every_format_say_the_same_number(bw: CommandLine) -> None:
 
 
 def test_show_tells_every_launch_the_machine_and_the_packages(bw: CommandLine) -> None:
-    name = measure(bw, 100, repeat=2)
+    name = measure(bw, 100, "--label", "who=me", repeat=2)
+    bw("runs", "annotate", "last", "a remark")
     text = bw("show").stdout
+    assert "labels: who=me" in text
+    assert "annotation: a remark" in text
+    assert json.loads(bw("show", "--json").stdout)["annotation"] == "a remark"
     assert "told.R0.D0" in text
     assert "told.R1.D0" in text
     assert "machine:" in text

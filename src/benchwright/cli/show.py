@@ -22,10 +22,12 @@ def command(run: str, as_json: bool, base: str | None, store: str | None) -> Non
 
     with open_results(base, store) as results:
         found = results.run(run)
+        annotation = results.annotation(found.id)
     report = report_of(found, width=terminal_width())
     if as_json:
         body = json.loads(JsonReporter().render(report))
         body["packages"] = found.packages
+        body["annotation"] = annotation
         click.echo(json.dumps(body, indent=1))
         return
-    click.echo(ScreenReporter().render(report) + details(report), nl=False)
+    click.echo(ScreenReporter().render(report) + details(report, annotation), nl=False)

@@ -103,6 +103,7 @@ def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | No
     try:
         with Results.choose(base, store, os.environ) as results:
             results.ingest(RunFolder(Path(run.folder)))
-    except BenchwrightError as error:
-        return [f"{run.id} is complete, but not in the store: {error}"]
+    except Exception as error:  # whatever it is, it must not make a complete run look like a failed one
+        words = str(error) if isinstance(error, BenchwrightError) else f"{type(error).__name__}: {error}"
+        return [f"{run.id} is complete, but not in the store: {words}"]
     return []

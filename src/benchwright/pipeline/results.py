@@ -23,6 +23,7 @@ from benchwright.stores.whole_file import write_whole
 if TYPE_CHECKING:
     from benchwright.stores.base import Store
 
+BASELINES_VERSION = 1
 _PART_OF_A_RUN = (".data", "plan.json", "machine.json", "packages.json", "annotation.json")
 
 
@@ -33,7 +34,7 @@ def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str
 
 class _Baselines(msgspec.Struct, kw_only=True):
     format: str = "benchwright-baselines"
-    version: int = 1
+    version: int = BASELINES_VERSION
     names: dict[str, str] = {}
 
 
@@ -115,6 +116,11 @@ class Results:
                 raise
             return known[0], None
 
+    def annotation(self, run_id: str) -> str | None:
+        """What a user said of a run of this base."""
+        said = RunFolder(self.base.runs / run_id).read_annotation()
+        return said if said is not None else self.beside_import(run_id).read_annotation()
+
     def baselines(self) -> dict[str, str]:
         """Names that stand for runs: those of the base folder, and those that only a shared store knows."""
         kept = self._own_baselines()
@@ -126,14 +132,20 @@ class Results:
             return kept  # the file is the truth; a store that cannot be used is no reason to compare nothing
 
     def _own_baselines(self) -> dict[str, str]:
+        where = str(self._baselines_file)
         try:
-            return msgspec.json.decode(self._baselines_file.read_bytes(), type=_Baselines).names
+            found = msgspec.json.decode(self._baselines_file.read_bytes(), type=_Baselines)
         except FileNotFoundError:
             return {}
         except msgspec.DecodeError as error:
+            raise InvalidInput(f"not readable: {error}", where=where, remedy="mend or remove it") from None
+        if found.version > BASELINES_VERSION:
             raise InvalidInput(
-                f"not readable: {error}", where=str(self._baselines_file), remedy="mend or remove it"
-            ) from None
+                f"has format version {found.version}, this benchwright reads {BASELINES_VERSION}",
+                where=where,
+                remedy="use the benchwright that wrote it",
+            )
+        return found.names
 
     def baseline(self, name: str) -> str:
         known = self.baselines()

@@ -51,7 +51,7 @@ def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
     lines += [line] if len(line) <= width else [f"     {change(effect):<30} {counts}", f"     {figures}"]
     for text in (effect.doubt and f"⚠ {effect.doubt}", effect.advice):
         if text:
-            lines += textwrap.wrap(text, width - 5, initial_indent="     ", subsequent_indent="     ")
+            lines += textwrap.wrap(text, width, initial_indent="     ", subsequent_indent="       ")
     return lines
 
 

@@ -17,13 +17,24 @@ _MOST_PACKAGES = 12
 _TELLING = ("torch", "numpy", "transformers", "onnxruntime", "jax", "tensorflow", "openvino", "triton", "accelerate")
 
 
-def details(report: Report) -> str:
+def details(report: Report, annotation: str | None = None) -> str:
     """Text that follows the screen report."""
-    lines: list[str] = []
+    lines = ["", *_about(report.run, annotation, report.width)]
     for result in report.run.results:
         lines += _launches(result, report)
     lines += _machine(report.run, report.width) + _packages(report.run, report.width)
     return "\n".join(lines) + "\n"
+
+
+def _about(run: Run, annotation: str | None, width: int) -> list[str]:
+    labels = ", ".join(f"{key}={value}" for key, value in run.labels.items())
+    said = {
+        "run": run.id,
+        "started": run.started + (f", ended {run.ended}" if run.ended else ", not ended"),
+        "labels": labels,
+        "annotation": annotation,
+    }
+    return [clip(f" {what}: {text}", width) for what, text in said.items() if text]
 
 
 def _launches(result: Result, report: Report) -> list[str]:

@@ -96,10 +96,10 @@ def _row(effect: Effect, margin: float, reach: float) -> Html:
 
 
 def _reach(comparison: Comparison) -> float:
-    """How far from 1 the drawings go: as far as the widest interval, but not beyond ± 50 %."""
+    """How far from 1 the drawings go: as far as the widest interval, but not beyond ± 100 %."""
     ends = [abs(end - 1) for e in comparison.effects if e.interval for end in (e.interval.low, e.interval.high)]
     ends += [abs(e.ratio - 1) for e in comparison.effects]
-    return min(0.5, max([comparison.margin * 2, *ends], default=0.1))
+    return min(1.0, max([comparison.margin * 2, *ends], default=0.1))
 
 
 def _drawing(effect: Effect, margin: float, reach: float) -> Html:
