@@ -86,10 +86,12 @@ def test_wheels_are_pure_and_hold_their_packages_and_nothing_else(
 
 
 def _belongs(name: str) -> bool:
-    """Whether it is metadata, or source that is no test."""
+    """Whether it is metadata, source that is no test, or an asset of the HTML report."""
     folders, _, file = name.rpartition("/")
     if folders.partition("/")[0].endswith(".dist-info"):
         return True
+    if folders == "benchwright/reporters/html/assets":
+        return file.endswith((".css", ".js"))
     return file.endswith((".py", "py.typed")) and not file.startswith("test_") and "tests" not in folders.split("/")
 
 

@@ -16,7 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from benchwright.domain.errors import InvalidInput, StoreTrouble, did_you_mean
 from benchwright.stores.database_trouble import told_in_words
 
-BUSY_TIMEOUT_S = 10
+BUSY_TIMEOUT_S = 30  # eight writers on a loaded machine take their turns within that
 _PAGE_BYTES = 16384
 _MAGIC = b"SQLite format 3\0"
 

@@ -233,7 +233,7 @@ def test_a_pattern_that_takes_long_does_not_lengthen_the_programs_time(executor,
 
 
 def test_a_program_too_short_to_sample_has_no_sampled_memory_or_cpu_use(executor, make_job):
-    job = make_job(sys.executable, "-c", "pass")
+    job = make_job("true")
     executor.run([job], Listener())
     values = [event["values"] for event in events(job, "sample") if event["sampler"] == "process"]
     assert all("rss_bytes" not in v and "cpu_percent" not in v for v in values), values
