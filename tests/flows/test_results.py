@@ -291,3 +291,16 @@ def test_a_comparison_that_compares_nothing_is_an_error(bw: CommandLine) -> None
     bw("run", "--no-interleave", "--repeat", "2", "-c", f"{PY} told.py 1", "-c", f"{PY} told.py 2")
     done = bw("compare", "last", "--between", "told.py", "told.py-2", code=2)
     assert "no launches in common blocks" in done.stderr
+
+
+def test_a_damaged_store_is_made_anew(bw: CommandLine) -> None:
+    name = measure(bw, 100, repeat=1)
+    store = bw.base / "store.db"
+    content = bytearray(store.read_bytes())
+    content[4096:12288] = b"\xff" * 8192
+    store.write_bytes(content)
+    assert bw("store", "check", code=None).returncode != 0
+    bw("store", "rebuild")
+    assert "whole" in bw("store", "check").stdout
+    assert [row["id"] for row in json.loads(bw("runs", "--json").stdout)] == [name]
+    assert [p.name for p in bw.base.glob("store.db*")] == ["store.db"]

@@ -20,7 +20,10 @@ ENTRY_POINTS = [
     for group, entries in [("scripts", PROJECT["scripts"]), *PROJECT.get("entry-points", {}).items()]
     for name, value in entries.items()
 ]
-SEAMS = {f"benchwright.{seam}" for seam in ("sources", "extractors", "samplers", "executors", "reporters", "importers", "stores")}
+SEAMS = {
+    f"benchwright.{seam}"
+    for seam in ("sources", "extractors", "samplers", "executors", "reporters", "importers", "stores")
+}
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 

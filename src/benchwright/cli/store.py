@@ -32,7 +32,7 @@ def check(as_json: bool, base: str | None, store: str | None) -> int:
 @command.command(epilog="Example: benchwright store rebuild")
 @where_options
 def rebuild(base: str | None, store: str | None) -> int:
-    """Ingest every run folder of the base anew."""
+    """Make the store anew from the run folders, whatever state it is in."""
     total = failed = 0
     with open_results(base, store) as results:
         for name, problem in results.rebuild():

@@ -25,7 +25,7 @@ def list_runs(results: Results, *, limit: int, status: str | None = None, **want
     where = RunFilter(status=Status(status) if status else None, **wanted)
     found = results.store.runs(where, limit=limit)
     if not found and not results.store.runs(RunFilter(), limit=1):
-        for _ in results.rebuild():
+        for _ in results.fill():
             pass
         found = results.store.runs(where, limit=limit)
     return found

@@ -32,6 +32,14 @@ def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str
     return given or environment.get("BENCHWRIGHT_STORE") or str(base.path / "store.db")
 
 
+_BESIDE_DATABASE = ("-wal", "-shm", "-journal")
+
+
+def _remove_database(path: Path) -> None:
+    for suffix in ("", *_BESIDE_DATABASE):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+
+
 class _Baselines(msgspec.Struct, kw_only=True):
     format: str = "benchwright-baselines"
     version: int = BASELINES_VERSION
@@ -214,6 +222,32 @@ class Results:
         return self.base.path / "imports"
 
     def rebuild(self) -> Iterator[tuple[str, str | None]]:
+        """Makes the store anew from the run folders; yields each run's name and, if it could not be read, why.
+
+        A store that is a file is made beside the old one, whatever state that is in, and takes its place at the end; on a
+        server every run is ingested again.
+        """
+        path = self._store_file()
+        if path is None:
+            yield from self.fill()
+            return
+        self.close()
+        aside = path.with_name(f"{path.name}.rebuilding")
+        _remove_database(aside)
+        with Results(self.base, str(aside)) as fresh:
+            yield from fresh.fill()
+        for suffix in _BESIDE_DATABASE:
+            path.with_name(path.name + suffix).unlink(missing_ok=True)
+        os.replace(aside, path)
+
+    def _store_file(self) -> Path | None:
+        """The store's file, or None if it is on a server."""
+        scheme, separator, rest = self.url.partition("://")
+        if not separator:
+            return Path(self.url).expanduser()
+        return Path(rest.removeprefix("/")) if scheme.startswith("sqlite") and rest else None
+
+    def fill(self) -> Iterator[tuple[str, str | None]]:
         """Ingests every folder; yields each run's name and, if it could not be read, why."""
         for folder in all_runs(self.base.runs):
             try:

@@ -100,7 +100,13 @@ def comparison_markdown(comparison: Comparison) -> str:
             f"{e.launches[0]} + {e.launches[1]}",
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    doubts = dict.fromkeys(
+        f"- {_escape(e.benchmark)} {_escape(metric_words(e))}: {_escape(text)}"
+        for e in sorted_effects(comparison.effects)
+        for text in (e.doubt and f"⚠ {e.doubt}", e.advice)
+        if text
+    )
+    return "\n".join([*lines, *(["", *doubts] if doubts else [])]) + "\n"
 
 
 def comparison_json(comparison: Comparison) -> str:

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError
 from benchwright.domain.errors import InvalidInput, StoreTrouble, did_you_mean
 from benchwright.stores.database_trouble import told_in_words
 
+CONNECT_TIMEOUT_S = 10
 BUSY_TIMEOUT_S = 30  # eight writers on a loaded machine take their turns within that
 _PAGE_BYTES = 16384
 _MAGIC = b"SQLite format 3\0"
@@ -89,7 +90,7 @@ def connect(database: Database, *, create: bool) -> Engine:
         return create_engine(
             database.url,
             pool_pre_ping=True,
-            connect_args={"connect_timeout": BUSY_TIMEOUT_S, "application_name": "benchwright"},
+            connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "benchwright"},
         )
     _prepare_file(database.path, create)
     engine = create_engine(_file_url(database.path), connect_args={"timeout": BUSY_TIMEOUT_S})

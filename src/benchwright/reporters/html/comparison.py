@@ -81,7 +81,7 @@ def _row(effect: Effect, margin: float, reach: float) -> Html:
         "tr",
         element("td", element("span", effect.verdict.value, class_=f"verdict {_BADGES[effect.verdict]}")),
         element("td", element("span", effect.benchmark, class_="name")),
-        element("td", metric_words(effect), element("br"), element("small", effect.advice) if effect.advice else None),
+        element("td", metric_words(effect), *_small_print(effect)),
         element("td", figure(effect.control, effect.unit), class_="number"),
         element("td", figure(effect.treatment, effect.unit), class_="number"),
         element(
@@ -93,6 +93,13 @@ def _row(effect: Effect, margin: float, reach: float) -> Html:
         ),
         element("td", _drawing(effect, margin, reach)),
     )
+
+
+def _small_print(effect: Effect) -> list[Html]:
+    """Why the effect may be due to something else, and what would help."""
+    words = [f"⚠ {effect.doubt}"] if effect.doubt else []
+    words += [effect.advice] if effect.advice else []
+    return [part for text in words for part in (element("br"), element("small", text))]
 
 
 def _reach(comparison: Comparison) -> float:
