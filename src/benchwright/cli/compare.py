@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from benchwright.cli.colour import coloured
 from benchwright.cli.looking import open_results, terminal_width, where_options
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.quantities import parse_percentage
@@ -66,7 +67,8 @@ def command(
         all_metrics=all_metrics,
         anyway=anyway,
     )
-    click.echo(render(comparisons, "json" if as_json else format_, terminal_width()), nl=False)
+    text = render(comparisons, "json" if as_json else format_, terminal_width())
+    click.echo(coloured(text) if format_ == "screen" and not as_json else text, nl=False)
     failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
     for comparison in failed:
         why = "; ".join([count_words(comparison), *comparison.missing])

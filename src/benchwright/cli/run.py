@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
+from benchwright.cli.colour import coloured
 from benchwright.cli.descriptors import forget_stdout
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
 from benchwright.domain.errors import InvalidInput
@@ -129,4 +130,5 @@ def _report(run: Run, as_json: bool) -> str:
     terminal = sys.stdout is not None and sys.stdout.isatty()
     width = shutil.get_terminal_size((80, 24)).columns if terminal else 80
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
-    return reporter.render(report_of(run, width=width))
+    text = reporter.render(report_of(run, width=width))
+    return text if as_json else coloured(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -11,6 +12,12 @@ import msgspec
 from benchwright.cli.looking import open_results, terminal_width, where_options
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.quantities import format_bytes, parse_duration, parse_size
+
+_SORTS: dict[str, Callable[[Any], Any]] = {
+    "name": lambda row: row.name,
+    "status": lambda row: row.status.value,
+    "size": lambda row: -row.size_bytes,
+}
 
 
 class ListByDefault(click.Group):
@@ -30,25 +37,28 @@ def command() -> None:
 @command.command("list", epilog="Example: benchwright runs --name 'train*' --label author=google")
 @click.option("--name", metavar="GLOB", help="Runs whose name matches.")
 @click.option("--benchmark", metavar="GLOB", help="Runs that measured a benchmark whose name matches.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Runs with this tag. Repeatable.")
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Runs with this label. Repeatable.")
 @click.option("--machine", metavar="MACHINE", help="Runs made on this machine: its host name or fingerprint.")
 @click.option("--since", metavar="DATE", help="Runs started on or after this date (ISO 8601).")
 @click.option("--until", metavar="DATE", help="Runs started until then; a date means the whole day.")
 @click.option("--text", metavar="WORD", help="Runs with this word in a name, label or annotation.")
 @click.option("--status", type=click.Choice(["ok", "failed", "interrupted", "skipped"]))
+@click.option("--sort", type=click.Choice(["started", "name", "status", "size"]), default="started", show_default=True)
 @click.option(
     "-n", "--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many, newest first."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @where_options
 def list_(
-    labels: tuple[str, ...], limit: int, as_json: bool, base: str | None, store: str | None, **wanted: Any
+    labels: tuple[str, ...], sort: str, limit: int, as_json: bool, base: str | None, store: str | None, **wanted: Any
 ) -> None:
     """The runs of the store, newest first."""
     from benchwright.pipeline.managing import list_runs
 
     with open_results(base, store) as results:
         rows = list_runs(results, labels=dict(_label(text) for text in labels), limit=limit, **wanted)
+    rows = sorted(rows, key=_SORTS[sort]) if sort != "started" else rows
     if as_json:
         click.echo(json.dumps([msgspec.to_builtins(row) for row in rows], indent=1))
         return

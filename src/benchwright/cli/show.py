@@ -6,6 +6,7 @@ import json
 
 import click
 
+from benchwright.cli.colour import coloured
 from benchwright.cli.looking import open_results, terminal_width, where_options
 
 
@@ -30,4 +31,4 @@ def command(run: str, as_json: bool, base: str | None, store: str | None) -> Non
         body["annotation"] = annotation
         click.echo(json.dumps(body, indent=1))
         return
-    click.echo(ScreenReporter().render(report) + details(report, annotation), nl=False)
+    click.echo(coloured(ScreenReporter().render(report) + details(report, annotation)), nl=False)

@@ -167,6 +167,7 @@ _OPTIONS = [
     option(_TASKS, "--data-set", metavar="NAME", help="The data set's name, for --metrics-policy."),
     option(_TASKS, "--metrics-template", metavar="FILE", help="The task file that holds the policy."),
     option(_KEEP, "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Kept with the results. Repeatable."),
+    option(_KEEP, "--tag", "tags", multiple=True, metavar="TAG", help="A word to find the run by. Repeatable."),
     option(_KEEP, "--discard-logs", is_flag=True, help="Remove a program's log after success."),
     option(
         _KEEP,
@@ -232,6 +233,7 @@ def _measure_options(values: dict[str, Any]) -> MeasureOptions:
         cores=None if values["cores"] is None else _cores(values["cores"]),
         jobs=values["jobs"],
         labels=dict(_label(text) for text in values["labels"]),
+        tags=values["tags"],
     )
 
 

@@ -55,6 +55,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     warmup: Warmup = Warmup()
     loop: str | None = None  # the loop that counts; None: the first named "train", else the first
     labels: dict[str, str] = {}
+    tags: tuple[str, ...] = ()
     parameters: dict[str, str] = {}
     enabled: bool = True
     result_prefix: str | None = None  # the driver's "[framework.]task"

@@ -19,6 +19,7 @@ class MeasureOptions(msgspec.Struct, frozen=True, kw_only=True):
     cores: tuple[int, ...] | None = None
     jobs: int | None = None
     labels: dict[str, str] = {}
+    tags: tuple[str, ...] = ()
 
     def applied(self, benchmark: Benchmark) -> Benchmark:
         """`benchmark` with these options laid over it."""
@@ -37,4 +38,5 @@ class MeasureOptions(msgspec.Struct, frozen=True, kw_only=True):
             timeout_s=benchmark.timeout_s if self.timeout_s is None else self.timeout_s,
             env=benchmark.env | self.env,
             labels=benchmark.labels | self.labels,
+            tags=tuple(dict.fromkeys((*benchmark.tags, *self.tags))),
         )

@@ -71,6 +71,18 @@ def report_of(run: Run, *, width: int = 80, with_logs: bool = False) -> Report:
     )
 
 
+def sorted_by(run: Run, order: str) -> Run:
+    """The same run with its benchmarks in another order: by `name`, or `duration`, the longest first."""
+    if order == "name":
+        return msgspec.structs.replace(run, results=tuple(sorted(run.results, key=lambda r: r.benchmark.name)))
+    if order == "duration":
+        took = {r.benchmark.name: sum(x.duration_s or 0.0 for x in r.launches) for r in run.results}
+        return msgspec.structs.replace(
+            run, results=tuple(sorted(run.results, key=lambda r: took[r.benchmark.name], reverse=True))
+        )
+    return run
+
+
 def log_tails(run: Run) -> dict[str, list[str]]:
     """The last lines printed by each benchmark's first failed launch."""
     bad = [next((x for x in r.launches if x.status is Status.FAILED and not x.warmup), None) for r in run.results]

@@ -31,13 +31,14 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs are meant; what is None or empty does not restrict.
 
     `name` and `benchmark` are globs (`*`, `?`, `[a-z]`, `[!a]`) and mind case. `labels` must all be there, on the run
-    or on one of its benchmarks. `machine` is a fingerprint, the beginning of one, or a host name. `since` and `until`
+    or on one of its benchmarks; so must `tags`. `machine` is a fingerprint, the beginning of one, or a host name. `since` and `until`
     are ISO 8601, local time unless they name a zone; a bare date as `until` includes that day. `text` is looked for,
     whatever its case, in id, name, host, labels, annotation and the names of benchmarks.
     """
 
     name: str | None = None
     labels: dict[str, str] = {}
+    tags: tuple[str, ...] = ()
     machine: str | None = None
     since: str | None = None
     until: str | None = None

@@ -168,6 +168,7 @@ def _label_rows(run: Run) -> Iterator[Row]:
     pairs = dict.fromkeys(
         pair for labels in (run.labels, *(r.benchmark.labels for r in run.results)) for pair in labels.items()
     )
+    pairs |= {("tag", tag): None for r in run.results for tag in r.benchmark.tags}
     for label, value in pairs:
         yield {"pair": label_pair(label, value), "label": plain(label), "value": plain(value)}
 

@@ -38,7 +38,7 @@ def row_of(fields: Any) -> RunRow:
 def _conditions(where: RunFilter, dialect: str) -> Iterator[ColumnElement[bool]]:
     if where.name is not None:
         yield glob(runs.c.name, where.name, dialect)
-    for label, value in where.labels.items():
+    for label, value in (*where.labels.items(), *(("tag", tag) for tag in where.tags)):
         yield runs.c.key.in_(select(run_labels.c.run).where(run_labels.c.pair == label_pair(label, value)))
     if where.machine is not None:
         machine = plain(where.machine)
