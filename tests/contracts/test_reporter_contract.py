@@ -8,11 +8,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from machines import MACHINE
 
 from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
 from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Machine
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction, MetricSpec
 from benchwright.domain.run import Launch, Note, Result, Run
@@ -21,17 +21,6 @@ from benchwright.reporters.base import ENTRY_POINT_GROUP, Report, Reporter
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 REPORTERS = PROJECT["entry-points"][ENTRY_POINT_GROUP]
-MACHINE = Machine(
-    hostname="h",
-    system="Linux",
-    kernel="6",
-    architecture="x",
-    cpu="c",
-    cores=2,
-    cores_total=2,
-    memory_bytes=1,
-    python="3",
-)
 SPEC = MetricSpec(name="speed", pattern="x", aggregate="average")
 
 

@@ -6,26 +6,15 @@ import json
 import math
 from typing import NoReturn
 
+from machines import MACHINE
+
 from benchwright.analysis.summary import summarize
 from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Machine
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Status
 from benchwright.reporters.run_json import run_body
-
-MACHINE = Machine(
-    hostname="h",
-    system="Linux",
-    kernel="6",
-    architecture="x",
-    cpu="c",
-    cores=2,
-    cores_total=2,
-    memory_bytes=1,
-    python="3",
-)
 
 
 def launch(job: str, value: float = 1.0, **place: int) -> Launch:

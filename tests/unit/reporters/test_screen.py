@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from machines import MACHINE
+
 from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
 from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Machine
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
 from benchwright.domain.run import Launch, Note, Result, Run
@@ -14,18 +15,6 @@ from benchwright.pipeline.outcome import run_remarks
 from benchwright.reporters.base import Report
 from benchwright.reporters.run_json import run_body
 from benchwright.reporters.screen import ScreenReporter, format_number
-
-MACHINE = Machine(
-    hostname="h",
-    system="Linux",
-    kernel="6",
-    architecture="x86_64",
-    cpu="c",
-    cores=2,
-    cores_total=2,
-    memory_bytes=1,
-    python="3",
-)
 
 
 def ok_launch(position: int, speed: float, **fields: object) -> Launch:

@@ -12,11 +12,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machines import MACHINE
 
 from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
 from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Machine
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
 from benchwright.domain.run import Launch, Note, Result, Run
@@ -25,18 +25,6 @@ from benchwright.domain.summary import Interval
 from benchwright.reporters.base import Report
 from benchwright.reporters.csv_table import COLUMNS, CsvReporter
 from benchwright.reporters.markdown import MarkdownReporter
-
-MACHINE = Machine(
-    hostname="h",
-    system="Linux",
-    kernel="6",
-    architecture="x",
-    cpu="c",
-    cores=2,
-    cores_total=2,
-    memory_bytes=1,
-    python="3",
-)
 
 
 def launch(
