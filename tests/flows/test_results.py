@@ -296,9 +296,9 @@ def test_a_comparison_that_compares_nothing_is_an_error(bw: CommandLine) -> None
 def test_a_damaged_store_is_made_anew(bw: CommandLine) -> None:
     name = measure(bw, 100, repeat=1)
     store = bw.base / "store.db"
-    content = bytearray(store.read_bytes())
-    content[4096:12288] = b"\xff" * 8192
-    store.write_bytes(content)
+    content = store.read_bytes()
+    half = len(content) // 2
+    store.write_bytes(content[:half] + b"\xff" * half)
     assert bw("store", "check", code=None).returncode != 0
     bw("store", "rebuild")
     assert "whole" in bw("store", "check").stdout
