@@ -47,9 +47,11 @@ def aggregate(method: str, values: Sequence[float], workers: int | None = None) 
 
 def percentile(values: Sequence[float], percent: float) -> float:
     """The value below which `percent` % lie, between two values by linear interpolation (as numpy's default)."""
-    if any(map(math.isnan, values)):
-        return math.nan
-    ordered = sorted(values)
+    return math.nan if any(map(math.isnan, values)) else percentile_of_ordered(sorted(values), percent)
+
+
+def percentile_of_ordered(ordered: Sequence[float], percent: float) -> float:
+    """`percentile` of values that are in order already, none of them NaN."""
     place = (len(ordered) - 1) * percent / 100
     below = math.floor(place)
     low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])

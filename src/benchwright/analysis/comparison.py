@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
+from benchwright.analysis.aggregate import AggregateError
 from benchwright.analysis.dependence import resemblance_chance, trend_chance
 from benchwright.analysis.differences import differences
 from benchwright.analysis.noticing import ALARM, relative_spread
@@ -35,6 +37,7 @@ _SEPARATE_RUNS = (
     "commands measured in one interleaved run are compared as pairs and free of that"
 )
 MetricKey = tuple[str, tuple[tuple[str, str], ...]]
+Chosen = tuple[str, str]  # a benchmark of the control and a metric
 
 
 class _Side(NamedTuple):
@@ -42,6 +45,13 @@ class _Side(NamedTuple):
 
     measurement: Measurement
     values: dict[int, float]
+
+
+class _Missing(NamedTuple):
+    """What is not compared, in words; `lost`: the treatment lacks what the control has."""
+
+    text: str
+    lost: bool
 
 
 class _Row(NamedTuple):
@@ -59,24 +69,29 @@ def compare(
     *,
     margin: float = DEFAULT_MARGIN,
     confidence: float = 0.95,
-    metrics: Collection[str] | None = None,
-    workers: int | None = None,
+    metrics: Collection[str] | Collection[Chosen] | None = None,
+    needed: Collection[str] = (),
 ) -> Comparison:
     """All that both runs measured, benchmark by benchmark of the same name.
 
-    Two runs of one benchmark each are compared whatever the names. `metrics`: only these. `workers` as for `summarize`.
+    Two runs of one benchmark each are compared whatever the names. `metrics`: only these, by name or by the control's
+    benchmark and name. `needed`: metrics whose absence from one side is listed. What a side measured in another unit,
+    or with another idea of what is better, is not compared but listed.
     """
     matched, missing = _matched(control, treatment)
     rows = []
     for before, after in matched:
-        rows += _rows(before, after, _by_place(before, workers), _by_place(after, workers), metrics, confidence)
+        sides = _by_place(before, control.workers), _by_place(after, treatment.workers)
+        rows += _rows(before, *sides, metrics, confidence)
+        missing += _gaps(before, after, *sides, metrics, needed)
     return Comparison(
         control=control.id,
         treatment=treatment.id,
         margin=margin,
         effects=_judged_rows(rows, margin, confidence),
         differences=differences(control, treatment),
-        missing=tuple(missing),
+        missing=tuple(gap.text for gap in missing),
+        lost=tuple(gap.text for gap in missing if gap.lost),
         confidence=confidence,
         remarks=(_SEPARATE_RUNS,),
     )
@@ -89,29 +104,28 @@ def compare_interleaved(
     *,
     margin: float = DEFAULT_MARGIN,
     confidence: float = 0.99,
-    metrics: Collection[str] | None = None,
-    workers: int | None = None,
+    metrics: Collection[str] | Collection[Chosen] | None = None,
+    needed: Collection[str] = (),
 ) -> Comparison:
     """Two benchmarks of one run whose launches alternated, compared block by block; KeyError if one is not in the run.
 
     The names stand for control and treatment in the result. Blocks in which either failed are left out, and said.
+    `metrics` and `needed` as for `compare`.
     """
     before, after = run.result(control), run.result(treatment)
-    rows = _rows(
-        before,
-        after,
-        _by_place(before, workers, True),
-        _by_place(after, workers, True),
-        metrics,
-        confidence,
-        paired=True,
-    )
+    sides = _by_place(before, run.workers, True), _by_place(after, run.workers, True)
+    missing = [
+        *_failures(before, "", of_treatment=False),
+        *_failures(after, "", of_treatment=True),
+        *_gaps(before, after, *sides, metrics, needed),
+    ]
     return Comparison(
         control=control,
         treatment=treatment,
         margin=margin,
-        effects=_judged_rows(rows, margin, confidence),
-        missing=tuple(_failures(before, "") + _failures(after, "")),
+        effects=_judged_rows(_rows(before, *sides, metrics, confidence, paired=True), margin, confidence),
+        missing=tuple(gap.text for gap in missing),
+        lost=tuple(gap.text for gap in missing if gap.lost),
         confidence=confidence,
     )
 
@@ -122,33 +136,86 @@ def interleaved(run: Run, control: str, treatment: str) -> bool:
     return bool(blocks[0] & blocks[1])
 
 
-def _matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], list[str]]:
+def _matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], list[_Missing]]:
     if len(control.results) == len(treatment.results) == 1:
         before, after = control.results[0], treatment.results[0]
-        return [(before, after)], _failures(before, " in control") + _failures(after, " in treatment")
+        return [(before, after)], _both_failures(before, after)
     others = {r.benchmark.name: r for r in treatment.results}
     pairs, missing = [], []
     for before in control.results:
         found = others.pop(before.benchmark.name, None)
         if found is None:
-            missing.append(f"{before.benchmark.name}: only in control")
+            missing.append(_Missing(f"{before.benchmark.name}: only in control", lost=True))
             continue
-        missing += _failures(before, " in control") + _failures(found, " in treatment")
+        missing += _both_failures(before, found)
         pairs.append((before, found))
-    missing += [f"{name}: only in treatment" for name in others]
+    missing += [_Missing(f"{name}: only in treatment", lost=False) for name in others]
     return pairs, missing
 
 
-def _failures(result: Result, where: str) -> list[str]:
+def _both_failures(before: Result, after: Result) -> list[_Missing]:
+    return [
+        *_failures(before, " in control", of_treatment=False),
+        *_failures(after, " in treatment", of_treatment=True),
+    ]
+
+
+def _failures(result: Result, where: str, *, of_treatment: bool) -> list[_Missing]:
+    """Where the control failed a comparison is not possible either, and that is no success."""
     launches = [x for x in result.launches if not x.warmup]
     bad = [x for x in launches if x.status is not Status.OK]
     name = result.benchmark.name
     if not result.counted:
         reason = result.reason.value if result.reason else result.status.value
-        return [f"{name}: nothing was measured{where} ({reason})"]
+        return [_Missing(f"{name}: nothing was measured{where} ({reason})", lost=True)]
     if bad:
-        return [f"{name}: {len(bad)} of {len(launches)} launches did not end well{where}; the others are compared"]
+        text = f"{name}: {len(bad)} of {len(launches)} launches did not end well{where}; the others are compared"
+        return [_Missing(text, lost=of_treatment)]
     return []
+
+
+def _gaps(
+    before: Result,
+    after: Result,
+    controls: dict[MetricKey, _Side],
+    treatments: dict[MetricKey, _Side],
+    metrics: Collection[str] | Collection[Chosen] | None,
+    needed: Collection[str],
+) -> list[_Missing]:
+    """Metrics that cannot be compared. A side that measured nothing at all is said elsewhere."""
+    name, found = before.benchmark.name, []
+    if not before.counted or not after.counted:
+        return []
+    for key in dict.fromkeys((*controls, *treatments)):
+        words = f"{name} {_key_words(key)}"
+        if key not in controls or key not in treatments:
+            if key[0] in needed:
+                lost = key in controls
+                found.append(_Missing(f"{words}: only in {'control' if lost else 'treatment'}", lost))
+        elif _is_wanted(name, key, metrics) and not _alike(controls[key], treatments[key]):
+            ours, theirs = _unlike(controls[key].measurement, treatments[key].measurement)
+            found.append(_Missing(f"{words}: {ours} in control, {theirs} in treatment; not compared", lost=True))
+    return found
+
+
+def _alike(control: _Side, treatment: _Side) -> bool:
+    ours, theirs = control.measurement, treatment.measurement
+    return (ours.unit, ours.direction) == (theirs.unit, theirs.direction)
+
+
+def _unlike(ours: Measurement, theirs: Measurement) -> list[str]:
+    if ours.unit != theirs.unit:
+        return [f"measured in {m.unit or 'no unit'}" for m in (ours, theirs)]
+    return [f"{m.direction.value} is better" for m in (ours, theirs)]
+
+
+def _key_words(key: MetricKey) -> str:
+    labels = ", ".join(f"{label} {value}" for label, value in key[1] if label != "loop")
+    return f"{key[0]} [{labels}]" if labels else key[0]
+
+
+def _is_wanted(benchmark: str, key: MetricKey, metrics: Collection[str] | Collection[Chosen] | None) -> bool:
+    return metrics is None or key[0] in metrics or (benchmark, key[0]) in metrics
 
 
 def _by_place(result: Result, workers: int | None, paired: bool = False) -> dict[MetricKey, _Side]:
@@ -165,15 +232,16 @@ def _add_launch(sides: dict[MetricKey, _Side], launch: Launch, place: int, worke
     for m in launch.measurements:
         if m.samples:
             key = (m.metric, tuple(sorted(m.labels.items())))
-            sides.setdefault(key, _Side(m, {})).values[place] = launch_value(m, workers)
+            with suppress(AggregateError):  # a method that needs workers, of a run that was told of none
+                value = launch_value(m, workers)
+                sides.setdefault(key, _Side(m, {})).values[place] = value
 
 
 def _rows(
     before: Result,
-    after: Result,
     controls: dict[MetricKey, _Side],
     treatments: dict[MetricKey, _Side],
-    metrics: Collection[str] | None,
+    metrics: Collection[str] | Collection[Chosen] | None,
     confidence: float,
     *,
     paired: bool = False,
@@ -181,7 +249,7 @@ def _rows(
     rows = []
     for key, control in controls.items():
         treatment = treatments.get(key)
-        if treatment is None or (metrics is not None and key[0] not in metrics):
+        if treatment is None or not _is_wanted(before.benchmark.name, key, metrics) or not _alike(control, treatment):
             continue
         places = sorted(control.values.keys() & treatment.values.keys()) if paired else []
         ours = [control.values[p] for p in places] if paired else list(control.values.values())

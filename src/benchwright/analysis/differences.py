@@ -6,6 +6,8 @@ import os.path
 import re
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.comparison import Difference
 from benchwright.domain.machine import Machine
@@ -17,6 +19,7 @@ _ABSENT = "not set"
 def differences(control: Run, treatment: Run) -> tuple[Difference, ...]:
     """Severe ones first: another machine, or a benchmark of the same name that does something else."""
     found = [*_machine(control.machine, treatment.machine)]
+    found += _changed({"workers": (control.workers, treatment.workers)}, severe=False)
     chosen = len(control.results) == len(treatment.results) == 1
     others = {r.benchmark.name: r.benchmark for r in treatment.results}
     for result in control.results:
@@ -104,7 +107,7 @@ def _packages(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mappi
 def _changed(pairs: Mapping[str, tuple[object, object]], *, severe: bool) -> Iterable[Difference]:
     for what, (old, new) in pairs.items():
         if old != new:
-            yield Difference(what=what, control=_text(old), treatment=_text(new), severe=severe)
+            yield Difference(what=what, control=_text(old, new), treatment=_text(new, old), severe=severe)
 
 
 def _words(benchmark: Benchmark) -> tuple[str, ...]:
@@ -130,5 +133,11 @@ def _gib(size: int) -> str:
     return f"{size / 2**30:.1f} GiB"
 
 
-def _text(value: object) -> str:
-    return _ABSENT if value is None else str(value)
+def _text(value: object, other: object) -> str:
+    """Of a rule with several parts only those in which it differs from the other."""
+    if not isinstance(value, msgspec.Struct):
+        return _ABSENT if value is None else str(value)
+    against = other if isinstance(other, type(value)) else type(value)()
+    parts = {name: getattr(value, name) for name in value.__struct_fields__}
+    changed = {name: part for name, part in parts.items() if part != getattr(against, name)}
+    return ", ".join(f"{name.replace('_', ' ')} {part}" for name, part in changed.items()) or "as usual"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from benchwright.analysis.dependence import widening
+from benchwright.analysis.dependence import interval_widening
 from benchwright.analysis.distributions import NORMAL
 from benchwright.domain.summary import Interval
 
@@ -34,7 +34,7 @@ def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> Int
     ordered = sorted(values)
     low = _between(ordered[place.rank - 1], ordered[place.rank], place.onward)
     high = _between(ordered[-place.rank], ordered[-place.rank - 1], place.onward)
-    factor = widening(values)
+    factor = interval_widening(values)
     if factor == 1.0:
         return Interval(low, high)
     median = statistics.median(values)

@@ -1,6 +1,7 @@
 """What stands out in the numbers, said in words with what to do about it. Nothing is ever dropped.
 
-Each test calls independent noise remarkable in 2 % of cases or fewer (performance/coverage.py prints the rates).
+Each test calls independent noise remarkable in 2 % of cases or fewer (performance/coverage.py prints the rates). That there are
+too few launches to see anything slow is no test: it is said of every interval from fewer than 20.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.dependence import FEWEST, effective_sample_size, resemblance_chance, trend_chance
+from benchwright.analysis.dependence import ENOUGH, FEWEST, effective_sample_size, resemblance_chance, trend_chance
 from benchwright.domain.summary import Remark
 
 ALARM = 0.018  # a little below 2 %, so that what is counted in a simulation stays below it too
@@ -22,7 +23,6 @@ _MOST_WITHIN = 250
 _MOST_LAUNCHES_WITHIN = 5
 _LEAST_CHANGE = 0.005  # what is smaller is real perhaps, but nobody's concern
 NOISY = 0.05
-ENOUGH_TO_SEE_DRIFT = 12
 
 
 class Outlier(NamedTuple):
@@ -103,6 +103,8 @@ def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> 
     if len(finite) < len(values) or not finite:
         return ()
     found = [*_about_time(finite), *_about_shape(finite), *_about_spread(finite)]
+    if len(finite) >= FEWEST and (few := few_launches(len(finite))):
+        found.append(few)
     long = [s for s in series if len(s) >= _FEWEST_WITHIN]
     some = long[:: -(-len(long) // _MOST_LAUNCHES_WITHIN)] if long else []
     thin = [thinned(s) for s in some]
@@ -110,8 +112,8 @@ def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> 
 
 
 def few_launches(count: int) -> Remark | None:
-    """To be said once for a run: what so few launches cannot show. None from 12 on."""
-    if count >= ENOUGH_TO_SEE_DRIFT:
+    """What so few launches cannot show; None from 20 on. Said of each metric that has an interval, and once for a run."""
+    if count >= ENOUGH:
         return None
     if count < FEWEST:
         launches = "one launch shows" if count == 1 else f"{count} launches show"
@@ -119,8 +121,8 @@ def few_launches(count: int) -> Remark | None:
         return Remark(kind="few_launches", text=text, advice=f"--repeat {FEWEST} or more gives one")
     return Remark(
         kind="few_launches",
-        text=f"{count} launches cannot show whether the machine changed slowly meanwhile; the interval takes them as independent",
-        advice=f"--repeat {ENOUGH_TO_SEE_DRIFT} or more shows it",
+        text=f"{count} launches can hide that the machine changed slowly meanwhile, and then the interval is too short",
+        advice=f"--repeat {ENOUGH} or more shows it",
     )
 
 

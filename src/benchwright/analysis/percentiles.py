@@ -10,9 +10,43 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from benchwright.analysis.aggregate import percentile
+from benchwright.analysis.aggregate import percentile_of_ordered
+from benchwright.analysis.dependence import effective_beyond, effective_sample_size
 from benchwright.analysis.distributions import binomial_at_most
+from benchwright.domain.metric import Direction
 from benchwright.domain.summary import Percentile
+
+SLOW_END = (90.0, 95.0, 99.0)
+# Enough to tell what samples are worth; of more, so many are looked at, and they are never said to be worth more.
+_MOST_LOOKED_AT = 1 << 15
+
+
+def slow_end(series: Sequence[Sequence[float]], direction: Direction) -> tuple[Percentile, ...]:
+    """p90, p95 and p99 of all samples together, or p10, p5 and p1 where higher is better; `series`: those of each launch, in order.
+
+    They describe the samples of these launches. Samples that resemble their neighbours, or launches that differ from each
+    other, make them worth fewer, so that the bound lies further out or there is none. A percentile is left out if less
+    than one sample is to be expected beyond it, and all are if launches have but one sample or if any is not finite.
+    """
+    values = [value for samples in series for value in samples]
+    if len(values) <= len(series) or not all(map(math.isfinite, values)):
+        return ()
+    chosen = [share for share in SLOW_END if round(len(values) * (100 - share)) >= 100]
+    if not chosen:
+        return ()
+    ordered = sorted(values)
+    some = values[:: -(-len(values) // _MOST_LOOKED_AT)]
+    typical: float | None = None
+    found = []
+    for share in chosen:
+        percent = 100 - share if direction is Direction.HIGHER else share
+        worth = float(len(values))
+        if worth >= (samples_needed(percent) or math.inf):
+            typical = effective_sample_size(some) if typical is None else typical
+            # Steps that are slow in bursts tell less about the slow end than about the middle.
+            worth = min(typical, effective_beyond(some, percentile_of_ordered(ordered, percent)))
+        found.append(percentile_with_bound(ordered, percent, effective=worth))
+    return tuple(found)
 
 
 def percentile_with_bound(
@@ -22,23 +56,25 @@ def percentile_with_bound(
 
     The bound is an upper one from p50 on and a lower one below. It is None if there are fewer samples than `needed`.
     `effective`: how many independent samples the values are worth (see `effective_sample_size`); all of them if None.
-    `values` must not be empty.
+    `values` must not be empty, and finite.
     """
-    count = len(values)
+    ordered = sorted(values)
+    count = len(ordered)
     independent = count if effective is None else max(1, min(count, math.floor(effective)))
     share = max(percent, 100 - percent) / 100
     beyond = samples_beyond(independent, share, confidence)
     bound = None
     if beyond is not None:
-        ordered = sorted(values, reverse=percent < 50)
         # Rounded down, so outwards: fewer samples lie beyond.
-        bound = float(ordered[count - 1 - math.floor(beyond * count / independent)])
+        outside = math.floor(beyond * count / independent)
+        bound = float(ordered[outside] if percent < 50 else ordered[count - 1 - outside])
     return Percentile(
         percent=percent,
-        value=percentile(values, percent),
+        value=percentile_of_ordered(ordered, percent),
         bound=bound,
         confidence=confidence,
-        samples=independent,
+        samples=count,
+        independent=independent,
         needed=samples_needed(percent, confidence),
     )
 

@@ -8,11 +8,15 @@ from collections.abc import Sequence
 
 from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.intervals import interval_of_median
+from benchwright.analysis.percentiles import slow_end
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.run import Launch
-from benchwright.domain.summary import Interval, Summary
+from benchwright.domain.summary import Interval, Percentile, Summary
 
 FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median, however they fall
+# Whose samples are draws of one distribution; what is given is mostly a course (a loss), what is sampled depends on the clock.
+_DISTRIBUTED = ("loop", "log", "import")
+_NO_DISTRIBUTION = ("first", "last", "count", "total")
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
@@ -49,14 +53,14 @@ def _summary(same: Sequence[Measurement], workers: int | None) -> Summary:
         launches=len(values),
         values=values,
         interval=median_interval(values) if finite else None,
+        percentiles=_percentiles(same),
     )
 
 
-def overlap(launches: Sequence[Launch]) -> float | None:
-    """Of the time in which any of these jobs was measured, the share in which all were; None without such times."""
-    spans = [span for launch in launches if (span := launch.facts.get("measured_ns"))]
-    if len(spans) < 2 or len(spans) < len(launches):
-        return None
-    whole = max(end for _, end in spans) - min(start for start, _ in spans)
-    shared = min(end for _, end in spans) - max(start for start, _ in spans)
-    return max(0.0, shared / whole) if whole > 0 else None
+def _percentiles(same: Sequence[Measurement]) -> tuple[Percentile, ...]:
+    first = same[0]
+    # A loop's rate would say again what its step time says.
+    repeated = first.source == "loop" and first.metric.rpartition(".")[2] == "rate"
+    if first.source not in _DISTRIBUTED or first.aggregate in _NO_DISTRIBUTION or repeated:
+        return ()
+    return slow_end([m.samples for m in same], first.direction)

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from benchwright.domain.run import Run
+from benchwright.domain.score import MilabenchScore, ScoreComparison, SuiteScore
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.summary import Remark, Summary
 
@@ -25,6 +26,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     logs: Mapping[str, Sequence[str]] = {}  # the last lines printed by any job, for reporters that show logs
     remarks: tuple[Remark, ...] = ()  # about the run as a whole
     settings: RunSettings | None = None  # how the run was made
+    score: SuiteScore | None = None  # of a suite
+    milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for
+    compared: ScoreComparison | None = None  # with the scores of another run
+    per_device: bool = False  # how the devices compare is asked for
     width: int = 80
     workers: int | None = None
     uptime_s: float | None = None

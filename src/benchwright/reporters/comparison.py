@@ -12,7 +12,6 @@ import msgspec
 
 from benchwright.domain.comparison import Comparison, Effect, Verdict
 from benchwright.domain.metric import Direction
-from benchwright.domain.quantities import format_bytes
 from benchwright.reporters.one_line import clip, one_line
 from benchwright.reporters.screen import format_value
 
@@ -40,7 +39,7 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
 
 def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
     name = f"{effect.benchmark} {metric_words(effect)}"
-    figures = f"{figure(effect.control, effect.unit)} → {figure(effect.treatment, effect.unit)}"
+    figures = f"{format_value(effect.control, effect.unit)} → {format_value(effect.treatment, effect.unit)}"
     counts = f"{effect.launches[0]} pairs" if effect.paired else f"{effect.launches[0]}+{effect.launches[1]} launches"
     verdict = f"{_MARKS[effect.verdict]} {effect.verdict.value}"
     if effect.verdict is Verdict.SAME:
@@ -53,11 +52,6 @@ def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
         if text:
             lines += textwrap.wrap(text, width, initial_indent="     ", subsequent_indent="       ")
     return lines
-
-
-def figure(value: float, unit: str | None) -> str:
-    """A value with its unit; memory as it is read, not in bytes."""
-    return format_bytes(value) if unit == "B" and math.isfinite(value) and value >= 0 else format_value(value, unit)
 
 
 def change(effect: Effect) -> str:
@@ -94,8 +88,8 @@ def comparison_markdown(comparison: Comparison) -> str:
             f"{_MARKS[e.verdict]} {e.verdict.value}",
             _escape(e.benchmark),
             _escape(metric_words(e)),
-            figure(e.control, e.unit),
-            figure(e.treatment, e.unit),
+            format_value(e.control, e.unit),
+            format_value(e.treatment, e.unit),
             change(e),
             f"{e.launches[0]} + {e.launches[1]}",
         ]

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from benchwright.domain.run import Result, Run
-from benchwright.domain.summary import Summary
+from benchwright.domain.summary import Percentile, Summary
 from benchwright.reporters.base import Report
 
 if TYPE_CHECKING:
     from _csv import Writer as CsvWriter
 
+PERCENTS = (1, 5, 10, 90, 95, 99)  # of single samples: the low ones where higher is better, else the high ones
 COLUMNS = (
     "run",
     "benchmark",
@@ -28,6 +29,10 @@ COLUMNS = (
     "high",
     "launches",
     "labels",
+    "widened",
+    "remarks",
+    "samples",
+    *(name for percent in PERCENTS for name in (f"p{percent}", f"p{percent}_bound")),
 )
 
 
@@ -43,6 +48,8 @@ class CsvReporter:
             summaries = report.summaries.get(result.benchmark.name, ())
             for row in _rows(report.run, result, summaries):
                 writer_for(row, text).writerow(row)
+        for row in _scores(report):
+            writer_for(row, text).writerow(row)
         return text.getvalue()
 
 
@@ -68,8 +75,24 @@ def _rows(run: Run, result: Result, summaries: Sequence[Summary]) -> list[list[o
     return [[*head, *_cells(summary)] for summary in summaries]
 
 
+def _scores(report: Report) -> list[list[object]]:
+    """Of a suite: the score of each benchmark that has one, and in a row without a benchmark that of all."""
+    if report.score is None:
+        return []
+    scores = [(s.name, s.status, s.value, s.interval, s.unit) for s in report.score.benchmarks]
+    scores.append(("", report.run.status, report.score.value, report.score.interval, None))
+    rows: list[list[object]] = []
+    for name, status, value, interval, unit in scores:
+        if value is not None:
+            low, high = (interval.low, interval.high) if interval else ("", "")
+            row: list[object] = [report.run.id, name, status.value, "", "score", unit or "", "higher", value, low, high]
+            rows.append(row + [""] * (len(COLUMNS) - len(row)))
+    return rows
+
+
 def _cells(summary: Summary) -> list[object]:
     low, high = (summary.interval.low, summary.interval.high) if summary.interval else ("", "")
+    percentiles = {p.percent: p for p in summary.percentiles}
     return [
         summary.metric,
         summary.unit or "",
@@ -79,4 +102,14 @@ def _cells(summary: Summary) -> list[object]:
         high,
         summary.launches,
         labels_text(summary.labels),
+        summary.interval.widened if summary.interval else "",
+        " ".join(remark.kind for remark in summary.remarks),
+        summary.percentiles[0].samples if summary.percentiles else "",
+        *(cell for percent in PERCENTS for cell in _percentile_cells(percentiles.get(percent))),
     ]
+
+
+def _percentile_cells(percentile: Percentile | None) -> tuple[object, object]:
+    if percentile is None:
+        return "", ""
+    return percentile.value, "" if percentile.bound is None else percentile.bound

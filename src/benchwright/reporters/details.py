@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections.abc import Sequence
 
 from benchwright.domain.benchmark import Command
 from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Result, Run
+from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.one_line import clip
+from benchwright.reporters.percentiles import ABOUT, bound_words, percentile_name
 from benchwright.reporters.screen import format_value
 
 _MOST_PACKAGES = 12
@@ -61,6 +64,21 @@ def _launches(result: Result, report: Report) -> list[str]:
         if launch.warmup:
             parts.append("(warm-up, not counted)")
         lines.append(clip("  ".join(parts), report.width))
+    return lines + _percentiles(report.summaries.get(result.benchmark.name, ()), report.width)
+
+
+def _percentiles(summaries: Sequence[Summary], width: int) -> list[str]:
+    """Of each metric with enough samples, but not of each rank: those are in run.json."""
+    shown = [s for s in summaries if s.percentiles and "rank" not in s.labels]
+    if not shown:
+        return []
+    lines = textwrap.wrap(f"Percentiles {ABOUT}.", width, initial_indent="   ", subsequent_indent="   ")
+    for summary in shown:
+        lines.append(clip(f"   {summary.metric}, {summary.percentiles[0].samples:,} samples:", width))
+        for percentile in summary.percentiles:
+            value = format_value(percentile.value, summary.unit)
+            words = f"{percentile_name(percentile):<4} {value:<14} {bound_words(percentile, summary.unit)}"
+            lines += textwrap.wrap(words, width, initial_indent="     ", subsequent_indent="          ")
     return lines
 
 

@@ -11,9 +11,11 @@ from collections.abc import Mapping, Sequence
 
 from benchwright.domain.run import Result, Run
 from benchwright.domain.status import Status
-from benchwright.domain.summary import Summary
+from benchwright.domain.summary import Remark, Summary
 from benchwright.reporters.base import Report
-from benchwright.reporters.screen import format_value
+from benchwright.reporters.remarks import remarks_of_benchmark, remarks_of_metric
+from benchwright.reporters.score_markdown import Tables
+from benchwright.reporters.screen import WORTH_SAYING, format_value
 
 # Of little interest beside what was asked for: they are shown folded.
 _ASIDE = ("memory.", "cpu.", "process.", "gpu.", "step_time", "wait_time", "throughput")
@@ -31,9 +33,10 @@ class MarkdownReporter:
         troubled = sorted(
             (r for r in report.run.results if r.status is not Status.OK), key=lambda result: _ORDER[result.status]
         )
+        blocks += Tables(code, plain, lambda head, rows, numbers: _table(head, rows, numbers=numbers)).blocks(report)
         blocks += _troubles(troubled, report.log_tails)
         blocks += _metrics(report)
-        blocks += _remarks(report.run)
+        blocks += _remarks(report)
         return "\n\n".join(blocks) + "\n"
 
 
@@ -89,13 +92,17 @@ def _metrics(report: Report) -> list[str]:
     shown, aside = [], []
     for result in report.run.results:
         summaries = report.summaries.get(result.benchmark.name, ())
-        asked = [s for s in summaries if not s.metric.startswith(_ASIDE) and "rank" not in s.labels]
-        chosen = asked or [s for s in summaries if s.metric == "process.duration"]
+        chosen = _chosen(summaries)
         shown += [_metric_row(result, s) for s in chosen]
         aside += [_metric_row(result, s) for s in summaries if s not in chosen]
     head = ["benchmark", "metric", "value", "95 % interval", "launches"]
     blocks = [_table(head, shown, numbers=3)] if shown else []
     return blocks + ([_folded("memory, CPU, devices and more", _table(head, aside, numbers=3))] if aside else [])
+
+
+def _chosen(summaries: Sequence[Summary]) -> list[Summary]:
+    asked = [s for s in summaries if not s.metric.startswith(_ASIDE) and "rank" not in s.labels]
+    return asked or [s for s in summaries if s.metric == "process.duration"]
 
 
 def _metric_row(result: Result, summary: Summary) -> list[str]:
@@ -105,6 +112,7 @@ def _metric_row(result: Result, summary: Summary) -> list[str]:
     if summary.interval is not None:
         ends = (summary.interval.low, summary.interval.high)
         interval = " to ".join(_value(end, summary.unit) for end in ends)
+        interval += ", widened" if summary.interval.widened > WORTH_SAYING else ""
     value = _value(summary.value, summary.unit)
     return [code(result.benchmark.name), metric, value, interval, str(summary.launches)]
 
@@ -113,13 +121,24 @@ def _value(value: float, unit: str | None) -> str:
     return plain(format_value(value, unit))
 
 
-def _remarks(run: Run) -> list[str]:
-    texts = {f"{plain(note.text)}": None for note in run.notes}
-    for result in run.results:
+def _remarks(report: Report) -> list[str]:
+    """Each once: what was noted of the run, of benchmarks and launches, and what stands out in the metrics of the first table."""
+    texts = {plain(note.text): None for note in report.run.notes}
+    texts |= {plain(f"{remark.text}; {remark.advice}"): None for remark in report.remarks}
+    for result in report.run.results:
         name = code(result.benchmark.name)
         found = [*result.benchmark.notes, *(note.text for x in result.launches if not x.warmup for note in x.notes)]
         texts |= {f"{name}: {plain(text)}": None for text in found}
+        chosen = _chosen(report.summaries.get(result.benchmark.name, ()))
+        for summary in chosen:
+            metric = code(summary.metric)
+            texts |= {f"{name} {metric}: {_remark(r)}": None for r in remarks_of_metric(summary)}
+        texts |= {f"{name}: {_remark(r)}": None for r in remarks_of_benchmark(chosen, report)}
     return ["\n".join(f"- ⚠ {text}" for text in texts)] if texts else []
+
+
+def _remark(remark: Remark) -> str:
+    return plain(f"{remark.text}; {remark.advice}")
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> str:

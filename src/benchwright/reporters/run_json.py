@@ -13,6 +13,7 @@ from benchwright.domain.measurement import Measurement
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.score_json import score_bodies
 
 
 class JsonReporter:
@@ -21,7 +22,7 @@ class JsonReporter:
     name = "json"
 
     def render(self, report: Report) -> str:
-        return json.dumps(run_body(report.run, report.summaries), indent=1) + "\n"
+        return json.dumps(run_body(report.run, report.summaries) | score_bodies(report), indent=1) + "\n"
 
 
 def run_body(run: Run, summaries: Mapping[str, Sequence[Summary]]) -> dict[str, Any]:
@@ -50,6 +51,8 @@ def _result(result: Result, summaries: Sequence[Summary]) -> dict[str, Any]:
         "detail": result.detail,
         "notes": result.benchmark.notes,
         "overlap": result.overlap,
+        "weight": result.benchmark.weight,
+        "checks": [msgspec.to_builtins(check) for check in result.checks],
         "metrics": [_summary(s) for s in summaries],
         "launches": [_launch(x) for x in result.launches],
     }
@@ -69,6 +72,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "launches": summary.launches,
         "values": [_number(v) for v in summary.values],
         "remarks": [msgspec.to_builtins(r) for r in summary.remarks],
+        "percentiles": [msgspec.to_builtins(p) for p in summary.percentiles],
     }
 
 

@@ -10,44 +10,68 @@ from benchwright.domain.run import Launch, Result
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.numbers import format_number as format_number
+from benchwright.reporters.numbers import format_value as format_value
 from benchwright.reporters.one_line import one_line
+from benchwright.reporters.remarks import remarks_of_benchmark, remarks_of_metric
+from benchwright.reporters.score import closing_lines, score_lines, warnings_of
 
 # Shown in a benchmark's first line or of little interest on the screen; run.json has them all.
 _QUIET = ("memory.", "cpu.", "process.", "gpu.")
 _QUIET_OF_LOOPS = ("step_time", "wait_time", "throughput")
 _MOST_LOG_LINES = 8
+WORTH_SAYING = 1.05  # from here on it is said by how much an interval was widened
 
 
 class ScreenReporter:
-    """Failures first, with reason and the log's last lines; then one block for each benchmark."""
+    """Failures first, with reason and the log's last lines; then one block for each benchmark.
+
+    Of a suite its table first, then failures, then what is to be said of the others, and the score at the end.
+    """
 
     name = "screen"
 
     def render(self, report: Report) -> str:
         order = {Status.FAILED: 0, Status.INTERRUPTED: 1, Status.PENDING: 1, Status.SKIPPED: 2, Status.OK: 3}
+        table = score_lines(report)
+        show = _aside if table else _block
         lines: list[str] = []
         for result in sorted(report.run.results, key=lambda r: order[r.status]):
-            lines += _block(result, report.summaries.get(result.benchmark.name, ()), report.width, report.log_tails)
-        lines += _closing(report)
+            lines += show(result, report)
+        lines = [*table, *([""] if table and lines else []), *lines, *_closing(report)]
         return "\n".join(lines) + "\n"
 
 
-def _block(
-    result: Result, summaries: Sequence[Summary], width: int, log_tails: Mapping[str, Sequence[str]]
-) -> list[str]:
+def _aside(result: Result, report: Report) -> list[str]:
+    """What the suite's table does not say of a benchmark: the log of one that failed, and remarks."""
+    name, width = one_line(result.benchmark.name), report.width
+    if result.status is Status.FAILED:
+        return _trouble(result, name, width, report.log_tails) + _remarks(result, width)
+    shown = _shown(report.summaries.get(result.benchmark.name, ()))
+    found = [f"{_label(s)}: {remark.text}; {remark.advice}" for s in shown for remark in remarks_of_metric(s)]
+    found += [f"{remark.text}; {remark.advice}" for remark in remarks_of_benchmark(shown, report)]
+    lines = [line for text in found for line in _remark(text, width)] + _remarks(result, width)
+    return [_clip(f" {name}", width), *lines] if lines else []
+
+
+def _block(result: Result, report: Report) -> list[str]:
+    summaries, width = report.summaries.get(result.benchmark.name, ()), report.width
     name = one_line(result.benchmark.name)
     if result.status is not Status.OK:
-        lines = _trouble(result, name, width, log_tails)
+        lines = _trouble(result, name, width, report.log_tails)
         if not result.counted:
             return lines
     else:
         head = f" {_clip(name, width - 4)}  {_circumstances(result, summaries)}"
         lines = textwrap.wrap(head, width, subsequent_indent="   ", break_on_hyphens=False)
         lines[0] = f" {lines[0].lstrip()}"
-    for summary in _shown(summaries):
+    shown = _shown(summaries)
+    for summary in shown:
         lines += _metric_lines(summary, width)
-        for remark in summary.remarks:
+        for remark in remarks_of_metric(summary):
             lines += _remark(f"{remark.text}; {remark.advice}", width)
+    for remark in remarks_of_benchmark(shown, report):
+        lines += _remark(f"{remark.text}; {remark.advice}", width)
     return lines + _remarks(result, width)
 
 
@@ -107,11 +131,14 @@ def _shown(summaries: Sequence[Summary]) -> list[Summary]:
     return shown or [s for s in summaries if s.metric == "process.duration"]
 
 
-def _metric_lines(summary: Summary, width: int) -> list[str]:
+def _label(summary: Summary) -> str:
     label = "time" if summary.metric == "process.duration" else summary.metric
     seat = summary.labels.get("device") or summary.labels.get("job")
-    if seat is not None:
-        label += f" [{seat}]"
+    return label if seat is None else f"{label} [{seat}]"
+
+
+def _metric_lines(summary: Summary, width: int) -> list[str]:
+    label = _label(summary)
     value = format_value(summary.value, summary.unit)
     # A name may be cut, a number never: half of one is another number.
     label = _clip(label, max(width - len(value) - 4, 18))
@@ -126,7 +153,7 @@ def _spread(summary: Summary) -> str:
     """What is known about the difference between launches."""
     half = summary.half_width
     if half is not None and half < 1:
-        wider = ", widened" if summary.interval is not None and summary.interval.widened > 1.05 else ""
+        wider = ", widened" if summary.interval is not None and summary.interval.widened > WORTH_SAYING else ""
         return f"± {half * 100:.1f} % (95 %{wider})   best {format_value(summary.best, summary.unit, bare=True)}"
     if summary.launches > 1:
         low, high = (format_value(v, summary.unit, bare=True) for v in (min(summary.values), max(summary.values)))
@@ -134,34 +161,14 @@ def _spread(summary: Summary) -> str:
     return ""
 
 
-def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
-    """A number with its unit; seconds below one in the unit that reads well; `bare`: without the unit where it is plain."""
-    if unit == "s" and 0 < abs(value) < 1:
-        scale, short = (1e3, "ms") if abs(value) >= 1e-3 else (1e6, "µs")
-        return f"{format_number(value * scale)} {short}"
-    return format_number(value) if bare or not unit else f"{format_number(value)} {unit}"
-
-
-def format_number(value: float) -> str:
-    """Four significant digits, thousands separated."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return str(value)
-    size = abs(value)
-    if size >= 1000:
-        return f"{value:,.0f}" if size >= 10_000 else f"{value:,.1f}"
-    if size >= 0.01 or size == 0:
-        return f"{value:.4g}"
-    return f"{value:.3e}"
-
-
 def _remarks(result: Result, width: int) -> list[str]:
-    """What was noted when the benchmark was read; then each note of its launches once, with how many it concerns."""
+    """What was noted when the benchmark was read, and checks that warn; then each note of its launches once, with how many it concerns."""
     measured = [x for x in result.launches if not x.warmup]
     figures: dict[str, list[str]] = {}
     for launch in measured:
         for note in launch.notes:
             figures.setdefault(note.text, []).append(note.figure or "")
-    lines = [_remark(text, width) for text in result.benchmark.notes]
+    lines = [_remark(text, width) for text in (*result.benchmark.notes, *warnings_of(result))]
     warmups = [x for x in result.launches if x.warmup]
     if failed := [x for x in warmups if x.status is Status.FAILED]:
         lines.append(_remark(f"{len(failed)} of {len(warmups)} warm-up launches failed: {failed[0].detail}", width))
@@ -188,8 +195,10 @@ def _closing(report: Report) -> list[str]:
         for s in (Status.FAILED, Status.SKIPPED, Status.INTERRUPTED, Status.PENDING)
         if counts[s]
     ]
-    if words and len(run.results) > 1:
+    summing_up = closing_lines(report)
+    if words and len(run.results) > 1 and not summing_up:
         lines.append(f" {', '.join(words)} of {len(run.results)}")
+    lines += summing_up
     lines.append(f" saved: {run.folder}")
     return lines
 

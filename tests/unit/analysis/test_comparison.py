@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from benchwright.analysis.comparison import compare, compare_interleaved, interleaved
 from benchwright.analysis.ratio_tests import benjamini_hochberg, paired_ratio, unpaired_ratio
 from benchwright.domain.comparison import Comparison, Effect, Verdict
+from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
-from benchwright.domain.run import Launch
+from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Reason, Status
 
 positive = st.floats(0.5, 2)
@@ -137,6 +138,8 @@ def test_blocks_in_which_one_side_failed_are_left_out_and_said() -> None:
     compared = compare_interleaved(both, "old", "new")
     assert compared.effects[0].launches == (7, 7)
     assert compared.missing == ("new: 1 of 8 launches did not end well; the others are compared",)
+    assert compared.lost == compared.missing
+    assert compare_interleaved(both, "new", "old").lost == ()  # the control's failures are no loss of the treatment
     assert interleaved(both, "old", "new")
     assert not interleaved(run(result(benchmark("a"), [1.0]), result(benchmark("b"), [1.0])), "a", "b")
 
@@ -147,7 +150,89 @@ def test_what_only_one_run_has_is_listed() -> None:
     compared = compare(before, after)
     assert [e.benchmark for e in compared.effects] == ["b"]
     assert compared.missing == ("a: only in control", "c: only in treatment")
+    assert compared.lost == ("a: only in control",)
     assert "one after the other" in compared.remarks[0]
+
+
+def failed(of: Result, launches: int) -> Result:
+    bad = Launch(job="x", status=Status.FAILED, reason=Reason.CRASHED)
+    return msgspec.structs.replace(
+        of, status=Status.FAILED, reason=Reason.CRASHED, launches=(*of.launches, *[bad] * launches)
+    )
+
+
+@pytest.mark.parametrize(("good", "bad", "lost"), [(6, 1, False), (0, 2, True)])
+def test_launches_that_fail_in_the_control_alone_are_no_loss_unless_nothing_is_left(
+    good: int, bad: int, lost: bool
+) -> None:
+    before = run(failed(result(benchmark("a"), noise(1, good)), bad))
+    after = run(result(benchmark("a"), noise(2, 6)))
+    compared = compare(before, after)
+    assert compared.missing
+    assert bool(compared.lost) is lost
+    assert compare(after, before).lost
+
+
+def test_a_metric_that_one_side_lacks_is_listed_if_it_is_needed() -> None:
+    both, one = (
+        run(result(benchmark(), [{"time": 1.0, "loss": 2.0}] * 6)),
+        run(result(benchmark(), [{"loss": 2.0}] * 6)),
+    )
+    assert compare(both, one, needed=["time"]).lost == ("sort time: only in control",)
+    assert compare(one, both, needed=["time"]).missing == ("sort time: only in treatment",)
+    assert compare(one, both, needed=["time"]).lost == ()
+    assert compare(both, one).missing == ()
+
+
+def test_what_was_measured_in_another_unit_or_direction_is_not_compared() -> None:
+    seconds = result(benchmark(), noise(1, 6))
+    for change in ({"unit": "ms"}, {"direction": Direction.HIGHER}):
+        launches = tuple(
+            msgspec.structs.replace(x, measurements=(msgspec.structs.replace(x.measurements[0], **change),))
+            for x in seconds.launches
+        )
+        other = msgspec.structs.replace(seconds, launches=launches)
+        compared = compare(run(seconds), run(other))
+        assert compared.effects == ()
+        assert "not compared" in compared.lost[0]
+        assert compare(run(seconds), run(other), metrics=["memory"]).missing == ()
+
+
+def test_each_run_is_condensed_with_its_own_workers() -> None:
+    def of(workers: int | None) -> Run:
+        launches = tuple(
+            Launch(
+                job="j",
+                status=Status.OK,
+                measurements=(
+                    Measurement(
+                        metric="speed",
+                        unit="1/s",
+                        direction=Direction.HIGHER,
+                        samples=(10.0, 10.0),
+                        source="log",
+                        aggregate="average_aggregate",
+                    ),
+                ),
+            )
+            for _ in range(6)
+        )
+        one = Result(benchmark=benchmark(), status=Status.OK, launches=launches)
+        return msgspec.structs.replace(run(one), workers=workers)
+
+    (effect,) = compare(of(4), of(8)).effects
+    assert (effect.control, effect.treatment) == (40.0, 80.0)
+    assert effect.ratio == pytest.approx(2.0)
+    assert [d.what for d in compare(of(4), of(8)).differences] == ["workers"]
+    assert compare(of(4), of(None)).effects == ()  # of a run that was told of none there is no such number
+
+
+def test_false_alarms_are_counted_over_what_is_shown_only() -> None:
+    before = run(*(result(benchmark(n), [{"time": v, "loss": v} for v in noise(i, 8)]) for i, n in enumerate("ab")))
+    after = run(*(result(benchmark(n), [{"time": v, "loss": v} for v in noise(i + 5, 8)]) for i, n in enumerate("ab")))
+    shown = compare(before, after, metrics={("a", "time"), ("b", "loss")}).effects
+    assert [(e.benchmark, e.metric) for e in shown] == [("a", "time"), ("b", "loss")]
+    assert max(e.q_value or 0 for e in shown) == max(e.p_value or 0 for e in shown)
 
 
 def test_only_the_metrics_asked_for_are_compared() -> None:

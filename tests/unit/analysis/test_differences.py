@@ -76,7 +76,9 @@ def test_environment_stop_rule_and_placement_are_told() -> None:
     told = between(old, new)
     assert told[0][0] == "a: placement"
     assert told[0][3]
+    assert told[0][1:3] == ("jobs 1", "jobs 2")
     assert {d[0] for d in told[1:]} == {"a: stop rule", "a: environment THREADS", "a: environment EXTRA"}
+    assert next(d[1:3] for d in told if d[0] == "a: stop rule") == ("not set", "steps 5")
     assert not any(d[3] for d in told[1:])
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchwright.analysis.percentiles import percentile_with_bound, samples_needed
+from benchwright.analysis.percentiles import percentile_with_bound, samples_needed, slow_end
+from benchwright.domain.metric import Direction
 
 
 @pytest.mark.parametrize(("percent", "needed"), [(90, 64), (97, 219), (99, 662), (10, 64), (1, 662)])
@@ -71,3 +74,60 @@ def test_the_true_percentile_lies_beyond_the_bound_once_in_a_hundred(percent: fl
         assert bound is not None
         beyond += bound < truth
     assert beyond <= 22  # 1 % and four standard errors
+
+
+samples_of_launches = st.lists(st.lists(st.floats(-1e9, 1e9), max_size=60), max_size=8)
+
+
+@settings(max_examples=150)
+@given(samples_of_launches, st.sampled_from(Direction))
+def test_the_slow_end_of_any_samples_lies_among_them_and_its_bound_not_within(
+    series: list[list[float]], direction: Direction
+) -> None:
+    values = [v for samples in series for v in samples]
+    found = slow_end(series, direction)
+    wanted = (10, 5, 1) if direction is Direction.HIGHER else (90, 95, 99)
+    assert tuple(p.percent for p in found) == wanted[: len(found)]
+    outward = [-p.value if direction is Direction.HIGHER else p.value for p in found]
+    slack = 1e-9 * max(map(abs, values), default=0)
+    assert all(b >= a - slack for a, b in itertools.pairwise(outward))
+    for p in found:
+        assert min(values) - slack <= p.value <= max(values) + slack
+        assert 1 <= p.independent <= p.samples == len(values)
+        assert p.needed is not None
+        assert (p.bound is None) is (p.independent < p.needed)
+        if p.bound is not None:
+            assert p.bound in values
+            assert p.bound <= p.value + slack if direction is Direction.HIGHER else p.bound >= p.value - slack
+
+
+@pytest.mark.parametrize(("count", "shown"), [(9, 0), (10, 1), (19, 1), (20, 2), (99, 2), (100, 3)])
+def test_a_percentile_is_shown_once_a_sample_can_be_expected_beyond_it(count: int, shown: int) -> None:
+    assert len(slow_end([[float(n) for n in range(count)]], Direction.LOWER)) == shown
+
+
+@given(samples_of_launches.filter(any), st.sampled_from([math.nan, math.inf, -math.inf]))
+def test_a_sample_that_is_not_finite_leaves_nothing_to_describe(series: list[list[float]], odd: float) -> None:
+    assert slow_end([*series, [odd]], Direction.LOWER) == ()
+
+
+def test_one_sample_a_launch_describes_launches_and_not_samples() -> None:
+    assert slow_end([[float(n)] for n in range(100)], Direction.LOWER) == ()
+
+
+def test_launches_that_differ_are_worth_fewer_samples() -> None:
+    rng = random.Random(9)
+    alike = [[rng.gauss(1, 0.1) for _ in range(200)] for _ in range(6)]
+    apart = [[v + 0.3 * (launch % 3) for v in samples] for launch, samples in enumerate(alike)]
+    (wide, *_), (narrow, *_) = slow_end(apart, Direction.LOWER), slow_end(alike, Direction.LOWER)
+    assert narrow.bound is not None
+    assert wide.independent < narrow.independent / 10
+
+
+def test_of_very_many_samples_only_so_many_are_claimed_to_be_independent() -> None:
+    rng = random.Random(10)
+    (p90, *_) = slow_end([[rng.random() for _ in range(50_000)] for _ in range(2)], Direction.LOWER)
+    assert p90.samples == 100_000
+    assert p90.independent <= 1 << 15
+    assert p90.bound is not None
+    assert p90.value < p90.bound < p90.value + 0.01

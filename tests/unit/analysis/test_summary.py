@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.summary import median_interval, overlap, summarize
+from benchwright.analysis.summary import median_interval, summarize
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
+from benchwright.domain.overlap import overlap
 from benchwright.domain.run import Launch
 from benchwright.domain.status import Status
 
@@ -77,13 +78,49 @@ def test_labels_keep_measurements_apart() -> None:
     assert [(s.labels["device"], s.value) for s in found] == [("0", 1.0), ("1", 2.0)]
 
 
-def test_overlap_is_the_common_share_of_the_measured_time() -> None:
-    def spanning(start: int, end: int) -> Launch:
-        return Launch(job="j", status=Status.OK, facts={"measured_ns": [start, end]})
+def test_overlap_is_the_share_of_the_measured_time_in_which_all_ran() -> None:
+    def spanning(start: int, end: int, ran_on_until: int | None = None) -> Launch:
+        more = {} if ran_on_until is None else {"ran_on_until_ns": ran_on_until}
+        return Launch(job="j", status=Status.OK, facts={"measured_ns": [start, end], **more})
 
-    assert overlap([spanning(0, 10), spanning(5, 20)]) == pytest.approx(0.25)
+    assert overlap([spanning(0, 10), spanning(5, 20)]) == pytest.approx(10 / 25)  # both from 5 to 10
+    assert overlap([spanning(0, 10, ran_on_until=20), spanning(5, 20)]) == pytest.approx(20 / 25)  # waited for
+    assert overlap([spanning(0, 10, ran_on_until=12), spanning(0, 10)]) == 1.0
     assert overlap([spanning(0, 10), spanning(15, 20)]) == 0.0
     assert overlap([spanning(0, 10)]) is None
     assert overlap([spanning(0, 10), Launch(job="k", status=Status.FAILED)]) is None
     # Two of three that agree say nothing about the third.
     assert overlap([spanning(0, 10), spanning(0, 10), Launch(job="k", status=Status.OK)]) is None
+
+
+def measured(samples: tuple[float, ...], **fields: object) -> Launch:
+    given: dict[str, object] = {"metric": "step_time", "source": "loop", "aggregate": "median"} | fields
+    m = Measurement(unit="s", direction=Direction.LOWER, samples=samples, **given)  # type: ignore[arg-type]
+    return Launch(job="j", status=Status.OK, measurements=(m,))
+
+
+def test_percentiles_are_of_the_samples_of_all_launches_together() -> None:
+    launches = [measured(tuple(float(n) for n in range(start, start + 50))) for start in (0, 50)]
+    (summary,) = summarize(launches)
+    assert [(p.percent, p.samples) for p in summary.percentiles] == [(90, 100), (95, 100), (99, 100)]
+    assert summary.percentiles[0].value == pytest.approx(89.1)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"aggregate": "last"},  # a loss: a course
+        {"source": "sampler", "metric": "cpu.use"},  # how often depends on the clock
+        {"source": "give", "metric": "loss"},
+        {"metric": "rate"},  # the step time says it
+        {"metric": "validate.rate"},
+    ],
+)
+def test_what_is_no_distribution_has_no_percentiles(fields: dict[str, object]) -> None:
+    (summary,) = summarize([measured(tuple(float(n) for n in range(100)), **fields)])
+    assert summary.percentiles == ()
+
+
+def test_a_rate_found_in_a_log_has_percentiles() -> None:
+    (summary,) = summarize([measured(tuple(float(n) for n in range(100)), metric="rate", source="log")])
+    assert len(summary.percentiles) == 3

@@ -5,16 +5,15 @@ from __future__ import annotations
 from machines import MACHINE
 
 from benchwright.analysis.aggregate import aggregate
-from benchwright.analysis.summary import summarize
 from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
 from benchwright.domain.run import Launch, Note, Result, Run
 from benchwright.domain.status import Reason, Status
-from benchwright.pipeline.outcome import run_remarks
+from benchwright.pipeline.outcome import run_remarks, summaries_of
 from benchwright.reporters.base import Report
 from benchwright.reporters.run_json import run_body
-from benchwright.reporters.screen import ScreenReporter, format_number
+from benchwright.reporters.screen import ScreenReporter, format_number, format_value
 
 
 def ok_launch(position: int, speed: float, **fields: object) -> Launch:
@@ -45,7 +44,7 @@ def report(*results: Result, width: int = 80, **fields: object) -> str:
         results=results,
         **fields,  # type: ignore[arg-type]
     )
-    summaries = {r.benchmark.name: summarize(r.counted) for r in results}
+    summaries = summaries_of(run)
     assert run_body(run, summaries)["results"][0]["benchmark"] == results[0].benchmark.name
     tails = {"bad.D0": ["Traceback", "ValueError: no"]}
     return ScreenReporter().render(
@@ -63,7 +62,7 @@ def test_eight_launches_show_a_median_with_its_interval() -> None:
     assert "829.8 samples/s" in text
     assert "(95 %)" in text
     assert "no interval" not in text
-    assert "8 launches cannot show whether the machine changed slowly" in text
+    assert text.count("8 launches can hide that the machine changed slowly") == 1
 
 
 def test_one_launch_says_that_nothing_is_known_between_launches() -> None:
@@ -169,3 +168,22 @@ def test_a_bound_on_memory_is_one_of_each_process() -> None:
 def test_a_warm_up_launch_that_failed_is_mentioned() -> None:
     bad = Launch(job="t.W0", status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1", warmup=True)
     assert "1 of 1 warm-up launches failed: exit code 1" in report(result("t", bad, ok_launch(0, 1.0)))
+
+
+def test_few_launches_beside_many_are_told_of_their_own_benchmark_once() -> None:
+    many = result("many", *(ok_launch(n, 800.0 + 7 * n % 5) for n in range(20)))
+    few = result("few", *(ok_launch(n, 800.0 + 7 * n % 5) for n in range(8)))
+    text = report(many, few)
+    assert text.count("can hide") == 1
+    assert "8 launches can hide" in text
+    assert "can hide" not in report(many)
+
+
+def test_few_launches_of_an_interrupted_benchmark_are_told() -> None:
+    launches = (ok_launch(n, 800.0 + 7 * n % 5) for n in range(8))
+    assert "8 launches can hide" in report(result("t", *launches, status=Status.INTERRUPTED))
+
+
+def test_bytes_are_shown_in_the_unit_that_reads_well() -> None:
+    assert format_value(2.0**31, "B") == format_value(2.0**31, "B", bare=True) == "2 GiB"
+    assert format_value(float("nan"), "B") == "nan B"

@@ -21,10 +21,13 @@ from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction
 from benchwright.domain.run import Launch, Note, Result, Run
 from benchwright.domain.status import Reason, Status
-from benchwright.domain.summary import Interval
+from benchwright.domain.summary import Interval, Remark
 from benchwright.reporters.base import Report
 from benchwright.reporters.csv_table import COLUMNS, CsvReporter
 from benchwright.reporters.markdown import MarkdownReporter
+
+TREND = Remark(kind="trend", text="rose by 9 %", advice="look")
+FEW = Remark(kind="few_launches", text="few", advice="more")
 
 
 def launch(
@@ -95,6 +98,13 @@ class TestCsv:
         (row,) = self.rows(result("a", launch(math.nan)))
         assert math.isnan(float(row["value"]))
 
+    def test_what_stands_out_is_named_beside_the_interval(self) -> None:
+        made = six_launches()
+        (first,) = made.summaries["a"]
+        told = msgspec.structs.replace(first, interval=Interval(1.0, 6.0, 1.5), remarks=(TREND, FEW))
+        row = self.rows_of(msgspec.structs.replace(made, summaries={"a": [told]}))[0]
+        assert (row["widened"], row["remarks"]) == ("1.5", "trend few_launches")
+
     @settings(max_examples=50, deadline=None)
     @given(name=st.text(min_size=1).filter(lambda text: "\0" not in text))
     def test_any_name_reads_back(self, name: str) -> None:
@@ -118,6 +128,23 @@ class TestMarkdown:
     def test_memory_and_the_like_is_folded_away(self) -> None:
         text = MarkdownReporter().render(report(result("a", launch(2.0), launch(1.0, metric="memory.peak", unit="B"))))
         assert text.index("`speed`") < text.index("<details>") < text.index("`memory.peak`")
+
+    def test_memory_is_written_as_it_is_read(self) -> None:
+        text = MarkdownReporter().render(report(result("a", launch(2_040_109_465.0, metric="memory.peak", unit="B"))))
+        assert "| `a` | `memory.peak` | 1.9 GiB | – | 1 |" in text
+        assert "2,040" not in text
+
+    def test_an_interval_that_was_widened_and_what_stands_out_are_told(self) -> None:
+        made = six_launches()
+        (first,) = made.summaries["a"]
+        told = msgspec.structs.replace(first, interval=Interval(1.0, 6.0, 1.5), remarks=(TREND, FEW))
+        made = msgspec.structs.replace(made, summaries={"a": [told]})
+        text = MarkdownReporter().render(made)
+        assert "1 items/s to 6 items/s, widened | 6 |" in text
+        assert "- ⚠ `a` `speed`: rose by 9 %; look\n" in text
+        assert text.count("few; more") == 1
+        # Of the whole run: then not of each benchmark again.
+        assert MarkdownReporter().render(msgspec.structs.replace(made, remarks=(FEW,))).count("few; more") == 1
 
     def test_notes_cannot_become_markup_or_mentions(self) -> None:
         note = Note(text="<script>x</script> *bold* @someone | \x1b[31mred\x1b[0m")

@@ -19,6 +19,8 @@ from benchwright.reporters.html.findings import launch_notes
 from benchwright.reporters.html.markup import Html, data_block, element, together
 from benchwright.reporters.html.overview import status_badge
 from benchwright.reporters.html.packing import packed
+from benchwright.reporters.percentiles import ABOUT, bound_words, percentile_name
+from benchwright.reporters.screen import WORTH_SAYING
 
 _MOST_COLUMNS = 4  # metrics in the table of launches; the others are in the table of all metrics
 
@@ -42,6 +44,7 @@ def benchmark_section(number: int, result: Result, report: Report, logs: Mapping
         data_block(f"d{number}", data) if data else None,
         _launches(result, summaries),
         _all_metrics(summaries),
+        _percentiles(summaries),
         _how(result.benchmark),
         _logs(result, logs),
         class_="benchmark",
@@ -136,9 +139,7 @@ def _all_metrics(summaries: Sequence[Summary]) -> Html | None:
         [
             metric_name(s.metric, s.labels),
             figure(s.value, s.unit),
-            f"{figure(s.interval.low, s.unit, bare=True)} to {figure(s.interval.high, s.unit, bare=True)}"
-            if s.interval
-            else "–",
+            _interval(s),
             figure(s.best, s.unit, bare=True),
             f"{s.launches:,}",
             better[s.direction.value],
@@ -148,6 +149,33 @@ def _all_metrics(summaries: Sequence[Summary]) -> Html | None:
     ]
     heads = ["Metric", "Median", "95 % interval", "Best", "Launches", "Better", "From"]
     return _fold(f"All metrics ({len(rows)})", _table(heads, rows, numeric=range(1, 5)))
+
+
+def _interval(summary: Summary) -> str:
+    if summary.interval is None:
+        return "–"
+    low, high = (figure(end, summary.unit, bare=True) for end in (summary.interval.low, summary.interval.high))
+    widened = summary.interval.widened
+    return f"{low} to {high}" + (f", widened ×\u202f{widened:.2g}" if widened > WORTH_SAYING else "")
+
+
+def _percentiles(summaries: Sequence[Summary]) -> Html | None:
+    rows: list[list[object]] = [
+        [
+            metric_name(s.metric, s.labels),
+            percentile_name(p),
+            figure(p.value, s.unit),
+            bound_words(p, s.unit),
+            f"{p.samples:,}",
+        ]
+        for s in summaries
+        for p in s.percentiles
+    ]
+    if not rows:
+        return None
+    heads = ["Metric", "Percentile", "Value", "99 % sure", "Samples"]
+    about = element("p", f"Percentiles {ABOUT}.", class_="note")
+    return _fold(f"Percentiles of samples ({len(rows)})", together((about, _table(heads, rows, numeric=range(2, 5)))))
 
 
 def _how(benchmark: Benchmark) -> Html:

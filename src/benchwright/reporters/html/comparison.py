@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from importlib.resources import files
 
 from benchwright.domain.comparison import Comparison, Effect, Verdict
-from benchwright.reporters.comparison import change, count_words, figure, metric_words, sorted_effects
+from benchwright.reporters.comparison import change, count_words, metric_words, sorted_effects
 from benchwright.reporters.html.markup import Html, element, html, together
+from benchwright.reporters.screen import format_value
 from benchwright.version import __version__
 
 _BADGES = {
@@ -82,8 +83,8 @@ def _row(effect: Effect, margin: float, reach: float) -> Html:
         element("td", element("span", effect.verdict.value, class_=f"verdict {_BADGES[effect.verdict]}")),
         element("td", element("span", effect.benchmark, class_="name")),
         element("td", metric_words(effect), *_small_print(effect)),
-        element("td", figure(effect.control, effect.unit), class_="number"),
-        element("td", figure(effect.treatment, effect.unit), class_="number"),
+        element("td", format_value(effect.control, effect.unit), class_="number"),
+        element("td", format_value(effect.treatment, effect.unit), class_="number"),
         element(
             "td",
             change(effect),

@@ -65,13 +65,15 @@ def _settings_rows(settings: RunSettings) -> list[tuple[str, object]]:
     return [
         (names.get(key, key.replace("_", " ").capitalize()), _setting(value) + units.get(key, ""))
         for key, value in msgspec.structs.asdict(settings).items()
-        if value is not None
+        if value is not None and value != () and key != "surroundings"  # paths of a base folder, not settings
     ]
 
 
 def _setting(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

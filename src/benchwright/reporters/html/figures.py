@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 
-from benchwright.domain.quantities import format_bytes
 from benchwright.domain.summary import Summary
 from benchwright.reporters.screen import format_number, format_value
 
@@ -17,9 +16,7 @@ NOISY = 0.05  # launches that differ by more than this make a difference of a fe
 
 
 def figure(value: float, unit: str | None, *, bare: bool = False) -> str:
-    """A number with its unit; bytes in the unit that reads well."""
-    if unit == "B" and math.isfinite(value) and value >= 0:
-        return format_bytes(value)
+    """A number with its unit, which is cut where it is long."""
     return format_value(value, short(unit, _LONGEST_UNIT) if unit else None, bare=bare)
 
 

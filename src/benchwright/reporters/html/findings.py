@@ -11,6 +11,7 @@ from benchwright.domain.status import Reason, Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.html.figures import counted, is_noisy, metric_name, percent, shown_first, spread
+from benchwright.reporters.remarks import remarks_of_metric
 
 _FEWEST_FOR_INTERVAL = 6
 _REMEDIES = {
@@ -72,6 +73,7 @@ def findings(report: Report) -> list[Finding]:
         *_remarks(results, report.summaries),
         *_noise(results, report.summaries),
         *_too_few(results),
+        *_few(results, report.summaries),
     ]
     return sorted(found, key=lambda f: ("failed", "warning", "info").index(f.severity))
 
@@ -157,7 +159,7 @@ def _remarks(results: Sequence[Result], summaries: Mapping[str, Sequence[Summary
     same: dict[tuple[str, str], list[Place]] = {}
     for number, r in enumerate(results):
         for s in shown_first(list(summaries.get(r.benchmark.name, ()))):
-            for remark in s.remarks:
+            for remark in remarks_of_metric(s):
                 place = Place(number, r.benchmark.name, f"{metric_name(s.metric, s.labels)} {remark.text}")
                 same.setdefault((remark.kind, remark.advice), []).append(place)
     return [
@@ -207,6 +209,25 @@ def _too_few(results: Sequence[Result]) -> list[Finding]:
             places=few,
             remedy=f"Measure with --repeat {_FEWEST_FOR_INTERVAL} or more. Samples within one launch do not replace launches.",
         )
+    ]
+
+
+def _few(results: Sequence[Result], summaries: Mapping[str, Sequence[Summary]]) -> list[Finding]:
+    """Benchmarks whose launches give an interval but are too few to show that they depend on each other."""
+    places: dict[str, list[Place]] = {}
+    for number, r in enumerate(results):
+        found = (x for s in summaries.get(r.benchmark.name, ()) for x in s.remarks if x.kind == "few_launches")
+        if remark := next(found, None):
+            count = counted(len({x.position for x in r.counted}), "launch", "launches")
+            places.setdefault(remark.advice, []).append(Place(number, r.benchmark.name, count))
+    return [
+        Finding(
+            severity="info",
+            text="So few launches can hide that the machine changed slowly meanwhile, and then the interval is too short",
+            places=tuple(where),
+            remedy=_sentence(advice),
+        )
+        for advice, where in places.items()
     ]
 
 

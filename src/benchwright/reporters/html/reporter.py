@@ -14,6 +14,7 @@ from benchwright.reporters.html.environment import environment_section
 from benchwright.reporters.html.markup import Html, clean, element, together
 from benchwright.reporters.html.overview import header, standing_out, summary_table
 from benchwright.reporters.html.packing import PRECISION
+from benchwright.reporters.html.score import checks_section, score_section
 from benchwright.version import __version__
 
 _SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "page.js")
@@ -29,34 +30,47 @@ class HtmlReporter:
     name = "html"
 
     def render(self, report: Report) -> str:
-        script = "\n".join(_asset(name) for name in _SCRIPTS)
         run = report.run
-        head = element(
-            "head",
-            element("meta", charset="utf-8"),
-            element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
-            element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            element("meta", name="color-scheme", content="light dark"),
-            element("meta", name="generator", content=f"benchwright {__version__}"),
-            element("title", f"{run.name}: {run.status.value}"),
-            element("style", Html(_asset("report.css"))),
+        return page(f"{run.name}: {run.status.value}", _navigation(report), content_of(report))
+
+
+def page(title: str, navigation: Html, content: Html) -> str:
+    """A whole file around what it shows."""
+    script = "\n".join(_asset(name) for name in _SCRIPTS)
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="generator", content=f"benchwright {__version__}"),
+        element("title", title),
+        element("style", Html(_asset("report.css"))),
+    )
+    body = element(
+        "body",
+        navigation,
+        element("main", content),
+        _footer(),
+        element("div", id="tip", hidden=True),
+        Html(f'<script type="module">{script}</script>'),
+    )
+    return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
+
+
+def content_of(report: Report) -> Html:
+    """All sections of one run."""
+    return together(
+        (
+            header(report.run),
+            score_section(report),
+            standing_out(report),
+            checks_section(report),
+            summary_table(report),
+            _benchmarks(report),
+            environment_section(report),
         )
-        body = element(
-            "body",
-            _navigation(report),
-            element(
-                "main",
-                header(run),
-                standing_out(report),
-                summary_table(report),
-                _benchmarks(report),
-                environment_section(report),
-            ),
-            _footer(),
-            element("div", id="tip", hidden=True),
-            Html(f'<script type="module">{script}</script>'),
-        )
-        return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
+    )
 
 
 def _policy(script: str) -> str:
@@ -73,9 +87,15 @@ def _asset(name: str) -> str:
 
 
 def _navigation(report: Report) -> Html:
-    links = [("findings", "What stands out"), ("summary", "Results"), ("benchmarks", "Benchmarks")]
+    links = [("score", "Score")] if report.score is not None else []
+    links += [("findings", "What stands out"), ("summary", "Results"), ("benchmarks", "Benchmarks")]
     links = [pair for pair in links if pair[0] != "benchmarks" or report.run.results]
     links.append(("environment", "Environment"))
+    return navigation_bar(links)
+
+
+def navigation_bar(links: Sequence[tuple[str, str]]) -> Html:
+    """`links`: each an anchor of the page, and its words."""
     return element(
         "nav",
         element("div", *(element("a", text, href=f"#{target}") for target, text in links)),

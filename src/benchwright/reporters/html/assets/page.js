@@ -27,9 +27,9 @@ function setUpTheme() {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redrawAll);
 }
 
-function setUpTable() {
-  const table = document.getElementById("results");
-  if (!table) return;
+// A page of several runs has a table for each.
+function setUpTable(table) {
+  const section = table.closest("section");
   const body = table.tBodies[0];
   const rows = [...body.rows].map((row) => ({ row, words: row.cells[0].textContent.toLowerCase() + " " + (row.cells[2]?.textContent ?? "").toLowerCase() }));
   const heads = [...table.tHead.rows[0].cells];
@@ -37,9 +37,9 @@ function setUpTable() {
     const button = head.querySelector("button");
     if (button) button.onclick = () => sortBy(body, heads, column, button.dataset.kind);
   });
-  const filter = document.getElementById("filter");
-  const status = document.getElementById("status");
-  const shown = document.getElementById("shown");
+  const filter = section.querySelector("input[type='search']");
+  const status = section.querySelector("select");
+  const shown = section.querySelector("output");
   const apply = () => {
     const wanted = filter.value.trim().toLowerCase().split(/\s+/);
     let count = 0;
@@ -100,9 +100,12 @@ function setUpBenchmarks() {
       }
   }, { rootMargin: "300px" });
   for (const holder of document.querySelectorAll(".charts")) seen.observe(holder);
-  const all = (open) => () => benchmarks.forEach((each) => (each.open = open));
-  document.getElementById("open-all")?.addEventListener("click", all(true));
-  document.getElementById("close-all")?.addEventListener("click", all(false));
+  const all = (open) => (event) => {
+    const section = event.target.closest("section");
+    for (const each of benchmarks) if (section.contains(each)) each.open = open;
+  };
+  for (const button of document.querySelectorAll("[id^='open-all']")) button.addEventListener("click", all(true));
+  for (const button of document.querySelectorAll("[id^='close-all']")) button.addEventListener("click", all(false));
   const openTarget = () => {
     const target = document.getElementById(location.hash.slice(1));
     if (target?.matches("details.benchmark")) {
@@ -118,6 +121,6 @@ function setUpBenchmarks() {
 }
 
 setUpTheme();
-setUpTable();
+document.querySelectorAll("table[id^='results']").forEach(setUpTable);
 setUpBenchmarks();
 document.documentElement.dataset.ready = Math.round(performance.now());

@@ -1,0 +1,164 @@
+"""milabench's own figures for a run, warm-up and its bias included, so that old and new reports can be set side by side."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.run import Launch, Result, Run
+from benchwright.domain.score import MilabenchRow, MilabenchScore
+
+_FEWEST_TO_TRIM = 5
+_MIB = 2**20
+
+
+class _Figures(NamedTuple):
+    mean: float
+    std: float
+    sem: float
+
+
+def milabench_score(
+    run: Run, *, weights: Mapping[str, float] | None = None, price: float | None = None
+) -> MilabenchScore:
+    """`weights`, by name, replaces the run's own; a benchmark that has one and was not run counts with score 0."""
+    given = weights or {}
+    # What left no file is not known to them, unless the suite's weights name it.
+    rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if r.launches]
+    known = {row.name for row in rows}
+    rows += [_not_run(name, weight) for name, weight in given.items() if name not in known]
+    failures, launches = sum(row.fail for row in rows), sum(row.n for row in rows)
+    return MilabenchScore(value=score_of(rows), rows=tuple(rows), failure_rate=failures / max(launches, 1), price=price)
+
+
+def score_of(rows: Sequence[MilabenchRow]) -> float:
+    """The weighted geometric mean of score + 1."""
+    total = math.fsum(row.counts for row in rows)
+    if not total:
+        return math.nan
+    return math.exp(math.fsum(row.counts * math.log(row.score + 1) for row in rows) / total)
+
+
+def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
+    """Rates of all launches, failed ones too, are pooled."""
+    launches = [x for x in result.launches if not x.warmup and _facts(x).get("counted", True)]
+    facts = [_facts(x) for x in launches]
+    pooled: list[float] = []
+    by_device: dict[str, list[float]] = {}
+    for launch, fact in zip(launches, facts, strict=True):
+        rates = _rates(launch)
+        pooled += rates
+        if (device := _device(result, launch, fact)) is not None:
+            by_device.setdefault(device, []).extend(rates)
+    failed = sum(1 for launch, fact in zip(launches, facts, strict=True) if not _succeeded(launch, fact))
+    figures = _figures(pooled)
+    per_device = {device: _figures(rates).mean for device, rates in by_device.items()}
+    whole = math.fsum(v for v in per_device.values() if not math.isnan(v))
+    score = (whole if whole > 0 else figures.mean) * (1 - failed / max(len(launches), 1))
+    stated = next((f for f in facts if f.get("weight") is not None), {})
+    own = float(stated["weight"]) if stated else result.benchmark.weight
+    return MilabenchRow(
+        name=result.benchmark.name,
+        n=len(launches),
+        fail=failed,
+        ngpu=len(by_device) or max((len(x.devices) for x in launches), default=0),
+        perf=figures.mean,
+        std=figures.std / figures.mean if figures.mean else math.nan,
+        sem=figures.sem / figures.mean if figures.mean else math.nan,
+        peak_memory_mib=_peak_memory(launches),
+        score=0.0 if math.isnan(score) else score,
+        weight=own if weight is None else weight,
+        enabled=result.benchmark.enabled and all(bool(f.get("enabled", True)) for f in facts),
+        per_device=per_device,
+    )
+
+
+def _not_run(name: str, weight: float) -> MilabenchRow:
+    nan = math.nan
+    return MilabenchRow(
+        name=name,
+        n=0,
+        fail=0,
+        ngpu=0,
+        perf=nan,
+        std=nan,
+        sem=nan,
+        peak_memory_mib=None,
+        score=0.0,
+        weight=weight,
+        enabled=weight > 0,
+    )
+
+
+def _figures(values: Sequence[float]) -> _Figures:
+    """With five or more the smallest and the largest are left out."""
+    if not values:
+        return _Figures(math.nan, math.nan, math.nan)
+    kept = _trimmed(values)
+    if not all(map(math.isfinite, kept)):
+        return _Figures(math.nan, math.nan, math.nan)
+    mean, std = statistics.fmean(kept), statistics.pstdev(kept)
+    return _Figures(mean, std, std / math.sqrt(len(kept)))
+
+
+def _trimmed(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    return ordered[1:-1] if len(ordered) >= _FEWEST_TO_TRIM else ordered
+
+
+def _rates(launch: Launch) -> list[float]:
+    """All that the process told, warm-up included; of several ranks what they did together."""
+    found = [m for m in launch.measurements if m.metric == "rate"]
+    whole = next((m for m in found if "rank" not in m.labels), None)
+    return [] if whole is None else _whole(whole)
+
+
+def _facts(launch: Launch) -> Mapping[str, Any]:
+    """What an imported run says of itself; empty for our own."""
+    facts = launch.facts.get("milabench")
+    return facts if isinstance(facts, dict) else {}
+
+
+def _device(result: Result, launch: Launch, facts: Mapping[str, Any]) -> str | None:
+    if "device" in facts:
+        return None if facts["device"] is None else str(facts["device"])
+    alone = result.benchmark.placement.per_device and len(launch.devices) == 1
+    return str(launch.devices[0]) if alone else None
+
+
+def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:
+    """Their rule: the early stop was reached, or it ended with 0, has rates and no NaN among its losses."""
+    if "success" in facts:
+        return bool(facts["success"])
+    if any(_stopped(loop.get("stop")) for loop in launch.facts.get("loops") or ()):
+        return True
+    losses = [v for m in launch.measurements if m.metric == "loss" for v in _whole(m)]
+    return launch.exit_code == 0 and bool(_rates(launch)) and not any(map(math.isnan, losses))
+
+
+def _stopped(stop: Any) -> bool:
+    """Whether a loop was ended by its rule, and not by itself before that."""
+    return bool(stop) and (stop.get("detail") or {}).get("reached") is not False
+
+
+def _peak_memory(launches: Sequence[Launch]) -> float | None:
+    """Of each device the largest but the very largest, of moments in which it had a load."""
+    used: dict[str, list[float]] = {}
+    for launch in launches:
+        loads = {m.labels.get("device"): m for m in launch.measurements if m.metric == "gpu.load"}
+        for m in launch.measurements:
+            if m.metric == "gpu.memory":
+                device = m.labels.get("device")
+                series = _whole(m)
+                load = _whole(loads[device]) if device in loads else []
+                busy = load if len(load) == len(series) else [1.0] * len(series)
+                used.setdefault(str(device), []).extend(v for v, share in zip(series, busy, strict=True) if share)
+    peaks = [_trimmed(values)[-1] for values in used.values() if values]
+    return max(peaks) / _MIB if peaks else None
+
+
+def _whole(measurement: Measurement) -> list[float]:
+    return [*measurement.warmup_samples, *measurement.samples]

@@ -1,0 +1,232 @@
+"""Scores: what a benchmark's processes did together, and the weighted geometric mean over a suite."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from benchwright.analysis.intervals import interval_of_median
+from benchwright.analysis.summary import launch_value
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.metric import Direction
+from benchwright.domain.run import Launch, Result, Run
+from benchwright.domain.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
+from benchwright.domain.status import Reason, Status
+from benchwright.domain.summary import Interval
+
+
+def score_run(run: Run, *, weights: Mapping[str, float] | None = None, price: float | None = None) -> SuiteScore:
+    """The score of every benchmark and of all. `weights`, by name, replaces the run's own: what has one and is not in
+    the run is missing, and what has none counts with its own."""
+    given = weights or {}
+    scores = [
+        benchmark_score(r, weight=given.get(r.benchmark.name, r.benchmark.weight), workers=run.workers)
+        for r in run.results
+        if r.reason is not Reason.DISABLED
+    ]
+    known = {r.benchmark.name for r in run.results}
+    scores += [
+        BenchmarkScore(name=name, status=Status.PENDING, weight=weight, why="not in this run")
+        for name, weight in given.items()
+        if name not in known and weight > 0
+    ]
+    return suite_score(scores, price=price)
+
+
+def suite_score(scores: Sequence[BenchmarkScore], *, price: float | None = None) -> SuiteScore:
+    """Weights are relative to each other; a benchmark of weight 0 is shown and does not count."""
+    weighted = [s for s in scores if s.weight > 0]
+    counting = [s for s in weighted if s.value is not None]
+    without = [s for s in counting if s.interval is None]
+    value = geometric_mean([(s.value, s.weight) for s in counting if s.value is not None])
+    return SuiteScore(
+        value=value,
+        interval=None if value is None or without else _interval_of_mean(value, counting),
+        benchmarks=tuple(scores),
+        expected=len(weighted),
+        counted=len(counting),
+        failed=sum(1 for s in weighted if s.status is Status.FAILED),
+        without_interval=len(without),
+        price=price,
+    )
+
+
+def geometric_mean(values: Sequence[tuple[float, float]]) -> float | None:
+    """Of positive values with their weights; None of nothing."""
+    total = math.fsum(weight for _, weight in values)
+    if not total:
+        return None
+    return math.exp(math.fsum(math.log(value) * (weight / total) for value, weight in values))
+
+
+def _interval_of_mean(value: float, scores: Sequence[BenchmarkScore]) -> Interval | None:
+    """Benchmarks err independently, so in logarithms the squares of their weighted half widths add up."""
+    total = math.fsum(s.weight for s in scores)
+    below, above, widened = [], [], 1.0
+    for s in scores:
+        if s.interval is None or s.value is None or s.interval.low <= 0:
+            return None  # an interval widened beyond what a rate can be says nothing
+        below.append(s.weight / total * math.log(s.value / s.interval.low))
+        above.append(s.weight / total * math.log(s.interval.high / s.value))
+        widened = max(widened, s.interval.widened)
+    return Interval(value * math.exp(-math.hypot(*below)), value * math.exp(math.hypot(*above)), widened)
+
+
+def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) -> ScoreComparison:
+    """The treatment's weights count; a benchmark that only one of them has a score for is left out and named."""
+    before = {s.name: s for s in control.benchmarks if s.value is not None}
+    both = [(before[s.name], s) for s in treatment.benchmarks if s.value is not None and s.name in before]
+    names = {s.name for _, s in both}
+    every = dict.fromkeys(s.name for s in (*control.benchmarks, *treatment.benchmarks))
+    weighted = [(a, b) for a, b in both if b.weight > 0]
+    whole = None
+    if weighted:
+        old = suite_score([replace(a, weight=b.weight) for a, b in weighted])
+        whole = _ratio("score", old, suite_score([b for _, b in weighted]))
+    return ScoreComparison(
+        control=control_id,
+        whole=whole,
+        benchmarks=tuple(_ratio(b.name, a, b) for a, b in both),
+        left_out=tuple(name for name in every if name not in names),
+    )
+
+
+def _ratio(name: str, a: BenchmarkScore | SuiteScore, b: BenchmarkScore | SuiteScore) -> ScoreRatio:
+    """Runs err independently, so in logarithms the squares of their half widths add up."""
+    assert a.value is not None
+    assert b.value is not None
+    interval = None
+    if a.interval is not None and b.interval is not None and min(a.interval.low, b.interval.low) > 0:
+        low = math.hypot(math.log(b.value / b.interval.low), math.log(a.interval.high / a.value))
+        high = math.hypot(math.log(b.interval.high / b.value), math.log(a.value / a.interval.low))
+        ratio = b.value / a.value
+        interval = Interval(ratio * math.exp(-low), ratio * math.exp(high), max(a.interval.widened, b.interval.widened))
+    return ScoreRatio(name=name, control=a.value, treatment=b.value, interval=interval)
+
+
+def benchmark_score(result: Result, *, weight: float | None = None, workers: int | None = None) -> BenchmarkScore:
+    """What its processes did together: the sum of their medians after warm-up, and of several launches the median."""
+    benchmark = result.benchmark
+    blank = BenchmarkScore(
+        name=benchmark.name,
+        status=result.status,
+        weight=benchmark.weight if weight is None else weight,
+        overlap=result.overlap,
+        peak_bytes=_largest(result.counted, "memory.peak"),
+        gpu_peak_bytes=_largest(result.counted, "gpu.memory"),
+        devices=len({device for x in result.counted for device in x.devices}),
+    )
+    if result.status is not Status.OK:
+        return replace(blank, why=_trouble(result))
+    metric = scored_metric(result)
+    if metric is None:
+        return replace(blank, why="it has no rate that could be scored")
+    together = _together(result.counted, metric, workers)
+    every = [value for values in together for value in values]
+    if not every or not all(math.isfinite(v) and v > 0 for v in every):
+        return replace(blank, metric=metric, why=f"{metric} is not a positive number in every launch")
+    sums = [math.fsum(values) for values in together]
+    value = statistics.median(sums)
+    seats = _seats(result, together)
+    interval, basis = _interval(value, sums, [s.value for s in seats])
+    first = _measured(result.counted[0], metric)
+    return replace(
+        blank,
+        value=value,
+        interval=interval,
+        basis=basis,
+        metric=metric,
+        unit=first[0].unit if first else None,
+        median=statistics.median(every),
+        processes=max(map(len, together)),
+        joules_per_item=_joules_per_item(result.counted, metric, workers),
+        seats=seats,
+    )
+
+
+def scored_metric(result: Result) -> str | None:
+    """`rate`, the loop that counts; else `throughput`; else the first metric asked for that is better higher, a rate before others."""
+    counted = result.counted
+    for metric in ("rate", "throughput"):
+        if counted and all(_measured(x, metric) for x in counted):
+            return metric
+    asked = [spec.name for spec in result.benchmark.metrics if spec.required]
+    found = [m for x in counted[:1] for m in x.measurements if m.metric in asked and m.direction is Direction.HIGHER]
+    found.sort(key=lambda m: asked.index(m.metric))
+    found.sort(key=lambda m: not (m.unit or "").endswith(("/s", "/sec", "/second")))
+    return next((m.metric for m in found if all(_measured(x, m.metric) for x in counted)), None)
+
+
+def process_value(launch: Launch, metric: str, workers: int | None = None) -> float:
+    """What a process did by itself; of one with several ranks what they did together."""
+    return math.fsum(launch_value(m, workers) for m in _measured(launch, metric))
+
+
+def _measured(launch: Launch, metric: str) -> list[Measurement]:
+    """The measurement of the whole process, or those of its ranks."""
+    found = [m for m in launch.measurements if m.metric == metric and m.samples]
+    whole = [m for m in found if "rank" not in m.labels]
+    return whole[:1] or found
+
+
+def _together(launches: Sequence[Launch], metric: str, workers: int | None) -> list[list[float]]:
+    """For each launch, in the order they ran, the values of its processes."""
+    groups: dict[int, list[float]] = {}
+    for launch in launches:
+        groups.setdefault(launch.position, []).append(process_value(launch, metric, workers))
+    return [groups[position] for position in sorted(groups)]
+
+
+def _interval(value: float, sums: Sequence[float], seats: Sequence[float]) -> tuple[Interval | None, str | None]:
+    """Over launches; if they are too few, over processes, whose spread is then taken for that of their sum."""
+    over_launches = interval_of_median(sums)
+    if over_launches is not None:
+        return over_launches, "launches"
+    over_processes = interval_of_median(seats)
+    if over_processes is None:
+        return None, None
+    typical = statistics.median(seats)
+    low, high = (value * end / typical for end in (over_processes.low, over_processes.high))
+    return Interval(low, high, over_processes.widened), "processes"
+
+
+def _seats(result: Result, together: Sequence[Sequence[float]]) -> tuple[Seat, ...]:
+    """By place in the launch; a launch that has another number of processes than the first tells nothing of places."""
+    count = len(together[0])
+    columns = [[values[place] for values in together if len(values) == count] for place in range(count)]
+    medians = [statistics.median(column) for column in columns]
+    first = [x.devices for x in result.counted if x.position == min(y.position for y in result.counted)]
+    own = [d[0] for d in first if len(d) == 1]
+    named = [f"D{device}" for device in own] if len(own) == len(set(own)) == count else list(map(str, range(count)))
+    best = max(medians)
+    return tuple(Seat(name=n, value=v, relative=v / best) for n, v in zip(named, medians, strict=True))
+
+
+def _largest(launches: Sequence[Launch], metric: str) -> float | None:
+    return max(
+        (max(m.samples) for x in launches for m in x.measurements if m.metric == metric and m.samples), default=None
+    )
+
+
+def _joules_per_item(launches: Sequence[Launch], metric: str, workers: int | None) -> float | None:
+    """Watts of all devices over items a second of all processes; a device that several processes share counts once."""
+    found = []
+    for position in {x.position for x in launches}:
+        jobs = [x for x in launches if x.position == position]
+        watts = {
+            m.labels.get("device"): launch_value(m)
+            for x in jobs
+            for m in x.measurements
+            if m.metric == "gpu.power" and m.samples
+        }
+        if watts:
+            found.append(math.fsum(watts.values()) / math.fsum(process_value(x, metric, workers) for x in jobs))
+    return statistics.median(found) if found else None
+
+
+def _trouble(result: Result) -> str:
+    word = result.reason.value.replace("_", " ") if result.reason else result.status.value
+    return f"{word}: {result.detail}" if result.detail else word

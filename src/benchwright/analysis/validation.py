@@ -1,0 +1,263 @@
+"""Validation layers: whether what was measured can be believed, each verdict with the figures behind it.
+
+`error`, `ensure_rate` and `loss` always run; the others only if they are named.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.analysis.plausibility import implausible
+from benchwright.analysis.score import process_value, scored_metric
+from benchwright.domain.check import Check, CheckStatus
+from benchwright.domain.errors import InvalidInput, did_you_mean
+from benchwright.domain.job import Job
+from benchwright.domain.machine import Machine
+from benchwright.domain.run import Launch, Result
+from benchwright.domain.status import Status
+
+ALWAYS = ("error", "ensure_rate", "loss")
+NAMED = ("usage", "planning", "version", "plausibility")
+LEAST_OVERLAP = 0.95
+_THRESHOLD = 0.5  # of load and of memory, where the suite says nothing
+
+
+class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
+    """What a layer may want to know beside the result."""
+
+    planned: tuple[tuple[Job, ...], ...] = ()  # the benchmark's launches; empty if the plan is not known
+    machine: Machine | None = None
+    packages: Mapping[str, Mapping[str, str]] = {}  # for each interpreter its packages
+
+
+def validation_names(text: str, *, where: str = "--validations") -> tuple[str, ...]:
+    """The layers of a comma list; `all` is every one. InvalidInput for a word that is none."""
+    known = (*ALWAYS, *NAMED)
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in known and word != "all":
+            raise InvalidInput(
+                f"'{word}' is not a validation layer",
+                where=where,
+                remedy=did_you_mean(word, known) or f"use {', '.join(known)} or all",
+            )
+    return tuple(n for n in known if n in words or "all" in words)
+
+
+def check(result: Result, validations: Sequence[str], circumstances: Circumstances | None = None) -> tuple[Check, ...]:
+    """One Check for each layer that runs; none for a benchmark that was not measured to its end."""
+    if result.status not in (Status.OK, Status.FAILED):
+        return ()
+    known = circumstances or Circumstances()
+    layers = [name for name in (*ALWAYS, *NAMED) if name in ALWAYS or name in validations]
+    return tuple(_LAYERS[name](result, known, name in validations) for name in layers)
+
+
+def _error(result: Result, _: Circumstances, named: bool) -> Check:
+    measured = [x for x in result.launches if not x.warmup]
+    bad = [x for x in measured if x.status is not Status.OK]
+    if not bad and result.status is Status.OK:
+        return _passed("error", f"{_all_of(measured)} ended with exit code 0")
+    if not bad:
+        return _failed("error", result.detail or "the benchmark failed")
+    first = bad[0]
+    word = first.reason.value.replace("_", " ") if first.reason else first.status.value
+    detail = f": {first.detail}" if first.detail else ""
+    return _failed("error", f"{len(bad)} of {len(measured)} launches failed; {first.job} {word}{detail}")
+
+
+def _ensure_rate(result: Result, _: Circumstances, named: bool) -> Check:
+    """A suite's benchmark without a number is no success; what else is measured need not have a rate."""
+    if not result.counted:
+        return _failed("ensure_rate", "no launch ended well, so there is no rate")
+    metric = scored_metric(result)
+    if metric is not None:
+        values = [process_value(x, metric) for x in result.counted]
+        low, high = min(values), max(values)
+        figures = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
+        if all(math.isfinite(v) and v > 0 for v in values):
+            return _passed("ensure_rate", f"{metric} {figures} in {_all_of(result.counted)}")
+        return _failed("ensure_rate", f"{metric} is {figures}, which is not above 0 in every launch")
+    asked = [s.name for s in result.benchmark.metrics if s.required]
+    if asked:
+        return _passed("ensure_rate", f"no rate, but what was asked for is there: {', '.join(asked)}")
+    if result.benchmark.pack is None and not named:
+        return _not_applicable("ensure_rate", "nothing of it promises a rate")
+    return _failed(
+        "ensure_rate", "no rate came: no loop was seen, and the entry names no metrics to look for in its output"
+    )
+
+
+def _loss(result: Result, _: Circumstances, named: bool) -> Check:
+    measured = [x for x in result.launches if not x.warmup]
+    series = [(x, m) for x in measured for m in x.measurements if _is_loss(m.metric, m.source)]
+    if not series:
+        return _not_applicable("loss", "no loss was told")
+    for launch, m in series:
+        wrong = next((i for i, value in enumerate(m.samples) if not math.isfinite(value)), None)
+        if wrong is not None:
+            place = f"its value {wrong + 1} of {len(m.samples)}"
+            return _failed("loss", f"{m.metric} became {m.samples[wrong]} at {place} in {launch.job}")
+    values = sum(len(m.samples) for _, m in series)
+    return _passed("loss", f"all {values:,} values of {', '.join(sorted({m.metric for _, m in series}))} are finite")
+
+
+def _is_loss(metric: str, source: str) -> bool:
+    return "loss" in metric.lower() and source in ("give", "log", "import")
+
+
+def _usage(result: Result, known: Circumstances, named: bool) -> Check:
+    """Thresholds are fractions: of a device's time, and of its memory."""
+    measured = [x for x in result.launches if not x.warmup]
+    loads = _by_device(measured, "gpu.load", statistics.fmean, 100.0)
+    if not loads:
+        devices = any(x.devices for x in measured)
+        return _not_applicable("usage", "its devices told no load" if devices else "it ran on no GPU")
+    sizes = {a.index: a.memory_bytes for a in known.machine.accelerators} if known.machine else {}
+    memories = {
+        device: used / size
+        for device, used in _by_device(measured, "gpu.memory", max, 1.0).items()
+        if (size := sizes.get(int(device) if device.isdigit() else -1))
+    }
+    settings = result.benchmark.validation.get("usage") or {}
+    least_load = _threshold(settings, "gpu_load_threshold")
+    least_memory = _threshold(settings, "gpu_mem_threshold")
+    low = [
+        f"GPU {d} was busy {_percent(v)} of the time, less than {_percent(least_load)}"
+        for d, v in loads.items()
+        if v < least_load
+    ]
+    low += [
+        f"GPU {d} used {_percent(v)} of its memory, less than {_percent(least_memory)}"
+        for d, v in memories.items()
+        if v < least_memory
+    ]
+    if low:
+        return _failed("usage", "; ".join(low))
+    memory = (
+        f", memory {_percent(min(memories.values()))} or more" if memories else "; the size of its memory is not known"
+    )
+    return _passed(
+        "usage", f"{_counted(len(loads), 'GPU')} busy {_percent(min(loads.values()))} of the time or more{memory}"
+    )
+
+
+def _threshold(settings: Mapping[str, Any], key: str) -> float:
+    value = settings.get(key, _THRESHOLD)
+    return float(value) if isinstance(value, int | float) else _THRESHOLD
+
+
+def _by_device(
+    launches: Sequence[Launch], metric: str, condense: Callable[[Sequence[float]], float], unit: float
+) -> dict[str, float]:
+    samples: dict[str, list[float]] = {}
+    for launch in launches:
+        for m in launch.measurements:
+            if m.metric == metric and m.samples:
+                samples.setdefault(m.labels.get("device", "?"), []).extend(m.samples)
+    return {device: condense(values) / unit for device, values in sorted(samples.items())}
+
+
+def _planning(result: Result, known: Circumstances, named: bool) -> Check:
+    """Every planned process was launched, on a device of its own where that is the plan, and all were measured together."""
+    placement = result.benchmark.placement
+    groups: dict[int, list[Launch]] = {}
+    for launch in result.launches:
+        if not launch.warmup:
+            groups.setdefault(launch.position, []).append(launch)
+    expected = {jobs[0].position: len(jobs) for jobs in known.planned if jobs}
+    for position, jobs in groups.items():
+        wanted = expected.get(position, len(jobs) if placement.per_device else placement.jobs * placement.machines)
+        if len(jobs) != wanted:
+            return _failed("planning", f"{len(jobs)} processes were launched together, not {wanted}")
+        devices = [device for x in jobs for device in x.devices]
+        once = placement.per_device and placement.machines == 1
+        if once and len(devices) != len(set(devices)):
+            return _failed("planning", f"two processes had the same device: {', '.join(map(str, sorted(devices)))}")
+    count = max(map(len, groups.values()), default=0)
+    if not count:
+        return _failed("planning", "nothing was launched")
+    how = "one for each device" if placement.per_device and count > 1 else "as planned"
+    words = f"{_counted(count, 'process', 'processes')} a launch, {how}"
+    if count == 1:
+        return _passed("planning", words)
+    if result.overlap is None:
+        return _passed("planning", f"{words}; when each was measured is not known")
+    if result.overlap < LEAST_OVERLAP:
+        return _failed(
+            "planning",
+            f"{words}, but all were measured at the same time for only {_percent(result.overlap, 1)} of it (at least {_percent(LEAST_OVERLAP)})",
+        )
+    return _passed("planning", f"{words}, measured together {_percent(result.overlap, 1)} of the time")
+
+
+def _version(result: Result, known: Circumstances, named: bool) -> Check:
+    measured = [x for x in result.launches if not x.warmup]
+    told = [x.facts["python"] for x in measured if isinstance(x.facts.get("python"), dict)]
+    if not told:
+        return _not_applicable("version", "its programs did not tell which Python and packages they used")
+    for key, what in (("python", "Python"), ("benchprobe", "benchprobe"), ("version", "the event stream")):
+        seen = sorted({str(facts[key]) for facts in told if facts.get(key) is not None})
+        if len(seen) > 1:
+            return _failed("version", f"launches used different versions of {what}: {', '.join(seen)}")
+    executables = list(dict.fromkeys(str(facts.get("executable")) for facts in told))
+    environments = [known.packages[e] for e in executables if e in known.packages]
+    names = sorted({name for packages in environments for name in packages})
+    for name in names:
+        versions = sorted({packages.get(name, "not there") for packages in environments})
+        if len(versions) > 1:
+            return _failed("version", f"launches used different versions of {name}: {', '.join(versions)}")
+    python = str(told[0].get("python"))
+    packages = f" and the same {len(names)} packages" if names else "; its packages are not known"
+    return _passed("version", f"{_all_of(told)} used Python {python}{packages}")
+
+
+def _plausibility(result: Result, known: Circumstances, named: bool) -> Check:
+    found = [implausible(x, result.benchmark) for x in result.counted]
+    if not found:
+        return _not_applicable("plausibility", "no launch ended well")
+    for status in (CheckStatus.FAILED, CheckStatus.WARNED):
+        worst = next((f for f in found if f.status is status), None)
+        if worst is not None:
+            return worst
+    return next((f for f in found if f.status is CheckStatus.PASSED), found[0])
+
+
+_LAYERS: dict[str, Callable[[Result, Circumstances, bool], Check]] = {
+    "error": _error,
+    "ensure_rate": _ensure_rate,
+    "loss": _loss,
+    "usage": _usage,
+    "planning": _planning,
+    "version": _version,
+    "plausibility": _plausibility,
+}
+
+
+def _passed(layer: str, explanation: str) -> Check:
+    return Check(layer=layer, status=CheckStatus.PASSED, explanation=explanation)
+
+
+def _failed(layer: str, explanation: str) -> Check:
+    return Check(layer=layer, status=CheckStatus.FAILED, explanation=explanation)
+
+
+def _not_applicable(layer: str, explanation: str) -> Check:
+    return Check(layer=layer, status=CheckStatus.NOT_APPLICABLE, explanation=explanation)
+
+
+def _all_of(things: Sequence[object]) -> str:
+    return "the one launch" if len(things) == 1 else f"all {len(things)} launches"
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{share * 100:.{digits}f} %"
+
+
+def _counted(count: int, one: str, more: str | None = None) -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"

@@ -1,0 +1,29 @@
+"""Numbers as a reader wants them."""
+
+from __future__ import annotations
+
+import math
+
+from benchwright.domain.quantities import format_bytes
+
+
+def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
+    """A number with its unit; bytes and seconds below one in the unit that reads well; `bare`: without the unit where it is plain."""
+    if unit == "B" and math.isfinite(value) and value >= 0:
+        return format_bytes(value)
+    if unit == "s" and 0 < abs(value) < 1:
+        scale, short = (1e3, "ms") if abs(value) >= 1e-3 else (1e6, "µs")
+        return f"{format_number(value * scale)} {short}"
+    return format_number(value) if bare or not unit else f"{format_number(value)} {unit}"
+
+
+def format_number(value: float) -> str:
+    """Four significant digits, thousands separated."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    size = abs(value)
+    if size >= 1000:
+        return f"{value:,.0f}" if size >= 10_000 else f"{value:,.1f}"
+    if size >= 0.01 or size == 0:
+        return f"{value:.4g}"
+    return f"{value:.3e}"

@@ -1,0 +1,225 @@
+"""A suite's scores as text: the table of its benchmarks, how the devices compare, and the one line that sums it up."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+from benchwright.domain.check import CheckStatus
+from benchwright.domain.quantities import format_bytes
+from benchwright.domain.run import Result
+from benchwright.domain.score import BenchmarkScore, MilabenchScore, ScoreComparison, SuiteScore
+from benchwright.domain.status import Status
+from benchwright.reporters.base import Report
+from benchwright.reporters.columns import LUXURY, Column, Row, table
+from benchwright.reporters.numbers import format_number, format_value
+from benchwright.reporters.one_line import clip
+
+NONE = "–"
+_OURS = (
+    Column("bench"),
+    Column("status"),
+    Column("median", right=True, spare=1),
+    Column("± 95 %", right=True, spare=2),
+    Column("devices", right=True, spare=5),
+    Column("overlap", right=True, spare=4),
+    Column("peak mem", right=True, spare=3),
+    Column("J/item", right=True, spare=LUXURY),
+    Column("score", right=True),
+)
+_THEIRS = (
+    Column("bench"),
+    Column("fail", right=True),
+    Column("n", right=True),
+    Column("ngpu", right=True, spare=4),
+    Column("perf", right=True, spare=1),
+    Column("sem%", right=True, spare=2),
+    Column("std%", right=True, spare=2),
+    Column("peak_memory", right=True, spare=5),
+    Column("score", right=True),
+    Column("weight", right=True, spare=3),
+)
+
+
+def score_lines(report: Report) -> list[str]:
+    """The table, by whichever rule was asked for, and how the devices compare if that was."""
+    if report.milabench is not None:
+        lines = milabench_table(report.milabench, report.width)
+    elif report.score is not None:
+        lines = score_table(report.score, report.width)
+    else:
+        return []
+    if report.per_device and report.score is not None:
+        lines += ["", *device_table(report.score, report.width)]
+    if report.compared is not None:
+        lines += ["", *comparison_table(report.compared, report.width)]
+    return lines
+
+
+def score_table(score: SuiteScore, width: int) -> list[str]:
+    return table(_OURS, [_row(s) for s in score.benchmarks], width) if score.benchmarks else []
+
+
+def _row(s: BenchmarkScore) -> Row:
+    word = "FAILED" if s.status is Status.FAILED else s.status.value
+    if s.value is None:
+        return Row((s.name, word), s.why or "")
+    return Row(
+        (
+            s.name,
+            word,
+            format_value(s.median or 0.0, s.unit),
+            half_width_words(s.half_width),
+            device_words(s),
+            "" if s.overlap is None else f"{s.overlap * 100:.1f} %",
+            peak_words(s),
+            "" if s.joules_per_item is None else format_number(s.joules_per_item),
+            format_number(s.value),
+        )
+    )
+
+
+def half_width_words(half: float | None) -> str:
+    return NONE if half is None else f"{half * 100:.1f} %"
+
+
+def device_words(s: BenchmarkScore) -> str:
+    """How many devices; without any, how many processes there were."""
+    return str(s.devices) if s.devices else f"{s.processes} job{'s' if s.processes != 1 else ''}"
+
+
+def peak_words(s: BenchmarkScore) -> str:
+    """Of the device if there is one, else of the process."""
+    peak = s.peak_bytes if s.gpu_peak_bytes is None else s.gpu_peak_bytes
+    return "" if peak is None else format_bytes(peak)
+
+
+def score_words(score: SuiteScore) -> str:
+    """`1 of 12 failed · score 3,412 ± 0.5 % over 11 of 12`; without a success, that there is none."""
+    bad = sum(1 for s in score.benchmarks if s.status is Status.FAILED)
+    parts = [f"{bad} of {len(score.benchmarks)} failed"] if bad else []
+    skipped = sum(1 for s in score.benchmarks if s.status is Status.SKIPPED and s.weight > 0)
+    if skipped:
+        parts.append(f"{skipped} skipped")
+    if score.missing > skipped:
+        parts.append(f"{score.missing - skipped} missing")
+    if score.value is None:
+        why = "no benchmark has a weight" if not score.expected else "nothing that counts succeeded"
+        return " · ".join([*parts, f"no score: {why}"])
+    about = "" if score.half_width is None else f" ± {score.half_width * 100:.1f} %"
+    over = f" over {score.counted} of {score.expected}" if score.counted < score.expected else ""
+    parts.append(f"score {format_number(score.value)}{about}{over}")
+    if score.price is not None and score.price_per_score is not None:
+        parts.append(f"price {format_number(score.price)}, {format_number(score.price_per_score)} for each point")
+    return " · ".join(parts)
+
+
+def interval_words(score: SuiteScore) -> str | None:
+    """What the intervals are over, where that is not what one would think."""
+    if any(s.basis == "processes" for s in score.benchmarks):
+        return "± over the processes of a launch, where there are fewer than 6 launches"
+    return None
+
+
+def device_table(score: SuiteScore, width: int) -> list[str]:
+    """What each device, or process, does, as a share of the best one of its benchmark."""
+    shown = [s for s in score.benchmarks if len(s.seats) > 1]
+    names = list(dict.fromkeys(seat.name for s in shown for seat in s.seats))
+    if not names:
+        return [" no benchmark ran on several devices"]
+    cells = {s.name: {seat.name: f"{seat.relative * 100:.1f} %" for seat in s.seats} for s in shown}
+    wide = 8
+    longest = min(max(len(s.name) for s in shown), 24)
+    each = max(1, (width - 1 - longest) // wide)
+    lines = []
+    for start in range(0, len(names), each):
+        some = names[start : start + each]
+        columns = [Column("bench"), *(Column(name.rjust(6), right=True) for name in some)]
+        rows = [Row((s.name, *(cells[s.name].get(name, NONE) for name in some))) for s in shown]
+        lines += table(columns, rows, width)
+    return lines
+
+
+def comparison_table(compared: ScoreComparison, width: int) -> list[str]:
+    """Each score against that of another run, and that of all."""
+    columns = (
+        Column("bench"),
+        Column("before", right=True, spare=2),
+        Column("now", right=True, spare=1),
+        Column("ratio", right=True),
+        Column("95 %", right=True, spare=3),
+    )
+    rows = [
+        Row(
+            (
+                r.name,
+                format_number(r.control),
+                format_number(r.treatment),
+                f"{r.ratio:.3f}",
+                NONE if r.interval is None else f"{r.interval.low:.3f} to {r.interval.high:.3f}",
+            )
+        )
+        for r in (*compared.benchmarks, *([compared.whole] if compared.whole else []))
+    ]
+    lines = [clip(f" against {compared.control}:", width), *(table(columns, rows, width) if rows else [])]
+    if compared.left_out:
+        lines.append(clip(f" without {', '.join(compared.left_out)}: no score in both runs", width))
+    return lines
+
+
+def milabench_table(score: MilabenchScore, width: int) -> list[str]:
+    """The columns of their report."""
+    rows = [
+        Row(
+            (
+                r.name,
+                str(r.fail),
+                str(r.n),
+                str(r.ngpu),
+                two_digits(r.perf),
+                share(r.sem),
+                share(r.std),
+                "" if r.peak_memory_mib is None else f"{r.peak_memory_mib:.0f}",
+                two_digits(r.score),
+                f"{r.counts:.2f}",
+            )
+        )
+        for r in score.rows
+    ]
+    return table(_THEIRS, rows, width) if rows else []
+
+
+def milabench_words(score: MilabenchScore) -> list[str]:
+    """Failure rate, score and price as in their report."""
+    verdict = "PASS" if score.passed else "FAIL"
+    lines = [f" Failure rate: {score.failure_rate * 100:.2f}% ({verdict})", f" Score: {two_digits(score.value)}"]
+    if score.price is not None:
+        lines.append(f" Price: {score.price:.2f}")
+        if score.price_per_score is not None:
+            lines.append(f" Price / Score: {score.price_per_score:.2f}")
+    return lines
+
+
+def closing_lines(report: Report) -> list[str]:
+    """What sums up the suite."""
+    if report.milabench is not None:
+        return milabench_words(report.milabench)
+    if report.score is None:
+        return []
+    said = [interval_words(report.score), score_words(report.score)]
+    return [line for text in said if text for line in textwrap.wrap(f" {text}", report.width, subsequent_indent="   ")]
+
+
+def warnings_of(result: Result) -> list[str]:
+    """The checks that warn; one that fails is the benchmark's own reason."""
+    return [f"{c.layer}: {c.explanation}" for c in result.checks if c.status is CheckStatus.WARNED]
+
+
+def two_digits(value: float) -> str:
+    """As in milabench's report."""
+    return f"{value:.2f}" if math.isfinite(value) else NONE
+
+
+def share(value: float) -> str:
+    """As in milabench's report."""
+    return f"{value * 100:.1f}%" if math.isfinite(value) else NONE
