@@ -19,6 +19,7 @@ import benchprobe.events
 from benchwright.agent import stream
 from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
+from benchwright.analysis.validation import check
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.job import Job
 from benchwright.domain.machine import Machine
@@ -69,6 +70,7 @@ def recorded_again(sample: Path) -> Run:
     job = planned_job(sample, plan)
     launch = record_stream(job.stream, job, benchmark)
     result = Result(benchmark=benchmark, status=launch.status, launches=(launch,))
+    result = msgspec.structs.replace(result, checks=check(result, plan.settings.validations))
     written = read(sample / "run.json")
     return Run(
         id=written["id"],

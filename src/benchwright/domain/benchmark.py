@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from benchwright.domain.metric import MetricSpec
+from benchwright.domain.pack import Pack
 from benchwright.domain.stop_rule import StopRule, Warmup
 
 
@@ -31,14 +34,16 @@ Workload = Command | Script
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
     """Where the processes of one launch go.
 
-    `jobs` processes run together; each gets `devices_per_job` accelerators (0: none asked for) and is pinned
-    to `cores` if given. `needs_devices` more than the machine has: skipped, with the reason.
+    `jobs` processes run together, on each of `machines`; each is pinned to `cores` if given. `per_device`: one
+    process for each accelerator instead. `needs_devices` more than the machine has: skipped, with the reason.
     """
 
     jobs: int = 1
     needs_devices: int = 0
     per_device: bool = False
     cores: tuple[int, ...] | None = None
+    numbered: bool = False  # files are called by the job's number even if there is only one
+    machines: int = 1
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,4 +65,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
     result_prefix: str | None = None  # the driver's "[framework.]task"
     result_suffix: str | None = None
+    pack: Pack | None = None  # of a suite: the workload's words may hold placeholders
+    weight: float = 1.0  # in a suite's score
+    requires: tuple[str, ...] = ()  # conditions on the system, such as "gpu['count'] > 1"
+    validation: dict[str, Any] = {}  # settings of validation layers
     notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each

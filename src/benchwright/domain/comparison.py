@@ -57,6 +57,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     margin: float  # what counts as the same, as a fraction
     effects: tuple[Effect, ...]
     differences: tuple[Difference, ...] = ()
-    missing: tuple[str, ...] = ()  # benchmarks only one of them has, or that failed, in words
+    missing: tuple[str, ...] = ()  # what only one of them has, that failed or cannot be compared, in words
+    lost: tuple[str, ...] = ()  # of `missing`: where the treatment lacks what the control has
     confidence: float = 0.95
     remarks: tuple[str, ...] = ()  # what holds for all effects, in words

@@ -6,6 +6,9 @@
     │   └── AgentLost         3   the agent on the node went away
     ├── RunFolderBusy         3   another benchwright writes to that run folder
     ├── StoreTrouble          3   the store is locked, read-only, full, gone, damaged or of another version
+    │   ├── NoStoreYet        3   there is none, and none was to be made
+    │   └── ForeignStore      3   something else is there: it is not touched
+    │       └── NewerStore    3   a store of a newer version
     └── Interrupted         130   Ctrl-C or SIGTERM; the run can be resumed
 
 Only the command line prints these or exits.
@@ -84,6 +87,18 @@ class StoreTrouble(BenchwrightError):
         self.what = what
         self.where = where
         self.remedy = remedy
+
+
+class NoStoreYet(StoreTrouble):
+    """There is no store at that place."""
+
+
+class ForeignStore(StoreTrouble):
+    """What is there is no store that this benchwright knows: it must not be changed."""
+
+
+class NewerStore(ForeignStore):
+    """A store that a newer benchwright made."""
 
 
 class Interrupted(BenchwrightError):

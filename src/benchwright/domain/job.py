@@ -45,6 +45,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     warmup: bool = False  # a warm-up launch: kept, marked, not counted
     block: int | None = None  # interleaved launches of the same block are compared as pairs
     position: int = 0  # place in the order of launches
+    path: tuple[str, ...] = ()  # folders that go in front of $PATH
+    files: dict[str, str] = {}  # path → text: written before it starts
+    data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

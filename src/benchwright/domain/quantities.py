@@ -30,6 +30,10 @@ def parse_size(text: str, *, where: str | None = None) -> int:
     match = re.fullmatch(_NUMBER + r"\s*([A-Za-z]*)", text.strip())
     if match is None or match[2] not in _SIZE_BYTES:
         raise InvalidInput(f"'{text}' is not a size", where=where, remedy="write 512MiB, 80GB or a number of bytes")
+    if len(match[1]) > 30:
+        raise InvalidInput(
+            f"'{text[:20]}…' is too large", where=where, remedy="write 512MiB, 80GB or a number of bytes"
+        )
     return int(float(match[1]) * _SIZE_BYTES[match[2]])
 
 

@@ -11,6 +11,23 @@ from benchwright.domain.options import MeasureOptions
 from benchwright.domain.settings import RunSettings
 
 
+class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said about suites: which entries, on which system, out of which base folder."""
+
+    base: str  # the base folder, absolute
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()  # a.b=c, as written
+    system: str | None = None  # the system file
+    use_current_env: str | None = None  # the interpreter to use for all
+    validations: tuple[str, ...] = ()
+    size: str | None = None  # auto, optimized, default or a number
+    capacity: str | None = None
+    scaling_file: str | None = None
+    save_scaling: str | None = None
+    options: dict[str, Any] = {}  # of a multirun: sizer.auto, cpu.n_workers…
+
+
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Targets and commands with everything said about them; the command line and the Python API both make one."""
 
@@ -37,6 +54,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sample_interval_s: float = 0.5
     seed: int = 0
     echo: bool = False
+    suite: SuiteRequest | None = None
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.check import Check
 from benchwright.domain.job import Job
 from benchwright.domain.machine import Machine
 from benchwright.domain.measurement import Measurement
@@ -55,6 +56,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         None  # jobs that ran together: the share of the time in which all were measured; the worst launch
     )
 
+    checks: tuple[Check, ...] = ()  # what validation found
+
     @property
     def counted(self) -> tuple[Launch, ...]:
         """The launches that count: not warm-up, and ended well."""
@@ -67,6 +70,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     benchmarks: tuple[Benchmark, ...]
     launches: tuple[tuple[Job, ...], ...]
     skipped: dict[str, tuple[Reason, str]] = {}  # benchmark name → why it will not run
+    notes: dict[str, tuple[str, ...]] = {}  # benchmark name → what planning chose for it, one sentence each
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from benchwright.domain.system import Surroundings
+
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     """`interleave`: launches of all benchmarks alternate in balanced order, and are recorded as pairs."""
@@ -17,3 +19,5 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: float = 5.0
     seed: int = 0
     workers: int | None = None  # of $DEEPLEARNING_WORKERS_COUNT, which two of the driver's compute methods use
+    surroundings: Surroundings | None = None  # of suites
+    validations: tuple[str, ...] = ()  # validation layers asked for beyond those that always run

@@ -26,5 +26,7 @@ class Reason(str, Enum):
     INVALID = "invalid"  # NaN loss, a failed check, a number that cannot be true
     AGENT_LOST = "agent_lost"  # the agent died while it ran: nothing is known of its end
     LACKS_DEVICES = "lacks_devices"
+    LACKS_CAPABILITY = "lacks_capability"  # a condition of requires_capabilities does not hold here
+    NOT_READY = "not_ready"  # not installed, not prepared, or its data are gone
     DISABLED = "disabled"
     STOPPED = "stopped"  # Ctrl-C or SIGTERM of benchwright

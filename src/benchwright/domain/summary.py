@@ -24,13 +24,17 @@ class Remark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Percentile(msgspec.Struct, frozen=True, kw_only=True):
-    """A percentile and how far out it may really lie; `bound` is None where there are fewer than `needed` samples."""
+    """A percentile of single samples, and how far out it may really lie; no precision of any median over launches.
+
+    `bound` is an upper one from p50 on and a lower one below; None where they are worth fewer samples than `needed`.
+    """
 
     percent: float
     value: float
     bound: float | None
     confidence: float
-    samples: int  # independent ones
+    samples: int
+    independent: int  # how many independent samples they are worth, at most
     needed: int | None  # None: no number of samples bounds it (p0, p100)
 
 
@@ -47,6 +51,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     values: tuple[float, ...]  # one for each launch, in order
     interval: Interval | None = None
     remarks: tuple[Remark, ...] = ()  # what stands out in these numbers
+    percentiles: tuple[Percentile, ...] = ()  # of the samples of all launches together: the slow end, nearest first
 
     @property
     def best(self) -> float:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os.path
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,8 +15,13 @@ from benchwright.domain.run import Plan
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason
 from benchwright.domain.stop_rule import probe_settings
+from benchwright.planning.commands import plain_command
 from benchwright.planning.order import balanced_blocks
+from benchwright.planning.seats import Seat, plain_seats
 from benchwright.planning.stems import stem
+
+if TYPE_CHECKING:
+    from benchwright.planning.suite_jobs import SuiteJobs
 
 
 class Slot(msgspec.Struct, frozen=True):
@@ -36,23 +41,48 @@ def make_plan(
     folder: str,
     probe_path: str | None,
     usable_cores: Sequence[int],
+    not_ready: Mapping[str, str] | None = None,
 ) -> Plan:
-    """Jobs of every benchmark in the order they will be launched; what this machine cannot run is skipped with its reason."""
+    """Jobs of every benchmark in the order they will be launched; what this machine cannot run is skipped with its reason.
+
+    `not_ready`: benchmarks that lack their environment or data, with why.
+    """
     for benchmark in benchmarks:
         _check_cores(benchmark, usable_cores)
-    skipped = {b.name: why for b in benchmarks if (why := why_skipped(b, machine)) is not None}
+    suites = _suites(benchmarks, machine, settings, folder=folder, probe_path=probe_path)
+    skipped = {b.name: why for b in benchmarks if (why := why_skipped(b, machine, suites)) is not None}
+    for name, why_not in (not_ready or {}).items():
+        skipped.setdefault(name, (Reason.NOT_READY, why_not))
     runnable = [b for b in benchmarks if b.name not in skipped]
-    launches = []
-    for position, slot in enumerate(order_of_launches(len(runnable), settings)):
-        benchmark = runnable[slot.benchmark]
-        launches.append(_jobs(benchmark, slot, position, machine, settings, folder=folder, probe_path=probe_path))
-    return Plan(benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped)
+    maker = _JobMaker(machine, settings, suites, folder=folder, probe_path=probe_path)
+    launches = [
+        maker.jobs(runnable[slot.benchmark], slot, position)
+        for position, slot in enumerate(order_of_launches(len(runnable), settings))
+    ]
+    notes = {b.name: said for b in runnable if suites and b.pack is not None and (said := suites.notes(b))}
+    return Plan(benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, notes=notes)
 
 
-def why_skipped(benchmark: Benchmark, machine: Machine) -> tuple[Reason, str] | None:
-    """The reason and a sentence, or None if the machine can run it."""
+def _suites(
+    benchmarks: Sequence[Benchmark], machine: Machine, settings: RunSettings, *, folder: str, probe_path: str | None
+) -> SuiteJobs | None:
+    """What plans the benchmarks of suites; None if there are none."""
+    first = next((b for b in benchmarks if b.pack is not None), None)
+    if first is None:
+        return None
+    if settings.surroundings is None:
+        raise InvalidInput(f"{first.name} is of a suite, which needs a base folder", where=first.source)
+    from benchwright.planning.suite_jobs import SuiteJobs  # most runs need none of it
+
+    return SuiteJobs(machine, settings.surroundings, folder=folder, probe_path=probe_path)
+
+
+def why_skipped(benchmark: Benchmark, machine: Machine, suites: SuiteJobs | None) -> tuple[Reason, str] | None:
+    """The reason and a sentence, or None if it can run here."""
     if not benchmark.enabled:
         return Reason.DISABLED, "not enabled"
+    if suites is not None and benchmark.pack is not None:
+        return suites.why_skipped(benchmark)
     needed, there = benchmark.placement.needs_devices, len(machine.accelerators)
     if needed > there:
         has = {0: "no GPU", 1: "1 GPU"}.get(there, f"{there} GPUs")
@@ -89,71 +119,68 @@ def _check_cores(benchmark: Benchmark, usable_cores: Sequence[int]) -> None:
             )
 
 
-def _jobs(
-    benchmark: Benchmark,
-    slot: Slot,
-    position: int,
-    machine: Machine,
-    settings: RunSettings,
-    *,
-    folder: str,
-    probe_path: str | None,
-) -> tuple[Job, ...]:
-    seats = _seats(benchmark, machine)
-    launch = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup)
-    jobs = []
-    for rank, seat in enumerate(seats):
-        name = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, device=seat.device, job=seat.job)
-        together = Barrier(folder=os.path.join(folder, ".barrier", launch), size=len(seats), rank=rank)
-        jobs.append(
-            Job(
-                id=name,
-                benchmark=benchmark.name,
-                argv=argv_of(benchmark),
-                shell=isinstance(benchmark.workload, Command) and benchmark.workload.shell,
-                cwd=benchmark.workload.cwd,
-                stream=os.path.join(folder, name + ".data"),
-                log=os.path.join(folder, name + ".log"),
-                env=benchmark.env,
-                devices=seat.devices,
-                cores=benchmark.placement.cores,
-                timeout_s=benchmark.timeout_s,
-                grace_s=settings.grace_s,
-                metrics=benchmark.metrics,
-                probe=probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop),
-                probe_path=probe_path,
-                barrier=together if len(seats) > 1 else None,
-                sample_interval_s=settings.sample_interval_s,
-                echo=settings.echo,
-                discard_log=settings.discard_logs,
-                repeat=slot.repeat,
-                warmup=slot.warmup,
-                block=slot.block,
-                position=position,
-            )
+class _JobMaker:
+    """Makes the jobs of every launch of one plan."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        settings: RunSettings,
+        suites: SuiteJobs | None,
+        *,
+        folder: str,
+        probe_path: str | None,
+    ) -> None:
+        self._machine = machine
+        self._settings = settings
+        self._suites = suites
+        self._folder = folder.rstrip("/")
+        self._probe_path = probe_path
+
+    def jobs(self, benchmark: Benchmark, slot: Slot, position: int) -> tuple[Job, ...]:
+        """Those of one launch."""
+        suites = self._suites if benchmark.pack is not None else None
+        seats = plain_seats(benchmark, self._machine) if suites is None else suites.seats(benchmark)
+        probe = probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop)
+        return tuple([self._job(benchmark, slot, position, seat, probe) for seat in seats])
+
+    def _job(self, benchmark: Benchmark, slot: Slot, position: int, seat: Seat, probe: dict[str, Any]) -> Job:
+        node = seat.node if seat.machines > 1 else None
+        name = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, device=seat.device, job=seat.job, node=node)
+        if self._suites is None or benchmark.pack is None:
+            command = plain_command(benchmark)
+        else:
+            command = self._suites.command(benchmark, seat, name, slot.repeat)
+        barrier = None
+        if seat.together > 1:
+            launch = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, node=node)
+            barrier = Barrier(folder=f"{self._folder}/.barrier/{launch}", size=seat.together, rank=seat.rank)
+        return Job(
+            id=name,
+            benchmark=benchmark.name,
+            argv=command.argv,
+            shell=isinstance(benchmark.workload, Command) and benchmark.workload.shell,
+            cwd=command.cwd,
+            stream=f"{self._folder}/{name}.data",
+            log=f"{self._folder}/{name}.log",
+            env=command.env,
+            devices=seat.devices,
+            cores=benchmark.placement.cores,
+            node=seat.node,
+            timeout_s=benchmark.timeout_s,
+            grace_s=self._settings.grace_s,
+            metrics=benchmark.metrics,
+            probe=probe,
+            probe_path=self._probe_path,
+            barrier=barrier,
+            sample_interval_s=self._settings.sample_interval_s,
+            echo=self._settings.echo,
+            discard_log=self._settings.discard_logs,
+            repeat=slot.repeat,
+            warmup=slot.warmup,
+            block=slot.block,
+            position=position,
+            path=command.path,
+            files=command.files,
+            data_file=command.data_file,
         )
-    return tuple(jobs)
-
-
-class _Seat(msgspec.Struct, frozen=True):
-    devices: tuple[int, ...] = ()
-    device: int | None = None
-    job: int | None = None
-
-
-def _seats(benchmark: Benchmark, machine: Machine) -> list[_Seat]:
-    placement = benchmark.placement
-    if placement.per_device and machine.accelerators:
-        return [_Seat(devices=(a.index,), device=a.index) for a in machine.accelerators]
-    if placement.per_device or placement.jobs == 1:
-        devices = tuple(a.index for a in machine.accelerators[: placement.needs_devices])
-        return [_Seat(devices=devices, device=devices[0] if devices else 0)]
-    return [_Seat(job=n) for n in range(placement.jobs)]
-
-
-def argv_of(benchmark: Benchmark) -> tuple[str, ...]:
-    """What is executed; for a shell command its one line."""
-    workload = benchmark.workload
-    if isinstance(workload, Command):
-        return workload.argv
-    return (workload.python, workload.path, *workload.args)

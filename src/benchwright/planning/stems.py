@@ -1,13 +1,15 @@
-"""Names of a job's files: `name[.R<n>][.D<gpu>|.<job>]`."""
+"""Names of a job's files: `name[.R<n>][.D<gpu>|.<job>][.<node>]`."""
 
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+=@,-]")
 _LONGEST = 120  # bytes of a name; file systems take 255, and suffixes follow
 
 
+@lru_cache(maxsize=256)
 def safe_name(name: str) -> str:
     """`name` as it may stand in a file name: other characters are written as %XX, as in a URL."""
     escaped = _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode("utf-8", "surrogatepass")), name)
@@ -24,9 +26,18 @@ def safe_name(name: str) -> str:
 
 
 def stem(
-    name: str, *, repeat: int | None = None, warmup: bool = False, device: int | None = None, job: int | None = None
+    name: str,
+    *,
+    repeat: int | None = None,
+    warmup: bool = False,
+    device: int | None = None,
+    job: int | None = None,
+    node: str | None = None,
 ) -> str:
-    """The stem of the files of one job; `repeat` counts launches, warm-up ones (`W`) apart from measured ones (`R`)."""
+    """The stem of the files of one job; `repeat` counts launches, warm-up ones (`W`) apart from measured ones (`R`).
+
+    `node`: of several machines that run one launch together.
+    """
     parts = [safe_name(name)]
     if repeat is not None:
         parts.append(f"{'W' if warmup else 'R'}{repeat}")
@@ -34,4 +45,6 @@ def stem(
         parts.append(f"D{device}")
     elif job is not None:
         parts.append(str(job))
+    if node is not None:
+        parts.append(safe_name(node))
     return ".".join(parts)

@@ -23,6 +23,10 @@ class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
     python: str | None = None  # the interpreter for scripts
     cwd: str | None = None
     as_: str | None = None  # how to measure a script: loop or command
+    select: tuple[str, ...] = ()  # of a suite: only these names, groups or tags
+    exclude: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()  # of a suite: a.b=c, as written
+    definitions: str = ""  # of a suite: the folder for definitions that are cloned from git
 
 
 class Source(Protocol):

@@ -11,6 +11,7 @@ from benchwright.sources.base import ENTRY_POINT_GROUP, Source
 
 # The same as the entry points of this package: looking those up costs more than loading these.
 BUILT_IN = {
+    "suite": "benchwright.sources.suite:SuiteSource",
     "tasks": "benchwright.sources.task_config:TaskConfigSource",
     "script": "benchwright.sources.script:ScriptSource",
 }

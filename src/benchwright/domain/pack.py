@@ -1,0 +1,49 @@
+"""The folder a suite's benchmark is made of, and what its phases need to know of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+UNPINNED = "unpinned"  # the variant that installs from requirements.in itself
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark of a server: its program is started first, and ended when the client that measures it has ended."""
+
+    script: str  # a file of the folder, or a program of the environment
+    args: tuple[str, ...] = ()  # may hold placeholders
+    ready: str | None = None  # tcp:HOST:PORT, http://…, or None: the client waits by itself
+    ready_timeout_s: float = 600.0
+
+
+class Launcher(msgspec.Struct, frozen=True, kw_only=True):
+    """What starts one process for each device: torchrun or accelerate."""
+
+    name: str
+    processes: int | None = None  # on each machine; None: one for each device, or one
+    args: tuple[str, ...] = ()  # for the launcher itself
+
+
+class Pack(msgspec.Struct, frozen=True, kw_only=True):
+    """What a suite's entry says of its code; paths are absolute, and files are named relative to `definition`.
+
+    `config` is the resolved entry with the keys of the suite file: what scripts see in $MILABENCH_CONFIG.
+    """
+
+    definition: str
+    group: str
+    install_group: str
+    variant: str | None = None  # of requirements.<variant>.txt; None: the system's arch
+    git: str | None = None  # the definition is a clone of this, made by `install`
+    branch: str | None = None
+    requirements: tuple[str, ...] = ("requirements.in",)
+    prepare_script: str | None = "prepare.py"
+    main_script: str = "main.py"
+    constraints: tuple[str, ...] = ()  # lines for pip
+    pip_args: tuple[str, ...] = ()
+    voir: dict[str, Any] | None = None  # the script is run by voir, with this as its configuration
+    launcher: Launcher | None = None
+    serving: Serving | None = None
+    config: dict[str, Any] = {}

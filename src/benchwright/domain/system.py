@@ -1,0 +1,124 @@
+"""The machines a suite runs on, as a system file describes them, and where a suite finds its things there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+
+# What the sections of a system's options may hold.
+OPTION_KEYS: dict[str, tuple[str, ...]] = {
+    "cpu": ("auto", "enabled", "n_workers", "min", "max", "reserved_cores", "total_count"),
+    "sizer": ("batch_size", "auto", "optimized", "add", "mult", "multiple", "power", "capacity", "save", "config"),
+    "torchrun": ("port", "backend"),
+}
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True):
+    """A machine of the cluster. `local`: the one this process runs on, which is reached without ssh."""
+
+    name: str
+    ip: str
+    user: str | None = None
+    port: int = 22
+    main: bool = False
+    hostname: str | None = None
+    local: bool = False
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True):
+    """An engine and an image to run benchmarks in."""
+
+    executable: str  # docker, podman…
+    image: str
+    base: str | None = None
+    args: tuple[str, ...] = ()
+
+
+class System(msgspec.Struct, frozen=True, kw_only=True):
+    """`arch`, `gpu_count` and `gpu_capacity_bytes` are None where the machine itself is to be asked."""
+
+    arch: str | None = None
+    nodes: tuple[Node, ...] = ()
+    sshkey: str | None = None
+    gpu_count: int | None = None
+    gpu_capacity_bytes: int | None = None
+    container: Container | None = None
+    dirs: dict[str, str] = {}  # data, extra, cache, venv, runs: instead of those of the base folder
+    options: dict[str, Any] = {}  # options.cpu, options.torchrun…: as written
+
+    @property
+    def main_node(self) -> Node | None:
+        """The one marked so, else the first; None: only this machine."""
+        return next((n for n in self.nodes if n.main), self.nodes[0] if self.nodes else None)
+
+
+class MultirunEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs to make one after the other: one for each combination of `matrix`, whose keys are options."""
+
+    name: str  # may hold {sizer.capacity}, {time}…
+    matrix: dict[str, Any] = {}  # option → a value, or a list of values
+
+
+class Multirun(msgspec.Struct, frozen=True, kw_only=True):
+    """What `multirun` in a system file asks for."""
+
+    runs: tuple[MultirunEntry, ...] = ()
+
+
+class Observation(msgspec.Struct, frozen=True, kw_only=True):
+    """What one batch size needed. `memory_bytes` None: it did not fit."""
+
+    batch_size: int
+    memory_bytes: int | None
+    perf: float | None = None
+    cpu: int | None = None
+    time: float | None = None
+
+
+class Scaling(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a benchmark's memory over its batch size."""
+
+    observations: tuple[Observation, ...] = ()
+    arg: str | None = None  # the argument that holds the batch size
+    optimized: int | None = None
+
+
+class Sizing(msgspec.Struct, frozen=True, kw_only=True):
+    """How `auto_batch(default)` is to be answered. All as they are: the default."""
+
+    batch_size: int | None = None  # the same for all
+    auto: bool = False  # by a fit of `scaling`
+    optimized: bool = False
+    add: int | None = None
+    mult: float | None = None
+    multiple: int = 8
+    power: int | None = None
+    capacity_bytes: int | None = None  # None: the device's own
+    scaling: dict[str, Scaling] = {}  # benchmark → what is known
+    scaling_file: str | None = None
+    save: str | None = None  # observations of this run are added to that scaling file
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a suite's benchmarks find their things; kept with the run, so that a resume finds the same.
+
+    `python`: `--use-current-env`, this interpreter for all instead of `venv/<install_group>/bin/python`;
+    `interpreters`: for install groups that need nothing installed and have no environment.
+    """
+
+    base: str
+    data: str
+    extra: str
+    cache: str
+    venv: str
+    runs: str
+    system: System = System()
+    sizing: Sizing = Sizing()
+    python: str | None = None
+    interpreters: dict[str, str] = {}
+
+    def python_of(self, install_group: str) -> str:
+        """The interpreter of an install group's benchmarks."""
+        return self.python or self.interpreters.get(install_group) or f"{self.venv}/{install_group}/bin/python"

@@ -1,0 +1,40 @@
+"""Whether the system has what a benchmark asks for."""
+
+from __future__ import annotations
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.machine import Machine
+from benchwright.domain.system import System
+from benchwright.planning.expressions import ExpressionError, evaluate
+from benchwright.planning.machine_facts import MachineFacts, machine_facts
+from benchwright.planning.placeholders import Context, PlaceholderError, fill
+
+
+def unmet(benchmark: Benchmark, machine: Machine, system: System) -> str | None:
+    """The first condition that does not hold here, as a sentence; None if all do."""
+    return unmet_condition(benchmark, machine_facts(machine, system))
+
+
+def unmet_condition(benchmark: Benchmark, facts: MachineFacts) -> str | None:
+    """The same, of facts that are known already; InvalidInput for a condition that cannot be judged."""
+    machines = benchmark.placement.machines
+    if machines > facts.machine_count:
+        has = "1 machine" if facts.machine_count == 1 else f"{facts.machine_count} machines"
+        return f"needs {machines} machines, the system has {has}; list them under `nodes` of the system file"
+    for condition in benchmark.requires:
+        if not _holds(condition, benchmark, facts):
+            return f"needs {condition}, which does not hold here"
+    return None
+
+
+def _holds(condition: str, benchmark: Benchmark, facts: MachineFacts) -> bool:
+    try:
+        return bool(evaluate(fill(condition, Context(facts.names)), facts.names))
+    except (ExpressionError, PlaceholderError) as error:
+        raise InvalidInput(
+            f"{benchmark.name} requires '{condition}': {error.what}",
+            where=benchmark.source,
+            column=None,
+            remedy=error.remedy,
+        ) from None

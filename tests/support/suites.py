@@ -1,0 +1,63 @@
+"""Benchmarks of suites, the machines they are planned for, and their plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from machines import MACHINE
+
+from benchwright.domain.benchmark import Benchmark, Placement, Script
+from benchwright.domain.job import Job
+from benchwright.domain.machine import Accelerator, Machine
+from benchwright.domain.pack import Pack
+from benchwright.domain.run import Plan
+from benchwright.domain.settings import RunSettings
+from benchwright.domain.system import Surroundings, System
+from benchwright.planning.placement import make_plan
+
+FOLDER = "/base/runs/RUN"
+SURROUNDINGS = Surroundings(
+    base="/base", data="/base/data", extra="/base/extra", cache="/base/cache", venv="/base/venv", runs="/base/runs"
+)
+PER_GPU = Placement(per_device=True)
+ONE_JOB = Placement(jobs=1, numbered=True)
+
+
+def machine_with(gpus: int, *, cores: int = 64, gpu_bytes: int = 80 << 30) -> Machine:
+    accelerators = tuple(Accelerator(index=i, name="H100", memory_bytes=gpu_bytes) for i in range(gpus))
+    return msgspec.structs.replace(MACHINE, cores=cores, accelerators=accelerators)
+
+
+def entry(name: str = "bench", *args: str, pack: dict[str, Any] | None = None, **fields: Any) -> Benchmark:
+    """A suite's benchmark whose main script gets `args`."""
+    given = {"definition": "/suite/bench", "group": "grp", "install_group": "torch", **(pack or {})}
+    script = Script(path=f"{given['definition']}/main.py", args=args, cwd=given["definition"], python="")
+    fields.setdefault("placement", PER_GPU)
+    return Benchmark(name=name, workload=script, source=f"suite.yaml [{name}]", pack=Pack(**given), **fields)
+
+
+def planned(
+    *benchmarks: Benchmark,
+    gpus: int = 2,
+    system: System | None = None,
+    surroundings: Surroundings = SURROUNDINGS,
+    settings: RunSettings | None = None,
+    machine: Machine | None = None,
+) -> Plan:
+    if system is not None:
+        surroundings = msgspec.structs.replace(surroundings, system=system)
+    return make_plan(
+        benchmarks,
+        machine or machine_with(gpus),
+        msgspec.structs.replace(settings or RunSettings(), surroundings=surroundings),
+        folder=FOLDER,
+        probe_path="/base/artifacts/probe",
+        usable_cores=[0],
+    )
+
+
+def jobs_of(*benchmarks: Benchmark, **how: Any) -> tuple[Job, ...]:
+    """Those of the only launch."""
+    (jobs,) = planned(*benchmarks, **how).launches
+    return jobs

@@ -1,0 +1,167 @@
+"""Whatever a suite file holds: benchmarks, or an error that names the file; never a traceback, never long."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.errors import InvalidInput
+from benchwright.sources.base import SourceOptions
+from benchwright.sources.suite import SuiteSource, read_suite
+from benchwright.sources.suite_keys import ENTRY
+
+SAMPLES = Path(__file__).parents[2] / "compat" / "suites"
+TEXTS = {path.name: path.read_text() for path in SAMPLES.glob("*.yaml")}
+SPECIAL = (
+    "{", "}", "[", "]", ":", "- ", "&a ", "*a", "!delete", "!expand-dot", "!!int ", "${", "${name}", "${..x}", "<<: ", "<<<: ",
+    "|", ">", "'", '"', "#", "\t", "\n", "\n  ", "\x85", "\u2028", "\ufeff", "\x00", "null", "~", "_", "*", "include: ", "---\n", "? ",
+    "inherits: ", "matrix: ", "job: ", "append: ", "argv: ", "{x:9999999}", "1e400", "0x", ".nan", "2001-01-01", "9" * 30, "=",
+)  # fmt: skip
+
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=8),
+    st.sampled_from(["${name}", "${..weight}", "{x}"]),
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(
+            st.one_of(st.sampled_from([*ENTRY.keys, "append", "stop", "options"]), scalars.filter(lambda s: s == s)),
+            inner,
+            max_size=4,
+        ),
+    ),
+    max_leaves=12,
+)
+entry_like = st.dictionaries(st.sampled_from(list(ENTRY.keys)), anything, max_size=5)
+suite_like = st.dictionaries(
+    st.sampled_from(["a", "b", "_c", "*", "_defaults", "a/b", "", "é"]),
+    entry_like.flatmap(
+        lambda e: st.sampled_from(["a", "b", "_c", "x"]).map(lambda p: {"definition": ".", "inherits": p, **e})
+    ),
+    max_size=4,
+)
+
+
+def check(text: str | bytes, **options: Any) -> None:
+    """Reads `text` as a suite, beside the samples it may include."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "s.yaml")
+        path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
+        Path(folder, "base.yaml").write_text(TEXTS["base.yaml"])
+        source = SuiteSource()
+        assert source.recognises(str(path)) in (True, False)
+        try:
+            found = source.read(str(path), SourceOptions(**options))
+        except InvalidInput as error:
+            found, wrong = [], error
+        else:
+            wrong = None
+        if wrong is not None:
+            said = str(wrong)
+            assert said.startswith((folder, "--override: ", "--select: ", "--exclude: ")), said
+            assert wrong.remedy, said
+            assert len(said) < 2000
+            assert wrong.line is None or 1 <= wrong.line <= len(text) + len(TEXTS["base.yaml"]) + 1
+    assert bool(found) != bool(wrong)
+    for benchmark in found:
+        assert msgspec.json.decode(msgspec.json.encode(benchmark), type=Benchmark) == benchmark
+
+
+@settings(max_examples=150)
+@given(st.one_of(st.binary(max_size=200), st.text(max_size=200)))
+@example("a: &a {b: &b {<<: *a}}")
+@example("a: {<<: [1]}")
+@example("!expand-dot {}")
+@example("!expand-dot {a.: {weight: 1}, .b: {weight: 1}}")
+@example("'a b': {definition: .}\n")
+@example("a: {definition: ., argv: {yes: 1, 3: 4, null: 5, .nan: 6}, labels: {1: .inf}}")
+@example("a: {definition: ., x-y: 123456789012345678901234567890}")
+def test_any_text(text: str | bytes) -> None:
+    check(text)
+
+
+@settings(max_examples=200)
+@given(st.lists(st.one_of(st.sampled_from(SPECIAL), st.sampled_from(["a", "b: ", " ", "x"])), max_size=25).map("".join))
+def test_any_pieces_of_yaml(text: str) -> None:
+    check(text)
+
+
+@settings(max_examples=300)
+@given(suite_like)
+def test_any_structure(content: dict[str, Any]) -> None:
+    check(yaml.dump(content, Dumper=yaml.CSafeDumper, allow_unicode=True))
+
+
+@settings(max_examples=200)
+@given(
+    name=st.sampled_from(sorted(TEXTS)),
+    cuts=st.lists(
+        st.tuples(st.floats(0, 1), st.integers(0, 30), st.one_of(st.sampled_from(SPECIAL), st.text(max_size=3))),
+        min_size=1,
+        max_size=4,
+    ),
+)
+def test_samples_with_pieces_replaced(name: str, cuts: list[tuple[float, int, str]]) -> None:
+    text = TEXTS[name]
+    for where, length, instead in cuts:
+        at = int(where * len(text))
+        text = text[:at] + instead + text[at + length :]
+    check(text)
+
+
+@settings(max_examples=150)
+@given(
+    overrides=st.lists(
+        st.one_of(
+            st.text(max_size=12),
+            st.builds(
+                lambda name, key, value: f"{name}.{key}={value}",
+                st.sampled_from(["small", "*", "_vision", "smal", "policy"]),
+                st.sampled_from(
+                    ["weight", "argv.--lr", "plan.method", "plan", "inherits", "tags", "argv.x.y", "definition"]
+                ),
+                st.one_of(
+                    st.text(max_size=6),
+                    st.sampled_from(["!delete", "{append: [x]}", "per_gpu", "3", "[", "null", "small"]),
+                ),
+            ),
+        ),
+        max_size=3,
+    ),
+    select=st.lists(
+        st.one_of(st.text(max_size=6), st.sampled_from(["small", "*", "nlp", "w*", "[", ",", "torch,small"])),
+        max_size=2,
+    ),
+)
+def test_any_options(overrides: list[str], select: list[str]) -> None:
+    check(TEXTS["base.yaml"], overrides=tuple(overrides), select=tuple(select))
+
+
+@settings(max_examples=50)
+@given(suite_like)
+def test_resolved_entries_can_be_read_again(content: dict[str, Any]) -> None:
+    """What `resolve` prints is itself a suite that resolves to the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        first, second = Path(folder, "a.yaml"), Path(folder, "b.yaml")
+        first.write_text(yaml.dump(content, allow_unicode=True), encoding="utf-8")
+        try:
+            entries = read_suite(str(first)).entries
+        except InvalidInput:
+            return
+        if not entries:
+            return
+        second.write_text(yaml.dump(entries, allow_unicode=True, sort_keys=False), encoding="utf-8")
+        assert repr(read_suite(str(second)).entries) == repr(entries)
