@@ -160,7 +160,11 @@ def fill(store: SqlStore, count: int) -> None:
                         if hashed not in series:
                             series[hashed] = len(series) + 1
                             tables.setdefault(schema.series, []).append({"key": series[hashed], **row})
-                    for table, rows in ((schema.results, packed.results), (schema.run_labels, packed.labels)):
+                    for table, rows in (
+                        (schema.results, packed.results),
+                        (schema.run_labels, packed.labels),
+                        (schema.samples, packed.samples),
+                    ):
                         tables.setdefault(table, []).extend({"run": key, **row} for row in rows)
                     tables.setdefault(schema.measurements, []).extend(
                         {"run": key, **row, "series": series[row["series"]]} for row in packed.measurements

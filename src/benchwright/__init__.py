@@ -36,10 +36,16 @@ def run(
     resume: str | None = None,
     commands: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
+    select: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    system: str | os.PathLike[str] | None = None,
+    use_current_env: bool = False,
+    validations: Sequence[str] = (),
 ) -> Run:
     """Measures `target`, as `benchwright run` does, and returns the Run.
 
-    `target` is a command as a list of words, or the path of a task file or script; `commands` are further commands, one
+    `target` is a command as a list of words, or the path of a suite, task file or script; `commands` are further commands, one
     text each, interleaved with it. The other arguments are those of the command line, in its notation. A benchmark that
     fails is part of the result; wrong input raises `benchwright.domain.errors.InvalidInput`.
     """
@@ -60,4 +66,10 @@ def run(
         resume=resume,
         commands=commands,
         labels=labels,
+        select=select,
+        exclude=exclude,
+        overrides=overrides,
+        system=system,
+        use_current_env=use_current_env,
+        validations=validations,
     )

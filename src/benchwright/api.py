@@ -8,11 +8,11 @@ from pathlib import Path
 
 from benchwright.domain.options import MeasureOptions
 from benchwright.domain.quantities import parse_duration
-from benchwright.domain.request import Request
+from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.run import Run
 from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
-from benchwright.executors.local import LocalExecutor
-from benchwright.pipeline import measure, resolve, write_driver_files
+from benchwright.pipeline import executor_for, measure, resolve, write_driver_files
+from benchwright.pipeline.suites import current_python
 from benchwright.stores.base_folder import BaseFolder
 
 
@@ -32,8 +32,15 @@ def run(
     resume: str | None,
     commands: Sequence[str],
     labels: Mapping[str, str] | None,
+    select: Sequence[str],
+    exclude: Sequence[str],
+    overrides: Sequence[str],
+    system: str | os.PathLike[str] | None,
+    use_current_env: bool,
+    validations: Sequence[str],
 ) -> Run:
     """See `benchwright.run`."""
+    folder = BaseFolder.choose(base, os.environ)
     is_path = isinstance(target, str | os.PathLike)
     request = Request(
         targets=(os.fspath(target),) if isinstance(target, str | os.PathLike) else (),
@@ -51,13 +58,22 @@ def run(
             env=dict(env or {}),
             labels=dict(labels or {}),
         ),
+        suite=SuiteRequest(
+            base=str(folder.path),
+            select=tuple(select),
+            exclude=tuple(exclude),
+            overrides=tuple(overrides),
+            system=None if system is None else os.fspath(system),
+            use_current_env=current_python() if use_current_env else None,
+            validations=tuple(validations),
+        ),
     )
     resolved = resolve(request, allow_nothing=resume is not None)
-    with LocalExecutor() as executor:
+    with executor_for(resolved.settings, folder, resume) as executor:
         run = measure(
             resolved.benchmarks,
             resolved.settings,
-            base=BaseFolder.choose(base, os.environ),
+            base=folder,
             name=resolved.name,
             executor=executor,
             resume=resume,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ssh_server import SshServer, start_ssh_server
 
 from benchwright.domain.job import Barrier, Job, Outcome
 from benchwright.domain.machine import Machine
@@ -16,6 +17,7 @@ from benchwright.domain.metric import MetricSpec
 from benchwright.executors.base import Executor, Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.local import LocalExecutor
+from benchwright.executors.ssh import ClusterExecutor
 
 SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
 COMMANDS = {"fine": ("echo", "speed=2.5"), "broken": ("sh", "-c", "exit 3"), "missing": ("no-such-command-anywhere",)}
@@ -25,14 +27,31 @@ def fake() -> FakeExecutor:
     return FakeExecutor({"fine": [2.5]}, outcomes={"broken": Outcome(job="", exit_code=3)})
 
 
-@pytest.fixture(params=[LocalExecutor, fake], ids=["local", "fake"])
-def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
-    with request.param() as opened:
+@pytest.fixture(scope="module")
+def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
+    server = start_ssh_server(tmp_path_factory.mktemp("ssh"))
+    yield server
+    server.stop()
+
+
+@pytest.fixture(params=["local", "fake", "cluster", "ssh"])
+def variant(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def executor(variant: str, request: pytest.FixtureRequest) -> Iterator[Executor]:
+    if variant in ("cluster", "ssh"):
+        server = request.getfixturevalue("ssh_server")
+        made: Executor = ClusterExecutor(server.system(), ssh=server.client)
+    else:
+        made = LocalExecutor() if variant == "local" else fake()
+    with made as opened:
         yield opened
 
 
 @pytest.fixture
-def make_job(tmp_path: Path) -> Callable[..., Job]:
+def make_job(tmp_path: Path, variant: str) -> Callable[..., Job]:
     def make(benchmark: str, id: str | None = None, **fields: Any) -> Job:
         stem = tmp_path / "run" / (id or benchmark)
         return Job(
@@ -42,6 +61,7 @@ def make_job(tmp_path: Path) -> Callable[..., Job]:
             cwd=str(tmp_path),
             stream=f"{stem}.data",
             log=f"{stem}.log",
+            node="far" if variant == "ssh" else "localhost",
             **fields,
         )
 

@@ -29,10 +29,13 @@ FILES = {
     ],
     "asv": [f"asv_v{version}/sample-machine/e0a94ef3-existing-py3.11.json" for version in (1, 2)],
     "driver": ["driver_result.json"],
+    "milabench": ["milabench/rijubigo.2023-03-24/benchio.0.R0.data", "milabench/replays/early_stop.data"],
 }
 REAL = [pytest.param(name, SAMPLES / file, id=file) for name, files in FILES.items() for file in files]
 any_importer = pytest.mark.parametrize("name", BUILT_IN)
 any_file = pytest.mark.parametrize(("name", "path"), REAL)
+# A file of lines is read as far as it goes: tests/unit/importers/test_milabench.py changes and cuts those.
+any_json_file = pytest.mark.parametrize(("name", "path"), [p for p in REAL if p.id and p.id.endswith(".json")])
 fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # Words of the formats, so that what is made up often looks nearly right.
@@ -159,7 +162,7 @@ def test_any_json_gives_runs_or_a_placed_error(name: str, body: Any, tmp_path: P
     check(importer_named(name), path)
 
 
-@any_file
+@any_json_file
 @fast
 @given(data=st.data())
 def test_a_real_file_with_anything_changed_gives_runs_or_a_placed_error(
@@ -175,7 +178,7 @@ def test_a_real_file_with_anything_changed_gives_runs_or_a_placed_error(
     check(importer_named(name), changed)
 
 
-@any_file
+@any_json_file
 @fast
 @given(data=st.data())
 def test_a_real_file_that_is_cut_off_is_refused_at_a_line(

@@ -17,6 +17,7 @@ from benchwright.sources.registry import BUILT_IN, source_for, source_named
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXAMPLES = {
+    "suite": ("a.yaml", "one:\n  definition: .\n  plan: {method: njobs, n: 2}\n  argv: {--lr: 0.1, --fast: true}\n"),
     "tasks": (
         "a.cfg",
         "[one]\npatterns = ['x (\\d+)']\nmetrics = ['x']\ncompute_method = ['last']\ncommand_to_execute = true\nnum_gpus = 0\n",

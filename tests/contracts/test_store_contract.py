@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from postgresql import Server, running_server
+from sqlalchemy import func, select
 from stored_runs import launch, measurement, result, rich_run, run, same
 
 from benchwright.analysis.aggregate import aggregate
@@ -18,6 +20,7 @@ from benchwright.domain.metric import Direction
 from benchwright.domain.status import Status
 from benchwright.stores import base, schema
 from benchwright.stores.base import RunFilter, Store
+from benchwright.stores.samples import PIECE_BYTES
 from benchwright.stores.sql_store import SqlStore
 
 ALL = RunFilter()
@@ -66,8 +69,6 @@ def rows_of(store: Store, query: Any) -> list[tuple[Any, ...]]:
 
 
 def count_of(store: Store, table: str) -> int:
-    from sqlalchemy import func, select
-
     return int(rows_of(store, select(func.count()).select_from(schema.metadata.tables[table]))[0][0])
 
 
@@ -178,6 +179,8 @@ def test_more_than_fifty_runs_come_only_when_asked_for(store: Store) -> None:
 @pytest.mark.parametrize(
     ("where", "found"),
     [
+        (RunFilter(id="train.1"), ["train.1"]),
+        (RunFilter(id="train"), []),
         (RunFilter(name="train"), ["train.1"]),
         (RunFilter(name="tr*"), ["train.1", "trial.1"]),
         (RunFilter(name="tr?in"), ["train.1"]),
@@ -195,7 +198,8 @@ def test_more_than_fifty_runs_come_only_when_asked_for(store: Store) -> None:
         (RunFilter(status=Status.FAILED), ["trial.1"]),
         (RunFilter(benchmark="bert"), ["trial.1"]),
         (RunFilter(benchmark="*e*"), ["train.1", "trial.1"]),
-        (RunFilter(text="ZOË".lower()), ["train.1"]),
+        (RunFilter(text="zoë"), ["train.1"]),
+        (RunFilter(text="ZOË"), ["train.1"]),
         (RunFilter(text="BERT"), ["trial.1"]),
         (RunFilter(text="before the fix"), ["trial.1"]),
         (RunFilter(text="d%_1"), ["x[y.(z)\\d%_1"]),
@@ -257,6 +261,16 @@ def test_an_annotation_is_set_changed_and_removed(store: Store) -> None:
         assert store.runs(ALL)[0].annotation == text
 
 
+def test_a_removed_baseline_is_gone_and_its_run_is_not(store: Store) -> None:
+    store.ingest(run("a.1"), digest="1")
+    for name in ("main", "it's <b> 🚀"):
+        store.set_baseline(name, "a.1")
+    assert store.remove_baseline("it's <b> 🚀")
+    assert not store.remove_baseline("it's <b> 🚀")
+    assert store.baselines() == {"main": "a.1"}
+    assert ids(store) == ["a.1"]
+
+
 def test_a_baseline_names_a_run_and_can_be_moved(store: Store) -> None:
     store.ingest(run("a.1"), digest="1")
     store.ingest(run("b.1"), digest="1")
@@ -313,8 +327,6 @@ def test_any_name_is_kept(store: Store, name: str) -> None:
 
 
 def test_text_longer_than_an_index_takes_is_kept(store: Store) -> None:
-    import random
-
     # Random letters: PostgreSQL compresses what it indexes.
     long = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=20_000))
     before = run("long.1", result(launch(measurement(1.0, metric=long)), name=long), labels={"why": long})
@@ -324,8 +336,6 @@ def test_text_longer_than_an_index_takes_is_kept(store: Store) -> None:
 
 
 def test_the_history_of_a_metric_is_one_query_without_touching_samples(store: Store) -> None:
-    from sqlalchemy import select
-
     for number, value in enumerate([10.0, 12.0, math.nan]):
         speed = measurement(value, value + 2, value + 1, metric="speed", labels={"rank": "0"})
         other = measurement(99.0, metric="speed", labels={"rank": "1"})
@@ -344,6 +354,25 @@ def test_the_history_of_a_metric_is_one_query_without_touching_samples(store: St
     # Median of three; what is not a number has no place in a history.
     assert rows_of(store, query) == [("r.0", 11.0), ("r.1", 13.0), ("r.2", None)]
     assert count_of(store, "series") == 3
+
+
+def test_arrays_of_any_length_come_back_from_their_pieces(store: Store) -> None:
+    numbers = random.Random(3)
+    lengths = [0, 1, PIECE_BYTES // 8 - 1, PIECE_BYTES // 8, 1, 5 * PIECE_BYTES // 8, 0, 3]
+    arrays = [tuple(numbers.random() for _ in range(n)) for n in lengths]
+    constant = (2.5,) * 3000  # compressed, so not a whole number of samples long
+    launches = [launch(measurement(*a, warmup_samples=constant), measurement(*constant, metric="loss")) for a in arrays]
+    before = run("long.1", result(*launches))
+    store.ingest(before, digest="1")
+    assert store.load("long.1") == before
+    assert store.check() == []
+    assert max(len(data) for (data,) in rows_of(store, select(schema.samples.c.data))) == PIECE_BYTES
+
+
+def test_the_condensed_number_counts_the_runs_workers(store: Store) -> None:
+    total = measurement(2.0, 4.0, metric="cost", aggregate="total")
+    store.ingest(run("w.1", result(launch(total)), workers=3), digest="1")
+    assert rows_of(store, select(schema.measurements.c.value)) == [(2.0,)]
 
 
 def test_its_version_is_the_newest_and_migrating_it_again_changes_nothing(store: Store) -> None:
@@ -405,6 +434,9 @@ def test_it_closes_with_its_block(url: str) -> None:
         ("UPDATE measurements SET samples = samples + 1 WHERE measurement = 0", "length does not fit"),
         ("UPDATE measurements SET encoding = 'f4'", "encoding is not known"),
         ("UPDATE measurements SET encoding = 'f8-planes-zlib'", "cannot be decompressed"),
+        ("UPDATE measurements SET size_bytes = 1, encoding = 'f8-planes-zlib' WHERE place = 0", "should take"),
+        ("DELETE FROM samples", "bytes in pieces, but there are 0"),
+        ("UPDATE samples SET piece = 5", "in pieces"),
         ("DELETE FROM measurements WHERE measurement = 1", "should have 7 measurements, but there are 5"),
         ("DELETE FROM results WHERE result = 2", "should have 3 results, but there are 2"),
         ("DELETE FROM documents", "has no document"),
@@ -424,6 +456,8 @@ def test_damage_is_found_and_said(store: Store, damage: str, said: str) -> None:
     [
         "UPDATE measurements SET samples = samples + 1",
         "DELETE FROM measurements WHERE launch = 1",
+        "DELETE FROM samples",
+        "UPDATE measurements SET size_bytes = 0, samples = 0, warmup_samples = 0 WHERE place = 0",
         "DELETE FROM documents",
         "UPDATE documents SET encoding = 'x'",
     ],

@@ -126,7 +126,7 @@ def test_two_hundred_children_are_all_ended(executor, make_job):
     [outcome] = executor.run([job], Listener())
     assert outcome.timed_out
     assert b"all forked" in gzip.decompress(Path(job.log + ".gz").read_bytes())
-    wait_for(lambda: marked(os.getpid()) == [executor._agent._pid])
+    wait_for(lambda: marked(os.getpid()) == [executor._agents["localhost"]._pid])
     counts = [e["values"].get("processes", 0) for e in events(job) if e["event"] == "sample"]
     assert max(counts) == 201
 
@@ -144,7 +144,7 @@ def test_two_hundred_megabytes_without_a_newline_need_little_memory(executor, ma
     assert [event["values"] for event in events(job) if event["event"] == "metric"] == [[7.0]]
     [extraction] = [event for event in events(job) if event["event"] == "extraction"]
     assert extraction["bytes"] == 200 * (1 << 20) + 9
-    agent = psutil.Process(executor._agent._pid)
+    agent = psutil.Process(executor._agents["localhost"]._pid)
     assert agent.memory_info().rss < 100e6
     assert not Path(job.log).exists()
 
@@ -284,7 +284,7 @@ def test_killing_a_part_of_the_agent_leaves_nothing_and_the_next_job_runs(execut
     assert len(events(job)) >= 1  # every line is whole
     if whom == "agent":  # its supervisor was told by the kernel, and ended the job in order
         assert (events(job)[-1]["event"], events(job)[-1]["detail"]) == ("end", "the agent was killed")
-    allowed = {executor._agent._pid} if executor._agent is not None else set()
+    allowed = {agent._pid for agent in executor._agents.values()}
     wait_for(lambda: set(marked(os.getpid())) <= allowed)
     [again] = executor.run([make_job("true", id="again")], Listener())
     assert again.exit_code == 0
@@ -351,7 +351,7 @@ def test_a_job_lost_after_a_stop_was_asked_for_is_stopped_not_lost(make_job):
 
 def test_an_agent_killed_while_nothing_ran_costs_no_job(executor, make_job):
     executor.run([make_job("true")], Listener())
-    agent = executor._agent._pid
+    agent = executor._agents["localhost"]._pid
     os.kill(agent, signal.SIGKILL)
     wait_for(lambda: not is_running(agent))
     [outcome] = executor.run([make_job("true", id="next")], Listener())

@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from first_store import make_first_store
 from postgresql import Server, running_server
 from stored_runs import big_run, rich_run, run, same
 
@@ -96,8 +97,8 @@ def test_kill_9_while_a_store_is_made_leaves_one_that_is_made_next_time(url: str
 NEXT_VERSION = """
 import sqlalchemy as sa
 from alembic import op
-revision = "0002"
-down_revision = "0001"
+revision = "9001"
+down_revision = "{newest}"
 def upgrade():
     op.add_column("runs", sa.Column("colour", sa.Text))
     op.execute("UPDATE runs SET colour = 'red', name = 'changed'")
@@ -112,7 +113,7 @@ def next_scripts(tmp_path: Path) -> Path:
     """The migrations, and one that a later benchwright might have."""
     scripts = tmp_path / "scripts"
     shutil.copytree(SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
-    (scripts / "versions" / "v0002_next.py").write_text(NEXT_VERSION)
+    (scripts / "versions" / "v9001_next.py").write_text(NEXT_VERSION.replace("{newest}", schema.VERSION))
     return scripts
 
 
@@ -130,8 +131,42 @@ def test_kill_9_during_a_migration_leaves_the_old_version_whole(
         assert store.check() == []
         assert same(store.load("rich.1"), rich_run())
     use(url, "migrate", str(next_scripts))
-    with pytest.raises(StoreTrouble, match="0002"):
+    with pytest.raises(StoreTrouble, match="9001"):
         open_store(url)
+
+
+OLD_RUNS = [
+    rich_run("rich.0"),
+    run("empty.1"),
+    big_run("big.2", samples=30_000, benchmarks=3),
+    big_run("small.3", samples=2000, benchmarks=20),
+]
+
+
+def test_a_store_of_the_first_version_is_migrated_with_every_bit(url: str) -> None:
+    make_first_store(url, OLD_RUNS)
+    with open_store(url) as store:
+        with pytest.raises(StoreTrouble, match="store migrate"):
+            store.load("rich.0")
+        store.migrate()
+        assert store.check() == []
+        assert all(same(store.load(old.id), old) for old in OLD_RUNS)
+        assert store.baselines() == {"main": "small.3"}
+        assert store.runs(RunFilter(id="small.3"))[0].annotation == "said"
+        assert store.ingest(OLD_RUNS[0], digest="2")
+        assert store.delete("big.2")
+        assert store.check() == []
+
+
+@pytest.mark.parametrize("statement", [3, 5, 8, 12, 15, 18])
+def test_kill_9_during_the_migration_of_samples_leaves_the_first_version_whole(url: str, statement: int) -> None:
+    make_first_store(url, OLD_RUNS)
+    use(url, "migrate", str(SCRIPTS), "--die-at", str(statement), code=KILLED)
+    with open_store(url) as store:
+        assert store.schema_version() == "0001"
+        store.migrate()
+        assert store.check() == []
+        assert all(same(store.load(old.id), old) for old in OLD_RUNS)
 
 
 def statements_of_migration(store: SqlStore, scripts: Path) -> int:

@@ -1,4 +1,4 @@
-"""The supervisor's part in the barrier: saying that a process will not come any more."""
+"""The supervisor's part in the barrier: saying that a process will not come any more, or speaking for one that cannot."""
 
 from __future__ import annotations
 
@@ -11,10 +11,31 @@ if TYPE_CHECKING:
 
 def leave_barrier(barrier: Barrier | None) -> None:
     """Create `gone-<rank>`, so that the others do not wait for the dead."""
+    _create(barrier, "gone")
+
+
+def say_done(barrier: Barrier | None) -> None:
+    """Create `done-<rank>`: the program was measured enough, and runs on for the sake of the others."""
+    _create(barrier, "done")
+
+
+def all_done(barrier: Barrier | None) -> bool:
+    """Whether everybody was measured enough or is gone."""
+    if barrier is None:
+        return True
+    try:
+        names = os.listdir(barrier.folder)
+    except OSError:
+        return True
+    ranks = {name.partition("-")[2] for name in names if name.startswith(("done-", "gone-"))}
+    return len(ranks) >= barrier.size
+
+
+def _create(barrier: Barrier | None, what: str) -> None:
     if barrier is None:
         return
     try:
         os.makedirs(barrier.folder, exist_ok=True)
-        os.close(os.open(os.path.join(barrier.folder, f"gone-{barrier.rank}"), os.O_WRONLY | os.O_CREAT, 0o644))
+        os.close(os.open(os.path.join(barrier.folder, f"{what}-{barrier.rank}"), os.O_WRONLY | os.O_CREAT, 0o644))
     except OSError:
         pass  # the folder is gone: so is everybody who waited there

@@ -95,6 +95,8 @@ class JobLog:
                 break
             else:
                 self._speaker.flush(0.1)
+        if self._echo is not None:
+            self._echo.finish()
 
     def _put_away(self, succeeded: bool) -> log_file.LogFacts:
         if self._job.discard_log and succeeded:

@@ -6,6 +6,7 @@ import codecs
 import os
 
 from benchwright.agent.speaker import Speaker, fits
+from benchwright.domain.hidden_lines import HiddenLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,12 +74,16 @@ class MetricTail:
 
 
 class Echo:
-    """Forwards the log as text, no faster than the main process reads it: the log itself is the buffer."""
+    """Forwards the log as text, no faster than the main process reads it: the log itself is the buffer.
+
+    Lines of data hidden in it are not for the eye.
+    """
 
     def __init__(self, reader: LogReader, speaker: Speaker, job_id: str) -> None:
         self._reader = reader
         self._speaker = speaker
         self._job_id = job_id
+        self._hidden = HiddenLines()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def advance(self) -> bool:
@@ -87,8 +92,12 @@ class Echo:
             return False
         data = self._reader.read(_ECHO_BYTES)
         if data:
-            self._say(self._decoder.decode(data))
+            self._say(self._decoder.decode(self._hidden.feed(data)[0]))
         return len(data) == _ECHO_BYTES
+
+    def finish(self) -> None:
+        """Forward what was held back."""
+        self._say(self._decoder.decode(self._hidden.close()))
 
     def _say(self, text: str) -> None:
         values = {"job": self._job_id, "text": text}

@@ -70,6 +70,8 @@ class NodeAgent:
             self._stop(order["job"])
         elif order["do"] == "stop_all":
             self._stop(None)
+        elif order["do"] == "greet":
+            self._speaker.say("ready", pid=os.getpid())
 
     def _run(self, job: Job) -> None:
         try:

@@ -9,6 +9,11 @@ import errno
 import os
 import signal
 import sys
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 LINUX = sys.platform == "linux"
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -215,3 +220,14 @@ def marked_processes(token: str) -> list[ProcessStat]:
         if environment and any(entry.startswith(wanted) for entry in environment.split(b"\0")):
             found.append(stat)
     return found
+
+
+def kill_all(find: Callable[[], list[ProcessStat]], limit_s: float) -> None:
+    """Kill what `find` finds, again and again, until it finds nothing that lives, or the time is over."""
+    deadline = time.monotonic() + limit_s
+    while left := [stat for stat in find() if not stat.ended]:
+        for stat in left:
+            send_signal(stat, signal.SIGKILL)
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.02)

@@ -23,17 +23,34 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
             environment.pop(name, None)
         else:
             environment[name] = value
+    if job.path:
+        environment["PATH"] = os.pathsep.join([*job.path, environment.get("PATH", os.defpath)])
     environment["BENCHPROBE_CONFIG"] = json.dumps(probe_configuration(job))
     environment[MARKER] = marker
     if job.probe_path is not None:
         rest = environment.get("PYTHONPATH")
         environment["PYTHONPATH"] = job.probe_path + (os.pathsep + rest if rest else "")
+    if job.data_file is not None and "DATA_FD" not in job.env:
+        environment["DATA_FD"] = "3"
+    if (together := _voirfile_for_many(job)) is not None:
+        environment.setdefault("VOIRFILE", together)
+    if environment.get("DATA_FD") in ("1", "2") and "DATA_FD" in job.env:
+        # A hidden line must be one write: of a full buffer, the lines of several processes would come out mixed.
+        environment.setdefault("PYTHONUNBUFFERED", "1")
     if job.devices and "CUDA_VISIBLE_DEVICES" not in job.env:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(device_tokens(job.devices, inherited))
         if "CUDA_VISIBLE_DEVICES" not in inherited:
             # Numbers then mean the same to CUDA and to NVML, whose order the fingerprint shows.
             environment.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     return environment
+
+
+def _voirfile_for_many(job: Job) -> str | None:
+    """For a script run by voir that is measured together with others: benchprobe's part in it."""
+    if job.data_file is None or job.barrier is None or job.barrier.size < 2 or job.probe_path is None:
+        return None
+    path = os.path.join(job.probe_path, "benchprobe", "voir_together.py")
+    return path if not any(c.isspace() for c in path) else None  # voir takes the words apart at spaces
 
 
 def probe_configuration(job: Job) -> dict[str, Any]:

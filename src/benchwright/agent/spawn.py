@@ -24,8 +24,11 @@ class CannotStart(Exception):
     """The program could not be started; the text says why and what to do."""
 
 
-def spawn(job: Job, environment: Mapping[str, str], log_fd: int) -> int:
-    """Start the job's program and return its pid once it has been executed. Raises CannotStart."""
+def spawn(job: Job, environment: Mapping[str, str], log_fd: int, data_fd: int | None = None) -> int:
+    """Start the job's program and return its pid once it has been executed. Raises CannotStart.
+
+    `data_fd`: what the program finds as its descriptor 3.
+    """
     argv = ["/bin/sh", "-c", " ".join(job.argv)] if job.shell else list(job.argv)
     if not argv or not argv[0]:
         raise CannotStart("the command is empty; name a program to run")
@@ -41,7 +44,7 @@ def spawn(job: Job, environment: Mapping[str, str], log_fd: int) -> int:
             f"no process could be started: {error.strerror}; the limit on processes may be reached"
         ) from error
     if pid == 0:
-        _become(argv, environment, job.cwd, job.cores, log_fd, failure_write, supervisor)
+        _become(argv, environment, job.cwd, job.cores, log_fd, data_fd, failure_write, supervisor)
     os.close(failure_write)
     report = b""
     while part := os.read(failure_read, 4096):
@@ -75,6 +78,7 @@ def _become(
     cwd: str,
     cores: Sequence[int] | None,
     log_fd: int,
+    data_fd: int | None,
     failure_fd: int,
     supervisor: int,
 ) -> None:
@@ -92,8 +96,7 @@ def _become(
         if cores is not None:
             os.sched_setaffinity(0, cores)
         stage = "files"
-        _arrange_descriptors(log_fd, failure_fd)
-        failure_fd = 3
+        failure_fd = _arrange_descriptors(log_fd, data_fd, failure_fd)
         stage = "cwd"
         os.chdir(cwd)
         stage = "exec"
@@ -106,16 +109,23 @@ def _become(
         os._exit(127)
 
 
-def _arrange_descriptors(log_fd: int, failure_fd: int) -> None:
-    """0 reads nothing, 1 and 2 append to the log, 3 reports a failure until exec closes it; no others."""
-    # Moved out of the way first: any of them may already have one of the numbers 0 to 3.
+def _arrange_descriptors(log_fd: int, data_fd: int | None, failure_fd: int) -> int:
+    """0 reads nothing, 1 and 2 append to the log, 3 to the data if there are any, 4 reports a failure until exec
+    closes it; no others. Returns the number of the last."""
+    # Moved out of the way first: any of them may already have one of the numbers 0 to 4.
     nothing = os.open(os.devnull, os.O_RDONLY)
-    high = [_move_up(fd) for fd in (nothing, log_fd, failure_fd)]
-    os.dup2(high[0], 0)
-    os.dup2(high[1], 1)
-    os.dup2(high[1], 2)
-    os.dup2(high[2], 3, inheritable=False)
-    os.closerange(4, os.sysconf("SC_OPEN_MAX"))
+    nothing, log_fd, failure_fd = (_move_up(fd) for fd in (nothing, log_fd, failure_fd))
+    data_fd = None if data_fd is None else _move_up(data_fd)
+    os.dup2(nothing, 0)
+    os.dup2(log_fd, 1)
+    os.dup2(log_fd, 2)
+    if data_fd is not None:
+        os.dup2(data_fd, 3)
+    else:
+        os.closerange(3, 4)
+    os.dup2(failure_fd, 4, inheritable=False)
+    os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+    return 4
 
 
 def _move_up(fd: int) -> int:

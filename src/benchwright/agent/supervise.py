@@ -12,7 +12,8 @@ import signal
 import time
 
 from benchwright.agent import kernel
-from benchwright.agent.barrier import leave_barrier
+from benchwright.agent.barrier import all_done, leave_barrier, say_done
+from benchwright.agent.data_tail import INTERVAL_S, DataTail, open_data_tail
 from benchwright.agent.endings import ran_out_of_memory, read_oom_kills
 from benchwright.agent.job_log import JobLog
 from benchwright.agent.processes import LINUX, PAGE_BYTES, read_stat
@@ -53,6 +54,7 @@ class Supervisor:
         self._stream = StreamWriter(job.stream)
         self._sampling: Sampling | None = None
         self._log: JobLog | None = None
+        self._data: DataTail | None = None
         self._takedown: Takedown | None = None
         self._pid: int | None = None
         self._wait_status: int | None = None
@@ -61,7 +63,7 @@ class Supervisor:
         self._noted_end_ns: int | None = None
         self._max_rss_bytes = 0
         self._oom_kills = read_oom_kills()
-        self._timed_out = self._stopped = self._agent_lost = False
+        self._timed_out = self._stopped = self._agent_lost = self._early_stop = False
         self._detail: str | None = None
 
     def run(self) -> None:
@@ -75,6 +77,7 @@ class Supervisor:
                 self._take_down()
                 self._sample()
                 self._read_log()
+                self._read_data()
         self._finish()
 
     def stop_at_once(self) -> None:
@@ -88,23 +91,28 @@ class Supervisor:
         try:
             environment = build_environment(job, os.environ, self._marker)
             shown = redact(environment)
+            _write_files(job.files)
             self._log = JobLog(job, self._stream, self._speaker)
+            self._data = open_data_tail(job, environment, self._stream)
             before_exec = read_stat(os.getpid()) if LINUX else None
             self._fork_rss_bytes = before_exec.rss_pages * PAGE_BYTES if before_exec else 0
             self._began_ns = time.perf_counter_ns()
             self._signals.on_signal = self._note_end
-            self._pid = spawn(job, environment, self._log.fd)
+            self._pid = spawn(job, environment, self._log.fd, self._data.fd if self._data is not None else None)
             self._note_end()  # it may have ended before its number was known here
         except (CannotStart, LookupError) as error:
             self._detail = str(error.args[0])
         except OSError as error:
-            self._detail = f"the log {job.log} cannot be written: {error.strerror or error}; check the run folder"
+            place = error.filename or f"the log {job.log}"
+            self._detail = f"{place} cannot be written: {error.strerror or error}; check the run folder"
         except Exception as error:  # a pattern that cannot be compiled, a broken extractor
             self._detail = str(error)
         if self._pid is None:
             self._append("message", severity="error", source="agent", text=self._detail)
             leave_barrier(job.barrier)
             return False
+        if self._data is not None:
+            self._data.started()
         self._speaker.say("started", job=job.id, pid=self._pid, supervisor=os.getpid())
         self._stream.append(
             "start",
@@ -168,7 +176,7 @@ class Supervisor:
     def _idle_s(self) -> float:
         """How long nothing needs to be done unless a signal comes."""
         log = self._log
-        if log is not None and log.has_more:
+        if (log is not None and log.has_more) or (self._data is not None and self._data.has_more):
             return 0.0
         now_ns = time.perf_counter_ns()
         wakes = [now_ns + _NS * 60]
@@ -180,6 +188,8 @@ class Supervisor:
             wakes.append(self._sampling.due_ns)
         if log is not None and log.interval_s is not None:
             wakes.append(now_ns + int(log.interval_s * _NS))
+        if self._data is not None:
+            wakes.append(now_ns + int(INTERVAL_S * _NS))
         return max(0, min(wakes) - now_ns) / _NS
 
     def _stop_if_asked(self) -> None:
@@ -220,7 +230,7 @@ class Supervisor:
         elapsed_s = round((time.perf_counter_ns() - self._began_ns) / _NS, 3)
         values: dict[str, Any] = {"elapsed_s": elapsed_s, **self._sampling.newest}
         if self._log is not None:
-            values["metrics"] = self._log.newest
+            values["metrics"] = {**self._log.newest, **(self._data.newest if self._data is not None else {})}
         message = {"job": self.job.id, "values": values}
         if not self._speaker.backed_up and fits("progress", message):
             self._speaker.say("progress", **message)
@@ -230,6 +240,21 @@ class Supervisor:
         if self._log is not None:
             self._log.advance(time.perf_counter_ns())
 
+    def _read_data(self) -> None:
+        """Take over what was said through voir; a program that was measured enough may ask to be ended by it.
+
+        One that was measured together with others goes on until they have enough, too.
+        """
+        if self._data is None:
+            return
+        self._data.advance(time.perf_counter_ns())
+        if not self._data.stop_asked or self._takedown is not None or self._wait_status is not None:
+            return
+        say_done(self.job.barrier)
+        if all_done(self.job.barrier):
+            self._early_stop = True
+            self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns())
+
     # After the end.
 
     def _finish(self) -> None:
@@ -237,17 +262,22 @@ class Supervisor:
             self._sampling.advance(self._ended_ns, everything=True)
             self._sampling.close()
         self._report_leftovers()
+        if self._data is not None:
+            self._data.finish(self._ended_ns)
         exit_code, signal_number = self._ending()
         out_of_memory = self._ran_out_of_memory(exit_code, signal_number)
         if self._log is not None:
-            ended_well = exit_code == 0 and not (self._stopped or self._timed_out or self._agent_lost)
+            ended_well = (exit_code == 0 or self._early_stop) and not (
+                self._stopped or self._timed_out or self._agent_lost
+            )
             self._log.finish(self._is_asked_to_stop, succeeded=ended_well)
             self._stop_if_asked()  # asked only now: the log was not read to its end
         self._write_end(exit_code, signal_number, out_of_memory)
 
     def _report_leftovers(self) -> None:
         down = self._takedown
-        if down is None or self._stopped or self._agent_lost or self._timed_out or not down.asked:
+        ours = self._stopped or self._agent_lost or self._timed_out or self._early_stop
+        if down is None or ours or not down.asked:
             return
         text = f"the program ended but {len(down.asked)} process(es) it had started were still running; they were ended"
         if down.killed:
@@ -261,7 +291,7 @@ class Supervisor:
         return (code, None) if code >= 0 else (None, -code)
 
     def _ran_out_of_memory(self, exit_code: int | None, signal_number: int | None) -> bool:
-        ours = self._stopped or self._timed_out or self._agent_lost
+        ours = self._stopped or self._timed_out or self._agent_lost or self._early_stop
         if self._log is None or exit_code == 0 or ours:
             return False
         return ran_out_of_memory(
@@ -291,6 +321,8 @@ class Supervisor:
         more = {"cpu_s": usage.ru_utime + usage.ru_stime, **self._peak()}
         if self._agent_lost:
             more["agent_lost"] = True
+        if self._early_stop:
+            more["early_stop"] = True
         self._append("end", wall=time.time(), **how, **more)
         if not self._stream.flush(_PATIENCE_S) or self._stream.lost:
             # Nobody can know what was measured, so it must not look like a success.
@@ -321,6 +353,16 @@ class Supervisor:
 
     def _append(self, event: str, **values: Any) -> None:
         self._stream.append(event, t=time.perf_counter_ns(), **values)
+
+
+def _write_files(files: Mapping[str, str]) -> None:
+    """What the program is to find; each is there whole or not at all."""
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        aside = f"{path}.{os.getpid()}.part"
+        with open(aside, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(aside, path)
 
 
 def supervise(job: Job, channel: int, samplers: Mapping[str, str], marker: str, agent: int) -> None:

@@ -7,6 +7,7 @@ import json
 import click
 
 from benchwright.cli.looking import open_results, where_options
+from benchwright.domain.errors import StoreTrouble
 
 
 @click.group(epilog="Example: benchwright baseline set main last")
@@ -18,11 +19,32 @@ def command() -> None:
 @click.argument("name")
 @click.argument("run", default="last")
 @where_options
-def set_(name: str, run: str, base: str | None, store: str | None) -> None:
+def set_(name: str, run: str, base: str | None, store: str | None) -> int:
     """Let NAME stand for RUN."""
     with open_results(base, store) as results:
         run_id = results.set_baseline(name, run)
-    click.echo(f"{name}: {run_id}")
+        click.echo(f"{name}: {run_id}")
+        try:
+            results.share_baseline(name, run_id)
+        except StoreTrouble as error:
+            click.echo(f"benchwright: {name} is set here, but not in the store: {error}", err=True)
+            return error.exit_code
+    return 0
+
+
+@command.command(epilog="Example: benchwright baseline remove main")
+@click.argument("name")
+@where_options
+def remove(name: str, base: str | None, store: str | None) -> int:
+    """Take NAME from its run, which stays."""
+    with open_results(base, store) as results:
+        try:
+            results.remove_baseline(name)
+        except StoreTrouble as error:
+            click.echo(f"benchwright: {name} is removed here, but not from the store: {error}", err=True)
+            return error.exit_code
+    click.echo(f"removed: {name}")
+    return 0
 
 
 @command.command("list", epilog="Example: benchwright baseline list --json")

@@ -71,6 +71,6 @@ def command(
     click.echo(coloured(text) if format_ == "screen" and not as_json else text, nl=False)
     failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
     for comparison in failed:
-        why = "; ".join([count_words(comparison), *comparison.missing])
+        why = "; ".join([count_words(comparison), *comparison.lost])
         click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {why}", err=True)
     return 1 if failed else 0

@@ -10,18 +10,22 @@ from benchwright.cli.looking import open_results, where_options
 from benchwright.domain.errors import InvalidInput
 
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
+_FOLDERS = ("milabench",)
 
 
 @click.command(epilog="Example: benchwright export last --output samples.parquet")
 @click.argument("runs", nargs=-1)
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write; for milabench, a folder.")
 @click.option(
-    "--format", "format_", type=click.Choice(list(_FORMATS.values())), help="[default: told from the file's ending]"
+    "--format",
+    "format_",
+    type=click.Choice([*_FORMATS.values(), *_FOLDERS]),
+    help="milabench writes a folder of .data files for each run.  [default: told from the file's ending]",
 )
 @where_options
 def command(runs: tuple[str, ...], output: str, format_: str | None, base: str | None, store: str | None) -> None:
     """Write the raw samples of RUNS (`last` by default) for other tools."""
-    from benchwright.reporters.export import export_csv, export_json, export_parquet
+    from benchwright.reporters.export import export_csv, export_json, export_milabench, export_parquet
 
     chosen = format_ or _FORMATS.get(Path(output).suffix)
     if chosen is None:
@@ -30,8 +34,8 @@ def command(runs: tuple[str, ...], output: str, format_: str | None, base: str |
             where="--output",
             remedy="end it with .json, .csv or .parquet, or give --format",
         )
-    write = {"json": export_json, "csv": export_csv, "parquet": export_parquet}[chosen]
+    write = {"json": export_json, "csv": export_csv, "parquet": export_parquet, "milabench": export_milabench}[chosen]
     with open_results(base, store) as results:
-        found = [results.run(word) for word in runs or ("last",)]
+        found = results.each(runs or ("last",))
     write(found, Path(output))
     click.echo(f"written: {output}", err=True)

@@ -9,27 +9,39 @@ import click
 from benchwright.cli.looking import open_results, where_options
 
 
-@click.command(epilog="Example: benchwright import hyperfine.json .benchmarks/")
-@click.argument("paths", nargs=-1, required=True, metavar="FILE...")
+@click.command(epilog="Examples: benchwright import hyperfine.json .benchmarks/ · benchwright import milabench runs/")
+@click.argument("paths", nargs=-1, required=True, metavar="[TOOL] FILE...")
 @click.option(
     "--from",
     "tool",
     metavar="TOOL",
-    help="hyperfine, pytest-benchmark, google-benchmark, asv or driver.  [default: told from the content]",
+    help="hyperfine, pytest-benchmark, google-benchmark, asv, driver or milabench; may be given as the first word, too."
+    "  [default: told from the content]",
 )
 @where_options
 def command(paths: tuple[str, ...], tool: str | None, base: str | None, store: str | None) -> int:
     """Put results of other tools into the store; the same file twice is kept once."""
-    from benchwright.importers.registry import import_results
+    from benchwright.domain.errors import InvalidInput
+    from benchwright.importers.registry import import_results, importer_named
 
-    problems = 0
+    if tool is not None:
+        importer_named(tool)  # a misspelt one is said once, not for every file
+    problems, wrong = 0, 0
     with open_results(base, store) as results:
         for path in paths:
-            imported = import_results(Path(path), tool=tool)
+            try:
+                imported = import_results(Path(path), tool=tool)
+            except InvalidInput as error:
+                wrong += 1
+                click.echo(f"benchwright: {error}", err=True)
+                continue
             for run in imported.runs:
                 added = results.keep(run)
                 click.echo(f"{run.id}: {len(run.results)} benchmarks, {'imported' if added else 'already there'}")
             for problem in imported.problems:
                 problems += 1
                 click.echo(f"benchwright: {problem}", err=True)
-    return 1 if problems else 0
+            if not imported.runs and not imported.problems:
+                problems += 1
+                click.echo(f"benchwright: {path}: it holds no result; was the tool stopped?", err=True)
+    return 2 if wrong else 1 if problems else 0

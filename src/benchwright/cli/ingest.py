@@ -26,4 +26,7 @@ def command(folders: tuple[str, ...], base: str | None, store: str | None) -> in
             except InvalidInput as error:
                 failed += 1
                 click.echo(f"benchwright: {error}", err=True)
+            except OSError as error:
+                failed += 1
+                click.echo(f"benchwright: {error.filename or name}: {error.strerror or error}", err=True)
     return 2 if failed else 0

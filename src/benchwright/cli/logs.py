@@ -28,6 +28,7 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
 
     with open_results(base, store) as results:
         name, found = results.find(run)
+        found = found or results.elsewhere(name)
     if found is None:
         raise InvalidInput(
             f"{name} has no folder here, so it has no logs", remedy="it was imported, or measured elsewhere: look there"
@@ -41,9 +42,11 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
             raise
         logs = choose_logs(folder.path, safe_name(bench))
     out = sys.stdout.buffer
+    ended = True  # whether the last line is
     for log in logs:
         if len(logs) > 1:
-            out.write(f"==> {log.job} <==\n".encode())
+            out.write(f"{'' if ended else chr(10)}==> {log.job} <==\n".encode())
+            ended = True
         if follow and log is logs[-1] and not log.compressed:
             blocks: Iterable[bytes] = follow_log(folder, log)
         else:
@@ -51,3 +54,4 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
         for block in blocks:
             out.write(block)
             out.flush()
+            ended = block.endswith(b"\n")

@@ -15,8 +15,16 @@ from benchwright.version import __version__
 
 # name → module below benchwright.cli that holds `command`, and what `--help` says about it.
 COMMANDS = {
-    "run": ("run", "Measure a command, a task file or a script."),
+    "run": ("run", "Measure a suite, a command, a task file or a script."),
     "plan": ("plan", "Show what would run, without running it."),
+    "install": ("install", "Make the environments of a suite."),
+    "prepare": ("prepare", "Bring the data of a suite, so that run needs no network."),
+    "resolve": ("resolve", "Show a suite with everything resolved."),
+    "validate": ("validate", "Check suites and task files."),
+    "matrix": ("matrix", "Run every combination of a system file's multirun."),
+    "pin": ("pin", "Write exact requirements for a suite's environments."),
+    "dev": ("dev", "Work in a benchmark's environment."),
+    "new": ("new", "Begin a new benchmark from a template."),
     "runs": ("runs", "List, delete, prune and annotate runs."),
     "show": ("show", "Show everything about a run."),
     "logs": ("logs", "Show what a measured program printed."),
@@ -39,8 +47,8 @@ Benchwright measures machine-learning software honestly. Three ways to a first r
       how long a command takes, with an interval, and the memory it needs
   benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
       a number out of its log
-  benchwright run tasks.cfg
-      every task of a benchmark driver's task file
+  benchwright new mybench && benchwright run mybench/dev.yaml
+      a benchmark of your own, as part of a suite
 
 In a training loop: `for batch in benchprobe.iterate("train", loader): …`
 Every command: benchwright --help

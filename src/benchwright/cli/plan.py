@@ -5,12 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import click
 
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.job import Job
 from benchwright.domain.run import Plan
+from benchwright.domain.secrets import REDACTED, is_secret, redact
+
+# What tells a program which devices it may use.
+_SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
 
 
 @click.command(cls=TargetCommand, epilog="Example: benchwright plan tasks.cfg --task resnet50 --json")
@@ -23,15 +31,16 @@ def command(ctx: click.Context, /, as_json: bool, base: str | None, **values: An
     from benchwright.pipeline import plan_only, resolve
     from benchwright.stores.base_folder import BaseFolder
 
-    resolved = resolve(request_of(ctx, values))
+    folder = BaseFolder.choose(base, os.environ)
+    resolved = resolve(request_of(ctx, values, folder.path))
     with LocalExecutor() as executor:
-        plan = plan_only(resolved.benchmarks, resolved.settings, BaseFolder.choose(base, os.environ), executor)
+        plan = plan_only(resolved.benchmarks, resolved.settings, folder, executor)
     click.echo(json.dumps(plan_body(plan), indent=1) if as_json else plan_text(plan), nl=as_json)
 
 
 def plan_body(plan: Plan) -> dict[str, Any]:
     """The documented shape: benchmarks with their status and jobs; `order` lists the jobs as they will be launched."""
-    jobs = [job for together in plan.launches for job in together]
+    jobs = _jobs_by_benchmark(plan)
     return {
         "benchmarks": [
             {
@@ -39,55 +48,120 @@ def plan_body(plan: Plan) -> dict[str, Any]:
                 "source": benchmark.source,
                 "status": "skipped" if benchmark.name in plan.skipped else "planned",
                 "reason": plan.skipped[benchmark.name][1] if benchmark.name in plan.skipped else None,
+                "environment": None if benchmark.pack is None else benchmark.pack.install_group,
+                "notes": [*benchmark.notes, *plan.notes.get(benchmark.name, ())],
                 "metrics": [
                     {"name": m.name, "pattern": m.pattern, "aggregate": m.aggregate} for m in benchmark.metrics
                 ],
-                "jobs": [
-                    {
-                        "id": job.id,
-                        "argv": list(job.argv),
-                        "shell": job.shell,
-                        "cwd": job.cwd,
-                        "env": job.env,
-                        "devices": list(job.devices),
-                        "cores": None if job.cores is None else list(job.cores),
-                        "node": job.node,
-                        "timeout_s": job.timeout_s,
-                        "warmup": job.warmup,
-                        "block": job.block,
-                    }
-                    for job in jobs
-                    if job.benchmark == benchmark.name
-                ],
+                "jobs": [_job_body(job) for job in jobs.get(benchmark.name, ())],
             }
             for benchmark in plan.benchmarks
         ],
-        "order": [job.id for job in jobs],
+        "order": [job.id for together in plan.launches for job in together],
+    }
+
+
+def _jobs_by_benchmark(plan: Plan) -> dict[str, list[Job]]:
+    found: dict[str, list[Job]] = {}
+    for together in plan.launches:
+        for job in together:
+            found.setdefault(job.benchmark, []).append(job)
+    return found
+
+
+def _job_body(job: Job) -> dict[str, Any]:
+    return {
+        "id": job.id,
+        "argv": list(job.argv),
+        "shell": job.shell,
+        "cwd": job.cwd,
+        "env": _shown(job.env),
+        "path": list(job.path),
+        "devices": list(job.devices),
+        "cores": None if job.cores is None else list(job.cores),
+        "node": job.node,
+        "timeout_s": job.timeout_s,
+        "warmup": job.warmup,
+        "block": job.block,
+        "together": 1 if job.barrier is None else job.barrier.size,
+        "files": job.files,
     }
 
 
 def plan_text(plan: Plan) -> str:
     """For people: each benchmark once, then the order of launches."""
+    jobs = _jobs_by_benchmark(plan)
     lines = []
     for benchmark in plan.benchmarks:
-        jobs = [job for together in plan.launches for job in together if job.benchmark == benchmark.name]
         lines.append(f"{benchmark.name}  ({benchmark.source})")
         if benchmark.name in plan.skipped:
             lines.append(f"  skipped: {plan.skipped[benchmark.name][1]}")
             continue
-        first = jobs[0]
-        lines.append("  " + (first.argv[0] if first.shell else shlex.join(first.argv)))
-        lines.append(f"  in {first.cwd}")
-        if first.env:
-            lines.append(
-                "  with " + " ".join(f"{k}={v}" if v is not None else f"{k} removed" for k, v in first.env.items())
-            )
-        lines += [f"  note: {text}" for text in benchmark.notes]
+        lines += [f"  {line}" for line in _described(benchmark, jobs[benchmark.name])]
+        lines += [f"  note: {text}" for text in (*benchmark.notes, *plan.notes.get(benchmark.name, ()))]
         lines += [f"  reads {m.name}: {m.kind.value} {m.pattern!r}, {m.aggregate}" for m in benchmark.metrics]
     count = len(plan.launches)
     if count:
         order = " ".join(
-            jobs[0].id if len(jobs) == 1 else f"[{' '.join(j.id for j in jobs)}]" for jobs in plan.launches
+            together[0].id if len(together) == 1 else f"[{' '.join(j.id for j in together)}]"
+            for together in plan.launches
         )
         lines.append(f"{count} launch{'es' if count > 1 else ''}: {order}")
     return "\n".join(lines) + "\n"
+
+
+def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
+    """How it is started: one command for each node, since only there do commands differ in more than their files."""
+    first = jobs[0]
+    launch = [job for job in jobs if job.position == first.position]
+    by_node = {job.node: job for job in reversed(launch)}
+    lines = []
+    for node in dict.fromkeys(job.node for job in launch):
+        command = by_node[node].argv[0] if first.shell else shlex.join(by_node[node].argv)
+        lines.append(command if len(by_node) == 1 else f"{node}: {command}")
+    lines.append(f"in {first.cwd}")
+    if benchmark.pack is not None:
+        lines.append(f"environment {first.env.get('VIRTUAL_ENV') or 'at hand: nothing is installed for it'}")
+    own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SELECTION}
+    if own:
+        given = _shown(own).items()
+        lines.append("with " + " ".join(f"{k}={v}" if v is not None else f"{k} removed" for k, v in given))
+    if benchmark.pack is not None or any(job.devices for job in launch):
+        lines.append(_placed(launch, len(by_node)))
+    return lines
+
+
+def _placed(launch: list[Job], nodes: int) -> str:
+    """`8 jobs together, one on each of the devices 0-7`, `1 job on devices 0 1`, `1 job on the CPU`…"""
+    here = [job for job in launch if job.node == launch[0].node]
+    devices = list(dict.fromkeys(device for job in here for device in job.devices))
+    said = "1 job" if len(here) == 1 else f"{len(here)} jobs together"
+    if not devices:
+        said += " on the CPU"
+    elif len(here) > 1 and len(devices) == len(here):
+        said += f", one on each of the devices {_ranges(devices)}"
+    else:
+        said += f" on device{'s' if len(devices) > 1 else ''} {_ranges(devices)}"
+    if nodes > 1:
+        return f"{said}, on each of {nodes} nodes"
+    return said if launch[0].node == "localhost" else f"{said} of {launch[0].node}"
+
+
+def _ranges(numbers: list[int]) -> str:
+    """`0-3 6`."""
+    parts: list[tuple[int, int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1] = parts[-1][0], number
+        else:
+            parts.append((number, number))
+    return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
+
+
+def _shown(env: Mapping[str, str | None]) -> dict[str, str | None]:
+    """What looks secret is not printed."""
+    shown = {name: REDACTED if value and _looks_secret(name) else value for name, value in env.items()}
+    return shown | redact({name: value for name, value in shown.items() if value and "://" in value})
+
+
+_looks_secret = lru_cache(maxsize=1024)(is_secret)  # many jobs have the same variables

@@ -6,13 +6,13 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
-from benchwright.domain.job import Job
+from benchwright.domain.job import Job, Outcome
 from benchwright.domain.machine import Machine
-from benchwright.domain.quantities import format_duration
+from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Launch, Plan
 from benchwright.domain.status import Status
 from benchwright.pipeline import Observer
@@ -22,15 +22,20 @@ _REDRAW_S = 0.5
 
 
 class Progress(Observer):
-    """`quiet`: only trouble. A terminal gets a line that is redrawn; a pipe gets a line for each launch.
+    """`quiet`: only trouble; `long`: every process has a line. A terminal gets a line that is redrawn; a pipe gets a line for each launch.
 
     Nobody may be there to read it (`2>&1 | head -1`, a closed stderr, a full disk): the run goes on without.
     """
 
-    def __init__(self, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False) -> None:
+    def __init__(
+        self, stream: TextIO | None = None, *, quiet: bool = False, verbose: bool = False, long: bool = False
+    ) -> None:
         self.stream: TextIO | None = stream or sys.stderr  # None: closed, or nobody reads it any more
         self.quiet = quiet
         self.verbose = verbose
+        self.long = long  # a line for each process that runs, with what it told last
+        self.said: dict[str, str] = {}
+        self.drawn_lines = 0
         self.live = self.stream is not None and self.stream.isatty()
         self.began = time.monotonic()
         self.launch_began = self.began
@@ -61,6 +66,7 @@ class Progress(Observer):
     def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
         self.launch_began = time.monotonic()
         with self.lock:
+            self.said = {job.id: "starting" for job in jobs} if self.long else {}
             self._clear()  # what this launch prints begins a line of its own
         self.words = f"[{number}/{total}] {jobs[0].id}" + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
         if self.verbose:
@@ -81,6 +87,21 @@ class Progress(Observer):
             self._write(text)
             self.inside_line = not text.endswith("\n")
 
+    def on_progress(self, job_id: str, values: Mapping[str, Any]) -> None:
+        if not self.long:
+            return
+        words = [format_duration(float(values.get("elapsed_s", 0.0)))]
+        if values.get("rss_bytes"):
+            words.append(format_bytes(float(values["rss_bytes"])))
+        words += [f"{name} {value:.4g}" for name, value in (values.get("metrics") or {}).items()][:3]
+        with self.lock:
+            self.said[job_id] = "  ".join(words)
+
+    def on_finished(self, outcome: Outcome) -> None:
+        if self.long:
+            with self.lock:
+                self.said[outcome.job] = f"ended after {format_duration(outcome.duration_s)}"
+
     def on_trouble(self, text: str) -> None:
         self._say(f"benchwright: {text}")
 
@@ -95,11 +116,13 @@ class Progress(Observer):
             if now - self.began < _FIRST_WORD_S or not self.words:
                 continue
             with self.lock:
-                width = shutil.get_terminal_size().columns
-                line = f"{self.words}  {format_duration(now - self.launch_began)}"
+                size = shutil.get_terminal_size()
+                lines = [f"{self.words}  {format_duration(now - self.launch_began)}"]
+                lines += [f"  {job}  {words}" for job, words in self.said.items()][: size.lines - 2]
                 if not self.inside_line:
-                    self._write("\r\x1b[K" + line[: width - 1])
-                    self.drawn = True
+                    self._erase()
+                    self._write("\n".join(line[: size.columns - 1] for line in lines))
+                    self.drawn, self.drawn_lines = True, len(lines)
 
     def _clear(self) -> None:
         """To the beginning of an empty line."""
@@ -110,7 +133,8 @@ class Progress(Observer):
 
     def _erase(self) -> None:
         if self.drawn:
-            self._write("\r\x1b[K")
+            up = f"\x1b[{self.drawn_lines - 1}A" if self.drawn_lines > 1 else ""
+            self._write(f"\r{up}\x1b[J")
             self.drawn = False
 
     def _write(self, text: str) -> None:

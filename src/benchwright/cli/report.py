@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from benchwright.cli.colour import coloured
 from benchwright.cli.looking import open_results, terminal_width, where_options
+from benchwright.cli.scoring import scoring_of, scoring_options
 from benchwright.domain.errors import InvalidInput
-
-_ONE_DOCUMENT = ("html", "json", "driver")
 
 
 @click.command(epilog="Example: benchwright report last --format html --output report.html")
@@ -18,24 +19,38 @@ _ONE_DOCUMENT = ("html", "json", "driver")
 )
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write it there instead of to stdout.")
+@click.option("--html", metavar="FILE", help="The same as --format html --output FILE.")
+@scoring_options
 @where_options
 def command(
-    runs: tuple[str, ...], format_: str, sort: str, output: str | None, base: str | None, store: str | None
+    runs: tuple[str, ...],
+    format_: str,
+    sort: str,
+    output: str | None,
+    html: str | None,
+    base: str | None,
+    store: str | None,
+    **scoring: Any,
 ) -> None:
-    """Show what RUNS measured: `last` (the default), a name, the beginning of one, or a folder."""
+    """Show what RUNS measured: `last` (the default), a name, the beginning of one, or a folder.
+
+    Of a suite: one line for each benchmark, what failed, and the score of all.
+    """
     from benchwright.pipeline import report_of, sorted_by
     from benchwright.reporters.registry import reporter_named
+    from benchwright.reporters.several import render_several
     from benchwright.stores.whole_file import write_whole
 
+    if html is not None:
+        if output is not None or format_ not in ("screen", "html"):
+            raise InvalidInput("--html names a format and a file", where="report", remedy="leave --format and -o out")
+        format_, output = "html", html
     reporter = reporter_named(format_)
     with open_results(base, store) as results:
-        found = [sorted_by(results.run(word), sort) for word in runs or ("last",)]
-    texts = [reporter.render(report_of(run, width=terminal_width(), with_logs=format_ == "html")) for run in found]
-    if format_ in _ONE_DOCUMENT and len(texts) > 1:
-        raise InvalidInput(f"a {format_} report holds one run", where="report", remedy="name one run, or use compare")
-    if format_ == "csv":
-        texts = [texts[0], *(text.partition("\n")[2] for text in texts[1:])]  # one header
-    text = "".join(texts)
+        found = [sorted_by(run, sort) for run in results.each(runs or ("last",))]
+        asked = scoring_of(scoring, results, base)
+    reports = [report_of(run, width=terminal_width(), with_logs=format_ == "html", scoring=asked) for run in found]
+    text = render_several(reporter, reports)
     if output is None:
         click.echo(coloured(text) if format_ == "screen" else text, nl=False)
     else:

@@ -20,13 +20,14 @@ from benchwright.domain.run import Run
 if TYPE_CHECKING:
     from benchwright.reporters.base import Reporter
 
-_SAME_RUN = ("resume", "base", "targets", "show_output", "as_json", "quiet", "verbose")
+_SAME_RUN = ("resume", "base", "targets", "show_output", "as_json", "quiet", "verbose", "dash", "store", "no_store")
 _EXAMPLES = """\b
 Examples:
   benchwright run --repeat 6 -- python train.py --epochs 1
   benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
   benchwright run --repeat 8 -c 'python old.py' -c 'python new.py'
   benchwright run tasks.cfg --task resnet50 --num-gpus 0
+  benchwright run suite.yaml --select vision --repeat 6
 """
 
 
@@ -47,6 +48,13 @@ Examples:
 @option("Results", "--no-store", is_flag=True, help="Do not put the run into the store.")
 @option("Results", "--show-output", is_flag=True, help="Show what the programs print, on stderr.")
 @option("Results", "--json", "as_json", is_flag=True, help="Print the results as JSON.")
+@option(
+    "Results",
+    "--dash",
+    type=click.Choice(["short", "long", "no"]),
+    default="short",
+    help="Progress: one line, a line for each process, or none.  [default: short]",
+)
 @option("Results", "-q", "--quiet", is_flag=True, help="No progress.")
 @option("Results", "-v", "--verbose", is_flag=True, help="More progress.")
 @click.pass_context
@@ -59,31 +67,36 @@ def command(
     no_store: bool,
     show_output: bool,
     as_json: bool,
+    dash: str,
     quiet: bool,
     verbose: bool,
     base: str | None,
     **values: Any,
 ) -> int:
-    """Measure TARGETS (task files, scripts) or a command, and keep the results in a run folder.
+    """Measure TARGETS (suites, task files, scripts) or a command, and keep the results in a run folder.
 
     Results go to stdout, progress and advice to stderr. Exit code: 0 all went well, 1 something measured failed, 2 the
     input is wrong, 3 nothing could be measured, 130 interrupted (resumable).
     """
     from benchwright.cli.progress import Progress
-    from benchwright.executors.local import LocalExecutor
-    from benchwright.pipeline import exit_code, keep_in_store, measure, resolve, write_driver_files
+    from benchwright.pipeline import executor_for, exit_code, keep_in_store, measure, resolve, write_driver_files
     from benchwright.stores.base_folder import BaseFolder
 
     resume, values["targets"] = _untangle_resume(resume, values["targets"])
-    request = msgspec.structs.replace(request_of(ctx, values), echo=show_output)
+    folder = BaseFolder.choose(base, os.environ)
+    request = msgspec.structs.replace(request_of(ctx, values, folder.path), echo=show_output)
     resolved = resolve(request, allow_nothing=resume is not None)
     if not resolved.benchmarks:
         _check_nothing_is_changed(ctx)
-    with LocalExecutor() as executor, Progress(quiet=quiet or as_json, verbose=verbose) as progress:
+    quiet = quiet or as_json or dash == "no"
+    with (
+        executor_for(resolved.settings, folder, resume) as executor,
+        Progress(quiet=quiet, verbose=verbose, long=dash == "long") as progress,
+    ):
         run = measure(
             resolved.benchmarks,
             resolved.settings,
-            base=BaseFolder.choose(base, os.environ),
+            base=folder,
             name=run_name or resolved.name,
             executor=executor,
             observer=progress,

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from benchwright.cli.looking import open_results, terminal_width, where_options
-from benchwright.domain.errors import InvalidInput
+from benchwright.domain.errors import InvalidInput, StoreTrouble
 from benchwright.domain.quantities import format_bytes, parse_duration, parse_size
 
 _SORTS: dict[str, Callable[[Any], Any]] = {
@@ -24,7 +24,8 @@ class ListByDefault(click.Group):
     """`benchwright runs --status failed` means `runs list --status failed`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+        # A word can only be a misspelt command: the list takes none.
+        if not args or (args[0].startswith("-") and args[0] not in ("-h", "--help")):
             args = ["list", *args]
         return super().parse_args(ctx, args)
 
@@ -57,8 +58,10 @@ def list_(
     from benchwright.pipeline.managing import list_runs
 
     with open_results(base, store) as results:
-        rows = list_runs(results, labels=dict(_label(text) for text in labels), limit=limit, **wanted)
-    rows = sorted(rows, key=_SORTS[sort]) if sort != "started" else rows
+        listed = list_runs(results, labels=dict(_label(text) for text in labels), limit=limit, **wanted)
+    rows = sorted(listed.rows, key=_SORTS[sort]) if sort != "started" else listed.rows
+    for outcome in listed.problems:
+        click.echo(f"benchwright: {outcome.run} is not listed: {outcome.problem}", err=True)
     if as_json:
         click.echo(json.dumps([msgspec.to_builtins(row) for row in rows], indent=1))
         return
@@ -71,7 +74,7 @@ def list_(
 @click.argument("runs", nargs=-1, required=True)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @where_options
-def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None) -> None:
+def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None) -> int:
     """Delete RUNS: their folders, with all raw samples, and their entries in the store."""
     from benchwright.pipeline.managing import delete_run, names_of
 
@@ -79,12 +82,15 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
         names = names_of(results, runs)
         if not yes:
             click.confirm(f"Delete {', '.join(names)} with all raw samples?", abort=True, err=True)
-        baselines = results.baselines()
+        baselines = _baselines(results)
+        trouble = []
         for name in names:
-            freed = delete_run(results, name)
-            click.echo(f"deleted: {name} ({format_bytes(freed)})")
+            deleted = delete_run(results, name)
+            click.echo(f"deleted: {name} ({format_bytes(deleted.freed_bytes)})")
             for baseline in (b for b, run in baselines.items() if run == name):
                 click.echo(f"benchwright: the baseline '{baseline}' is gone with it", err=True)
+            trouble += [deleted.trouble] if deleted.trouble else []
+    return _said(trouble)
 
 
 @command.command(epilog="Example: benchwright runs prune --keep 30d --max-size 20GB --yes")
@@ -93,9 +99,7 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
 @click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @where_options
-def prune(
-    keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None
-) -> None:
+def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None) -> int:
     """Delete old runs. Baselines, and runs that are being made, are never deleted."""
     from benchwright.pipeline.managing import delete_run, to_prune
 
@@ -109,15 +113,32 @@ def prune(
         )
         if not names:
             click.echo("nothing to delete")
-            return
+            return 0
         for name in names:
             click.echo(f"{'would delete' if dry_run else 'to delete'}: {name}")
         if dry_run:
-            return
+            return 0
         if not yes:
             click.confirm(f"Delete these {len(names)} runs with all raw samples?", abort=True, err=True)
-        freed = sum(delete_run(results, name) for name in names)
-        click.echo(f"deleted {len(names)} runs, {format_bytes(freed)}")
+        deleted = [delete_run(results, name) for name in names]
+        click.echo(f"deleted {len(names)} runs, {format_bytes(sum(d.freed_bytes for d in deleted))}")
+    return _said([d.trouble for d in deleted if d.trouble])
+
+
+def _baselines(results: Any) -> dict[str, str]:
+    """For words about them: a store that cannot be used is no reason not to delete."""
+    try:
+        known: dict[str, str] = results.baselines()
+    except StoreTrouble:
+        return {}
+    return known
+
+
+def _said(trouble: list[str]) -> int:
+    """The exit code; says, once, what the store could not do."""
+    for text in dict.fromkeys(trouble):
+        click.echo(f"benchwright: deleted, but still listed by the store: {text}; delete it again later", err=True)
+    return StoreTrouble.exit_code if trouble else 0
 
 
 @command.command(epilog="Example: benchwright runs annotate last 'with the new kernel'")
@@ -129,7 +150,7 @@ def annotate(run: str, text: str | None, base: str | None, store: str | None) ->
     from benchwright.pipeline.managing import annotate_run
 
     with open_results(base, store) as results:
-        name = annotate_run(results, run, text)
+        name = annotate_run(results, run, text or None)
     click.echo(f"{name}: {text or 'annotation removed'}")
 
 

@@ -20,8 +20,8 @@ def command() -> None:
 def check(as_json: bool, base: str | None, store: str | None) -> int:
     """Whether the store is whole; exit 1 if not."""
     with open_results(base, store) as results:
-        problems = results.store.check()
-        version = results.store.schema_version()
+        problems = results.existing_store.check()
+        version = results.existing_store.schema_version()
     if as_json:
         click.echo(json.dumps({"url": results.where, "version": version, "problems": problems}, indent=1))
     else:
@@ -32,14 +32,16 @@ def check(as_json: bool, base: str | None, store: str | None) -> int:
 @command.command(epilog="Example: benchwright store rebuild")
 @where_options
 def rebuild(base: str | None, store: str | None) -> int:
-    """Make the store anew from the run folders, whatever state it is in."""
+    """Make the store anew from the run folders, whatever state it is in; what only the old one has is carried over."""
+    from benchwright.pipeline.rebuilding import rebuild as rebuilt
+
     total = failed = 0
     with open_results(base, store) as results:
-        for name, problem in results.rebuild():
+        for outcome in rebuilt(results):
             total += 1
-            failed += problem is not None
-            if problem:
-                click.echo(f"benchwright: {name}: {problem}", err=True)
+            failed += outcome.problem is not None
+            if outcome.problem:
+                click.echo(f"benchwright: {outcome.run}: {outcome.problem}", err=True)
     click.echo(f"{total - failed} of {total} runs are in {results.where}")
     return 1 if failed else 0
 
@@ -49,5 +51,5 @@ def rebuild(base: str | None, store: str | None) -> int:
 def migrate(base: str | None, store: str | None) -> None:
     """Bring the store to the version of this benchwright."""
     with open_results(base, store) as results:
-        results.store.migrate()
-        click.echo(f"{results.where}: version {results.store.schema_version()}")
+        results.existing_store.migrate()
+        click.echo(f"{results.where}: version {results.existing_store.schema_version()}")

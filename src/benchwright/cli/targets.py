@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -12,7 +13,7 @@ import click
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.options import MeasureOptions
 from benchwright.domain.quantities import parse_duration
-from benchwright.domain.request import Request
+from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
@@ -65,6 +66,7 @@ def target_options(function: AnyFunction) -> AnyFunction:
 _WHAT = "What to measure"
 _HOW = "How to measure it"
 _TASKS = "Task files of the benchmark driver"
+_SUITES = "Suites"
 _KEEP = "Results"
 
 _OPTIONS = [
@@ -88,7 +90,7 @@ _OPTIONS = [
         "NAME[unit,higher|lower,method]=… says more. Repeatable.",
     ),
     option(_WHAT, "--name", help="What to call the benchmark (one command)."),
-    option(_WHAT, "--format", "format_", help="What kind of file the target is: tasks or script."),
+    option(_WHAT, "--format", "format_", help="What kind of file the target is: suite, tasks or script."),
     option(_WHAT, "--as", "as_", type=click.Choice(["loop", "command"]), help="How to measure a script."),
     option(_WHAT, "--script-args", default="", help="Arguments for a script target, as one text."),
     option(_WHAT, "--python", help="The interpreter for script targets.  [default: python of the PATH]"),
@@ -166,6 +168,54 @@ _OPTIONS = [
     option(_TASKS, "--command-to-execute", metavar="COMMAND", help="The command for --metrics-policy."),
     option(_TASKS, "--data-set", metavar="NAME", help="The data set's name, for --metrics-policy."),
     option(_TASKS, "--metrics-template", metavar="FILE", help="The task file that holds the policy."),
+    option(
+        _SUITES,
+        "--config",
+        "configs",
+        multiple=True,
+        metavar="SUITE",
+        help="A suite, as if named as a target.  [default: $BENCHWRIGHT_CONFIG]",
+    ),
+    option(
+        _SUITES, "--system", metavar="FILE", help="The machines to run on, as a system file.  [$BENCHWRIGHT_SYSTEM]"
+    ),
+    option(
+        _SUITES,
+        "--select",
+        multiple=True,
+        metavar="WORDS",
+        help="Only these: names, groups, tags, separated by commas.",
+    ),
+    option(_SUITES, "--exclude", multiple=True, metavar="WORDS", help="Not these."),
+    option(
+        _SUITES,
+        "--override",
+        "overrides",
+        multiple=True,
+        metavar="PATH=VALUE",
+        help="Changes a value, such as resnet50.argv.--epochs=1 or '*.max_duration=60'. Repeatable.",
+    ),
+    option(
+        _SUITES,
+        "--use-current-env",
+        "--use_current_env",
+        "use_current_env",
+        is_flag=True,
+        help="Run with the Python at hand instead of installed environments.",
+    ),
+    option(
+        _SUITES,
+        "--validations",
+        multiple=True,
+        metavar="LAYERS",
+        help="More checks: usage, planning, version, plausibility, or all.",
+    ),
+    option(
+        _SUITES, "--size", metavar="HOW", help="Batch sizes: auto (fits the device), optimized, default or a number."
+    ),
+    option(_SUITES, "--capacity", metavar="SIZE", help="Device memory to size for.  [default: the device's]"),
+    option(_SUITES, "--scaling", metavar="FILE", help="What is known of memory over batch size, for --size auto."),
+    option(_SUITES, "--save-scaling", metavar="FILE", help="Add what this run saw of it to that file."),
     option(_KEEP, "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Kept with the results. Repeatable."),
     option(_KEEP, "--tag", "tags", multiple=True, metavar="TAG", help="A word to find the run by. Repeatable."),
     option(_KEEP, "--discard-logs", is_flag=True, help="Remove a program's log after success."),
@@ -178,13 +228,13 @@ _OPTIONS = [
 ]
 
 
-def request_of(ctx: click.Context, values: dict[str, Any]) -> Request:
-    """The options as one checked request."""
+def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Request:
+    """The options as one checked request; suites find their things in the folder `base`."""
     command = ctx.meta.get("command", ())
     if "command" in ctx.meta and not command:
         raise InvalidInput("there is no command after --", remedy="write benchwright run -- COMMAND ARGUMENTS")
     return Request(
-        targets=values["targets"],
+        targets=values["targets"] + values["configs"],
         command=command,
         lines=values["commands"],
         shell=values["shell"],
@@ -206,7 +256,35 @@ def request_of(ctx: click.Context, values: dict[str, Any]) -> Request:
         discard_logs=values["discard_logs"],
         sample_interval_s=_sample_interval(values["sample_interval"]),
         seed=values["seed"],
+        suite=suite_request(values, base),
     )
+
+
+def suite_request(values: dict[str, Any], base: Path) -> SuiteRequest:
+    """What the options say about suites."""
+    current = None
+    if values.get("use_current_env"):
+        from benchwright.pipeline.suites import current_python
+
+        current = current_python()
+    return SuiteRequest(
+        base=str(base),
+        select=_words(values.get("select", ())),
+        exclude=_words(values.get("exclude", ())),
+        overrides=values.get("overrides", ()),
+        system=values.get("system"),
+        use_current_env=current,
+        validations=_words(values.get("validations", ())),
+        size=values.get("size"),
+        capacity=values.get("capacity"),
+        scaling_file=values.get("scaling"),
+        save_scaling=values.get("save_scaling"),
+    )
+
+
+def _words(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """Comma lists, given once or several times."""
+    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
 
 
 _TASK_OPTIONS = (

@@ -1,4 +1,4 @@
-"""The node agent seen from the main process: starting it, talking to it, and cleaning up after it."""
+"""A node agent seen from the main process: starting it, talking to it, and cleaning up after it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import secrets
 import select
 import signal
 import time
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 import msgspec
@@ -17,21 +18,50 @@ from benchwright.agent.processes import (
     MARKER,
     ProcessStat,
     all_processes,
+    kill_all,
     marked_processes,
     read_stat,
-    send_signal,
 )
 from benchwright.domain.errors import AgentLost
 
 _SWEEP_S = 5.0
+AGENT_FOLDER = os.path.dirname(os.path.abspath(benchwright.agent.__file__))
+
+
+def agent_words(python: str) -> list[str]:
+    """The command that is an agent."""
+    return [
+        python,
+        "-P",
+        os.path.join(AGENT_FOLDER, "__main__.py"),
+    ]  # -P: a json.py in the user's folder must not replace Python's
+
+
+def new_token() -> str:
+    """A mark for the processes of one agent, unlike any other."""
+    return f"{os.getpid()}-{secrets.token_hex(8)}"
 
 
 class AgentProcess:
-    """One agent. Every process it starts, and it itself, carries `token` in its environment."""
+    """One agent, or the connection to one on another node.
 
-    def __init__(self, pid: int, token: str, orders: int, messages: int, errors: int) -> None:
+    Every process it starts, and it itself, carries `token` in its environment. `sweep` ends what it left behind when
+    it did not end by itself; None: it ran here, where everything with its mark can be found.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        token: str,
+        orders: int,
+        messages: int,
+        errors: int,
+        sweep: Callable[[], None] | None = None,
+    ) -> None:
         self._pid = pid
         self._token = token
+        self._sweep = sweep or self._sweep_here
+        self._is_here = sweep is None
         self._orders = orders
         self._messages = messages
         self._errors = errors
@@ -41,22 +71,22 @@ class AgentProcess:
         self._last_words = ""
         self._exit_status: int | None = None
         self.was_ready = False
+        self.is_attentive = False  # it has answered since it was last greeted
         self.is_dead = False
         self.is_silent = False  # nobody is left at the other end
 
     @classmethod
-    def start(cls, python: str) -> Self:
+    def start(cls, argv: list[str], token: str, sweep: Callable[[], None] | None = None) -> Self:
         """Start an agent in a session of its own, so that Ctrl-C reaches only the main process."""
-        token = f"{os.getpid()}-{secrets.token_hex(8)}"
-        program = os.path.join(os.path.dirname(os.path.abspath(benchwright.agent.__file__)), "__main__.py")
         orders_read, orders = os.pipe()
         messages, messages_write = os.pipe()
         errors = _open_scratch()
         try:
-            pid = os.posix_spawn(
-                python,
-                [python, "-P", program],  # -P: a json.py in the user's folder must not replace Python's
-                {**os.environ, MARKER: token},
+            pid = os.posix_spawnp(
+                argv[0],
+                argv,
+                # What runs elsewhere is marked there; its connection must not be taken for one of our jobs.
+                {**os.environ, MARKER: token} if sweep is None else os.environ,
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, orders_read, 0),
                     (os.POSIX_SPAWN_DUP2, messages_write, 1),
@@ -67,11 +97,11 @@ class AgentProcess:
         except OSError as error:
             for fd in (orders, messages, errors):
                 os.close(fd)
-            raise AgentLost(f"{python} could not be started: {error.strerror}") from error
+            raise AgentLost(f"{argv[0]} could not be started: {error.strerror}") from error
         finally:
             os.close(orders_read)
             os.close(messages_write)
-        return cls(pid, token, orders, messages, errors)
+        return cls(pid, token, orders, messages, errors, sweep)
 
     def order(self, order: dict[str, Any]) -> None:
         """Send one order; what a dead agent does not take is noticed by `listen`."""
@@ -82,16 +112,22 @@ class AgentProcess:
         except BrokenPipeError:
             pass
 
-    def listen(self, wake_fd: int, timeout_s: float | None) -> list[dict[str, Any]]:
-        """Wait for messages, for `wake_fd`, for the agent's death or for the time to pass."""
-        poll = select.poll()
-        poll.register(self._messages, select.POLLIN)
-        poll.register(wake_fd, select.POLLIN)
-        if self._handle is not None and not self.is_dead:
-            poll.register(self._handle, select.POLLIN)
-        elif self._handle is None:
-            timeout_s = 0.5 if timeout_s is None else timeout_s
-        ready = {fd for fd, _ in poll.poll(None if timeout_s is None else timeout_s * 1000)}
+    def greet(self) -> None:
+        """Ask whether it is there: over a connection it may be gone without anybody having noticed yet."""
+        self.is_attentive = False
+        self.order({"do": "greet"})
+
+    def watched(self) -> list[int]:
+        """Descriptors that can be read when it has said something, or ended."""
+        return [self._messages] if self._handle is None or self.is_dead else [self._messages, self._handle]
+
+    @property
+    def has_no_handle(self) -> bool:
+        """Its end wakes nobody up, so that it has to be looked at now and then."""
+        return self._handle is None
+
+    def take(self, ready: set[int]) -> list[dict[str, Any]]:
+        """What it has said, given the descriptors that can be read."""
         if self._handle is None or self._handle in ready:
             self._reap()
         return self._read() if self._messages in ready else []
@@ -100,20 +136,39 @@ class AgentProcess:
         data = os.read(self._messages, 1 << 16)
         self.is_silent = not data
         *lines, self._unread = (self._unread + data).split(b"\n")
-        messages: list[dict[str, Any]] = [msgspec.json.decode(line) for line in lines]
-        for message in messages:
+        messages: list[dict[str, Any]] = []
+        for line in lines:
+            message = self._understood(line)
+            if message is None:
+                continue
+            messages.append(message)
             if message["say"] == "ready":
-                self.was_ready = True
-            elif message["say"] == "started" and LINUX:
+                self.was_ready = self.is_attentive = True
+            elif message["say"] == "started" and LINUX and self._is_here:
                 stat = read_stat(message["pid"])
                 if stat is not None:
                     self._leaders[stat.pid] = stat.start_ticks
         return messages
 
+    def _understood(self, line: bytes) -> dict[str, Any] | None:
+        """A message; None for what a login on another node prints before the agent speaks."""
+        try:
+            message = msgspec.json.decode(line)
+        except msgspec.DecodeError:
+            if self.was_ready:
+                raise
+            return None
+        return message if isinstance(message, dict) and "say" in message else None
+
     @property
     def was_killed(self) -> bool:
         """It ended by a signal, not by itself."""
         return self._exit_status is not None and os.WIFSIGNALED(self._exit_status)
+
+    @property
+    def exit_code(self) -> int | None:
+        """As `os.waitstatus_to_exitcode` says it; None while it runs."""
+        return None if self._exit_status is None else os.waitstatus_to_exitcode(self._exit_status)
 
     def is_alive(self) -> bool:
         """Whether it can take orders."""
@@ -128,9 +183,15 @@ class AgentProcess:
             except ChildProcessError:
                 self.is_dead, self._exit_status = True, None
 
+    def say_goodbye(self) -> None:
+        """There are no more orders: it ends its jobs and itself."""
+        if self._orders >= 0:
+            os.close(self._orders)
+            self._orders = -1
+
     def close(self, patience_s: float) -> None:
         """Tell the agent to end its jobs and itself, and wait for that; kill what does not obey."""
-        os.close(self._orders)
+        self.say_goodbye()
         deadline = time.monotonic() + patience_s
         while not self.is_dead and time.monotonic() < deadline:
             self._discard_messages(0.2)
@@ -139,7 +200,7 @@ class AgentProcess:
 
     def abandon(self) -> str:
         """Kill the agent and all that carries its mark; returns the last line it printed about itself."""
-        os.close(self._orders)
+        self.say_goodbye()
         self._end()
         return self._last_words
 
@@ -147,7 +208,8 @@ class AgentProcess:
         if not self.is_dead:
             os.kill(self._pid, signal.SIGKILL)  # our own child, and not yet reaped: the number is still its
             self._reap(wait=True)
-        if self._exit_status != 0:  # it did not end by itself, so it may have left something behind
+        # Not ended by itself, it may have left something behind; one elsewhere that never spoke started nothing.
+        if self._exit_status != 0 and (self._is_here or self.was_ready):
             self._sweep()
         length = os.fstat(self._errors).st_size
         lines = os.pread(self._errors, 2000, max(0, length - 2000)).decode(errors="replace").split("\n")
@@ -164,16 +226,10 @@ class AgentProcess:
         if any(fd == self._messages for fd, _ in poll.poll(timeout_s * 1000)) and not os.read(self._messages, 1 << 16):
             time.sleep(0.001)
 
-    def _sweep(self) -> None:
+    def _sweep_here(self) -> None:
         """Kill what is left of the agent's processes: those with its mark, and those in its programs' sessions."""
-        deadline = time.monotonic() + _SWEEP_S
-        while LINUX and time.monotonic() < deadline:
-            left = [stat for stat in self._survivors() if not stat.ended]
-            if not left:
-                return
-            for stat in left:
-                send_signal(stat, signal.SIGKILL)
-            time.sleep(0.02)
+        if LINUX:
+            kill_all(self._survivors, _SWEEP_S)
 
     def _survivors(self) -> list[ProcessStat]:
         found = {stat.pid: stat for stat in marked_processes(self._token)}
@@ -186,6 +242,19 @@ class AgentProcess:
     def _is_our_session(self, session: int) -> bool:
         leader = read_stat(session)
         return leader is None or leader.start_ticks == self._leaders[session]
+
+
+def listen(agents: Iterable[AgentProcess], wake_fd: int, timeout_s: float | None) -> list[dict[str, Any]]:
+    """Wait for messages of any of them, for `wake_fd`, for an agent's death or for the time to pass."""
+    poll = select.poll()
+    poll.register(wake_fd, select.POLLIN)
+    for agent in agents:
+        for fd in agent.watched():
+            poll.register(fd, select.POLLIN)
+        if agent.has_no_handle and timeout_s is None:
+            timeout_s = 0.5
+    ready = {fd for fd, _ in poll.poll(None if timeout_s is None else timeout_s * 1000)}
+    return [message for agent in agents for message in agent.take(ready)]
 
 
 def _open_handle(pid: int) -> int | None:

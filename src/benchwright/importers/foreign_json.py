@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,13 +29,19 @@ class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
 
 def load(path: Path) -> ForeignFile:
     """Reads the file. NaN and Infinity, which are no JSON but are written by many tools, are read as numbers."""
-    where = str(path)
     try:
-        raw = path.read_bytes()
-        changed = path.stat().st_mtime
+        found = path.stat()
+        return _loaded(path, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
     except (OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or str(error)
-        raise InvalidInput(f"cannot be read: {what}", where=where) from error
+        raise InvalidInput(f"cannot be read: {what}", where=str(path)) from error
+
+
+@lru_cache(maxsize=1)  # every importer is asked whether it knows the file, and one of them reads it
+def _loaded(path: Path, _version: tuple[int, ...]) -> ForeignFile:
+    where = str(path)
+    raw = path.read_bytes()
+    changed = path.stat().st_mtime
     return ForeignFile(path=where, body=_decode(raw, where), digest=hashlib.sha256(raw).hexdigest(), changed=changed)
 
 
@@ -67,7 +74,7 @@ def _decode(raw: bytes, where: str) -> Any:
         raise InvalidInput("this is not text in UTF-8", where=where, line=line, remedy="give a JSON file") from error
     try:
         body = json.loads(text)
-        return _writable(body) if _UNWRITABLE.search(text) else body
+        return writable(body) if _UNWRITABLE.search(text) else body
     except json.JSONDecodeError as error:
         raise InvalidInput(
             f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}",
@@ -82,11 +89,12 @@ def _decode(raw: bytes, where: str) -> Any:
         raise InvalidInput(f"a number cannot be read: {error}", where=where, remedy="give a result file") from error
 
 
-def _writable(value: Any) -> Any:
+def writable(value: Any) -> Any:
+    """The same with every text such that it can be kept."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     if isinstance(value, list):
-        return [_writable(item) for item in value]
+        return [writable(item) for item in value]
     if isinstance(value, dict):
-        return {_writable(key): _writable(item) for key, item in value.items()}
+        return {writable(key): writable(item) for key, item in value.items()}
     return value

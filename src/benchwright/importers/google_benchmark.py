@@ -110,12 +110,16 @@ class GoogleBenchmarkImporter:
     def read(self, path: Path) -> list[Run]:
         file = load(path)
         body = shaped(file.body, _File, where=file.path, tool=TOOL)
-        groups: dict[str, list[_Sample]] = {}
+        groups: dict[tuple[str, int | None, int | None], list[_Sample]] = {}
         for index, raw in enumerate(body.benchmarks):
             sample = _sample(file, index, raw)
-            groups.setdefault(sample.row.benchmark, []).append(sample)
+            row = sample.row
+            # Two benchmarks may be registered under one name; from version 1.6 on these numbers tell them apart.
+            which = (row.benchmark, row.family_index, row.per_family_instance_index)
+            groups.setdefault(which, []).append(sample)
         made = [
-            _result(name, samples, body.context, position) for position, (name, samples) in enumerate(groups.items())
+            _result(name, samples, body.context, position)
+            for position, ((name, *_), samples) in enumerate(groups.items())
         ]
         context = body.context
         return make_run(
@@ -186,5 +190,7 @@ def _measurements(kept: list[_Sample]) -> list[Measurement]:
     for name in dict.fromkeys(key for s in kept for key in s.counters):
         unit = _UNITS.get(name)
         values = [s.counters[name] for s in kept if name in s.counters]
-        found.append(measurement(name, unit, guess_direction(name, unit), values))
+        # A user may call a counter as we call a metric of every benchmark.
+        labels = {"counter": name} if name in ("time", "cpu_time") else {}
+        found.append(measurement(name, unit, guess_direction(name, unit), values, labels=labels))
     return found

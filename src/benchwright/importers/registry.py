@@ -12,6 +12,7 @@ import msgspec
 from benchwright.domain.errors import InvalidInput, did_you_mean
 from benchwright.domain.run import Run
 from benchwright.importers.base import ENTRY_POINT_GROUP, Importer
+from benchwright.importers.foreign_json import load
 
 # The same as the entry points of this package: looking those up costs more than loading these.
 BUILT_IN = {
@@ -20,6 +21,7 @@ BUILT_IN = {
     "google-benchmark": "benchwright.importers.google_benchmark:GoogleBenchmarkImporter",
     "asv": "benchwright.importers.asv:AsvImporter",
     "driver": "benchwright.importers.driver:DriverImporter",
+    "milabench": "benchwright.importers.milabench:MilabenchImporter",
 }
 
 
@@ -52,7 +54,8 @@ def importer_for(path: Path) -> Importer | None:
 
 
 def import_results(path: Path, *, tool: str | None = None) -> Imported:
-    """The runs in a file, or in every `*.json` below a folder that an importer recognises, each run once.
+    """The runs in a file, or in every `*.json` and every folder of `*.data` below a folder that an importer recognises,
+    each run once.
 
     A damaged file is InvalidInput when it was named, and a problem when it was found in a folder.
     """
@@ -65,7 +68,7 @@ def import_results(path: Path, *, tool: str | None = None) -> Imported:
     runs: dict[str, Run] = {}
     problems = []
     read = 0
-    for file in sorted(path.rglob("*.json")):
+    for file in [*sorted(path.rglob("*.json")), *sorted({data.parent for data in path.rglob("*.data")})]:
         found = _recogniser(importers, file)
         if found is None:
             continue
@@ -87,6 +90,11 @@ def _unknown(path: Path) -> InvalidInput:
     if not path.exists():
         return InvalidInput("there is no such file", where=str(path), remedy="check the path")
     what = "no result file in this folder is known" if path.is_dir() else "this is not a result file that is known"
+    try:
+        if path.is_file():
+            load(path)
+    except InvalidInput as error:
+        return error  # cut off, empty or no JSON at all, and where
     return InvalidInput(
         what,
         where=str(path),

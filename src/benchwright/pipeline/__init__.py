@@ -1,5 +1,6 @@
 """The only composer: target → Benchmarks → Jobs → Events → Run."""
 
+from benchwright.pipeline.executor import executor_for
 from benchwright.pipeline.measure import Observer, measure, plan_only
 from benchwright.pipeline.outcome import (
     exit_code,
@@ -13,6 +14,7 @@ from benchwright.pipeline.resolve import resolve
 
 __all__ = [
     "Observer",
+    "executor_for",
     "exit_code",
     "keep_in_store",
     "measure",

@@ -2,21 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from benchwright.analysis.summary import overlap
+from msgspec.structs import replace
+
+from benchwright.analysis.validation import Circumstances, check
 from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.check import CheckStatus
+from benchwright.domain.machine import Machine
+from benchwright.domain.overlap import worst_overlap
 from benchwright.domain.run import Launch, Plan, Result
-from benchwright.domain.status import Status
+from benchwright.domain.status import Reason, Status
 
 
-def result_of(benchmark: Benchmark, plan: Plan, launches: Sequence[Launch]) -> Result:
-    """`launches`: those that were recorded so far. The first failed one gives the result its reason."""
+def result_of(
+    benchmark: Benchmark,
+    plan: Plan,
+    launches: Sequence[Launch],
+    *,
+    validations: Sequence[str] = (),
+    machine: Machine | None = None,
+    packages: Mapping[str, Mapping[str, str]] | None = None,
+) -> Result:
+    """`launches`: those that were recorded so far. The first failed one gives the result its reason; if all ended well, a
+    check that does not pass does. `validations`: the layers asked for beside those that always run."""
+    if said := plan.notes.get(benchmark.name):
+        benchmark = replace(benchmark, notes=tuple(dict.fromkeys((*benchmark.notes, *said))))
     if benchmark.name in plan.skipped:
         reason, detail = plan.skipped[benchmark.name]
-        return Result(benchmark=benchmark, status=Status.SKIPPED, reason=reason, detail=detail)
-    recorded = tuple(launches)
-    planned = sum(len(jobs) for jobs in plan.launches if jobs[0].benchmark == benchmark.name)
+        # What the machine lacks is no failure; what nobody installed or prepared is.
+        status = Status.FAILED if reason is Reason.NOT_READY else Status.SKIPPED
+        return Result(benchmark=benchmark, status=status, reason=reason, detail=detail)
+    planned = tuple(jobs for jobs in plan.launches if jobs[0].benchmark == benchmark.name)
+    result = _judged(benchmark, sum(map(len, planned)), tuple(launches))
+    known = Circumstances(planned=planned, machine=machine, packages=packages or {})
+    return checked(replace(result, checks=check(result, validations, known)))
+
+
+def checked(result: Result) -> Result:
+    """The result with what its checks say of it: a failed one fails a benchmark that ended well."""
+    bad = next((c for c in result.checks if c.status is CheckStatus.FAILED), None)
+    if bad is None or result.status is not Status.OK:
+        return result
+    nothing = bad.layer == "ensure_rate" and not any(m.metric == "rate" for x in result.counted for m in x.measurements)
+    reason = Reason.NO_DATA if nothing else Reason.INVALID
+    return replace(result, status=Status.FAILED, reason=reason, detail=bad.explanation)
+
+
+def _judged(benchmark: Benchmark, planned: int, recorded: tuple[Launch, ...]) -> Result:
+    """By how the launches ended alone."""
     measured = [x for x in recorded if not x.warmup]
     bad = next((x for x in measured if x.status is Status.FAILED), None)
     if bad is None and len(recorded) < planned:
@@ -24,7 +58,7 @@ def result_of(benchmark: Benchmark, plan: Plan, launches: Sequence[Launch]) -> R
         return Result(benchmark=benchmark, status=status, launches=recorded)
     bad = bad or next((x for x in measured if x.status is not Status.OK), None)
     if bad is None:
-        return Result(benchmark=benchmark, status=Status.OK, launches=recorded, overlap=_worst_overlap(recorded))
+        return Result(benchmark=benchmark, status=Status.OK, launches=recorded, overlap=worst_overlap(recorded))
     return Result(benchmark=benchmark, status=bad.status, reason=bad.reason, detail=bad.detail, launches=recorded)
 
 
@@ -35,12 +69,3 @@ def status_of(statuses: Sequence[Status]) -> Status:
     if Status.FAILED in statuses:
         return Status.FAILED
     return Status.OK if Status.OK in statuses else Status.SKIPPED
-
-
-def _worst_overlap(launches: Sequence[Launch]) -> float | None:
-    """Of launches whose jobs ran together, the smallest share of common measuring time."""
-    together: dict[int, list[Launch]] = {}
-    for launch in launches:
-        together.setdefault(launch.position, []).append(launch)
-    shares = [share for jobs in together.values() if (share := overlap(jobs)) is not None]
-    return min(shares, default=None)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-
-import msgspec
+from collections.abc import Mapping, Sequence
 
 from benchwright.domain.comparison import Comparison, Verdict
 from benchwright.domain.errors import InvalidInput, did_you_mean
@@ -13,8 +11,6 @@ from benchwright.domain.run import Run
 
 # What tells how a program did its own work; process and sampler figures only on request.
 _QUIET_SOURCES = ("sampler", "process")
-# What may be missing without the treatment being worse: a benchmark that is new, a launch that failed before.
-_NO_LOSS = (": only in treatment", "did not end well in control; the others are compared")
 _SAME_STORY = ("step_time", "wait_time", "throughput")  # of a loop whose rate is compared
 
 
@@ -37,13 +33,15 @@ def compare_runs(
             if name not in known:
                 remedy = did_you_mean(name, known) or f"it measured {', '.join(known)}"
                 raise InvalidInput(f"{runs[0].id} did not measure '{name}'", where="--between", remedy=remedy)
+        if between[0] == between[1]:
+            raise InvalidInput(f"{between[0]} would be compared with itself", where="--between", remedy="name another")
         if not interleaved(runs[0], *between):
             raise InvalidInput(
                 f"{between[0]} and {between[1]} have no launches in common blocks",
                 where="--between",
                 remedy="measure them together: benchwright run --repeat 10 -c 'A' -c 'B' (task files: --interleave)",
             )
-        return [chosen.of(compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.names))]
+        return [compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.metrics, needed=chosen.needed)]
     found = []
     for treatment in runs[1:]:
         if treatment.id == runs[0].id:
@@ -52,7 +50,7 @@ def compare_runs(
                 where="compare",
                 remedy="name another run; see 'benchwright runs'",
             )
-        comparison = compare(runs[0], treatment, margin=margin, metrics=chosen.names)
+        comparison = compare(runs[0], treatment, margin=margin, metrics=chosen.metrics, needed=chosen.needed)
         severe = [d for d in comparison.differences if d.severe]
         if severe and not anyway:
             words = "; ".join(f"{d.what}: {d.control} → {d.treatment}" for d in severe[:4])
@@ -61,15 +59,18 @@ def compare_runs(
                 where="compare",
                 remedy="--anyway compares them all the same, with the difference shown",
             )
-        found.append(chosen.of(comparison))
+        found.append(comparison)
     return found
 
 
 class _Chosen:
-    """The metrics of a comparison: those asked for; else what a program did by its own account, or how long it took."""
+    """The metrics of a comparison: those asked for; else what a program did by its own account, or how long it took.
+
+    `metrics`: benchmark and metric, known before comparing, since false alarms are counted over the table that is
+    shown. `needed`: those whose absence from one side is worth a word.
+    """
 
     def __init__(self, control: Run, metrics: Sequence[str], all_metrics: bool) -> None:
-        self._benchmarks = {r.benchmark.name for r in control.results}
         sources = {
             (r.benchmark.name, m.metric): m.source for r in control.results for x in r.launches for m in x.measurements
         }
@@ -78,36 +79,28 @@ class _Chosen:
             if metric not in known:
                 remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
                 raise InvalidInput(f"{control.id} did not measure '{metric}'", where="--metric", remedy=remedy)
+        telling = _telling(sources)
+        self.needed = frozenset(metrics or (metric for _, metric in telling))
         if metrics or all_metrics:
-            self._wanted = {key for key in sources if not metrics or key[1] in metrics}
+            self.metrics = frozenset(key for key in sources if not metrics or key[1] in metrics)
         else:
-            telling = {name for (name, _), source in sources.items() if source not in _QUIET_SOURCES}
-            self._wanted = {
-                (name, metric)
-                for (name, metric), source in sources.items()
-                if (source not in _QUIET_SOURCES and metric not in _SAME_STORY)
-                or (metric == "process.duration" and name not in telling)
-            }
+            self.metrics = telling
 
-    @property
-    def names(self) -> frozenset[str]:
-        """Known before comparing, since false alarms are counted over the table that is shown."""
-        return frozenset(metric for _, metric in self._wanted)
 
-    def of(self, comparison: Comparison) -> Comparison:
-        kept = tuple(
-            e
-            for e in comparison.effects
-            if (e.benchmark, e.metric) in self._wanted or e.benchmark not in self._benchmarks
-        )
-        return msgspec.structs.replace(comparison, effects=kept)
+def _telling(sources: Mapping[tuple[str, str], str]) -> frozenset[tuple[str, str]]:
+    own = {name for (name, _), source in sources.items() if source not in _QUIET_SOURCES}
+    return frozenset(
+        (name, metric)
+        for (name, metric), source in sources.items()
+        if (source not in _QUIET_SOURCES and metric not in _SAME_STORY)
+        or (metric == "process.duration" and name not in own)
+    )
 
 
 def failing(comparison: Comparison, fail_on: str) -> bool:
     """Whether `--fail-on` has something to fail on. What cannot be compared because it failed counts as regressed."""
     verdicts = {e.verdict for e in comparison.effects}
-    lost = [text for text in comparison.missing if not text.endswith(_NO_LOSS)]
-    if lost or not verdicts or Verdict.REGRESSED in verdicts:
+    if comparison.lost or not verdicts or Verdict.REGRESSED in verdicts:
         return True
     if fail_on == "inconclusive":
         return Verdict.INCONCLUSIVE in verdicts

@@ -6,29 +6,54 @@ import shutil
 import time
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchwright.domain.errors import InvalidInput, RunFolderBusy
+import msgspec
+
+from benchwright.domain.errors import InvalidInput, NoStoreYet, RunFolderBusy, StoreTrouble
 from benchwright.domain.status import Status
+from benchwright.pipeline.rebuilding import Rebuilt, fill
 from benchwright.pipeline.results import Results, size_of
 from benchwright.planning.stems import safe_name
-from benchwright.stores.run_folder import RunFolder, all_runs
+from benchwright.stores.run_folder import DiskTrouble, RunFolder, all_runs
 
 if TYPE_CHECKING:
     from benchwright.stores.base import RunRow
 
+_DELETED = ".deleted-"
 
-def list_runs(results: Results, *, limit: int, status: str | None = None, **wanted: Any) -> list[RunRow]:
+
+class Listed(msgspec.Struct, frozen=True):
+    """Rows of the store; `problems`: runs that could not be put into it when it was filled."""
+
+    rows: list[Any]
+    problems: tuple[Rebuilt, ...] = ()
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """`trouble`: why the store still lists it."""
+
+    freed_bytes: int
+    trouble: str | None = None
+
+
+def list_runs(results: Results, *, limit: int, status: str | None = None, **wanted: Any) -> Listed:
     """Rows of the store. A store that was never filled is filled first: it is only an index."""
     from benchwright.stores.base import RunFilter
 
     where = RunFilter(status=Status(status) if status else None, **wanted)
-    found = results.store.runs(where, limit=limit)
-    if not found and not results.store.runs(RunFilter(), limit=1):
-        for _ in results.fill():
-            pass
-        found = results.store.runs(where, limit=limit)
-    return found
+    found: list[RunRow] = []
+    try:
+        found = results.existing_store.runs(where, limit=limit)
+        if found or results.existing_store.runs(RunFilter(), limit=1):
+            return Listed(found)
+    except NoStoreYet:
+        pass
+    if not all_runs(results.base.runs) and not results.import_files():
+        return Listed([])
+    problems = tuple(outcome for outcome in fill(results) if outcome.problem is not None)
+    return Listed(results.store.runs(where, limit=limit), problems)
 
 
 def names_of(results: Results, words: Sequence[str]) -> list[str]:
@@ -36,7 +61,7 @@ def names_of(results: Results, words: Sequence[str]) -> list[str]:
     names = []
     for word in words:
         name, folder = results.find(word)
-        if folder is not None and folder.path.parent != results.base.runs.resolve():
+        if folder is not None and folder.path.parent.resolve() != results.base.runs.resolve():
             raise InvalidInput(
                 f"{folder.path} is not in {results.base.runs}",
                 remedy="name its base with --base, or remove it yourself",
@@ -49,31 +74,49 @@ def names_of(results: Results, words: Sequence[str]) -> list[str]:
 
 def _refuse_ambiguous(results: Results, word: str) -> None:
     """InvalidInput if `word` is the beginning of several runs: what is deleted must be named."""
-    known = [f.id for f in all_runs(results.base.runs)] + results.only_in_store(word)
-    meant = list(dict.fromkeys(i for i in known if i.startswith((word, safe_name(word)))))
+    try:
+        stored = results.only_in_store(word)
+    except StoreTrouble:
+        stored = []
+    known = [f.id for f in all_runs(results.base.runs)] + stored
+    meant = list(dict.fromkeys(i for i in known if i in stored or i.startswith((word, safe_name(word)))))
     if len(meant) > 1:
         some = ", ".join(meant[:3]) + ("…" if len(meant) > 3 else "")
         raise InvalidInput(f"'{word}' is the beginning of {len(meant)} runs ({some})", remedy="name one of them whole")
 
 
-def delete_run(results: Results, name: str) -> int:
-    """Deletes the folder or imported file, then the entry in the store and the baselines that name it.
+def delete_run(results: Results, name: str) -> Deleted:
+    """Deletes the folder or imported file, then the baselines that name it and the entry in the store.
 
-    Returns the bytes freed. RunFolderBusy for a run that is being made.
+    RunFolderBusy for a run that is being made. A store that cannot be written keeps nothing else from being deleted.
     """
-    folder = RunFolder(results.base.runs / name)
-    freed = 0
-    if folder.path.is_dir():
-        if folder.is_busy():
-            raise RunFolderBusy(f"{name} is being written by another benchwright; wait for it")
-        freed = size_of(folder.path)
-        # Renamed first: a deletion that is interrupted leaves nothing that looks like a run.
-        gone = folder.path.with_name(f".deleted-{name}")
-        folder.path.rename(gone)
-        shutil.rmtree(gone)
-    freed += _delete_import(results, name)
-    results.forget_baselines(name)
-    results.store.delete(name)
+    freed = _delete_folder(results.base.runs, name) + _delete_import(results, name)
+    results.own_baselines.forget_run(name)
+    try:
+        results.existing_store.delete(name)
+    except NoStoreYet:
+        pass
+    except StoreTrouble as error:
+        return Deleted(freed, f"{error.where}: {error.what}")
+    return Deleted(freed)
+
+
+def _delete_folder(runs: Path, name: str) -> int:
+    for left in runs.glob(f"{_DELETED}*"):  # by a deletion that was interrupted
+        shutil.rmtree(left, ignore_errors=True)
+    path = runs / name
+    if path.is_symlink():
+        path.unlink()  # what it leads to is not of this base
+        return 0
+    if path.parent != runs or not path.is_dir():
+        return 0
+    if RunFolder(path).is_being_made():
+        raise RunFolderBusy(f"{name} is being written by another benchwright; wait for it")
+    freed = size_of(path)
+    # Renamed first: a deletion that is interrupted leaves nothing that looks like a run.
+    gone = path.with_name(f"{_DELETED}{name}")
+    path.rename(gone)
+    shutil.rmtree(gone)
     return freed
 
 
@@ -89,7 +132,7 @@ def _delete_import(results: Results, name: str) -> int:
 def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -> list[str]:
     """Names of runs that may go, oldest first. Baselines and runs that are being made stay."""
     protected = set(results.baselines().values())
-    folders = [f for f in all_runs(results.base.runs) if f.id not in protected and not f.is_busy()]
+    folders = [f for f in all_runs(results.base.runs) if f.id not in protected and not f.is_being_made()]
     chosen: list[str] = []
     if keep_s is not None:
         chosen += [f.id for f in folders if _age_s(f) > keep_s]
@@ -114,8 +157,18 @@ def annotate_run(results: Results, word: str, text: str | None) -> str:
         beside = results.beside_import(name)
         beside.path.mkdir(exist_ok=True)
         beside.write_annotation(text)
+    elif (elsewhere := results.elsewhere(name)) is not None:
+        _annotate_elsewhere(results, elsewhere, text)
     results.store.annotate(name, text)
     return name
+
+
+def _annotate_elsewhere(results: Results, folder: RunFolder, text: str | None) -> None:
+    try:
+        folder.write_annotation(text)
+        results.ingest(folder)
+    except (DiskTrouble, OSError):
+        return  # it may be somebody else's: then only the store has it
 
 
 def _age_s(folder: RunFolder) -> float:

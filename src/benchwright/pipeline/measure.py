@@ -16,7 +16,7 @@ import msgspec
 
 from benchwright.analysis.aggregate import WORKERS_VARIABLE
 from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import Interrupted, InvalidInput
+from benchwright.domain.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.domain.job import Job, Outcome
 from benchwright.domain.machine import Machine
 from benchwright.domain.run import Launch, Note, Plan, Run
@@ -82,6 +82,7 @@ def measure(
     if resume is None:
         if not benchmarks:
             raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
+        _refuse_if_nothing_is_ready(benchmarks, settings)
         folder = RunFolder.create(base.runs, name)
         started = datetime.now().astimezone().isoformat(timespec="seconds")
         stored = StoredPlan(
@@ -91,6 +92,22 @@ def measure(
         folder, stored = _to_resume(base, resume, tuple(benchmarks), settings)
     with folder.locked():
         return _Measurement(folder, stored, base, executor, observer).make()
+
+
+def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+    """Benchmarks of suites that lack their environment or their data, with what to do about it."""
+    if settings.surroundings is None:
+        return {}
+    from benchwright.pipeline.readiness import readiness
+
+    return readiness([b for b in benchmarks if b.pack is not None and b.enabled], settings.surroundings)
+
+
+def _refuse_if_nothing_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
+    lacking = not_ready(benchmarks, settings)
+    if lacking and all(b.name in lacking or not b.enabled for b in benchmarks):
+        said = dict.fromkeys(lacking.values())
+        raise CannotMeasure("nothing can be run yet: " + "; ".join(list(said)[:5]))
 
 
 def _check_workers(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
@@ -173,7 +190,7 @@ class _Measurement:
         self, folder: RunFolder, stored: StoredPlan, base: BaseFolder, executor: Executor, observer: Observer
     ) -> None:
         self.folder = folder
-        self.stored = stored
+        self.stored = msgspec.structs.replace(stored, not_ready=not_ready(stored.benchmarks, stored.settings))
         self.executor = executor
         self.observer = observer
         self.machine = executor.machine()
@@ -185,6 +202,7 @@ class _Measurement:
             folder=str(folder.path),
             probe_path=str(probe_folder(base.artifacts)),
             usable_cores=_usable_cores(),
+            not_ready=self.stored.not_ready,
         )
         self.benchmarks = {b.name: b for b in stored.benchmarks}
         self.launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
@@ -240,12 +258,24 @@ class _Measurement:
             self.folder.set_aside(job.id)
             if job.barrier is not None:
                 _empty(Path(job.barrier.folder))
+            for path, text in job.files.items():
+                _write(Path(path), text)
         self.observer.on_launch(number, total, jobs)
         outcomes = self.executor.run(jobs, self.observer)
         return {outcome.job: outcome for outcome in outcomes}
 
     def run(self) -> Run:
-        results = tuple(result_of(b, self.plan, self.launches[b.name]) for b in self.stored.benchmarks)
+        results = tuple(
+            result_of(
+                b,
+                self.plan,
+                self.launches[b.name],
+                validations=self.stored.settings.validations,
+                machine=self.machine,
+                packages=self.packages,
+            )
+            for b in self.stored.benchmarks
+        )
         return Run(
             id=self.folder.id,
             name=self.stored.name,
@@ -278,6 +308,7 @@ class _Measurement:
             everything = [x for launches in self.launches.values() for x in launches]
             self.packages = environments_of(everything, self.plan)
             self.folder.write_packages(self.packages)
+            self._keep()  # once more: a check may be about package versions
         except DiskTrouble as error:
             self.observer.on_trouble(str(error))
         barriers = self.folder.path / ".barrier"
@@ -331,6 +362,14 @@ def _usable_cores() -> list[int]:
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CannotMeasure(f"{path}: {error.strerror or error}; it must be written before a launch") from error
 
 
 def _empty(folder: Path) -> None:

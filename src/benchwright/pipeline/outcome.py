@@ -14,6 +14,7 @@ from benchwright.domain.errors import BenchwrightError, InvalidInput
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Remark, Summary
+from benchwright.pipeline.scoring import Scoring, scores_of
 from benchwright.reporters.base import Report
 from benchwright.reporters.driver_result import machine_uptime_s, write_driver_result
 from benchwright.stores.logs import tail_texts
@@ -49,8 +50,10 @@ def run_remarks(run: Run) -> tuple[Remark, ...]:
     return () if remark is None else (remark,)
 
 
-def report_of(run: Run, *, width: int = 80, with_logs: bool = False) -> Report:
+def report_of(run: Run, *, width: int = 80, with_logs: bool = False, scoring: Scoring | None = None) -> Report:
     """Everything a reporter may want to show of `run`; `with_logs`: the last lines of every job, not only of failed ones."""
+    scoring = scoring or Scoring()
+    scores = scores_of(run, scoring)
     folder = RunFolder(Path(run.folder))
     try:
         settings = folder.read_plan().settings
@@ -65,6 +68,10 @@ def report_of(run: Run, *, width: int = 80, with_logs: bool = False) -> Report:
         logs=tail_texts(folder.path, jobs, _SHOWN_LOG_LINES),
         remarks=run_remarks(run),
         settings=settings,
+        score=scores.ours,
+        milabench=scores.milabench,
+        compared=scores.compared,
+        per_device=scoring.per_device,
         width=width,
         workers=run.workers,
         uptime_s=machine_uptime_s(),

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.run import Launch, Note, Run
+from benchwright.domain.status import Reason
 from benchwright.pipeline.assembly import result_of, status_of
 from benchwright.planning.placement import make_plan
 from benchwright.recorder import record_stream
 from benchwright.stores.run_folder import RunFolder
+
+_SO_FAR = Note(text="this run is still being made: these are its results so far")
 
 
 def read_run(folder: RunFolder) -> Run:
@@ -20,6 +28,8 @@ def read_run(folder: RunFolder) -> Run:
         raise InvalidInput(
             "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
         )
+    body = folder.read_run() or {}
+    unfinished = body.get("ended") is None and folder.is_being_made()  # asked first: it may end while it is read
     plan = make_plan(
         stored.benchmarks,
         machine,
@@ -27,26 +37,44 @@ def read_run(folder: RunFolder) -> Run:
         folder=str(folder.path),
         probe_path=None,
         usable_cores=range(1 << 16),  # cores need not exist on the machine that reads
+        not_ready=stored.not_ready,
     )
     benchmarks = {b.name: b for b in stored.benchmarks}
     launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
     for jobs in plan.launches:
         for job in jobs:
-            if Path(job.stream).exists():
+            if Path(job.stream).is_file():
                 launches[job.benchmark].append(record_stream(job.stream, job, benchmarks[job.benchmark]))
-    results = tuple(result_of(b, plan, launches[b.name]) for b in stored.benchmarks)
-    body = folder.read_run() or {}
+    if unfinished:
+        # What has no end yet is not lost: it still runs.
+        launches = {name: [x for x in found if x.reason is not Reason.AGENT_LOST] for name, found in launches.items()}
+    packages = folder.read_packages()
+    results = tuple(
+        result_of(
+            b, plan, launches[b.name], validations=stored.settings.validations, machine=machine, packages=packages
+        )
+        for b in stored.benchmarks
+    )
     return Run(
         id=folder.id,
         name=stored.name,
         started=stored.started,
-        ended=body.get("ended"),
+        ended=body["ended"] if isinstance(body.get("ended"), str) else None,
         folder=str(folder.path),
         status=status_of([r.status for r in results]),
         machine=machine,
         results=results,
         labels=stored.labels,
-        notes=tuple(Note(**note) for note in body.get("notes", ())),
+        notes=(*_notes(body), *((_SO_FAR,) if unfinished else ())),
         workers=stored.settings.workers,
-        packages=folder.read_packages(),
+        packages=packages,
     )
+
+
+def _notes(body: Mapping[str, Any]) -> list[Note]:
+    """Of run.json, which may have been edited by hand: what is no note is left out."""
+    notes = []
+    for found in body["notes"] if isinstance(body.get("notes"), list) else ():
+        with suppress(msgspec.ValidationError):
+            notes.append(msgspec.convert(found, Note))
+    return notes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchwright.analysis.aggregate import workers_count
+from benchwright.analysis.validation import validation_names
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.metric import MetricSpec
@@ -23,6 +24,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     """Reads every target; InvalidInput says which one is wrong and why. `allow_nothing`: a resumed run knows its own."""
     cwd = _checked_folder(request.cwd)
     metrics = _metrics(request)
+    request = _with_suite_of_environment(request, allow_nothing)
     benchmarks = [b for target in request.targets for b in _read_target(target, request, cwd, metrics)]
     if request.task_options.get("metrics_template") and not request.targets:
         benchmarks += _read_target(request.task_options["metrics_template"], request, cwd, metrics)
@@ -35,9 +37,26 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])
     _check_text(benchmarks)
     interleave = len(commands) > 1 if request.interleave is None else request.interleave
-    return Resolved(
-        benchmarks=tuple(benchmarks), settings=_settings(request, interleave), name=_run_name(request, benchmarks)
-    )
+    settings = _settings(request, interleave)
+    if request.suite is not None and request.suite.validations:
+        layers = validation_names(",".join(request.suite.validations))
+        settings = msgspec.structs.replace(settings, validations=layers)
+    if request.suite is not None and any(b.pack is not None for b in benchmarks):
+        from benchwright.pipeline.suites import surroundings_of
+
+        settings = msgspec.structs.replace(settings, surroundings=surroundings_of(request.suite, benchmarks))
+    return Resolved(benchmarks=tuple(benchmarks), settings=settings, name=_run_name(request, benchmarks))
+
+
+def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request:
+    """Nothing named: the suite that $BENCHWRIGHT_CONFIG names. A run that is resumed knows its own target."""
+    named = request.targets or request.command or request.lines or request.task_options.get("metrics_template")
+    if named or allow_nothing or request.suite is None:
+        return request
+    from benchwright.pipeline.suites import suite_from_environment
+
+    suite = suite_from_environment(os.environ)
+    return request if suite is None else msgspec.structs.replace(request, targets=(suite,))
 
 
 def _settings(request: Request, interleave: bool) -> RunSettings:
@@ -73,7 +92,7 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
     source = source_named(request.format) if request.format else source_for(target)
     if source is None:
         raise InvalidInput(
-            "is neither a task file nor a Python script",
+            "is neither a suite, a task file nor a Python script",
             where=target,
             remedy="say what it is with --format, or put a command after --",
         )
@@ -106,6 +125,9 @@ def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...])
         python=request.python,
         cwd=cwd,
         as_=request.as_,
+        select=request.suite.select if request.suite else (),
+        exclude=request.suite.exclude if request.suite else (),
+        overrides=request.suite.overrides if request.suite else (),
     )
 
 

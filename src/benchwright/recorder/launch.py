@@ -15,10 +15,12 @@ from benchwright.domain.job import Job
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction, guess_direction
 from benchwright.domain.run import Launch, Note
+from benchwright.domain.voir_record import LEFT, VoirRecord
 from benchwright.recorder.loops import LoopRecord, counting_loops, loop_measurements
-from benchwright.recorder.reading import Event, read_events
+from benchwright.recorder.reading import Event, decode_object, read_events
 from benchwright.recorder.samples import Samples, Span
 from benchwright.recorder.verdict import judge, log_notes
+from benchwright.recorder.voir_rates import VoirMeasured, add_gpu_samples, measured_through_voir
 
 _MOST_NOTES = 20
 
@@ -33,10 +35,11 @@ class _Fold:
     samples: Samples = field(default_factory=Samples)
     log_values: dict[str, list[float]] = field(default_factory=dict)
     given: dict[str, list[float]] = field(default_factory=dict)
+    voir: VoirRecord = field(default_factory=VoirRecord)
     notes: list[Note] = field(default_factory=list)
     extraction: Event | None = None
     end: Event | None = None
-    started: bool = False
+    start: Event = field(default_factory=dict)
     unreadable: int = 0
     lost: int = 0
 
@@ -53,7 +56,9 @@ class _Fold:
 
 
 def _start(fold: _Fold, event: Event) -> None:
-    fold.started = event.get("pid") is not None
+    fold.start = event
+    if isinstance(event.get("wall"), int | float) and isinstance(event.get("t"), int):
+        fold.voir.began = (event["t"], event["wall"])
 
 
 def _probe(fold: _Fold, event: Event) -> None:
@@ -96,6 +101,15 @@ def _give(fold: _Fold, event: Event) -> None:
             fold.given.setdefault(name, []).append(float(value))
 
 
+def _voir(fold: _Fold, event: Event) -> None:
+    for line in event["lines"]:
+        said = decode_object(line.encode("utf-8", "replace"))
+        if said is None:
+            fold.voir.unread()
+        else:
+            fold.voir.say(said, event["t"])
+
+
 def _extraction(fold: _Fold, event: Event) -> None:
     fold.extraction = event
 
@@ -128,6 +142,7 @@ _HANDLERS = {
     "sample": _sample,
     "metric": _metric,
     "give": _give,
+    "voir": _voir,
     "extraction": _extraction,
     "message": _message,
     "unreadable": _unreadable,
@@ -152,16 +167,20 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
             fold.add(event)
         except (KeyError, TypeError, ValueError, AttributeError):
             fold.unreadable += 1  # an event whose keys are not what this version writes
-    measurements, loop_notes = _measurements(fold, benchmark)
+    add_gpu_samples(fold.voir, fold.samples)
+    through_voir = measured_through_voir(fold.voir, benchmark)
+    counting = counting_loops(list(fold.loops.values()))
+    span = _measured_span(counting) or through_voir.span
+    measurements, loop_notes = _measurements(fold, benchmark, through_voir, span)
     if job.barrier is not None:
         seat = {"job": str(job.barrier.rank)}
         measurements = [msgspec.structs.replace(m, labels=seat | m.labels) for m in measurements]
-    counting = counting_loops(list(fold.loops.values()))
-    verdict = judge(benchmark, fold.end, fold.extraction, measurements)
+    verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     notes = (
         fold.notes
         + loop_notes
-        + fold.samples.notes(_measured_span(counting), _cpu_share(fold.end))
+        + fold.voir.notes()
+        + fold.samples.notes(span, _cpu_share(fold.end))
         + log_notes(fold.extraction, measurements)
         + _stream_notes(fold, benchmark, counting)
     )
@@ -180,13 +199,20 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
         exit_code=end.get("exit_code"),
         measurements=tuple(measurements),
         notes=tuple(dict.fromkeys(notes)),
-        facts=_facts(fold, counting),
+        facts=_facts(fold, counting, span, through_voir),
     )
 
 
-def _measurements(fold: _Fold, benchmark: Benchmark) -> tuple[list[Measurement], list[Note]]:
+def _speaks_voir(job: Job) -> bool:
+    """Whether this is a script run by voir, of which a rate is expected."""
+    return job.phase == "run" and (job.data_file is not None or "DATA_FD" in job.env)
+
+
+def _measurements(
+    fold: _Fold, benchmark: Benchmark, through_voir: VoirMeasured, span: Span | None
+) -> tuple[list[Measurement], list[Note]]:
     found: list[Measurement] = _log_measurements(fold, benchmark)
-    notes: list[Note] = []
+    notes: list[Note] = list(through_voir.notes)
     records = list(fold.loops.values())
     counting = counting_loops(records)
     for record in records:
@@ -206,7 +232,8 @@ def _measurements(fold: _Fold, benchmark: Benchmark) -> tuple[list[Measurement],
         )
         for n, v in fold.given.items()
     ]
-    return found + fold.samples.measurements(_measured_span(counting)) + _process_measurements(fold), notes
+    found += [m for m in through_voir.measurements if not (counting and m.metric == "rate")]
+    return found + fold.samples.measurements(span) + _process_measurements(fold), notes
 
 
 def _log_measurements(fold: _Fold, benchmark: Benchmark) -> list[Measurement]:
@@ -289,7 +316,8 @@ def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord])
             notes.append(Note(text=f"loop '{record.name}' ended by itself before its stop rule was met"))
         if record.stop is not None and (record.stop.get("detail") or {}).get("reached") is False:
             notes.append(_imprecise(record.name, record.stop))
-    if benchmark.stop is not None and not counting and fold.end is not None and fold.end.get("exit_code") == 0:
+    ended_well = fold.end is not None and fold.end.get("exit_code") == 0
+    if benchmark.stop is not None and not counting and not fold.voir.lines and ended_well:
         notes.append(Note(text=_no_loop_to_stop(fold, benchmark)))
     return notes
 
@@ -321,8 +349,25 @@ def _cpu_share(end: Event | None) -> float:
     return float(end.get("cpu_s") or 0.0) / float(end["duration_s"])
 
 
-def _facts(fold: _Fold, counting: list[LoopRecord]) -> dict[str, Any]:
-    facts: dict[str, Any] = {"started": fold.started}
+def _left_ns(fold: _Fold) -> int | None:
+    """When a script run by voir, measured together with others, left or was ended."""
+    if LEFT in fold.voir.marks:
+        return fold.voir.marks[LEFT][0]
+    end = fold.end or {}
+    return end["t"] if end.get("early_stop") and isinstance(end.get("t"), int) else None
+
+
+def _facts(fold: _Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured) -> dict[str, Any]:
+    facts: dict[str, Any] = {"started": fold.start.get("pid") is not None}
+    if fold.voir.lines:
+        wall = [(event or {}).get("wall") for event in (fold.start, fold.end)]  # seconds since 1970
+        facts["voir"] = through_voir.facts | {"wall": wall}
+    if span is not None:
+        facts["measured_ns"] = span
+        ran_on = [r.phases["after"].last_ns for r in counting if r.phases["after"].first_ns is not None]
+        ran_on += [t for t in (_left_ns(fold),) if t is not None]
+        if ran_on:  # unmeasured, so that the others are measured under the same load
+            facts["ran_on_until_ns"] = max(span[1], min(ran_on))
     if fold.probes:
         first = next(iter(fold.probes.values()))
         facts["python"] = {k: first.get(k) for k in ("python", "executable", "prefix", "path", "version")}
@@ -338,5 +383,4 @@ def _facts(fold: _Fold, counting: list[LoopRecord]) -> dict[str, Any]:
             }
             for r in counting
         ]
-        facts["measured_ns"] = _measured_span(counting)
     return facts

@@ -65,6 +65,14 @@ class Given:
 
 
 @dataclass
+class Observations:
+    """Each a rate over the steps of one interval: where its steps begin among the measured ones, and how many."""
+
+    interval_s: float
+    spans: list[tuple[int, int]]
+
+
+@dataclass
 class LoopRecord:
     """One loop of one process; a loop opened again under the same name goes on."""
 
@@ -91,6 +99,14 @@ class LoopRecord:
                 given.warmup += numbers
             elif phase == "measured":
                 given.measured += numbers
+
+    @property
+    def observations(self) -> Observations | None:
+        """How its measured steps are divided, if it was measured by observations."""
+        detail = (self.stop or {}).get("detail") or {}
+        if "observations" not in detail:
+            return None
+        return Observations(detail["interval_s"], [(o["first"], o["steps"]) for o in detail["observations"]])
 
     @property
     def all_steps(self) -> int:
@@ -122,7 +138,7 @@ def loop_measurements(record: LoopRecord, labels: dict[str, str]) -> tuple[list[
     found: list[Measurement] = []
     notes = [note] if note else []
     if measured.seconds:
-        found += _timings(measured, warmup, prefix, labels)
+        found += _timings(measured, warmup, prefix, labels, record.observations)
         known = measured.counted_items
         if known is None and any(n is not None for n in measured.items):
             notes.append(
@@ -137,7 +153,9 @@ def loop_measurements(record: LoopRecord, labels: dict[str, str]) -> tuple[list[
     return found, notes
 
 
-def _timings(measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str]) -> list[Measurement]:
+def _timings(
+    measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str], observations: Observations | None = None
+) -> list[Measurement]:
     in_items = measured.counted_items is not None
     unit = "items/s" if in_items else "steps/s"
     items = measured.counted_items if in_items else float(len(measured.seconds))
@@ -146,6 +164,17 @@ def _timings(measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str]
     def rates(steps: Steps) -> tuple[float, ...]:
         counts: Sequence[float | None] = steps.items if in_items else [1.0] * len(steps.seconds)
         return tuple((n or 0.0) / s for n, s in zip(counts, steps.seconds, strict=True) if s > 0)
+
+    def observed(steps: Steps, spans: Sequence[tuple[int, int]]) -> tuple[float, ...]:
+        counts: Sequence[float | None] = steps.items if in_items else [1.0] * len(steps.seconds)
+        sums = [(sum(n or 0.0 for n in counts[a : a + k]), sum(steps.seconds[a : a + k])) for a, k in spans]
+        return tuple(n / s for n, s in sums if s > 0)
+
+    if observations is None:
+        rate, before = rates(measured), rates(warmup)
+    else:
+        rate = observed(measured, observations.spans)
+        before = observed(warmup, _spans(warmup.seconds, observations.interval_s))
 
     def measurement(
         metric: str, unit: str, direction: Direction, samples: tuple[float, ...], warm: tuple[float, ...]
@@ -161,13 +190,24 @@ def _timings(measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str]
         )
 
     found = [
-        measurement("rate", unit, Direction.HIGHER, rates(measured), rates(warmup)),
+        measurement("rate", unit, Direction.HIGHER, rate, before),
         measurement("step_time", "s", Direction.LOWER, tuple(measured.seconds), tuple(warmup.seconds)),
         measurement("wait_time", "s", Direction.LOWER, tuple(measured.waits), tuple(warmup.waits)),
     ]
     if measured.total_s > 0:
         found.append(measurement("throughput", unit, Direction.HIGHER, (items / measured.total_s,), ()))
     return found
+
+
+def _spans(seconds: Sequence[float], interval_s: float) -> list[tuple[int, int]]:
+    """Steps divided as the rule divides the measured ones: a span ends with the step that fills its interval."""
+    spans, first, passed = [], 0, 0.0
+    for number, one in enumerate(seconds, start=1):
+        passed += one
+        if passed >= interval_s:
+            spans.append((first, number - first))
+            first, passed = number, 0.0
+    return spans
 
 
 def _given(metric: str, name: str, samples: list[float], before: list[float], labels: dict[str, str]) -> Measurement:

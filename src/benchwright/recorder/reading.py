@@ -17,16 +17,24 @@ NOT_JSON: Event = {"event": "unreadable"}  # stands for each line that could not
 
 def decode_line(line: bytes) -> Event:
     """The event of one line, or NOT_JSON."""
-    event: Any
+    event = decode_object(line)
+    return event if event is not None and isinstance(event.get("event"), str) else NOT_JSON
+
+
+def decode_object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of one line, or None."""
+    found: Any
     try:
-        event = _decode(line)
+        found = _decode(line)
     except msgspec.DecodeError:
         # msgspec is strict; a diverged loss is written as a bare NaN, which the standard library reads.
         try:
-            event = json.loads(line)
+            found = json.loads(line)
         except (ValueError, UnicodeDecodeError, RecursionError):
-            return NOT_JSON
-    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else NOT_JSON
+            return None
+    except RecursionError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def read_events(path: str | Path) -> Iterator[Event]:

@@ -13,6 +13,7 @@ from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.run import Note
 from benchwright.domain.status import Reason, Status
+from benchwright.domain.voir_record import VoirRecord
 
 Event = dict[str, Any]
 
@@ -31,12 +32,20 @@ def judge(
     end: Event | None,
     extraction: Event | None,
     measurements: Sequence[Measurement],
+    said: VoirRecord | None = None,
+    *,
+    needs_rate: bool = False,
 ) -> Verdict:
-    """A loop that reached its stop rule excuses nothing: what the program did afterwards is judged too."""
+    """A loop that reached its stop rule excuses nothing: what the program did afterwards is judged too.
+
+    `said`: through voir; `needs_rate`: no rate is no success.
+    """
     if end is None:
         return Verdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine went away")
     return (
-        _how_it_ended(end)
+        _explained(_how_it_ended(end), said)
+        or _said_error(said)
+        or (_no_rate(measurements, said) if needs_rate else None)
         or _missing_metrics(benchmark, extraction, measurements)
         or _given_up(benchmark, extraction)
         or _not_finite(measurements)
@@ -54,6 +63,8 @@ def _how_it_ended(end: Event) -> Verdict | None:
         return Verdict(
             Status.FAILED, Reason.TIMED_OUT, detail or f"still running after {end.get('duration_s', 0):.1f} s"
         )
+    if end.get("early_stop"):
+        return None  # it asked to be ended, having been measured enough: the signal was ours
     if end.get("out_of_memory"):
         return Verdict(Status.FAILED, Reason.OUT_OF_MEMORY, detail or "out of memory")
     if end.get("signal") is not None:
@@ -67,6 +78,35 @@ def _how_it_ended(end: Event) -> Verdict | None:
         # The program was fine but something of its record was not kept, such as on a full disk.
         return Verdict(Status.FAILED, Reason.INVALID, detail)
     return None
+
+
+def _explained(verdict: Verdict | None, said: VoirRecord | None) -> Verdict | None:
+    """A crash with the error that voir saw, where it saw one."""
+    if verdict is None or verdict.reason is not Reason.CRASHED or said is None or not said.errors:
+        return verdict
+    error = said.errors[0]
+    ran_out = "outofmemory" in error.replace(" ", "").lower()
+    return Verdict(verdict.status, Reason.OUT_OF_MEMORY if ran_out else verdict.reason, f"{verdict.detail}: {error}")
+
+
+def _said_error(said: VoirRecord | None) -> Verdict | None:
+    """The program ended as if all were well, but had told of an error."""
+    if said is None or not said.errors:
+        return None
+    return Verdict(Status.FAILED, Reason.CRASHED, said.errors[0])
+
+
+def _no_rate(measurements: Sequence[Measurement], said: VoirRecord | None) -> Verdict | None:
+    if any(m.metric == "rate" and m.samples for m in measurements):
+        return None
+    if said is None or not said.lines:
+        why = "nothing came from voir: run the script with voir, and let its voirfile.py `log` what it gives"
+    elif any(said.rates.values()):
+        why = "no rate that came from voir is a positive number"
+    else:
+        why = 'no rate came from voir: its voirfile.py needs `rate` and `log("rate", …)`, the script voir.iterate'
+        why += " with report_batch=True; a program that ends within the first interval gives none"
+    return Verdict(Status.FAILED, Reason.NO_DATA, why)
 
 
 def signal_name(number: int) -> str:

@@ -30,12 +30,13 @@ BUILT_IN = {
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Which runs are meant; what is None or empty does not restrict.
 
-    `name` and `benchmark` are globs (`*`, `?`, `[a-z]`, `[!a]`) and mind case. `labels` must all be there, on the run
+    `id` is that of one run. `name` and `benchmark` are globs (`*`, `?`, `[a-z]`, `[!a]`) and mind case. `labels` must all be there, on the run
     or on one of its benchmarks; so must `tags`. `machine` is a fingerprint, the beginning of one, or a host name. `since` and `until`
     are ISO 8601, local time unless they name a zone; a bare date as `until` includes that day. `text` is looked for,
     whatever its case, in id, name, host, labels, annotation and the names of benchmarks.
     """
 
+    id: str | None = None
     name: str | None = None
     labels: dict[str, str] = {}
     tags: tuple[str, ...] = ()
@@ -102,6 +103,10 @@ class Store(Protocol):
 
     def set_baseline(self, name: str, run_id: str) -> None:
         """From now on `name` means that run; InvalidInput if it is not here."""
+        ...
+
+    def remove_baseline(self, name: str) -> bool:
+        """From now on `name` means no run; whether it meant one. The run stays."""
         ...
 
     def baseline(self, name: str) -> str | None:

@@ -13,7 +13,7 @@ import msgspec
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
-from benchwright.domain.errors import InvalidInput, StoreTrouble, did_you_mean
+from benchwright.domain.errors import ForeignStore, InvalidInput, NoStoreYet, StoreTrouble, did_you_mean
 from benchwright.stores.database_trouble import told_in_words
 
 CONNECT_TIMEOUT_S = 10
@@ -104,7 +104,7 @@ def _prepare_file(path: Path, create: bool) -> None:
         _refuse_foreign(path)
         return
     if not create:
-        raise StoreTrouble(
+        raise NoStoreYet(
             "there is no store yet", where=str(path), remedy="measure something, or ingest runs: benchwright ingest"
         )
     try:
@@ -124,7 +124,7 @@ def _refuse_foreign(path: Path) -> None:
         return  # SQLite says why
     unfinished = any(path.with_name(path.name + end).exists() for end in ("-wal", "-journal"))
     if head and head != _MAGIC and not unfinished:
-        raise StoreTrouble("is not a store of benchwright", where=str(path), remedy="choose another file with --store")
+        raise ForeignStore("is not a store of benchwright", where=str(path), remedy="choose another file with --store")
 
 
 def _file_url(path: Path) -> URL:
@@ -148,6 +148,8 @@ def _as_uri(path: Path) -> str:
 def _set_up_sqlite(connection: Any, _record: object) -> None:
     # None: the driver leaves transactions to us. By itself it would not begin one before CREATE TABLE.
     connection.isolation_level = None
+    # SQLite's own LIKE knows the case of ASCII only.
+    connection.create_function("casefold", 1, lambda text: text and text.casefold(), deterministic=True)
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
     cursor.execute("PRAGMA foreign_keys = ON")

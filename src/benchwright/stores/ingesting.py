@@ -26,11 +26,11 @@ from benchwright.stores.run_document import (
     series_hash,
 )
 from benchwright.stores.run_query import started_s
-from benchwright.stores.samples import pack
+from benchwright.stores.samples import pack, pieces_of
 
 Row = dict[str, Any]
 _CHUNK = 500  # of values in one IN (…)
-_PARTS = (schema.documents, schema.results, schema.run_labels, schema.measurements)
+_PARTS = (schema.documents, schema.results, schema.run_labels, schema.measurements, schema.samples)
 
 
 class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,33 +42,37 @@ class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
     labels: list[Row]
     series: dict[str, Row]
     measurements: list[Row]
+    samples: list[Row]
 
 
 def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
     series: dict[str, Row] = {}
     measurements: list[Row] = []
-    for (r, x, m), launch, measurement in measurements_of(run):
+    arrays: list[bytes] = []
+    for place, ((r, x, m), launch, measurement) in enumerate(measurements_of(run)):
         benchmark = run.results[r].benchmark.name
         hashed = series_hash(benchmark, measurement)
         if hashed not in series:
             series[hashed] = _series_row(hashed, benchmark, measurement)
         packed = pack((*measurement.warmup_samples, *measurement.samples))
+        arrays.append(packed.data)
         measurements.append(
             {
+                "place": place,
                 "result": r,
                 "launch": x,
                 "measurement": m,
                 "series": hashed,
                 "counted": launch.status is Status.OK and not launch.warmup,
-                "value": _condensed(measurement, aggregate),
+                "value": _condensed(measurement, aggregate, run.workers),
                 "warmup_samples": len(measurement.warmup_samples),
                 "samples": len(measurement.samples),
+                "size_bytes": len(packed.data),
                 "encoding": packed.encoding,
-                "data": packed.data,
             }
         )
     document = {"encoding": ENCODING, "data": pack_document(run)}
-    size_bytes = len(document["data"]) + sum(len(row["data"]) for row in measurements) + _folder_bytes(run)
+    size_bytes = len(document["data"]) + sum(map(len, arrays)) + _folder_bytes(run)
     return PackedRun(
         run=_run_row(run, digest, len(measurements), size_bytes),
         document=document,
@@ -76,6 +80,7 @@ def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
         labels=list(_label_rows(run)),
         series=series,
         measurements=measurements,
+        samples=[{"piece": number, "data": data} for number, data in enumerate(pieces_of(arrays))],
     )
 
 
@@ -94,6 +99,7 @@ def put_run(connection: Connection, packed: PackedRun) -> None:
         key,
         [row | {"series": series[row["series"]]} for row in packed.measurements],
     )
+    _insert(connection, schema.samples, key, packed.samples)
 
 
 def _upserted(connection: Connection, row: Row) -> int:
@@ -186,12 +192,12 @@ def _series_row(hashed: str, benchmark: str, measurement: Measurement) -> Row:
     }
 
 
-def _condensed(measurement: Measurement, aggregate: Aggregate | None) -> float | None:
+def _condensed(measurement: Measurement, aggregate: Aggregate | None, workers: int | None) -> float | None:
     """The launch's one number; None if it cannot be told."""
     if aggregate is None:
         return None
     try:
-        value = aggregate(measurement.aggregate, measurement.samples, None)
+        value = aggregate(measurement.aggregate, measurement.samples, workers)
     except (ValueError, ArithmeticError):
         return None
     return None if math.isnan(value) else value  # SQLite has no NaN

@@ -1,4 +1,7 @@
-"""What measured programs printed, kept with the run: raw while a job runs, compressed afterwards."""
+"""What measured programs printed, kept with the run: raw while a job runs, compressed afterwards.
+
+Lines of data that voir hid in it are left out: they are in the job's stream.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.domain.errors import InvalidInput, did_you_mean
+from benchwright.domain.hidden_lines import HiddenLines
 from benchwright.stores.run_folder import RunFolder
 
 _BLOCK_BYTES = 1 << 16
@@ -55,12 +59,14 @@ def choose_logs(folder: Path, bench: str | None) -> list[Log]:
 
 def read_log(log: Log) -> Iterator[bytes]:
     """The log in blocks; a compressed one that was cut off is read as far as it goes."""
+    hidden = HiddenLines()
     with gzip.open(log.path, "rb") if log.compressed else open(log.path, "rb") as handle:
         try:
             while block := handle.read(_BLOCK_BYTES):
-                yield block
+                yield hidden.feed(block)[0]
         except EOFError:
-            return
+            pass
+    yield hidden.close()
 
 
 def tail_of(log: Log, lines: int, most_bytes: int = 1 << 20) -> list[bytes]:
@@ -92,13 +98,15 @@ def _text(log: Log, lines: int) -> list[str]:
 def follow_log(folder: RunFolder, log: Log) -> Iterator[bytes]:
     """A raw log from its beginning, and what is added to it, until its run ends or it is compressed."""
     path = Path(log.path)
+    hidden = HiddenLines()
     with open(path, "rb") as handle:
         while True:
             busy = folder.is_busy()  # asked before reading, so that the last words are not missed
             block = handle.read(_BLOCK_BYTES)
             if block:
-                yield block
+                yield hidden.feed(block)[0]
             elif not busy or not path.exists():
+                yield hidden.close()
                 return
             else:
                 time.sleep(_POLL_S)

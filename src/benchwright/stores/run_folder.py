@@ -14,9 +14,10 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -35,6 +36,9 @@ RUN_VERSION = 1
 MACHINE_VERSION = 1
 PACKAGES_VERSION = 1
 _LONGEST_NAME_BYTES = 200  # file systems take 255, and a number may follow
+_HEAD_BYTES = 8192  # of a plan: what begins it is in there, however long its name
+_STARTED = re.compile(rb'"started":\s*"([^"\\]{1,40})"')
+_TIME = re.compile(r"\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d(_\d+)?")
 
 
 class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +51,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
     benchmarks: tuple[Benchmark, ...]
     settings: RunSettings
     labels: dict[str, str] = {}
+    not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
 
     def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
         return not self.differences(benchmarks, settings)
@@ -76,7 +81,11 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 def _without_secrets(benchmark: Benchmark) -> Benchmark:
     kept = redact({name: value for name, value in benchmark.env.items() if value is not None})
-    return msgspec.structs.replace(benchmark, env={name: kept.get(name) for name in benchmark.env})
+    pack = benchmark.pack
+    if pack is not None and isinstance(written := pack.config.get("env"), dict):
+        shown = redact({str(name): str(value) for name, value in written.items()})
+        pack = msgspec.structs.replace(pack, config=pack.config | {"env": shown})
+    return msgspec.structs.replace(benchmark, env={name: kept.get(name) for name in benchmark.env}, pack=pack)
 
 
 def _value_differences(what: str, old: Any, new: Any) -> list[str]:
@@ -141,11 +150,23 @@ class RunFolder:
             yield
 
     def is_busy(self) -> bool:
+        """Whether another process writes here, or nobody could: nothing should be done with it then."""
         try:
             with self.locked():
                 return False
         except (RunFolderBusy, DiskTrouble):
             return True
+
+    def is_being_made(self) -> bool:
+        """Whether another process measures into it; looking changes nothing in it."""
+        try:
+            with open(self.path / "lock", "rb") as handle:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False  # nobody ever locked it, or it cannot be told
+        return False
 
     def write_plan(self, plan: StoredPlan) -> None:
         self.write("plan.json", plan.without_secrets())
@@ -156,9 +177,9 @@ class RunFolder:
         try:
             raw = path.read_bytes()
             head = msgspec.json.decode(raw)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise InvalidInput(
-                "there is no plan.json, so this run cannot be resumed", where=str(self.path), remedy="start it anew"
+                "there is no plan.json: this is no run folder", where=str(self.path), remedy="see 'benchwright runs'"
             ) from None
         except (OSError, msgspec.DecodeError) as error:
             raise InvalidInput(f"not readable: {error}", where=str(path), remedy="start the run anew") from error
@@ -219,10 +240,10 @@ class RunFolder:
     def read_run(self) -> dict[str, Any] | None:
         """run.json as it stands, or None if it was never written or is damaged."""
         try:
-            body: dict[str, Any] = msgspec.json.decode((self.path / "run.json").read_bytes())
+            body = msgspec.json.decode((self.path / "run.json").read_bytes())
         except (OSError, msgspec.DecodeError):
             return None
-        return body
+        return body if isinstance(body, dict) else None
 
     def write(self, name: str, body: Any) -> None:
         """Writes a whole JSON file aside and renames it; a full disk leaves the old one as it was."""
@@ -277,14 +298,36 @@ def _unwritable(path: Path, error: OSError) -> DiskTrouble:
 def all_runs(runs: Path) -> list[RunFolder]:
     """The run folders below `runs`, newest first by the time they were started."""
     try:
-        folders = [entry for entry in runs.iterdir() if entry.is_dir() and (entry / "plan.json").exists()]
+        plans = [entry / "plan.json" for entry in runs.iterdir() if not entry.name.startswith(".")]
     except FileNotFoundError:
         return []
-    return [RunFolder(p) for p in sorted(folders, key=lambda p: (p / "plan.json").stat().st_mtime_ns, reverse=True)]
+    begun = [(moment, plan) for plan in plans if (moment := _begun(plan)) is not None]
+    return [RunFolder(plan.parent) for _, plan in sorted(begun, reverse=True)]
+
+
+def _begun(plan: Path) -> tuple[float, int] | None:
+    """When the run of a plan was started, and when the plan was written; None if it is no file.
+
+    What was copied or edited later is not newer by that, so the plan's own word counts; the file's time only tells
+    apart what began in the same second, or where the plan is damaged.
+    """
+    try:
+        if not plan.is_file():  # not even opened: it may be a pipe
+            return None
+        with open(plan, "rb") as handle:
+            written = os.fstat(handle.fileno()).st_mtime_ns
+            said = _STARTED.search(handle.read(_HEAD_BYTES))
+    except OSError:
+        return None
+    try:
+        moment = datetime.fromisoformat(said[1].decode()).timestamp() if said else written / 1e9
+    except (ValueError, OverflowError):
+        moment = written / 1e9
+    return moment, written
 
 
 def find_run(runs: Path, word: str) -> RunFolder:
-    """The run that `word` names: `last`, a folder's path, its name, or the beginning of one."""
+    """The run that `word` names: `last`, a folder's path, its name, the newest of that name, or the beginning of one."""
     if (path := _folder_at(word)) is not None:
         return RunFolder(path)
     known = all_runs(runs)
@@ -292,10 +335,8 @@ def find_run(runs: Path, word: str) -> RunFolder:
         if known:
             return known[0]
         raise InvalidInput(f"there are no runs in {runs} yet", remedy="measure something: benchwright run -- COMMAND")
-    exact = [folder for folder in known if folder.id == word]
-    begun = exact or [folder for folder in known if word and folder.id.startswith(word)]
-    if begun:
-        return begun[0]
+    if meant := named_so(word, [folder.id for folder in known]):
+        return next(folder for folder in known if folder.id == meant[0])
     from benchwright.domain.errors import did_you_mean
 
     raise InvalidInput(
@@ -304,10 +345,24 @@ def find_run(runs: Path, word: str) -> RunFolder:
     )
 
 
+def named_so(word: str, ids: Sequence[str]) -> list[str]:
+    """Those of `ids` that `word` means: it is one; else, they are of that name; else, they begin with it.
+
+    So `train` is the newest run called train, however new one called train2 is.
+    """
+    ways: tuple[Callable[[str], bool], ...] = (
+        lambda run_id: run_id == word,
+        lambda run_id: run_id.startswith(f"{word}.") and _TIME.fullmatch(run_id, len(word) + 1) is not None,
+        lambda run_id: run_id.startswith(f"{word}."),
+        lambda run_id: run_id.startswith(word),
+    )
+    return next((found for way in ways if word and (found := [i for i in ids if way(i)])), [])
+
+
 def _folder_at(word: str) -> Path | None:
     """The run folder at that path; None if there is none, or the word can be no path."""
     try:
         path = Path(word).expanduser()
-        return path.resolve() if word and path.is_dir() and (path / "plan.json").exists() else None
+        return path.resolve() if word and (path / "plan.json").is_file() else None
     except (OSError, ValueError, RuntimeError):  # too long, with a NUL, or of a user who is not known
         return None

@@ -36,6 +36,8 @@ def row_of(fields: Any) -> RunRow:
 
 
 def _conditions(where: RunFilter, dialect: str) -> Iterator[ColumnElement[bool]]:
+    if where.id is not None:
+        yield runs.c.id == plain(where.id)
     if where.name is not None:
         yield glob(runs.c.name, where.name, dialect)
     for label, value in (*where.labels.items(), *(("tag", tag) for tag in where.tags)):
@@ -60,12 +62,14 @@ def _conditions(where: RunFilter, dialect: str) -> Iterator[ColumnElement[bool]]
 
 def _mentions(text: str, dialect: str) -> ColumnElement[bool]:
     escaped = text.replace("/", "//").replace("%", "/%").replace("_", "/_")
-    # SQLite's LIKE takes no account of case by itself, and its lower() would cost as much as the search.
-    like = "LIKE" if dialect == "sqlite" else "ILIKE"
 
     def holds(words: ColumnElement[Any]) -> ColumnElement[bool]:
-        template = f"%{escaped}%"
-        return words.like(template, escape="/") if like == "LIKE" else words.ilike(template, escape="/")
+        if dialect != "sqlite":
+            return words.ilike(f"%{escaped}%", escape="/")
+        # SQLite's LIKE takes no account of the case of ASCII by itself; the rest costs as much as the search.
+        if text.isascii():
+            return words.like(f"%{escaped}%", escape="/")
+        return func.casefold(words).like(f"%{escaped.casefold()}%", escape="/")
 
     c = runs.c
     words = c.id + "\n" + c.name + "\n" + c.host + "\n" + c.labels + "\n" + func.coalesce(c.annotation, "")

@@ -4,7 +4,8 @@
     f8-planes-zlib  the same, but first the first byte of every number, then the second of every number…, compressed:
                     numbers of one metric have nearly the same sign and exponent, so those bytes shrink to nothing
 
-Every bit comes back, those of NaN too.
+Every bit comes back, those of NaN too. The arrays of a run follow one another and are cut into pieces that fill a page
+of the database, however long or short each array is.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from __future__ import annotations
 import sys
 import zlib
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+# With what a row has besides just below 8 KiB, the page of PostgreSQL; two of them in a page of our SQLite files.
+PIECE_BYTES = 8120
 PLAIN = "f8"
 COMPRESSED = "f8-planes-zlib"
 _SAMPLE_BYTES = 8
@@ -56,6 +59,12 @@ def unpack(packed: Packed, count: int) -> tuple[float, ...]:
     if sys.byteorder == "big":
         numbers.byteswap()
     return tuple(numbers)
+
+
+def pieces_of(arrays: Iterable[bytes]) -> list[bytes]:
+    """All arrays one after the other, cut into pieces."""
+    whole = b"".join(arrays)
+    return [whole[start : start + PIECE_BYTES] for start in range(0, len(whole), PIECE_BYTES)]
 
 
 def _seems_worth_it(raw: bytes) -> bool:

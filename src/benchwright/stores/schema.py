@@ -5,7 +5,8 @@ documents     the rest of the run, but for its measurements: compressed JSON
 results       the benchmarks of a run
 run_labels    labels of a run and of its benchmarks
 series        what is measured again and again: benchmark, metric, labels and how it is read
-measurements  one launch's samples of a series: the condensed number, and the raw samples as one array
+measurements  one launch's samples of a series: the condensed number, and how the raw samples are kept
+samples       the raw samples of a run: all its arrays, one after the other, in pieces of equal size
 baselines     names for runs
 """
 
@@ -27,7 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0001"  # the newest migration
+VERSION = "0002"  # the newest migration
 VERSION_TABLE = "benchwright_version"
 
 version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own, so not among ours
@@ -112,17 +113,26 @@ measurements = Table(
     "measurements",
     metadata,
     _of_run(primary_key=True),
-    Column("result", Integer, primary_key=True),
-    Column("launch", Integer, primary_key=True),  # its place in the result
-    Column("measurement", Integer, primary_key=True),  # its place in the launch
-    Column("series", Integer, ForeignKey("series.key"), nullable=False),
-    Column("counted", Boolean, nullable=False),  # the launch ended well and was no warm-up
+    Column("place", Integer, primary_key=True),  # among those of the run, in the order of their arrays
     Column("value", Double),  # condensed by the series' method; NULL if there is none or it is not a number
+    Column("result", Integer, nullable=False),
+    Column("launch", Integer, nullable=False),  # its place in the result
+    Column("measurement", Integer, nullable=False),  # its place in the launch
+    Column("series", Integer, ForeignKey("series.key"), nullable=False),
     Column("warmup_samples", Integer, nullable=False),  # these come first in the array
     Column("samples", Integer, nullable=False),
+    Column("size_bytes", Integer, nullable=False),  # of the array, as it is encoded
+    Column("counted", Boolean, nullable=False),  # the launch ended well and was no warm-up
     Column("encoding", Text, nullable=False),  # see samples.py
-    Column("data", LargeBinary, nullable=False),  # last: what stands before it is read without it
     Index("measurements_by_series", "series", "run"),
+)
+
+samples = Table(
+    "samples",
+    metadata,
+    _of_run(primary_key=True),
+    Column("piece", Integer, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
 )
 
 baselines = Table(

@@ -8,7 +8,7 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine, delete, inspect, select, update
 
-from benchwright.domain.errors import InvalidInput, StoreTrouble, did_you_mean
+from benchwright.domain.errors import ForeignStore, InvalidInput, NewerStore, NoStoreYet, StoreTrouble, did_you_mean
 from benchwright.domain.run import Run
 from benchwright.stores import schema
 from benchwright.stores.base import Aggregate, RunFilter, RunRow
@@ -21,7 +21,7 @@ from benchwright.stores.connecting import (
     writing,
 )
 from benchwright.stores.ingesting import insert_or, pack_run, put_run
-from benchwright.stores.integrity import problems
+from benchwright.stores.integrity import problems, samples_of
 from benchwright.stores.migrations import upgrade
 from benchwright.stores.run_document import DamagedDocument, Place, Samples, plain, unpack_document
 from benchwright.stores.run_query import row_of, select_runs
@@ -119,6 +119,12 @@ class SqlStore:
             statement = insert_or(connection, b).values(name=plain(name), run=key)
             connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_={"run": key}))
 
+    def remove_baseline(self, name: str) -> bool:
+        self._need_current()
+        with self._writing() as connection:
+            gone = connection.execute(delete(schema.baselines).where(schema.baselines.c.name == plain(name)))
+            return gone.rowcount > 0
+
     def baseline(self, name: str) -> str | None:
         return self.baselines().get(plain(name))
 
@@ -208,14 +214,20 @@ def _digest(connection: Connection, run_id: str) -> str | None:
 
 
 def _samples(connection: Connection, key: int) -> dict[Place, Samples]:
+    """DamagedSamples if the arrays are not exactly what the measurements say."""
     m = schema.measurements.c
-    columns = (m.result, m.launch, m.measurement, m.warmup_samples, m.samples, m.encoding, m.data)
+    columns = (m.result, m.launch, m.measurement, m.warmup_samples, m.samples, m.size_bytes, m.encoding)
+    arrays = memoryview(samples_of(connection, key))
     found: dict[Place, Samples] = {}
-    for result, launch, number, warmup, measured, encoding, data in connection.execute(
-        select(*columns).where(m.run == key)
+    start = 0
+    for result, launch, number, warmup, measured, size, encoding in connection.execute(
+        select(*columns).where(m.run == key).order_by(m.place)
     ):
-        values = unpack(Packed(encoding, data), warmup + measured)
+        values = unpack(Packed(encoding, bytes(arrays[start : start + size])), warmup + measured)
         found[result, launch, number] = Samples(values[:warmup], values[warmup:])
+        start += size
+    if start != len(arrays):
+        raise DamagedSamples(f"its arrays should take {start} bytes, but there are {len(arrays)}")
     return found
 
 
@@ -230,13 +242,13 @@ def _made_ready(database: Database, engine: Engine, create: bool) -> str:
     ours = set(schema.metadata.tables)
     foreign = tables if database.path is not None else tables & ours  # a server's database may have other uses
     if foreign - {schema.VERSION_TABLE}:
-        raise StoreTrouble(
+        raise ForeignStore(
             f"is not a store of benchwright: it has a table '{min(foreign)}'",
             where=database.where,
             remedy="choose another one with --store",
         )
     if not create:
-        raise StoreTrouble(
+        raise NoStoreYet(
             "there is no store yet",
             where=database.where,
             remedy="measure something, or ingest runs: benchwright ingest",
@@ -255,7 +267,7 @@ def _version(connection: Connection) -> str | None:
 def _refuse_unknown(where: str, version: str | None) -> None:
     if version is None or (version.isdigit() and int(version) <= int(schema.VERSION)):
         return
-    raise StoreTrouble(
+    raise NewerStore(
         f"is of version {version}, newer than the {schema.VERSION} this benchwright knows",
         where=where,
         remedy="use a newer benchwright, or choose another store with --store; this one was not touched",

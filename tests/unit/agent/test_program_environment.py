@@ -67,3 +67,16 @@ def test_more_devices_than_the_caller_may_use_is_an_error_that_says_so():
 @pytest.mark.parametrize(("text", "expected"), [("", []), ("-1", []), ("0, 2", ["0", "2"]), ("1,-1,2", ["1"])])
 def test_visible_devices_are_read_as_cuda_reads_them(text, expected):
     assert visible_devices({"CUDA_VISIBLE_DEVICES": text}) == expected
+
+
+def test_voir_is_told_where_its_data_go():
+    assert "DATA_FD" not in build_environment(job(), {}, "mark")
+    assert build_environment(job(data_file="/d"), {"DATA_FD": "9"}, "mark")["DATA_FD"] == "3"
+    assert build_environment(job(data_file="/d", env={"DATA_FD": "1"}), {}, "mark")["DATA_FD"] == "1"
+
+
+def test_python_writes_each_hidden_line_at_once():
+    """Otherwise a full buffer would be cut anywhere, and the lines of several processes would be mixed."""
+    assert build_environment(job(env={"DATA_FD": "1"}), {}, "mark")["PYTHONUNBUFFERED"] == "1"
+    assert "PYTHONUNBUFFERED" not in build_environment(job(data_file="/d"), {}, "mark")
+    assert "PYTHONUNBUFFERED" not in build_environment(job(), {"DATA_FD": "1"}, "mark")

@@ -13,8 +13,9 @@ import pytest
 
 from benchwright.domain.errors import AgentLost
 from benchwright.domain.job import Job, Outcome
+from benchwright.executors.agent_executor import Launch
 from benchwright.executors.base import Listener
-from benchwright.executors.local import LocalExecutor, _Launch
+from benchwright.executors.local import LocalExecutor
 
 
 @pytest.fixture
@@ -99,7 +100,7 @@ def test_a_job_that_is_reported_twice_ends_once_and_as_it_was_reported_first(mak
         def on_finished(self, outcome: Outcome) -> None:
             told.append(outcome)
 
-    launch = _Launch([make_job("true")], Hear())
+    launch = Launch([make_job("true")], Hear(), {"job": "localhost"})
     fine, lost = Outcome(job="job", exit_code=0), Outcome(job="job", detail="the agent was killed")
     for outcome in (fine, lost):
         launch.take({"say": "finished", "outcome": msgspec.to_builtins(outcome)})

@@ -210,6 +210,26 @@ class TestGoogleBenchmark:
         )
         assert "BM" not in {r.benchmark.name for r in edited("google-benchmark", body, tmp_path).results}
 
+    def test_two_benchmarks_of_one_name_are_not_mixed(self, tmp_path: Path) -> None:
+        row = {"name": "BM", "run_name": "BM", "run_type": "iteration", "per_family_instance_index": 0}
+        times = ((0, 0, 1.0), (1, 0, 50.0), (0, 1, 1.1), (1, 1, 51.0))
+        rows = [row | {"family_index": f, "repetition_index": r, "real_time": time} for f, r, time in times]
+        run = edited("google-benchmark", {"context": {}, "benchmarks": rows}, tmp_path)
+        assert {r.benchmark.name: r.launches[0].measurements[0].samples for r in run.results} == {
+            "BM": pytest.approx((1e-9, 1.1e-9)),
+            "BM #2": pytest.approx((5e-8, 5.1e-8)),
+        }
+
+    def test_a_counter_called_time_is_not_taken_for_the_time(self, tmp_path: Path) -> None:
+        row = {"name": "BM", "run_name": "BM", "run_type": "iteration", "real_time": 5.0, "cpu_time": 4.0, "time": 77.0}
+        run = edited("google-benchmark", {"context": {}, "benchmarks": [row]}, tmp_path)
+        found = summarize(run.results[0].counted)
+        assert [(s.metric, s.launches, s.labels) for s in found] == [
+            ("time", 1, {}),
+            ("cpu_time", 1, {}),
+            ("time", 1, {"counter": "time"}),
+        ]
+
     def test_a_library_built_for_debugging_is_remarked(self) -> None:
         notes = [note.text for note in read("google-benchmark", "google_benchmark.json").notes]
         assert any("built for debugging" in note for note in notes)
@@ -331,6 +351,7 @@ class TestFolders:
             "driver": 1,
             "google-benchmark": 3,
             "hyperfine": 3,
+            "milabench": 2,
             "pytest-benchmark": 2,
         }
 
@@ -346,6 +367,19 @@ class TestFolders:
     def test_a_folder_without_results_is_refused_with_what_can_be_imported(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match=r"no result file in this folder.*hyperfine, pytest-benchmark"):
             import_results(tmp_path)
+
+    def test_a_file_that_is_no_json_is_refused_with_the_place(self, tmp_path: Path) -> None:
+        path = tmp_path / "cut.json"
+        path.write_text('{"results": [{"command": "x", "mean"')
+        with pytest.raises(InvalidInput, match=r"cut\.json:1:\d+: this is not JSON"):
+            import_results(path)
+
+    def test_a_file_is_read_again_when_it_has_changed(self, tmp_path: Path) -> None:
+        path = tmp_path / "h.json"
+        for time in (1.0, 2.5):
+            path.write_text(json.dumps({"results": [{"command": "x", "mean": time, "times": [time]}]}))
+            (run,) = import_results(path).runs
+            assert run.results[0].launches[0].measurements[0].samples == (time,)
 
     def test_a_missing_path_is_refused(self, tmp_path: Path) -> None:
         with pytest.raises(InvalidInput, match="there is no such file"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +13,7 @@ import pytest
 import benchwright
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.run import Run
+from benchwright.domain.status import Reason, Status
 from benchwright.pipeline.measure import measure
 from benchwright.pipeline.reading import read_run
 from benchwright.stores.run_folder import RunFolder
@@ -27,6 +30,23 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def test_it_is_equal_in_every_part(run: Run) -> None:
     assert read_run(RunFolder(Path(run.folder))) == run
+
+
+def test_a_run_that_is_still_being_made_has_lost_nothing(run: Run, tmp_path: Path) -> None:
+    """Its last stream has no end yet, which would be a lost agent if nobody wrote to the folder any more."""
+    folder = RunFolder(Path(shutil.copytree(run.folder, tmp_path / "copy")))
+    body = json.loads((folder.path / "run.json").read_text())
+    (folder.path / "run.json").write_text(json.dumps(body | {"ended": None}))
+    stream = next(folder.path.glob("*.R1*.data"))
+    stream.write_text("\n".join(stream.read_text().splitlines()[:2]) + "\n")
+    with folder.locked():
+        shown = read_run(folder)
+    assert (shown.status, shown.results[0].status) == (Status.INTERRUPTED, Status.INTERRUPTED)
+    assert [x.status for x in shown.results[0].launches] == [Status.OK, Status.OK]
+    assert "still being made" in shown.notes[-1].text
+    after = read_run(folder)
+    assert after.status is Status.FAILED
+    assert after.results[0].reason is Reason.AGENT_LOST
 
 
 def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,14 @@ import pytest
 from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.errors import InvalidInput, RunFolderBusy
 from benchwright.domain.settings import RunSettings
-from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan, all_runs, find_run
+from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan, all_runs, find_run, named_so
+
+IDS = [
+    "train.v2.2026-11-15_10:00:04",
+    "train2.2026-11-15_10:00:03",
+    "train.2026-11-15_10:00:02",
+    "train.2026-11-15_10:00:00_2",
+]
 
 
 def stored(*names: str, argv: tuple[str, ...] = ("true",)) -> StoredPlan:
@@ -173,3 +181,52 @@ def test_a_damaged_plan_is_refused_in_words(tmp_path: Path, text: str) -> None:
     (folder.path / "plan.json").write_text(text)
     with pytest.raises(InvalidInput, match=r"plan\.json"):
         folder.read_plan()
+
+
+def test_a_run_is_as_old_as_its_plan_says_and_not_as_its_file(tmp_path: Path) -> None:
+    folders = []
+    for day in (14, 13, 15):
+        folder = RunFolder.create(tmp_path, f"d{day}")
+        folder.write_plan(msgspec.structs.replace(stored("a"), started=f"2020-11-{day}T10:00:00+00:00"))
+        folders.append(folder)
+    assert [f.id[:3] for f in all_runs(tmp_path)] == ["d15", "d14", "d13"]
+    (folders[0].path / "plan.json").write_text("{")  # damaged: then the file's time counts, which is now
+    assert find_run(tmp_path, "last").id == folders[0].id
+
+
+def test_what_is_no_plan_file_is_no_run_and_is_not_waited_for(tmp_path: Path) -> None:
+    for name in ("pipe", "folder", "nothing"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "pipe" / "plan.json")
+    (tmp_path / "folder" / "plan.json").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "broken").symlink_to("nowhere")
+    assert all_runs(tmp_path) == []
+    with pytest.raises(InvalidInput, match="no run called"):
+        find_run(tmp_path, str(tmp_path / "pipe"))
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("train", ["train.2026-11-15_10:00:02", "train.2026-11-15_10:00:00_2"]),
+        ("train2", ["train2.2026-11-15_10:00:03"]),
+        ("train.v2", ["train.v2.2026-11-15_10:00:04"]),
+        ("train.2026-11-15_10:00:0", ["train.2026-11-15_10:00:02", "train.2026-11-15_10:00:00_2"]),
+        ("train.2026-11-15_10:00:02", ["train.2026-11-15_10:00:02"]),
+        ("tra", IDS),
+        ("", []),
+        ("x", []),
+    ],
+)
+def test_a_word_means_an_id_then_a_name_then_a_beginning(word: str, meant: list[str]) -> None:
+    assert named_so(word, IDS) == meant
+
+
+def test_a_run_that_is_being_made_is_told_without_touching_its_folder(tmp_path: Path) -> None:
+    folder = RunFolder.create(tmp_path, "x")
+    assert not folder.is_being_made()
+    assert list(folder.path.iterdir()) == []
+    with folder.locked():
+        assert folder.is_being_made()
+    assert not folder.is_being_made()

@@ -14,8 +14,8 @@ SCRIPTS = Path(__file__).parent
 _LOCK = 0x62656E6368  # any number that no other program locks: "bench"
 
 
-def upgrade(connection: Connection, *, scripts: Path = SCRIPTS) -> None:
-    """Brings the store to the newest version inside the connection's transaction; does nothing to one that has it."""
+def upgrade(connection: Connection, *, scripts: Path = SCRIPTS, to: str = "head") -> None:
+    """Brings the store to the newest version (or `to`) inside the connection's transaction; does nothing to one that has it."""
     from alembic import command
     from alembic.config import Config
 
@@ -26,4 +26,4 @@ def upgrade(connection: Connection, *, scripts: Path = SCRIPTS) -> None:
     config.set_main_option("script_location", str(scripts).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    command.upgrade(config, to)

@@ -1,0 +1,237 @@
+"""Measures a client against a server: starts the server, waits until it answers, runs the client, ends the server.
+
+    python -m benchprobe.serving [--ready tcp:HOST:PORT | --ready http://…] [--timeout SECONDS] [--grace SECONDS]
+        --server N WORD_1 … WORD_N -- CLIENT WORDS…
+
+The N words after `--server` are the server's command, whatever they look like. Exit code: the client's (128 + its
+signal); 1 if the server ended too early, 2 for a wrong command line, 124 if it did not answer in time, 127 if one of the
+two programs could not be started. Only the client sees the probe's configuration: the server is not measured.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional
+
+from benchprobe.config import VARIABLE
+from benchprobe.readiness import Ready, parse_ready
+from benchprobe.signals import Signals
+
+PR_SET_PDEATHSIG = 1
+SERVER_ENDED, WRONG_USE, TOO_LATE, NOT_STARTED = 1, 2, 124, 127
+FIRST_LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
+CLIENT_ONLY = (VARIABLE, "DATA_FD")  # where the client writes what it measures
+USAGE = "python -m benchprobe.serving [--ready R] [--timeout S] [--grace S] --server N WORDS… -- CLIENT WORDS…"
+
+
+class Serving(NamedTuple):
+    """`ready` None: the client waits by itself."""
+
+    server: List[str]
+    client: List[str]
+    ready: Optional[Ready] = None
+    timeout_s: float = 600.0
+    grace_s: float = 5.0
+
+
+class Failed(Exception):
+    """It cannot go on; `code` is the exit code, the text says why."""
+
+    def __init__(self, code: int, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def parse(words: List[str]) -> Serving:
+    """The command line; Failed says what is wrong with it."""
+    ready: Optional[Ready] = None
+    seconds = {"--timeout": 600.0, "--grace": 5.0}
+    rest = list(words)
+    while rest:
+        name = rest.pop(0)
+        if name == "--server":
+            return _with_programs(rest, ready, seconds)
+        if name not in ("--ready", *seconds) or not rest:
+            break
+        value = rest.pop(0)
+        try:
+            if name == "--ready":
+                ready = parse_ready(value)
+            else:
+                seconds[name] = float(value)
+        except ValueError as error:
+            raise Failed(WRONG_USE, f"{name} {value}: {error}") from None
+    raise Failed(WRONG_USE, f"write {USAGE}")
+
+
+def _with_programs(rest: List[str], ready: Optional[Ready], seconds: Dict[str, float]) -> Serving:
+    """`rest` follows `--server`: a number, that many words, `--` and the client's."""
+    count = int(rest[0]) if rest and rest[0].isdecimal() else 0
+    server, after = rest[1 : 1 + count], rest[1 + count :]
+    if count < 1 or len(server) < count or len(after) < 2 or after[0] != "--":
+        raise Failed(WRONG_USE, f"write {USAGE}")
+    return Serving(server, after[1:], ready, seconds["--timeout"], seconds["--grace"])
+
+
+class _Together:
+    """A server and its client, from the start of the one to the end of both."""
+
+    def __init__(self, serving: Serving, signals: Signals) -> None:
+        self._serving = serving
+        self._signals = signals
+        self._server: Optional[subprocess.Popen[bytes]] = None
+        self._client: Optional[subprocess.Popen[bytes]] = None
+        self._asked: List[int] = []  # signals that came before there was a client to pass them to
+
+    def run(self) -> int:
+        """To the end of both; returns the exit code."""
+        self._signals.on_signal = self._pass_on
+        try:
+            self._refuse_a_stranger()
+            self._start_server()
+            self._wait_until_ready()
+            return self._run_client()
+        finally:
+            self._end_server()
+
+    def _refuse_a_stranger(self) -> None:
+        """Whoever answers before our server runs is another one, and it would be the one that is measured."""
+        ready = self._serving.ready
+        if ready is not None and ready.answers(1.0):
+            raise Failed(
+                SERVER_ENDED, f"{ready} answers already: another server runs there; end it, or change the port"
+            )
+
+    def _start_server(self) -> None:
+        environment = {name: value for name, value in os.environ.items() if name not in CLIENT_ONLY}
+        # A session of its own: Ctrl-C reaches the client first, and all it starts can be ended together.
+        self._server = _start(
+            "server", self._serving.server, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+
+    def _wait_until_ready(self) -> None:
+        ready, began, pause_s = self._serving.ready, time.monotonic(), FIRST_LOOK_S
+        while ready is not None:
+            left_s = began + self._serving.timeout_s - time.monotonic()
+            answers = ready.answers(max(0.05, min(left_s, 2.0)))
+            self._give_up_if_asked()
+            code = self._server_code()
+            if code is not None:
+                raise Failed(SERVER_ENDED, f"the server {_ended(code)} before it was ready ({ready})")
+            if answers:
+                return
+            if left_s <= 0:
+                raise Failed(TOO_LATE, f"the server did not answer at {ready} within {self._serving.timeout_s:g} s")
+            self._signals.wait(min(pause_s, max(left_s, 0.0)))
+            pause_s = min(pause_s * 1.5, LONGEST_LOOK_S)
+
+    def _run_client(self) -> int:
+        self._give_up_if_asked()
+        # Descriptors stay open: voir's stream is one of them.
+        client = self._client = _start("client", self._serving.client, close_fds=False)
+        for number in self._asked:  # while it was being started
+            client.send_signal(number)
+        while client.poll() is None:
+            code = self._server_code()
+            if code and not self._signals.seen:  # a signal to all of us ends the server as well
+                self._end_client(client)
+                raise Failed(SERVER_ENDED, f"the server {_ended(code)} while the client ran; the client was ended")
+            self._signals.wait(None)
+        return client.returncode if client.returncode >= 0 else 128 - client.returncode
+
+    def _server_code(self) -> Optional[int]:
+        return None if self._server is None else _code_of(self._server)
+
+    def _give_up_if_asked(self) -> None:
+        if self._asked:
+            name = signal.Signals(self._asked[0]).name
+            raise Failed(128 + self._asked[0], f"{name} came before the client was started")
+
+    def _pass_on(self, number: int) -> None:
+        if self._client is None:
+            self._asked.append(number)
+        elif number != signal.SIGINT or not any(os.isatty(fd) for fd in (0, 1, 2)):
+            # Ctrl-C in a terminal reaches the client by itself; twice would break off how it ends.
+            self._client.send_signal(number)
+
+    def _end_client(self, client: subprocess.Popen[bytes]) -> None:
+        client.terminate()
+        if not self._signals.wait_until(lambda: client.poll() is not None, self._serving.grace_s):
+            client.kill()
+        client.wait()
+
+    def _end_server(self) -> None:
+        """TERM to all of its group, and after the grace (or a signal to hurry) KILL; nothing of it is left."""
+        server = self._server
+        if server is None:
+            return
+        seen = len(self._signals.seen)
+        if _code_of(server) is None:
+            _signal_group(server, signal.SIGTERM)
+            self._signals.wait_until(
+                lambda: _code_of(server) is not None or len(self._signals.seen) > seen, self._serving.grace_s
+            )
+        _signal_group(server, signal.SIGKILL)
+        server.wait()
+
+
+def _start(what: str, words: List[str], **options: Any) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(words, preexec_fn=_end_with_parent(), **options)
+    except OSError as error:
+        raise Failed(NOT_STARTED, f"the {what} {words[0]} could not be started: {error.strerror}") from None
+
+
+def _end_with_parent() -> Optional[Callable[[], None]]:
+    """What the new process does first: have the kernel end it if this one is killed. None where it cannot."""
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()  # looked up here: after the fork nothing may be loaded
+
+    def before_exec() -> None:
+        prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return before_exec
+
+
+def _code_of(process: subprocess.Popen[bytes]) -> Optional[int]:
+    """How it ended, as `Popen.returncode` says it; None: it runs. Not reaped, so that its group keeps its number."""
+    if process.returncode is not None or not hasattr(os, "waitid"):
+        return process.poll()
+    ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def _signal_group(leader: subprocess.Popen[bytes], number: int) -> None:
+    try:
+        os.killpg(leader.pid, number)
+    except OSError:
+        pass  # all of it has ended
+
+
+def _ended(code: int) -> str:
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def main(words: Optional[List[str]] = None) -> int:
+    try:
+        serving = parse(sys.argv[1:] if words is None else words)
+        with Signals((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)) as signals:
+            return _Together(serving, signals).run()
+    except Failed as failure:
+        print(f"benchprobe.serving: {failure}", file=sys.stderr, flush=True)
+        return failure.code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

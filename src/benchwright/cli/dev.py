@@ -1,0 +1,43 @@
+"""`benchwright dev`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from benchwright.cli.suite_options import suite_options, suite_request_of, suite_targets_of
+from benchwright.cli.targets import TargetCommand
+from benchwright.domain.errors import InvalidInput
+
+_EXAMPLES = """\b
+Examples:
+  benchwright dev suite.yaml --select resnet50
+  benchwright dev suite.yaml --select resnet50 -- python -m benchprobe main.py
+"""
+
+
+@click.command(cls=TargetCommand, epilog=_EXAMPLES)
+@suite_options
+@click.pass_context
+def command(ctx: click.Context, /, **values: Any) -> None:
+    """Open a shell in a benchmark's folder and environment, or run one command there; its exit code is returned."""
+    from benchwright.pipeline.developing import development_session
+
+    words = ctx.meta.get("command", ())
+    if "command" in ctx.meta and not words:
+        raise InvalidInput("there is no command after --", remedy="leave -- out for a shell")
+    session = development_session(suite_targets_of(values), suite_request_of(values), words)
+    if not words:
+        click.echo(f"{session.benchmark}: {session.argv[0]} in {session.cwd}; leave it with exit", err=True)
+    os.chdir(session.cwd)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvpe(session.argv[0], session.argv, session.env)
+    except OSError as error:
+        raise InvalidInput(
+            f"'{session.argv[0]}' cannot be run: {error.strerror}", remedy="check its name, or run: benchwright install"
+        ) from None

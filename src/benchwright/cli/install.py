@@ -1,0 +1,108 @@
+"""`benchwright install`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from benchwright.cli.suite_options import index_options, suite_options, suite_request_of, suite_targets_of
+from benchwright.domain.quantities import format_duration
+
+if TYPE_CHECKING:
+    from benchwright.environments.reuse import Installed
+
+_EXAMPLES = """\b
+Examples:
+  benchwright install suite.yaml
+  benchwright install suite.yaml --select resnet50 --force
+  benchwright install suite.yaml --variant cuda --index https://packages.example/cu128
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@suite_options
+@click.option("--force", is_flag=True, help="Make the environments anew even if nothing changed.")
+@click.option("--update", is_flag=True, help="Make them anew if there are newer versions that fit.")
+@click.option("--variant", metavar="V", help="Install requirements.V.txt, or `unpinned`, whatever the suite says.")
+@click.option("--constraints", multiple=True, metavar="FILE", help="One more constraints file. Repeatable.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Environments at a time.  [default: up to 4]")
+@index_options
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    force: bool,
+    update: bool,
+    variant: str | None,
+    constraints: tuple[str, ...],
+    jobs: int | None,
+    index_url: str | None,
+    indexes: tuple[str, ...],
+    find_links: tuple[str, ...],
+    installer: str | None,
+    as_json: bool,
+    quiet: bool,
+    **values: Any,
+) -> int:
+    """Make the environments of SUITE: one for each install group, kept until something changes.
+
+    A failed install names the package, and leaves the environment from before in use. Exit code: 0 all are there, 1 one
+    could not be made, 2 the suite is wrong, 3 the base folder cannot be used.
+    """
+    from benchwright.cli.phase_progress import PhaseProgress
+    from benchwright.pipeline.installing import IndexOptions, InstallOptions, install
+
+    options = InstallOptions(
+        force=force,
+        update=update,
+        variant=variant,
+        jobs=jobs,
+        constraints=constraints,
+        where=IndexOptions(index_url=index_url, indexes=indexes, find_links=find_links, installer=installer),
+    )
+    with PhaseProgress(quiet=quiet) as progress:
+        done = install(suite_targets_of(values), suite_request_of(values), options, progress)
+    click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
+    for failed in (x for x in done if x.status == "failed"):
+        place = f"; its log: {failed.log}" if failed.log else ""
+        click.echo(f"benchwright: {failed.name}: {failed.detail}{place}", err=True)
+    return 1 if any(x.status == "failed" for x in done) else 0
+
+
+def _body(done: Sequence[Installed]) -> dict[str, Any]:
+    return {
+        "groups": [
+            {
+                "name": x.name,
+                "status": x.status,
+                "path": x.path,
+                "python": x.python,
+                "seconds": x.seconds,
+                "packages": x.packages,
+                "detail": x.detail,
+                "package": x.package,
+                "log": x.log,
+                "notes": list(x.notes),
+            }
+            for x in done
+        ]
+    }
+
+
+def _text(done: Sequence[Installed]) -> str:
+    from benchwright.cli.phase_progress import counted
+
+    width = max(len(x.name) for x in done)
+    lines = []
+    for x in done:
+        about = [
+            x.status,
+            f"Python {x.python}" if x.python else "",
+            counted(len(x.packages), "package"),
+        ]
+        if x.status == "built":
+            about.append(format_duration(x.seconds))
+        lines.append(f"{x.name:<{width}}  {', '.join(filter(None, about))}  {x.path}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,55 @@
+"""`benchwright new`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+
+import click
+
+from benchwright.domain.errors import InvalidInput
+
+_EXAMPLES = """\b
+Examples:
+  benchwright new mybench
+  benchwright new mybench --template model --dir benchmarks
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.argument("name", required=False)
+@click.option("--name", "name_too", hidden=True)
+@click.option(
+    "--template",
+    default="simple",
+    show_default=True,
+    metavar="simple|voir|stdout|model",
+    help="What to start from: a loop timed by benchprobe, one instrumented with voir, a program that prints its numbers, "
+    "or a torch model.",
+)
+@click.option("--dir", "parent", default=".", metavar="DIR", help="Where to make its folder.  [default: here]")
+@click.option("--force", is_flag=True, help="Write into a folder that exists, over files of the same name.")
+def command(name: str | None, name_too: str | None, template: str, parent: str, force: bool) -> None:
+    """Make a folder for a new benchmark, NAME, that runs as it is.
+
+    Its dev.yaml is a suite with this one benchmark, for `install`, `prepare`, `run` and all other commands.
+    """
+    from benchwright.pipeline.scaffolding import SUITE, make_benchmark
+
+    chosen = name or name_too
+    if not chosen or (name and name_too):
+        raise InvalidInput("give one name", where="NAME", remedy="write benchwright new mybench")
+    folder = make_benchmark(chosen, template, Path(parent).expanduser(), force=force)
+    suite = shlex.quote(os.path.join(_shown(folder), SUITE))
+    click.echo(f"made {_shown(folder)}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
+    click.echo("next:")
+    for phase in ("install", "prepare", "run"):
+        click.echo(f"  benchwright {phase} {suite}")
+
+
+def _shown(folder: Path) -> str:
+    """As short as it can be said from here."""
+    absolute, here = str(folder.absolute()), os.getcwd()
+    short = os.path.relpath(absolute, here)
+    return absolute if short.startswith("..") else short

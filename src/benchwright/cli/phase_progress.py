@@ -1,0 +1,103 @@
+"""What is shown on stderr while a phase works: a line for each step, with seconds; on a terminal, what goes on now."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from typing import TextIO
+
+from benchwright.domain.quantities import format_duration
+from benchwright.pipeline.installing import InstallObserver
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from benchwright.environments.reuse import Installed
+
+_REDRAW_S = 0.5
+_REMIND_S = 15.0  # where nothing can be redrawn, a line now and then tells that it still works
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 package`, `3 packages`, `no packages`."""
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+
+
+class PhaseProgress(InstallObserver):
+    """Steps may be told from several threads. Nobody may be there to read: the phase goes on without."""
+
+    def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
+        self.stream: TextIO | None = None if quiet else stream or sys.stderr
+        self.live = self.stream is not None and self.stream.isatty()
+        self.steps: dict[str, tuple[str, float]] = {}  # what → its step, and since when
+        self.lock = threading.Lock()
+        self.drawn = False
+        self.over = threading.Event()
+        self.thread: threading.Thread | None = None
+
+    def __enter__(self) -> PhaseProgress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over.set()
+        if self.thread is not None:
+            self.thread.join()
+        with self.lock:
+            self._erase()
+
+    def on_step(self, group: str, what: str) -> None:
+        with self.lock:
+            self.steps[group] = (what, time.monotonic())
+            if self.stream is not None and self.thread is None:
+                self.thread = threading.Thread(target=self._remind, daemon=True)
+                self.thread.start()
+        self.say(f"{group}: {what}")
+
+    def on_installed(self, installed: Installed) -> None:
+        self.finish(installed.name)
+        if installed.status == "built":
+            took = format_duration(installed.seconds)
+            self.say(f"{installed.name}: built in {took}, {counted(len(installed.packages), 'package')}")
+        elif installed.status == "failed":
+            self.say(f"{installed.name}: failed after {format_duration(installed.seconds)}")
+
+    def on_note(self, text: str) -> None:
+        self.say(f"note: {text}")
+
+    def finish(self, what: str) -> None:
+        with self.lock:
+            self.steps.pop(what, None)
+
+    def say(self, text: str) -> None:
+        with self.lock:
+            self._erase()
+            self._write(text + "\n")
+
+    def _remind(self) -> None:
+        said = time.monotonic()
+        while not self.over.wait(_REDRAW_S):
+            now = time.monotonic()
+            with self.lock:
+                words = [f"{name}: {what}, {format_duration(now - t)}" for name, (what, t) in self.steps.items()]
+                if self.live:
+                    width = shutil.get_terminal_size().columns
+                    self._write("\r\x1b[K" + "; ".join(words)[: width - 1])
+                    self.drawn = True
+                elif words and now - said > _REMIND_S:
+                    self._write("; ".join(words) + "\n")
+                    said = now
+
+    def _erase(self) -> None:
+        if self.drawn:
+            self._write("\r\x1b[K")
+            self.drawn = False
+
+    def _write(self, text: str) -> None:
+        if self.stream is None:
+            return
+        try:
+            self.stream.write(text)
+            self.stream.flush()
+        except (OSError, ValueError):  # ValueError: it was closed
+            self.stream = None

@@ -1,0 +1,91 @@
+"""`benchwright pin`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from benchwright.cli.suite_options import index_options, suite_options, suite_request_of, suite_targets_of
+
+if TYPE_CHECKING:
+    from benchwright.pipeline.pinning import Pinned
+
+
+@click.command(epilog="Example: benchwright pin suite.yaml --select torch --variant cuda")
+@suite_options
+@click.option(
+    "--variant", metavar="V", help="cpu, cuda, rocm, xpu, hpu or any word.  [default: what the machine or system has]"
+)
+@click.option("--constraints", multiple=True, metavar="FILE", help="One more constraints file. Repeatable.")
+@click.option(
+    "--from-scratch", "--from_scratch", is_flag=True, help="Choose all versions anew instead of keeping pinned ones."
+)
+@index_options
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(
+    variant: str | None,
+    constraints: tuple[str, ...],
+    from_scratch: bool,
+    index_url: str | None,
+    indexes: tuple[str, ...],
+    find_links: tuple[str, ...],
+    installer: str | None,
+    as_json: bool,
+    quiet: bool,
+    **values: Any,
+) -> int:
+    """Write requirements.V.txt with exact versions for each requirements.in of SUITE, with hashes where there are any.
+
+    All benchmarks of an install group get the same versions, because they share an environment. Indexes named here are
+    written into the files. Exit code: 0 pinned, 1 a group has no solution, 2 the suite is wrong.
+    """
+    from benchwright.cli.phase_progress import PhaseProgress
+    from benchwright.pipeline.installing import IndexOptions
+    from benchwright.pipeline.pinning import PinOptions, pin
+
+    options = PinOptions(
+        variant=variant,
+        constraints=constraints,
+        from_scratch=from_scratch,
+        where=IndexOptions(index_url=index_url, indexes=indexes, find_links=find_links, installer=installer),
+    )
+    with PhaseProgress(quiet=quiet) as progress:
+        done = pin(suite_targets_of(values), suite_request_of(values), options, progress)
+    click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
+    for failed in (x for x in done if x.status == "failed"):
+        click.echo(f"benchwright: {failed.name}: {failed.detail}", err=True)
+    return 1 if any(x.status == "failed" for x in done) else 0
+
+
+def _body(done: Sequence[Pinned]) -> dict[str, Any]:
+    return {
+        "groups": [
+            {
+                "name": x.name,
+                "status": x.status,
+                "variant": x.variant,
+                "files": [
+                    {"path": f.path, "packages": f.packages, "hashes": f.hashes, "changed": f.changed} for f in x.files
+                ],
+                "detail": x.detail,
+                "package": x.package,
+            }
+            for x in done
+        ]
+    }
+
+
+def _text(done: Sequence[Pinned]) -> str:
+    from benchwright.cli.phase_progress import counted
+
+    lines = []
+    for x in done:
+        for file in x.files:
+            about = "" if file.hashes else ", without hashes"
+            word = "written" if file.changed else "unchanged"
+            lines.append(f"{x.name}: {file.path}  {word}, {counted(len(file.packages), 'package')}{about}\n")
+    return "".join(lines)

@@ -1,0 +1,76 @@
+"""`benchwright prepare`."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from benchwright.cli.suite_options import suite_options, suite_request_of, suite_targets_of
+from benchwright.domain.quantities import format_duration
+
+if TYPE_CHECKING:
+    from benchwright.pipeline.preparing import Preparing
+
+_LAST_LINES = 8
+
+
+@click.command(epilog="Example: benchwright prepare suite.yaml --select resnet50")
+@suite_options
+@click.option("--force", is_flag=True, help="Prepare again what is prepared.")
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", default=1, help="Scripts that run at a time.  [default: 1]"
+)
+@click.option("--show-output", is_flag=True, help="Show what the scripts print, on stderr.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+def command(force: bool, jobs: int, show_output: bool, as_json: bool, quiet: bool, **values: Any) -> int:
+    """Run the prepare scripts of SUITE, each once: they bring data and models, so that `run` needs no network.
+
+    What is done is known by the script's content and arguments; a script that failed or was killed runs again. Exit
+    code: 0 all is prepared, 1 a script failed, 2 the suite is wrong or not installed, 3 a folder cannot be written.
+    """
+    from benchwright.cli.prepare_progress import PrepareProgress
+    from benchwright.pipeline.preparing import PrepareOptions, prepare
+
+    options = PrepareOptions(force=force, jobs=jobs, echo=show_output)
+    with PrepareProgress(quiet=quiet) as progress:
+        done = prepare(suite_targets_of(values), suite_request_of(values), options, progress)
+    click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
+    for failed in (x for x in done if x.status == "failed"):
+        click.echo(f"benchwright: {failed.name}: {failed.detail}; its log: {failed.log}", err=True)
+        for line in _last_lines(failed.log) if not show_output else ():
+            click.echo(f"    | {line}", err=True)
+    return 1 if any(x.status == "failed" for x in done) else 0
+
+
+def _body(done: Sequence[Preparing]) -> dict[str, Any]:
+    return {
+        "benchmarks": [
+            {"name": x.name, "status": x.status, "seconds": x.seconds, "log": x.log, "detail": x.detail} for x in done
+        ]
+    }
+
+
+def _text(done: Sequence[Preparing]) -> str:
+    width = max(len(x.name) for x in done)
+    words = {"nothing": "nothing to prepare", "reused": "is prepared"}
+    return "".join(
+        f"{x.name:<{width}}  {words.get(x.status, x.status)}"
+        + (f", {format_duration(x.seconds)}" if x.seconds else "")
+        + "\n"
+        for x in done
+    )
+
+
+def _last_lines(log: str | None) -> list[str]:
+    if log is None:
+        return []
+    try:
+        with gzip.open(log, "rb") if log.endswith(".gz") else open(log, "rb") as file:
+            return file.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
+    except (OSError, EOFError):
+        return []

@@ -1,0 +1,25 @@
+"""`benchwright validate`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+
+@click.command(epilog="Example: benchwright validate suite.yaml tasks.cfg")
+@click.argument("files", nargs=-1, required=True)
+@click.option("--format", "format_", help="What kind of file they are: suite, tasks or script.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
+def command(ctx: click.Context, files: tuple[str, ...], format_: str | None, as_json: bool) -> None:
+    """Check suites, task files and scripts without running anything. Every wrong FILE is told; one makes the exit code 2."""
+    from benchwright.pipeline.checking import check_file
+
+    checked = [check_file(path, format_) for path in files]
+    if as_json:
+        click.echo(json.dumps([check.body() for check in checked], indent=1, ensure_ascii=False))
+    else:
+        for check in checked:
+            click.echo(check.text())
+    ctx.exit(2 if any(check.error is not None for check in checked) else 0)

@@ -1,0 +1,208 @@
+"""Making an environment: aside, in full, and only then in the place of the one before."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+
+from benchwright.environments.built import EnvironmentFolders, describe, read_built, remove, write_built
+from benchwright.environments.failures import Failure, failure_of
+from benchwright.environments.groups import Group, constraint_text
+from benchwright.environments.installers import Pip, Uv
+from benchwright.environments.locking import locked
+from benchwright.environments.reuse import Installed, Standing, finished_before, reused, standing
+from benchwright.environments.tools import Stopped, Tools
+
+Say = Callable[[str, str], None]  # group, what is being done; called from any thread
+
+
+class CannotBuild(Exception):
+    """One group's environment could not be made."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.what)
+        self.failure = failure
+
+
+class Builder:
+    """Brings environments about. `force` makes them anew; `newest` does if there is anything newer to install."""
+
+    def __init__(
+        self,
+        folders: EnvironmentFolders,
+        installer: Uv | Pip,
+        tools: Tools,
+        say: Say,
+        *,
+        force: bool = False,
+        newest: bool = False,
+    ) -> None:
+        self.folders = folders
+        self.installer = installer
+        self.tools = tools
+        self.say = say
+        self.force = force
+        self.newest = newest
+        self.variables = installer.environment(os.environ)
+
+    def bring_about(self, group: Group) -> Installed:
+        """Never raises for what is wrong with one group; Stopped if asked to stop."""
+        began = time.monotonic()
+        try:
+            with locked(
+                self.folders.lock(group.name),
+                waiting=lambda: self.say(group.name, "waiting for another install of this environment"),
+                stopped=self.tools.is_stopped,
+            ) as lock:
+                return self._settle(group, began, lock)
+        except InterruptedError:
+            raise Stopped from None
+        except CannotBuild as error:
+            return self._failed(group, began, error.failure)
+        except OSError as error:
+            where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+            return self._failed(group, began, Failure(f"{where}{error.strerror or error}"))
+
+    def _settle(self, group: Group, began: float, lock: int) -> Installed:
+        name = group.name
+        if self.folders.is_foreign(name):
+            raise CannotBuild(
+                Failure(f"{self.folders.link(name)} was not made by benchwright: use it as it is, or move it away")
+            )
+        self.folders.remove_unfinished(name)
+        found = standing(group, self.folders)
+        log = self.folders.log(name)
+        remove(log)
+        if found.why is None and not self.force:
+            if not self.newest or self._is_newest(group, found, lock):
+                return reused(group, self.folders, found)
+            found = Standing(folder=found.folder, built=found.built, why="there are newer versions")
+        again = None if self.force or self.newest else finished_before(group, self.folders)
+        if again is not None:
+            self.folders.switch(name, again)
+            return reused(group, self.folders, standing(group, self.folders))
+        self.say(name, "making an environment" if found.folder is None else f"making it anew: {found.why or 'asked'}")
+        folder = self.folders.vacant(name, group.recipe.identity)
+        try:
+            self._make(group, folder, lock)
+            seconds = time.monotonic() - began
+            built = describe(folder, group, installer=self.installer.name, seconds=seconds)
+            write_built(folder, built)
+        except BaseException:
+            remove(folder)
+            raise
+        self.folders.switch(name, folder)
+        self.folders.remove_old(name, keep=[folder, *([found.folder] if found.folder else [])])
+        return Installed(
+            name=name,
+            status="built",
+            path=self.folders.link(name),
+            python=built.python,
+            seconds=built.seconds,
+            packages=built.packages,
+            log=log,
+            notes=group.notes,
+        )
+
+    def into(self, group: Group, python: str) -> Installed:
+        """Installs a group's requirements into an environment that is not ours."""
+        began = time.monotonic()
+        log = self.folders.log(group.name)
+        try:
+            with locked(self.folders.lock(group.name), stopped=self.tools.is_stopped) as lock:
+                remove(log)
+                self.say(group.name, f"installing into the environment of {python}")
+                scratch = os.path.join(self.folders.store, f"{group.name}.constraints")
+                for wanted in self._batches(group, scratch) if group.files or group.recipe.added else ():
+                    self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
+        except InterruptedError:
+            raise Stopped from None
+        except CannotBuild as error:
+            return self._failed(group, began, error.failure)
+        changed = os.path.exists(log) and re.search(r"^( [+~-] |Successfully installed )", _text(log), re.MULTILINE)
+        return Installed(
+            name=group.name,
+            status="built" if changed else "reused",
+            path=os.path.dirname(os.path.dirname(python)),
+            seconds=round(time.monotonic() - began, 3),
+            log=log if changed else None,
+            notes=group.notes,
+        )
+
+    def _make(self, group: Group, folder: str, lock: int) -> None:
+        self._run(group, self.installer.create(folder, group.python), lock)
+        if not group.files and not group.recipe.added:
+            return
+        count = len(group.files)
+        what = f"{count} requirements file{'s' if count != 1 else ''}" if count else ", ".join(group.recipe.added)
+        self.say(group.name, f"installing {what} with {self.installer.name}")
+        python = os.path.join(folder, "bin", "python")
+        scratch = os.path.join(folder, "constraints.txt")
+        for wanted in self._batches(group, scratch):
+            self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
+
+    def _batches(self, group: Group, scratch: str) -> list[list[str]]:
+        """What to install, together. pip wants a hash for everything as soon as one file has any: it goes twice."""
+        shared = self.constraint_options(group, scratch)
+        files = [word for file in group.files for word in ("-r", file.path)]
+        added = list(group.recipe.added)
+        if self.installer.name == "pip" and files and added:
+            return [[*files, *shared], [*added, *shared]]
+        return [[*files, *added, *shared]]
+
+    def constraint_options(self, group: Group, scratch: str) -> list[str]:
+        options = [word for path in group.constraint_files for word in ("-c", path)]
+        if text := constraint_text(group.constraints):
+            with open(scratch, "w", encoding="utf-8") as file:
+                file.write(text)
+            options += ["-c", scratch]
+        return [*options, *group.recipe.pip_args]
+
+    def _is_newest(self, group: Group, found: Standing, lock: int) -> bool:
+        """Asks uv whether it would change anything; pip cannot tell, so with it the answer is no."""
+        if not isinstance(self.installer, Uv) or found.folder is None:
+            return False
+        if not group.files and not group.recipe.added:
+            return True
+        self.say(group.name, "looking for newer versions")
+        python = os.path.join(found.folder, "bin", "python")
+        scratch = os.path.join(found.folder, "constraints.txt")
+        for wanted in self._batches(group, scratch):
+            self._run(group, self.installer.would_install(python, wanted), lock)
+        return "Would make no changes" in _text(self.folders.log(group.name))
+
+    def _run(self, group: Group, argv: list[str], lock: int) -> None:
+        log = self.folders.log(group.name)
+        code = self.tools.run(argv, log=log, env=self.variables, cwd=group.folder, keep_open=(lock,))
+        if code != 0:
+            raise CannotBuild(failure_of(_text(log)))
+
+    def _failed(self, group: Group, began: float, failure: Failure) -> Installed:
+        """Says where the package is asked for, and whether there still is an environment to use."""
+        current = self.folders.current(group.name)
+        built = read_built(current) if current is not None else None
+        detail = failure.what
+        mention = next((f.packages[failure.package] for f in group.files if failure.package in f.packages), None)
+        if mention is not None:
+            names = next((group.users[f.path] for f in group.files if failure.package in f.packages), ())
+            detail = f"{mention.file}:{mention.line}: {detail}" + (f" (for {', '.join(names[:3])})" if names else "")
+        log = self.folders.log(group.name)
+        return Installed(
+            name=group.name,
+            status="failed",
+            path=self.folders.link(group.name),
+            python=built.python if built is not None else None,
+            seconds=round(time.monotonic() - began, 3),
+            packages=built.packages if built is not None else {},
+            detail=detail + ("; the environment from before is still in use" if built is not None else ""),
+            package=failure.package,
+            log=log if os.path.exists(log) else None,
+            notes=group.notes,
+        )
+
+
+def _text(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()

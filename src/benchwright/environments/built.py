@@ -1,0 +1,191 @@
+"""Environments that are there: where they lie, what is written about each, and whether it still works."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+
+import msgspec
+
+from benchwright.environments.groups import Group, Recipe
+from benchwright.environments.requirement_files import normalised
+
+MARKER = ".benchwright.json"  # written last: without it, a folder is the rest of an install that was killed
+_FOLDER = ".environments"
+_FORMAT = 1
+
+
+class Built(msgspec.Struct, frozen=True, kw_only=True):
+    """What the marker of an environment says. `entries`: what lay at the top of its site-packages when it was made."""
+
+    format: int = _FORMAT
+    group: str
+    variant: str
+    variant_given: bool = False  # by the command line, whatever the suite says
+    recipe: Recipe
+    python: str  # its version
+    installer: str
+    site: str  # relative to the environment
+    entries: tuple[str, ...]
+    packages: dict[str, str]
+    made: float
+    seconds: float
+
+
+class EnvironmentFolders:
+    """Below `<base>/venv`: links named by install group, and beside them `.environments` with what they lead to."""
+
+    def __init__(self, venv: str) -> None:
+        self.venv = venv
+        self.store = os.path.join(venv, _FOLDER)
+
+    def link(self, group: str) -> str:
+        return os.path.join(self.venv, group)
+
+    def log(self, group: str) -> str:
+        return os.path.join(self.store, f"{group}.log")
+
+    def lock(self, group: str) -> str:
+        return os.path.join(self.store, f"{group}.lock")
+
+    def current(self, group: str) -> str | None:
+        """The folder the link leads to; None if there is no link."""
+        try:
+            return os.path.normpath(os.path.join(self.venv, os.readlink(self.link(group))))
+        except OSError:
+            return None
+
+    def is_foreign(self, group: str) -> bool:
+        """Something that benchwright did not make has the link's name."""
+        link = self.link(group)
+        return os.path.exists(link) and not os.path.islink(link)
+
+    def all_of(self, group: str) -> list[str]:
+        """Every folder made for `group`, finished or not, oldest first."""
+        shape = re.compile(re.escape(group) + r"-[0-9a-f]{12}(-\d+)?")
+        try:
+            names = [name for name in os.listdir(self.store) if shape.fullmatch(name)]
+        except OSError:
+            return []
+        return sorted((os.path.join(self.store, name) for name in names), key=_made)
+
+    def vacant(self, group: str, identity: str) -> str:
+        """A path for a new environment; it is built where it will stay, because its scripts name their interpreter."""
+        path = os.path.join(self.store, f"{group}-{identity}")
+        number = 2
+        while os.path.lexists(path):
+            path = os.path.join(self.store, f"{group}-{identity}-{number}")
+            number += 1
+        return path
+
+    def switch(self, group: str, folder: str) -> None:
+        """From now on the group's link leads to `folder`; at no moment is there none."""
+        aside = os.path.join(self.store, f".{group}.link.{os.getpid()}")
+        remove(aside)
+        os.symlink(os.path.relpath(folder, self.venv), aside)
+        os.replace(aside, self.link(group))
+
+    def remove_unfinished(self, group: str) -> None:
+        """Only under the group's lock: without a marker is also what another process is just making."""
+        for folder in self.all_of(group):
+            if not os.path.exists(os.path.join(folder, MARKER)):
+                remove(folder)
+
+    def remove_old(self, group: str, keep: list[str]) -> None:
+        """All but `keep`. The one before stays: somebody may be running in it."""
+        for folder in self.all_of(group):
+            if folder not in keep:
+                remove(folder)
+
+
+def read_built(folder: str) -> Built | None:
+    """None: there is no environment, or it was never finished."""
+    try:
+        with open(os.path.join(folder, MARKER), "rb") as file:
+            built = msgspec.json.decode(file.read(), type=Built)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return None
+    return built if built.format == _FORMAT else None
+
+
+def write_built(folder: str, built: Built) -> None:
+    """Aside, then renamed: whoever sees the marker sees all of it."""
+    aside = os.path.join(folder, MARKER + ".part")
+    with open(aside, "wb") as file:
+        file.write(msgspec.json.encode(built))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, os.path.join(folder, MARKER))
+
+
+def describe(folder: str, group: Group, *, installer: str, seconds: float) -> Built:
+    """What is to be written about an environment that was just made."""
+    site = site_packages(folder)
+    entries = sorted(name for name in os.listdir(os.path.join(folder, site)) if name != "__pycache__")
+    return Built(
+        group=group.name,
+        variant=group.variant,
+        variant_given=group.variant_given,
+        recipe=group.recipe,
+        python=_version(folder),
+        installer=installer,
+        site=site,
+        entries=tuple(entries),
+        packages=packages_of(entries),
+        made=time.time(),
+        seconds=round(seconds, 3),
+    )
+
+
+def packages_of(entries: list[str]) -> dict[str, str]:
+    """Name → version, from the names of .dist-info folders."""
+    found = (entry.removesuffix(".dist-info").rpartition("-") for entry in entries if entry.endswith(".dist-info"))
+    return {normalised(name): version for name, _, version in found if name}
+
+
+def site_packages(folder: str) -> str:
+    """Relative to the environment."""
+    library = os.path.join(folder, "lib")
+    python = next(name for name in sorted(os.listdir(library)) if name.startswith(("python", "pypy")))
+    return os.path.join("lib", python, "site-packages")
+
+
+def why_broken(folder: str, built: Built, *, changed_too: bool = True) -> str | None:
+    """In words; None if it works as far as a few looks at it tell.
+
+    `changed_too`: a package of another version than was installed counts too; otherwise only what is missing.
+    """
+    python = os.path.join(folder, "bin", "python")
+    if not os.access(python, os.X_OK):
+        return f"its interpreter {os.path.realpath(python)} is gone"
+    if not os.path.exists(os.path.join(folder, "pyvenv.cfg")):
+        return "its pyvenv.cfg is gone"
+    try:
+        there = set(os.listdir(os.path.join(folder, built.site)))
+    except OSError:
+        return "its site-packages folder is gone"
+    lacking = [e for e in built.entries if e not in there and (changed_too or not e.endswith(".dist-info"))]
+    return f"{lacking[0]} is gone from its site-packages" if lacking else None
+
+
+def remove(path: str) -> None:
+    """A folder, a link or a file, if it is there."""
+    if os.path.isdir(path) and not os.path.islink(path):
+        import shutil
+
+        shutil.rmtree(path, ignore_errors=True)
+    elif os.path.lexists(path):
+        os.unlink(path)
+
+
+def _made(folder: str) -> tuple[float, str]:
+    built = read_built(folder)
+    return (built.made if built is not None else 0.0, folder)
+
+
+def _version(folder: str) -> str:
+    """From pyvenv.cfg, where uv writes `version_info` and venv `version`."""
+    with open(os.path.join(folder, "pyvenv.cfg"), encoding="utf-8") as file:
+        pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in file)}
+    return pairs.get("version_info") or pairs.get("version") or "unknown"

@@ -1,0 +1,67 @@
+"""Benchmark folders that are cloned from a git repository."""
+
+from __future__ import annotations
+
+import os
+
+from benchwright.domain.pack import Pack
+from benchwright.environments.built import remove
+from benchwright.environments.locking import locked
+from benchwright.environments.tools import Tools
+
+
+class CannotClone(Exception):
+    """git could not get a definition."""
+
+
+def is_missing(pack: Pack) -> bool:
+    return pack.git is not None and not os.path.isdir(pack.definition)
+
+
+def clone(pack: Pack, tools: Tools, *, anew: bool = False) -> str | None:
+    """Clones the definition aside, then puts it in its place; returns its commit, or None if it was there already."""
+    assert pack.git is not None
+    os.makedirs(os.path.dirname(pack.definition), exist_ok=True)
+    with locked(pack.definition + ".lock", stopped=tools.is_stopped) as lock:
+        if os.path.isdir(pack.definition) and not anew:
+            return None
+        aside = pack.definition + ".part"
+        log = pack.definition + ".log"
+        for leftover in (aside, log):
+            remove(leftover)
+        branch = ["--branch", pack.branch] if pack.branch else []
+        argv = ["git", "clone", "--recurse-submodules", "--depth=1", *branch, "--", pack.git, aside]
+        environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
+        if tools.run(argv, log=log, env=environment, keep_open=(lock,)) != 0:
+            remove(aside)
+            raise CannotClone(f"{pack.git}: {_last_line(log)}")
+        _replace(aside, pack.definition)
+        return _commit(pack.definition)
+
+
+def _replace(aside: str, place: str) -> None:
+    before = place + ".before"
+    remove(before)
+    if os.path.isdir(place):
+        os.rename(place, before)
+    os.rename(aside, place)
+    remove(before)
+
+
+def _commit(folder: str) -> str:
+    """Of the clone's HEAD, as far as its files tell."""
+    try:
+        with open(os.path.join(folder, ".git", "HEAD"), encoding="utf-8") as file:
+            head = file.read().strip()
+        if head.startswith("ref: "):
+            with open(os.path.join(folder, ".git", head.removeprefix("ref: ")), encoding="utf-8") as file:
+                head = file.read().strip()
+        return head
+    except OSError:
+        return "unknown"
+
+
+def _last_line(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        lines = [line.strip() for line in file if line.strip()]
+    return next((line for line in reversed(lines) if line.startswith(("fatal:", "error:"))), lines[-1])

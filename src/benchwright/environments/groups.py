@@ -1,0 +1,220 @@
+"""Install groups: the benchmarks of a suite that share one environment, and what that environment is made from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.pack import UNPINNED, Pack
+from benchwright.environments.requirement_files import Requirements, meaningful_lines, read_requirements
+
+_FORMAT = 1
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
+
+
+class Recipe(msgspec.Struct, frozen=True, kw_only=True):
+    """What an environment is made from; two with the same `identity` are the same environment.
+
+    `requirements` are digests of requirements files. What installs them, and out of which index, does not count.
+    """
+
+    requirements: tuple[str, ...]
+    added: tuple[str, ...] = ()  # packages no file asks for
+    constraints: tuple[str, ...] = ()  # lines, and digests of files
+    pip_args: tuple[str, ...] = ()
+    python: str = ""
+    machine: str = ""
+
+    @property
+    def identity(self) -> str:
+        body = msgspec.json.encode([_FORMAT, msgspec.to_builtins(self)])
+        return hashlib.sha256(body).hexdigest()[:12]
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True):
+    """One environment to be. `files` and `constraint_files` are absolute paths."""
+
+    name: str
+    variant: str
+    variant_given: bool = False  # by the command line
+    files: tuple[Requirements, ...]
+    recipe: Recipe
+    constraint_files: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    python: str | None = None  # a path or a version; None: the interpreter benchwright runs with
+    folder: str  # where the installer runs: relative paths in requirements are meant from here
+    users: dict[str, tuple[str, ...]] = {}  # requirements file → the benchmarks that bring it
+    notes: tuple[str, ...] = ()
+    also: frozenset[str] = frozenset()  # digests of members that need not be there, but may
+
+
+def groups_of(
+    benchmarks: Sequence[Benchmark],
+    *,
+    arch: str,
+    variant: str | None = None,
+    constraint_files: Sequence[str] = (),
+    others: Iterable[Benchmark] = (),
+) -> list[Group]:
+    """One group for each install_group of `benchmarks`; `variant` instead of what the entries say.
+
+    InvalidInput where members cannot share an environment, or requirements are not pinned for the variant.
+    `others`: benchmarks of the same groups that an environment may hold too.
+    """
+    members: dict[str, list[Benchmark]] = {}
+    for benchmark in benchmarks:
+        if benchmark.pack is not None:
+            members.setdefault(_checked(benchmark.pack.install_group), []).append(benchmark)
+    also: dict[str, set[str]] = {name: set() for name in members}
+    for benchmark in others:
+        if benchmark.pack is not None and benchmark.pack.install_group in members:
+            also[benchmark.pack.install_group] |= _digests_if_readable(benchmark.pack, arch, variant)
+    return [
+        _group(name, found, arch=arch, variant=variant, constraint_files=constraint_files, also=frozenset(also[name]))
+        for name, found in members.items()
+    ]
+
+
+def variant_of(pack: Pack, arch: str) -> str:
+    return pack.variant or arch
+
+
+def requirement_paths(pack: Pack, variant: str) -> list[str]:
+    """The files to install from; InvalidInput if one is not pinned for `variant`."""
+    paths = []
+    for name in pack.requirements:
+        loose = os.path.join(pack.definition, name)
+        pinned = os.path.join(pack.definition, pinned_name(name, variant))
+        if variant != UNPINNED and os.path.isfile(pinned):
+            paths.append(pinned)
+        elif os.path.isfile(loose):
+            if variant != UNPINNED and pinned != loose and not read_requirements(loose).is_empty:
+                raise InvalidInput(
+                    f"is not pinned for '{variant}': there is no {os.path.basename(pinned)}",
+                    where=loose,
+                    remedy=f"run `benchwright pin SUITE --select {pack.install_group} --variant {variant}`, "
+                    f"or write install_variant: {UNPINNED}",
+                )
+            paths.append(loose)
+    return paths
+
+
+def pinned_name(name: str, variant: str) -> str:
+    """requirements.in → requirements.<variant>.txt; a file that is no .in is its own pin."""
+    return f"{name.removesuffix('.in')}.{variant}.txt" if name.endswith(".in") and variant != UNPINNED else name
+
+
+def python_of(pack: Pack) -> str | None:
+    """What the entry's `venv: {python: …}` asks for; a relative path is meant from the benchmark's folder."""
+    venv = pack.config.get("venv")
+    given = venv.get("python") if isinstance(venv, dict) else None
+    if given is None:
+        return None
+    text = os.path.expanduser(str(given))
+    return os.path.join(pack.definition, text) if os.sep in text else text
+
+
+def uses_voir(pack: Pack) -> bool:
+    return pack.voir is not None or os.path.exists(os.path.join(pack.definition, "voirfile.py"))
+
+
+def _group(
+    name: str,
+    benchmarks: Sequence[Benchmark],
+    *,
+    arch: str,
+    variant: str | None,
+    constraint_files: Sequence[str],
+    also: frozenset[str],
+) -> Group:
+    packs = [b.pack for b in benchmarks if b.pack is not None]
+    chosen = variant or _same(name, "install_variant", benchmarks, [variant_of(p, arch) for p in packs]) or arch
+    python = _same(name, "venv.python", benchmarks, [python_of(p) for p in packs])
+    users: dict[str, list[str]] = {}
+    for benchmark, pack in zip(benchmarks, packs, strict=True):
+        for path in requirement_paths(pack, chosen):
+            users.setdefault(path, []).append(benchmark.name)
+    files = tuple(read_requirements(path) for path in users)
+    added, notes = _added(benchmarks, files)
+    constraints = tuple(dict.fromkeys(line for pack in packs for line in pack.constraints))
+    return Group(
+        name=name,
+        variant=chosen,
+        variant_given=variant is not None,
+        files=tuple(file for file in files if not file.is_empty),
+        recipe=Recipe(
+            requirements=tuple(sorted({file.digest for file in files if not file.is_empty})),
+            added=added,
+            constraints=(*constraints, *_constraint_digests(constraint_files)),
+            pip_args=tuple(dict.fromkeys(word for pack in packs for word in pack.pip_args)),
+            python=python or sys.implementation.cache_tag,
+            machine=os.uname().machine,
+        ),
+        constraint_files=tuple(constraint_files),
+        constraints=constraints,
+        python=python,
+        folder=packs[0].definition,
+        users={path: tuple(names) for path, names in users.items()},
+        notes=notes,
+        also=also,
+    )
+
+
+def _constraint_digests(paths: Sequence[str]) -> list[str]:
+    read = [read_requirements(path) for path in paths]
+    return [file.digest for file in read if not file.is_empty]
+
+
+def _added(benchmarks: Sequence[Benchmark], files: Sequence[Requirements]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """voir for folders that are instrumented with it but do not ask for it; and what to tell about that."""
+    if any("voir" in file.packages for file in files):
+        return (), ()
+    using = [b.name for b in benchmarks if b.pack is not None and uses_voir(b.pack)]
+    if not using:
+        return (), ()
+    shown = ", ".join(using[:3]) + (f" and {len(using) - 3} more" if len(using) > 3 else "")
+    return ("voir",), (f"{shown}: a voirfile.py, but no voir in the requirements; voir is added",)
+
+
+def _same(group: str, key: str, benchmarks: Sequence[Benchmark], values: Sequence[str | None]) -> str | None:
+    """The one value all members have; InvalidInput names two that disagree."""
+    for benchmark, value in zip(benchmarks, values, strict=True):
+        if value != values[0]:
+            raise InvalidInput(
+                f"{benchmarks[0].name} ({key}: {values[0]}) and {benchmark.name} ({key}: {value}) "
+                f"cannot share the environment '{group}'",
+                where=benchmark.source,
+                remedy="give them the same, or another install_group",
+            )
+    return values[0]
+
+
+def _checked(name: str) -> str:
+    if _SAFE_NAME.fullmatch(name) is None:
+        raise InvalidInput(
+            f"'{name}' cannot be the name of a folder",
+            where="install_group",
+            remedy="use letters, digits and . _ + - and begin with a letter or digit",
+        )
+    return name
+
+
+def _digests_if_readable(pack: Pack, arch: str, variant: str | None) -> set[str]:
+    """Of a member that is not to be installed, so what is wrong with it is no matter."""
+    try:
+        paths = requirement_paths(pack, variant or variant_of(pack, arch))
+        return {read_requirements(path).digest for path in paths}
+    except InvalidInput:
+        return set()
+
+
+def constraint_text(lines: Iterable[str]) -> str:
+    """Constraint lines of suite entries as a file."""
+    return "".join(line + "\n" for line in lines if meaningful_lines(line))

@@ -1,0 +1,172 @@
+"""Preparations: what a benchmark's prepare script depends on, and the marks of those that were made."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark, Script
+from benchwright.domain.pack import Pack
+
+_FOLDER = ".prepared"
+_FORMAT = 1
+_IMPORT = re.compile(rb"^[ \t]*(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w.,\t ]+))", re.MULTILINE)
+_MOST_BYTES = 1 << 20  # of one file; what is larger is data, not code
+
+
+class Preparation(msgspec.Struct, frozen=True, kw_only=True):
+    """One prepare script with the words it gets. The same `identity`: the same preparation, made once for both."""
+
+    script: str
+    args: tuple[str, ...]  # placeholders still in words: a machine with more cores needs no other data
+    env: dict[str, str | None]
+    identity: str
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A mark, written after the script has ended well. `made`: folder → what appeared at the top of it."""
+
+    format: int = _FORMAT
+    benchmark: str
+    definition: str
+    script: str
+    args: tuple[str, ...]
+    made: dict[str, tuple[str, ...]]
+    finished: float
+    seconds: float
+
+
+def preparation_of(benchmark: Benchmark) -> Preparation | None:
+    """None: it has nothing to prepare."""
+    pack = benchmark.pack
+    if pack is None or pack.prepare_script is None:
+        return None
+    script = os.path.join(pack.definition, pack.prepare_script)
+    if not os.path.isfile(script):
+        return None
+    args = benchmark.workload.args if isinstance(benchmark.workload, Script) else ()
+    digest = hashlib.sha256(msgspec.json.encode([_FORMAT, pack.definition, pack.prepare_script, args, benchmark.env]))
+    for path in _code_of(script, pack):
+        digest.update(os.path.relpath(path, pack.definition).encode() + b"\0" + _bytes(path))
+    return Preparation(script=script, args=args, env=benchmark.env, identity=digest.hexdigest()[:16])
+
+
+class Marks:
+    """Below the data folder: whoever removes the data removes the marks."""
+
+    def __init__(self, data: str) -> None:
+        self.folder = os.path.join(data, _FOLDER)
+
+    @property
+    def lock(self) -> str:
+        return os.path.join(self.folder, "lock")
+
+    def read(self, identity: str) -> Prepared | None:
+        try:
+            with open(self._path(identity), "rb") as file:
+                mark = msgspec.json.decode(file.read(), type=Prepared)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return None
+        return mark if mark.format == _FORMAT else None
+
+    def write(self, identity: str, mark: Prepared) -> None:
+        aside = f"{self._path(identity)}.part"
+        with open(aside, "wb") as file:
+            file.write(msgspec.json.encode(mark))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, self._path(identity))
+
+    def forget(self, identity: str) -> None:
+        """Before a preparation begins: one that is cut off must not look finished."""
+        try:
+            os.unlink(self._path(identity))
+        except FileNotFoundError:
+            pass
+
+    def made_for(self, definition: str) -> dict[str, set[str]]:
+        """What is known to have been made by any preparation of a benchmark folder, and is still there."""
+        found: dict[str, set[str]] = {}
+        try:
+            names = [name for name in os.listdir(self.folder) if name.endswith(".json")]
+        except OSError:
+            return found
+        for name in names:
+            mark = self.read(name.removesuffix(".json"))
+            if mark is not None and mark.definition == definition:
+                for folder, made in mark.made.items():
+                    there = {item for item in made if os.path.lexists(os.path.join(folder, item))}
+                    found.setdefault(folder, set()).update(there)
+        return found
+
+    def _path(self, identity: str) -> str:
+        return os.path.join(self.folder, f"{identity}.json")
+
+
+def missing_data(mark: Prepared) -> str | None:
+    """The first thing that was made and is gone."""
+    paths = (os.path.join(folder, name) for folder, names in mark.made.items() for name in names)
+    return next((path for path in paths if not os.path.lexists(path)), None)
+
+
+def contents(folders: tuple[str, ...]) -> dict[str, dict[str, int]]:
+    """What is at the top of each folder, and when it was last changed."""
+    found: dict[str, dict[str, int]] = {}
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                there = {e.name: e.stat(follow_symlinks=False).st_mtime_ns for e in entries if e.name[0] != "."}
+        except OSError:
+            there = {}
+        found[folder] = there
+    return found
+
+
+def changes(before: dict[str, dict[str, int]], after: dict[str, dict[str, int]]) -> dict[str, set[str]]:
+    """What is new, or was touched."""
+    return {
+        folder: {name for name, changed in there.items() if before.get(folder, {}).get(name) != changed}
+        for folder, there in after.items()
+    }
+
+
+def _code_of(script: str, pack: Pack) -> list[str]:
+    """The script, and the modules of the benchmark's folder that it imports, and those that they import."""
+    found: list[str] = []
+    todo = [script]
+    while todo:
+        path = todo.pop()
+        if path in found:
+            continue
+        found.append(path)
+        if not path.endswith(".py"):
+            continue
+        for match in _IMPORT.finditer(_bytes(path)):
+            for name in (match[1] or match[2]).decode().split(","):
+                todo += _module_files(name.split()[0] if name.strip() else "", pack.definition)
+    return sorted(found)
+
+
+def _module_files(name: str, definition: str) -> list[str]:
+    """Of the dotted `name`, if it is found in the folder: the module, or all of the package."""
+    top = name.partition(".")[0]
+    if not top:
+        return []
+    module = os.path.join(definition, f"{top}.py")
+    if os.path.isfile(module):
+        return [module]
+    package = os.path.join(definition, top)
+    if not os.path.isfile(os.path.join(package, "__init__.py")):
+        return []
+    return [os.path.join(at, f) for at, _, files in os.walk(package) for f in files if f.endswith(".py")]
+
+
+def _bytes(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST_BYTES)
+    except OSError:
+        return b""

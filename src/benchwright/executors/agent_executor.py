@@ -1,0 +1,152 @@
+"""Running jobs through agents, one for each node: what executors on this machine and over ssh have in common."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import msgspec
+
+from benchwright.domain.job import Job, Outcome
+from benchwright.executors.agent_process import AgentProcess, listen
+from benchwright.executors.base import Listener
+
+PATIENCE_S = 30.0  # for an agent to end its jobs, beyond their grace
+
+
+class AgentExecutor(ABC):
+    """Starts an agent with the first job for its node. If one is killed, its jobs are ended and the next `run` starts
+    another. A subclass says how an agent is started, and what is said of a lost one."""
+
+    def __init__(self) -> None:
+        self._agents: dict[str, AgentProcess] = {}  # by node
+        self._stops = 0
+        self._wake_read = self._wake_write = -1
+
+    def __enter__(self) -> Self:
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End what runs, as `stop` does, and the agents."""
+        agents, self._agents = self._agents, {}
+        for agent in agents.values():
+            agent.say_goodbye()
+        for agent in agents.values():
+            agent.close(PATIENCE_S)
+        wake_fds = (self._wake_read, self._wake_write)
+        self._wake_read = self._wake_write = -1
+        for fd in wake_fds:
+            os.close(fd)
+
+    def stop(self) -> None:
+        self._stops += 1
+        if self._wake_write < 0:
+            return
+        try:
+            os.write(self._wake_write, b"s")
+        except BlockingIOError:
+            pass  # full: it will wake up anyway
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        if self._stops or not jobs:
+            return [Outcome(job=job.id, stopped=True) for job in jobs]
+        launch = Launch(jobs, listener, {job.id: self._node_of(job) for job in jobs})
+        self._bring_up(launch)
+        for job in jobs:
+            if job.id in launch.open:
+                self._agents[launch.nodes[job.id]].order({"do": "run", "job": msgspec.to_builtins(job)})
+        self._follow(launch)
+        return [launch.outcomes[job.id] for job in jobs]
+
+    @abstractmethod
+    def _node_of(self, job: Job) -> str:
+        """Which agent is to run it."""
+
+    @abstractmethod
+    def _bring_up(self, launch: Launch) -> None:
+        """Have an agent for every node of the launch; jobs that cannot be run are finished here."""
+
+    @abstractmethod
+    def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
+        """Why the jobs of that agent have no other outcome."""
+
+    def _follow(self, launch: Launch) -> None:
+        """Until every job has an outcome."""
+        stops_sent = 0
+        give_up_at: dict[str, float] = {}
+        while launch.open:
+            agents = {node: self._agents[node] for node in launch.open_nodes()}
+            for message in listen(agents.values(), self._wake_read, 0.2 if give_up_at else None):
+                launch.take(message)
+            if self._stops > stops_sent:
+                self._drain_wakes()
+                stops_sent += 1
+                for agent in agents.values():
+                    agent.order({"do": "stop_all"})
+            for node, agent in agents.items():
+                if node not in give_up_at and (stops_sent or agent.is_dead):
+                    give_up_at[node] = time.monotonic() + launch.grace_s + PATIENCE_S
+                if agent.is_silent or time.monotonic() > give_up_at.get(node, float("inf")):
+                    self._lose(node, launch)
+
+    def _lose(self, node: str, launch: Launch) -> None:
+        """An agent is gone: end what it left behind, and say so for each of its jobs that has no outcome."""
+        agent = self._agents.pop(node)
+        last_words = agent.abandon()
+        if launch.open_on(node):
+            detail = self._describe_loss(node, agent, last_words)
+            for job_id in launch.open_on(node):
+                launch.finish(Outcome(job=job_id, stopped=self._stops > 0, detail=detail))
+
+    def _drain_wakes(self) -> None:
+        try:
+            os.read(self._wake_read, 4096)
+        except BlockingIOError:
+            pass
+
+
+class Launch:
+    """The jobs of one `run`, and what is known of each. `nodes`: job → node."""
+
+    def __init__(self, jobs: Sequence[Job], listener: Listener, nodes: Mapping[str, str]) -> None:
+        self._listener = listener
+        self.nodes = nodes
+        self.open = {job.id for job in jobs}
+        self.outcomes: dict[str, Outcome] = {}
+        self.grace_s = max(job.grace_s for job in jobs)
+        self.folders = sorted({os.path.dirname(job.stream) for job in jobs})
+
+    def open_nodes(self) -> list[str]:
+        """Nodes with a job that has no outcome yet."""
+        return list(dict.fromkeys(node for job_id, node in self.nodes.items() if job_id in self.open))
+
+    def open_on(self, node: str) -> list[str]:
+        """The jobs of that node that have no outcome yet."""
+        return [job_id for job_id, where in self.nodes.items() if where == node and job_id in self.open]
+
+    def take(self, message: dict[str, Any]) -> None:
+        """One message of an agent."""
+        said = message["say"]
+        if said == "finished":
+            self.finish(msgspec.convert(message["outcome"], Outcome))
+        elif said == "started":
+            self._listener.on_started(message["job"], message["pid"])
+        elif said == "output":
+            self._listener.on_output(message["job"], message["text"])
+        elif said == "progress":
+            self._listener.on_progress(message["job"], message["values"])
+
+    def finish(self, outcome: Outcome) -> None:
+        if outcome.job in self.open:  # a supervisor that was killed after its last word is reported twice
+            self.open.remove(outcome.job)
+            self.outcomes[outcome.job] = outcome
+            self._listener.on_finished(outcome)

@@ -1,0 +1,194 @@
+"""Running jobs on the nodes of a system file: on this machine directly, on the others through agents over ssh.
+
+The base folder, benchwright and its Python must be at the same paths on all nodes: a shared file system. That is checked
+before the first job goes to a node.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from benchwright.domain.errors import AgentLost, CannotMeasure
+from benchwright.domain.job import Job, Outcome
+from benchwright.domain.machine import Machine
+from benchwright.domain.system import System
+from benchwright.executors.agent_executor import AgentExecutor, Launch
+from benchwright.executors.agent_process import AgentProcess, agent_words, listen, new_token
+from benchwright.executors.local import HERE
+from benchwright.executors.ssh_connection import Look, SshConnection, Visit, read_look, wait_for
+
+_VISIT_S = 60.0
+_START_S = 60.0
+_SWEEP_WAIT_S = 10.0  # for supervisors that lost their agent to end their jobs by themselves
+
+
+class ClusterExecutor(AgentExecutor):
+    """`folder` is checked to be shared before anything runs; the folders of the jobs always are.
+
+    The jobs of one `run` are started together, and only if all their nodes are there. When a node is lost later, its jobs
+    get outcomes that say so; what runs on the others goes on.
+    """
+
+    def __init__(
+        self,
+        system: System,
+        python: str = sys.executable,
+        *,
+        folder: str | None = None,
+        ssh: Sequence[str] = ("ssh",),
+    ) -> None:
+        super().__init__()
+        self._system = system
+        self._python = python
+        self._folder = folder
+        self._connections = {
+            node.name: SshConnection(node, system.sshkey, python, ssh) for node in system.nodes if not node.local
+        }
+        self._here = {HERE, *(node.name for node in system.nodes if node.local)}
+        self._machines: dict[str, Machine] = {}
+        self._shared: set[tuple[str, str]] = set()  # (node, folder) that were checked
+        self._left_behind: set[str] = set()  # nodes where processes may still run
+
+    def machine(self) -> Machine:
+        """That of the main node."""
+        main = self._system.main_node
+        return self._machine_here() if main is None or main.local else self.machines()[main.name]
+
+    def machines(self) -> dict[str, Machine]:
+        """What each node of the system file is; CannotMeasure says which ones cannot be used, and why."""
+        if problems := self._look_at([name for name in self._connections if name not in self._machines], ()):
+            raise CannotMeasure("; ".join(problems.values()))
+        names = [node.name for node in self._system.nodes] or [HERE]
+        return {name: self._machine_here() if name in self._here else self._machines[name] for name in names}
+
+    def _machine_here(self) -> Machine:
+        if HERE not in self._machines:
+            from benchwright.agent.fingerprint import read_machine
+
+            self._machines[HERE] = read_machine()
+        return self._machines[HERE]
+
+    def _node_of(self, job: Job) -> str:
+        return HERE if job.node in self._here else job.node
+
+    def _bring_up(self, launch: Launch) -> None:
+        nodes = launch.open_nodes()
+        problems = {
+            node: f"there is no node '{node}' in the system file"
+            for node in nodes
+            if node != HERE and node not in self._connections
+        }
+        problems = problems or self._check(nodes, launch.folders) or self._start_agents(nodes)
+        if self._stops:
+            for job_id in list(launch.open):
+                launch.finish(Outcome(job=job_id, stopped=True))
+        elif problems:
+            _refuse(launch, problems)
+
+    def _check(self, nodes: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
+        """Why these nodes cannot be used, by node."""
+        new = [n for n in nodes if n != HERE and any((n, folder) not in self._shared for folder in folders)]
+        return self._look_at(new, folders)
+
+    def _look_at(self, nodes: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
+        """Visit nodes, all at once; keeps what they are. Returns why some cannot be used."""
+        if not nodes:
+            return {}
+        folders = list(dict.fromkeys([*folders, *([self._folder] if self._folder else [])]))
+        token = new_token()
+        files = [os.path.join(folder, f".node-check-{token}") for folder in folders]
+        try:
+            for file in files:
+                os.makedirs(os.path.dirname(file), exist_ok=True)
+                with open(file, "w", encoding="utf-8") as handle:
+                    handle.write(token)
+            visits = {node: self._connections[node].start_visit("look", *files) for node in nodes}
+            wait_for(list(visits.values()), _VISIT_S, lambda: self._stops > 0)
+            looks = {n: read_look(self._connections[n], visit, folders, token) for n, visit in visits.items()}
+        except OSError as error:
+            raise CannotMeasure(f"{error.filename}: {error.strerror}; choose another folder with --base") from error
+        finally:
+            for file in files:
+                with suppress(OSError):
+                    os.unlink(file)
+        return self._keep(looks, folders)
+
+    def _keep(self, looks: Mapping[str, Look], folders: Sequence[str]) -> dict[str, str]:
+        for node, look in looks.items():
+            if look.machine is not None:
+                self._machines[node] = look.machine
+                self._shared |= {(node, folder) for folder in folders}
+        return {node: look.problem for node, look in looks.items() if look.problem is not None}
+
+    def _start_agents(self, nodes: Sequence[str]) -> dict[str, str]:
+        """Have an agent on each that listens to orders; returns why some have none."""
+        old = [node for node in nodes if node in self._agents]
+        for node in old:
+            self._agents[node].greet()
+        self._await(old)  # those that are gone are replaced
+        new = [node for node in nodes if node not in self._agents]
+        for node in new:
+            self._agents[node] = self._start_agent(node)
+        return self._await(new)
+
+    def _await(self, nodes: Sequence[str]) -> dict[str, str]:
+        """Until the agents of these nodes have answered; those that will not are dropped, and returned with the reason."""
+        deadline = time.monotonic() + _START_S
+        problems: dict[str, str] = {}
+        while not self._stops:
+            awaited = {n: self._agents[n] for n in nodes if n in self._agents and not self._agents[n].is_attentive}
+            if not awaited:
+                break
+            listen(awaited.values(), self._wake_read, 0.2)
+            for node, agent in awaited.items():
+                late = time.monotonic() > deadline
+                if late or agent.is_silent:
+                    del self._agents[node]
+                    last_words = agent.abandon()
+                    problems[node] = self._late(node) if late else self._describe_loss(node, agent, last_words)
+        return problems
+
+    def _start_agent(self, node: str) -> AgentProcess:
+        token = new_token()
+        if node == HERE:
+            return AgentProcess.start(agent_words(self._python), token)
+        words = self._connections[node].agent_words(token)
+        return AgentProcess.start(words, token, sweep=lambda: self._sweep_node(node, token))
+
+    def _late(self, node: str) -> str:
+        return f"{self._connections.get(node, 'this machine')}: its agent did not start within {_START_S:g} s"
+
+    def _sweep_node(self, node: str, token: str) -> None:
+        """End what a lost agent left on its node; whether that went well is part of the outcomes."""
+        visit: Visit = self._connections[node].start_visit("sweep", token, str(_SWEEP_WAIT_S))
+        wait_for([visit], _VISIT_S, lambda: False)
+        answer, _ = visit.finish()
+        (self._left_behind.discard if answer is not None and not answer["left"] else self._left_behind.add)(node)
+
+    def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
+        if node == HERE:
+            if not agent.was_ready and not agent.was_killed:
+                raise AgentLost(f"the agent did not start; {last_words or 'it printed nothing'}")
+            return "the agent was killed" + (f"; its last words: {last_words}" if last_words else "")
+        connection = self._connections[node]
+        code = agent.exit_code if agent.exit_code is not None else -9
+        if not agent.was_ready:
+            return connection.explain(code, last_words)
+        if last_words or code < 0:
+            detail = f"the connection was lost while it ran: {connection.explain(code, last_words)}"
+        else:
+            detail = f"the agent was killed on {connection}"
+        if node in self._left_behind:
+            detail += "; the node does not answer, so what it ran may still run there"
+        return detail
+
+
+def _refuse(launch: Launch, problems: Mapping[str, str]) -> None:
+    """Nothing is started unless everything can be: processes of one launch may wait for each other."""
+    others = "it was not started, because another node cannot be used: " + "; ".join(problems.values())
+    for job_id in list(launch.open):
+        launch.finish(Outcome(job=job_id, detail=problems.get(launch.nodes[job_id], others)))

@@ -1,0 +1,173 @@
+"""One node reached by ssh: the command line, and what its failures mean."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.agent.processes import MARKER
+from benchwright.agent.visit import ANSWER
+from benchwright.domain.machine import Machine
+from benchwright.domain.system import Node
+from benchwright.executors.agent_process import AGENT_FOLDER, agent_words
+from benchwright.version import __version__
+
+CANNOT_CONNECT = 255  # the exit code of ssh itself
+CONNECT_S = 15
+_LOOK_S = 0.05
+_OPTIONS = {
+    "BatchMode": "yes",  # never asks
+    "ConnectTimeout": str(CONNECT_S),
+    "ServerAliveInterval": "10",  # a node that lost its power is noticed within a minute
+    "ServerAliveCountMax": "3",
+    "ControlPath": "none",  # a connection of our own: its end is the end of the agent
+}
+# What ssh prints last → what it means and what to do.
+_MEANINGS = (
+    (r"UNPROTECTED PRIVATE KEY", "ssh refuses a key that others may read; chmod 600 it"),
+    (r"Permission denied", "no key was accepted; name the right one as sshkey in the system file"),
+    (
+        r"Host key verification failed",
+        "its host key is not known here, or has changed; connect once by hand: {by_hand}",
+    ),
+    (r"Connection refused", "no ssh server listens there; check its ip and port"),
+    (r"resolve hostname", "there is no such host; check its ip"),
+    (r"timed out|No route to host|unreachable|not responding", "it does not answer; check that it is on, and its ip"),
+)
+_SHARED = "benchwright and its Python must be at the same paths on every node: put them on a shared file system"
+
+
+class Look(msgspec.Struct, frozen=True, kw_only=True):
+    """What a node said of itself; `problem`: why it cannot be used, in words."""
+
+    machine: Machine | None = None
+    problem: str | None = None
+
+
+class SshConnection:
+    """How to run programs on a node. Constructing it connects to nothing."""
+
+    def __init__(self, node: Node, key: str | None, python: str, program: Sequence[str] = ("ssh",)) -> None:
+        self.node = node
+        self._key = None if key is None else os.path.expanduser(key)
+        self._python = python
+        self._program = tuple(program)
+
+    def __str__(self) -> str:
+        user = f"{self.node.user}@" if self.node.user else ""
+        port = "" if self.node.port == 22 else f" port {self.node.port}"
+        return f"node '{self.node.name}' ({user}{self.node.ip}{port})"
+
+    def words(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
+        """The local command that runs `command` there, without a terminal."""
+        words = [*self._program, "-T", "-x", "-a", "-p", str(self.node.port)]
+        for name, value in _OPTIONS.items():
+            words += ["-o", f"{name}={value}"]
+        if self._key is not None:
+            words += ["-i", self._key, "-o", "IdentitiesOnly=yes"]
+        if self.node.user:
+            words += ["-l", self.node.user]
+        settings = [f"{name}={value}" for name, value in (environment or {}).items()]
+        # The login shell there gets one text: every word is quoted for it.
+        return [*words, "--", self.node.ip, "exec " + shlex.join(["env", *settings, *command])]
+
+    def agent_words(self, token: str) -> list[str]:
+        """The local command that is the connection to an agent there; all its processes carry `token`."""
+        return self.words(agent_words(self._python), {MARKER: token})
+
+    def start_visit(self, *arguments: str) -> Visit:
+        """Ask the node something: see `benchwright.agent.visit`."""
+        return Visit(self, self.words([self._python, "-P", os.path.join(AGENT_FOLDER, "visit.py"), *arguments]))
+
+    def explain(self, code: int, printed: str) -> str:
+        """Why the node cannot be used, from how ssh ended and what it and the node printed."""
+        lines = [line.strip() for line in printed.splitlines() if line.strip()]
+        last = lines[-1] if lines else ""
+        if code == CANNOT_CONNECT:
+            by_hand = f"ssh -p {self.node.port} {self.node.user + '@' if self.node.user else ''}{self.node.ip}"
+            for pattern, meaning in _MEANINGS:
+                if re.search(pattern, printed):
+                    return f"{self}: {last}; {meaning.format(by_hand=by_hand)}"
+            return f"{self}: {last or 'the connection was lost'}; try it by hand: {by_hand}"
+        if code < 0:
+            return f"{self}: ssh was ended by signal {-code}"
+        if code in (126, 127) or "can't open file" in printed:
+            return f"{self}: {last or self._python + ' does not run there'}; {_SHARED}"
+        return f"{self}: {last or f'its Python ended with code {code}'}"
+
+
+class Visit:
+    """A question to a node under way."""
+
+    def __init__(self, connection: SshConnection, words: list[str]) -> None:
+        self._connection = connection
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 open to the end
+        self._process: subprocess.Popen[bytes] | None = None
+        self._failure: str | None = None
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=self._printed, stderr=self._printed, start_new_session=True
+            )
+        except OSError as error:
+            self._failure = f"{words[0]} could not be started: {error.strerror}; install an ssh client"
+
+    @property
+    def is_over(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    def finish(self) -> tuple[dict[str, Any] | None, str]:
+        """The answer, or None and why there is none. A question that is still under way is broken off."""
+        printed = ""
+        code = None
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.kill()
+                self._process.wait()
+                self._failure = (
+                    f"{self._connection}: it did not answer in time; check that it is on, and not overloaded"
+                )
+            code = self._process.returncode
+            self._printed.seek(0)
+            printed = self._printed.read().decode(errors="replace")
+        self._printed.close()
+        for line in printed.splitlines():
+            if line.startswith(ANSWER) and self._failure is None:
+                answer: dict[str, Any] = json.loads(line.removeprefix(ANSWER))
+                return answer, ""
+        if self._failure is None and code is not None:
+            self._failure = self._connection.explain(code, printed)
+        return None, self._failure or ""
+
+
+def wait_for(visits: Sequence[Visit], limit_s: float, given_up: Callable[[], bool]) -> None:
+    """Until all are over, the time is, or nobody wants to know any more."""
+    deadline = time.monotonic() + limit_s
+    while not all(visit.is_over for visit in visits) and time.monotonic() < deadline and not given_up():
+        time.sleep(_LOOK_S)
+
+
+def read_look(connection: SshConnection, visit: Visit, folders: Sequence[str], expected: str) -> Look:
+    """What a `look` at a check file in each of `folders` came to."""
+    answer, failure = visit.finish()
+    if answer is None:
+        return Look(problem=failure)
+    if answer["version"] != __version__:
+        return Look(
+            problem=f"{connection}: it has benchwright {answer['version']}, this machine {__version__}; {_SHARED}"
+        )
+    for folder, (path, text) in zip(folders, answer["files"].items(), strict=True):
+        if text != expected:
+            what = "cannot see" if text is None else "sees another file at"
+            return Look(
+                problem=f"{connection}: it {what} {path}; {folder} must be on a file system that all nodes share"
+            )
+    return Look(machine=msgspec.convert(answer["machine"], Machine))

@@ -1,0 +1,112 @@
+"""The largest batch that fits, found by trying: running out of memory is an answer, any other failure ends the search."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
+
+from benchwright.domain.run import Result
+from benchwright.domain.status import Reason, Status
+from benchwright.domain.system import Observation
+from benchwright.pipeline.scaling import peak_memory
+from benchwright.planning.batch_search import Bounds, next_size
+from benchwright.stores.scaling_file import Saved, add_observations
+
+
+class Trial(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of one batch size. It fits; or not, for lack of memory; or it failed for another reason."""
+
+    fits: bool
+    memory_bytes: int | None = None
+    perf: float | None = None
+    reason: Reason | None = None
+    detail: str | None = None
+
+    @property
+    def failed(self) -> bool:
+        """It tells nothing about memory."""
+        return not self.fits and self.reason is not Reason.OUT_OF_MEMORY
+
+
+TryBatch = Callable[[str, int], Trial]
+OnTrial = Callable[[str, int, Trial], None]
+
+
+class BatchSearch(msgspec.Struct, frozen=True, kw_only=True):
+    """`largest` None: none fitted. `problem`: why the search ended before the largest was known for certain."""
+
+    benchmark: str
+    largest: int | None
+    trials: dict[int, Trial]  # in the order they were made
+    problem: str | None = None
+
+    def observations(self, cpu: int | None = None, now_s: float | None = None) -> list[Observation]:
+        """What is worth keeping: what fitted, with its memory, and what did not."""
+        when = time.time() if now_s is None else now_s
+        return [
+            Observation(batch_size=size, memory_bytes=t.memory_bytes, perf=t.perf, cpu=cpu, time=when)
+            for size, t in self.trials.items()
+            if not t.failed and (not t.fits or t.memory_bytes is not None)
+        ]
+
+
+def find_largest_batch(
+    benchmark: str, try_batch: TryBatch, bounds: Bounds | None = None, on_trial: OnTrial | None = None
+) -> BatchSearch:
+    """Try sizes until the largest that fits is known, something fails, or the number of trials is used up."""
+    limits = bounds or Bounds()
+    trials: dict[int, Trial] = {}
+    problem = None
+    while (size := next_size({s: t.fits for s, t in trials.items()}, limits)) is not None:
+        if len(trials) >= limits.trials:
+            problem = f"{limits.trials} trials were not enough; the largest that fits may be larger"
+            break
+        trials[size] = try_batch(benchmark, size)
+        if on_trial is not None:
+            on_trial(benchmark, size, trials[size])
+        if trials[size].failed:
+            problem = f"batch size {size} failed: {trials[size].detail or 'for an unknown reason'}"
+            break
+    fitting = [size for size, trial in trials.items() if trial.fits]
+    return BatchSearch(benchmark=benchmark, largest=max(fitting, default=None), trials=trials, problem=problem)
+
+
+def find_and_save(
+    benchmarks: Iterable[str],
+    try_batch: TryBatch,
+    scaling_file: Path,
+    *,
+    bounds: Bounds | None = None,
+    cpu: int | None = None,
+    on_trial: OnTrial | None = None,
+    on_saved: Callable[[BatchSearch, Saved], None] | None = None,
+) -> list[BatchSearch]:
+    """Searches one after the other; what each has seen is in the scaling file before the next begins."""
+    found = []
+    for benchmark in benchmarks:
+        search = find_largest_batch(benchmark, try_batch, bounds, on_trial)
+        found.append(search)
+        observations = search.observations(cpu)
+        if observations:
+            saved = add_observations(scaling_file, {benchmark: observations})
+            if on_saved is not None:
+                on_saved(search, saved)
+    return found
+
+
+def trial_of(result: Result) -> Trial:
+    """What a benchmark's result says about the batch size it was given."""
+    if result.status is Status.OK:
+        launches = result.counted
+        rates = [statistics.median(m.samples) for x in launches if (m := x.measurement("rate")) and m.samples]
+        peak = peak_memory(launches)
+        perf = statistics.median(rates) if rates else None
+        return Trial(fits=True, memory_bytes=None if peak is None else int(peak), perf=perf)
+    # One process of several that ran out of memory may take the others with it.
+    reasons = [result.reason, *(launch.reason for launch in result.launches)]
+    reason = Reason.OUT_OF_MEMORY if Reason.OUT_OF_MEMORY in reasons else result.reason
+    return Trial(fits=False, reason=reason, detail=result.detail)

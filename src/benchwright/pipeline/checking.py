@@ -1,0 +1,100 @@
+"""Files checked and suites resolved, without planning or running anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.domain.errors import InvalidInput
+
+
+class ResolvedSuite(msgspec.Struct, frozen=True):
+    """Entries by name, as JSON can hold them, and what a reader should know."""
+
+    entries: dict[str, dict[str, Any]]
+    warnings: tuple[str, ...]
+
+
+class CheckedFile(msgspec.Struct, frozen=True):
+    """What a file holds, or what is wrong with it."""
+
+    path: str
+    kind: str | None
+    benchmarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    error: InvalidInput | None = None
+
+    def text(self) -> str:
+        if self.error is not None:
+            return str(self.error)
+        count = len(self.benchmarks)
+        lines = [f"{self.path}: ok, {count} benchmark{'' if count == 1 else 's'}"]
+        return "\n".join([*lines, *(f"  {warning}" for warning in self.warnings)])
+
+    def body(self) -> dict[str, Any]:
+        """For JSON."""
+        error = self.error
+        return {
+            "file": self.path,
+            "kind": self.kind,
+            "ok": error is None,
+            "benchmarks": list(self.benchmarks),
+            "warnings": list(self.warnings),
+            "error": None
+            if error is None
+            else {
+                "what": error.what,
+                "where": error.where,
+                "line": error.line,
+                "column": error.column,
+                "remedy": error.remedy,
+            },
+        }
+
+
+def resolve_suite(
+    path: str | None, *, select: Sequence[str] = (), exclude: Sequence[str] = (), overrides: Sequence[str] = ()
+) -> ResolvedSuite:
+    """The suite at `path`, else the one of the environment; with a selection, only what it means, enabled or not."""
+    from benchwright.pipeline.suites import suite_from_environment
+    from benchwright.sources.suite import read_suite
+    from benchwright.sources.suite_pack import plain
+
+    path = path or suite_from_environment(os.environ)
+    if path is None:
+        raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
+    suite = read_suite(path, overrides=overrides, select=select, exclude=exclude)
+    meant = {*suite.selected, *suite.disabled}
+    return ResolvedSuite({n: plain(e) for n, e in suite.entries.items() if n in meant}, suite.warnings)
+
+
+def check_file(path: str, kind: str | None = None) -> CheckedFile:
+    """Reads the file at `path` with the source that knows it; `kind` names one outright."""
+    from benchwright.sources.base import SourceOptions
+    from benchwright.sources.registry import source_for, source_named
+
+    source = source_named(kind) if kind else source_for(path)
+    try:
+        if not os.path.isfile(path):
+            raise InvalidInput("no such file", where=path, remedy="check the name")
+        if source is None:
+            raise InvalidInput(
+                "is neither a suite, a task file nor a Python script", where=path, remedy="say what it is with --format"
+            )
+        if source.name == "suite":
+            return _check_suite(path)
+        found = source.read(path, SourceOptions())
+    except InvalidInput as error:
+        return CheckedFile(path, source.name if source else None, error=error)
+    return CheckedFile(path, source.name, tuple(b.name for b in found), tuple(n for b in found for n in b.notes))
+
+
+def _check_suite(path: str) -> CheckedFile:
+    """Every entry, disabled ones too; whether folders are there depends on the machine and is not asked."""
+    from benchwright.sources.suite import read_suite, suite_benchmarks
+
+    suite = read_suite(path)
+    return CheckedFile(path, "suite", tuple(b.name for b in suite_benchmarks(suite)), suite.warnings)

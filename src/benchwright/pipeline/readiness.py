@@ -1,0 +1,119 @@
+"""What a suite's benchmarks still lack before they can run, told from a few small files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.pack import Pack
+from benchwright.domain.system import Surroundings
+from benchwright.environments.built import Built, EnvironmentFolders, read_built, why_broken
+from benchwright.environments.groups import requirement_paths
+from benchwright.environments.prepared import Marks, missing_data, preparation_of
+from benchwright.environments.requirement_files import read_requirements
+from benchwright.stores.base_folder import BaseFolder
+
+
+def readiness(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> dict[str, str]:
+    """For each benchmark that cannot run yet: why, and the command that changes it."""
+    environments = _Environments(surroundings)
+    marks = Marks(surroundings.data)
+    lacking: dict[str, str] = {}
+    for benchmark in benchmarks:
+        if benchmark.pack is None:
+            continue
+        why = environments.why_not(benchmark.pack)
+        if why is not None:
+            lacking[benchmark.name] = f"{why}; run: {phase_command('install', benchmark, surroundings)}"
+        elif (why := _why_unprepared(benchmark, marks)) is not None:
+            lacking[benchmark.name] = f"{why}; run: {phase_command('prepare', benchmark, surroundings)}"
+    return lacking
+
+
+def not_installed(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> dict[str, str]:
+    """As `readiness`, of environments only."""
+    environments = _Environments(surroundings)
+    return {
+        b.name: f"{why}; run: {phase_command('install', b, surroundings)}"
+        for b in benchmarks
+        if b.pack is not None and (why := environments.why_not(b.pack)) is not None
+    }
+
+
+def phase_command(phase: str, benchmark: Benchmark, surroundings: Surroundings) -> str:
+    """What to type."""
+    import shlex
+
+    words = ["benchwright", phase, _suite_of(benchmark), "--select", benchmark.name]
+    if str(BaseFolder.choose(None, os.environ).path) != surroundings.base:
+        words += ["--base", surroundings.base]
+    if surroundings.python is not None:
+        words.append("--use-current-env")
+    return shlex.join(words)
+
+
+def _suite_of(benchmark: Benchmark) -> str:
+    """The file a benchmark was read from; sources name it in front of the entry."""
+    source = benchmark.source.partition(" [")[0]
+    assert benchmark.pack is not None
+    return source if os.path.isfile(source) else str(benchmark.pack.config.get("config_file", "SUITE"))
+
+
+class _Environments:
+    """Looks at each environment once."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._folders = EnvironmentFolders(surroundings.venv)
+        self._known: dict[str, tuple[Built | None, str | None]] = {}
+
+    def why_not(self, pack: Pack) -> str | None:
+        if not os.path.isdir(pack.definition):
+            return f"its folder {pack.definition} is not there"
+        if self._surroundings.python is not None or pack.install_group in self._surroundings.interpreters:
+            return None
+        if pack.install_group not in self._known:
+            self._known[pack.install_group] = self._look(pack.install_group)
+        built, why = self._known[pack.install_group]
+        if why is not None or built is None:
+            return why
+        return _why_not_in(built, pack)
+
+    def _look(self, group: str) -> tuple[Built | None, str | None]:
+        if self._folders.is_foreign(group):
+            works = os.access(os.path.join(self._folders.link(group), "bin", "python"), os.X_OK)
+            return None, None if works else f"{self._folders.link(group)} is no environment"
+        folder = self._folders.current(group)
+        if folder is None:
+            return None, "it is not installed"
+        built = read_built(folder)
+        if built is None:
+            return None, f"its environment {self._folders.link(group)} is broken"
+        why = why_broken(folder, built, changed_too=False)
+        return built, None if why is None else f"its environment {self._folders.link(group)} is broken: {why}"
+
+
+def _why_not_in(built: Built, pack: Pack) -> str | None:
+    """Whether the environment was made with this benchmark's requirements, as they are now."""
+    # `install --variant` may have chosen another than the entry says; what it chose is what counts.
+    variant = built.variant if built.variant_given else pack.variant or built.variant
+    try:
+        read = [read_requirements(path) for path in requirement_paths(pack, variant)]
+    except InvalidInput as error:
+        return str(error)
+    if any(not file.is_empty and file.digest not in built.recipe.requirements for file in read):
+        return "its requirements changed since it was installed"
+    return None
+
+
+def _why_unprepared(benchmark: Benchmark, marks: Marks) -> str | None:
+    preparation = preparation_of(benchmark)
+    if preparation is None:
+        return None
+    mark = marks.read(preparation.identity)
+    if mark is None:
+        return "it is not prepared"
+    gone = missing_data(mark)
+    return None if gone is None else f"its data are gone: {gone} is not there any more"

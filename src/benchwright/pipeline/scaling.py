@@ -1,0 +1,52 @@
+"""What a run saw of memory over batch size, kept for the sizing of later runs."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+
+from benchwright.domain.run import Launch, Plan, Result, Run
+from benchwright.domain.status import Reason, Status
+from benchwright.domain.system import Observation
+from benchwright.planning.suite_jobs import BATCH_SIZE
+
+_DEVICE_MEMORY = ("gpu.memory", "gpu.memory_peak")
+
+
+def observations_of(run: Run, plan: Plan) -> dict[str, list[Observation]]:
+    """For each benchmark that was given a batch size: what it needed. Out of memory is an observation too."""
+    sizes = {
+        job.benchmark: int(job.env[BATCH_SIZE] or 0)
+        for jobs in plan.launches
+        for job in jobs
+        if job.env.get(BATCH_SIZE)
+    }
+    found: dict[str, list[Observation]] = {}
+    for result in run.results:
+        size = sizes.get(result.benchmark.name)
+        if size and (seen := observation(result, size)) is not None:
+            found[result.benchmark.name] = [seen]
+    return found
+
+
+def observation(result: Result, size: int) -> Observation | None:
+    """What `result` tells about batches of `size`; None if it tells nothing about memory."""
+    if result.reason is Reason.OUT_OF_MEMORY:
+        return Observation(batch_size=size, memory_bytes=None, time=time.time())
+    launches = result.counted
+    peak = peak_memory(launches)
+    if result.status is not Status.OK or peak is None:
+        return None
+    rates = [statistics.median(m.samples) for x in launches if (m := x.measurement("rate")) is not None and m.samples]
+    perf = statistics.median(rates) if rates else None
+    return Observation(batch_size=size, memory_bytes=int(peak), perf=perf, time=time.time())
+
+
+def peak_memory(launches: Sequence[Launch]) -> float | None:
+    """The most memory of a device; where there is none, of a process tree."""
+    for names in (_DEVICE_MEMORY, ("memory.peak",)):
+        samples = [max(m.samples) for x in launches for m in x.measurements if m.metric in names and m.samples]
+        if samples:
+            return max(samples)
+    return None

@@ -1,0 +1,153 @@
+"""Looking after results through the command line: what is said when something is wrong, and that the rest goes on."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from kept_runs import Kept
+
+PY = sys.executable
+IMPORTS = Path(__file__).parents[1] / "compat" / "imports"
+
+
+@pytest.fixture
+def kept(bw: CommandLine) -> Kept:
+    return Kept(bw.base)
+
+
+def test_a_baseline_is_set_listed_and_removed(bw: CommandLine, kept: Kept) -> None:
+    folder = kept("x")
+    assert bw("baseline", "set", "main").stdout == f"main: {folder.id}\n"
+    assert bw("baseline", "remove", "main").stdout == "removed: main\n"
+    assert json.loads(bw("baseline", "list", "--json").stdout) == {}
+    assert "no baseline called 'main'" in bw("baseline", "remove", "main", code=2).stderr
+    assert "cannot be the name of a baseline" in bw("baseline", "set", "", code=2).stderr
+    assert folder.path.is_dir()
+
+
+def test_a_baseline_that_the_store_cannot_take_is_set_here_and_that_is_said(bw: CommandLine, kept: Kept) -> None:
+    folder = kept("x")
+    (bw.cwd / "no.db").write_text("this is no database")
+    done = bw("baseline", "set", "main", "--store", "no.db", code=3)
+    assert done.stdout == f"main: {folder.id}\n"
+    assert "is set here, but not in the store" in done.stderr
+    assert "removed here, but not from the store" in bw("baseline", "remove", "main", "--store", "no.db", code=3).stderr
+    assert json.loads(bw("baseline", "list", "--json").stdout) == {}
+
+
+def test_folders_that_are_no_runs_keep_no_others_from_being_ingested(
+    bw: CommandLine, kept: Kept, tmp_path: Path
+) -> None:
+    folder = kept("x")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    words = [str(tmp_path / name) for name in ("nothing", "file", "empty")]
+    done = bw("ingest", *words, str(folder.path), code=2)
+    assert done.stdout == f"{folder.path}: ingested\n"
+    assert [line.partition(": ")[2].partition(": ")[2][:25] for line in done.stderr.splitlines()] == [
+        "there is no such folder; ",
+        "there is no such folder; ",
+        "there is no plan.json: th",
+    ]
+
+
+def test_files_that_hold_no_result_are_said_and_the_others_imported(bw: CommandLine, tmp_path: Path) -> None:
+    empty, cut = tmp_path / "empty.json", tmp_path / "cut.json"
+    empty.write_text('{"machine_info": {}, "benchmarks": []}')
+    cut.write_text('{"results": [')
+    done = bw("import", str(empty), str(cut), str(IMPORTS / "hyperfine.json"), code=2)
+    assert "it holds no result" in done.stderr
+    assert "this is not JSON" in done.stderr
+    assert "2 benchmarks, imported" in done.stdout or "1 benchmarks, imported" in done.stdout
+    assert bw("import", str(empty), code=1).stdout == ""
+
+
+def test_what_was_deleted_is_said_even_if_the_store_still_lists_it(bw: CommandLine, kept: Kept) -> None:
+    folders = [kept("x"), kept("y")]
+    (bw.cwd / "no.db").write_text("this is no database")
+    done = bw("runs", "prune", "--max-size", "0", "--yes", "--store", "no.db", code=None)
+    if done.returncode == 3 and "deleted" not in done.stdout:  # baselines of a shared store may be among them
+        done = bw("runs", "delete", *(f.id for f in folders), "--yes", "--store", "no.db", code=3)
+    assert "deleted" in done.stdout
+    assert "still listed by the store" in done.stderr
+    assert not any(folder.path.exists() for folder in folders)
+
+
+def test_a_misspelt_command_of_runs_is_told_the_nearest(bw: CommandLine) -> None:
+    assert "Did you mean 'delete'?" in bw("runs", "delte", "x", code=2).stderr
+
+
+def test_looking_makes_no_folder_and_no_store(bw: CommandLine) -> None:
+    assert bw("runs").stdout == "no runs\n"
+    assert "no store yet" in bw("store", "check", code=3).stderr
+    assert "no runs in" in bw("report", code=2).stderr
+    assert not bw.base.exists()
+
+
+def test_logs_that_do_not_end_their_last_line_are_kept_apart(bw: CommandLine) -> None:
+    bw("run", "-c", "printf one", "-c", "printf two")
+    assert bw("logs").stdout == "==> printf.D0 <==\none\n==> printf-2.D0 <==\ntwo"
+
+
+def test_an_empty_annotation_is_none(bw: CommandLine, kept: Kept) -> None:
+    kept("x")
+    bw("runs", "annotate", "last", "words")
+    assert "annotation removed" in bw("runs", "annotate", "last", "").stdout
+    assert json.loads(bw("runs", "--json").stdout)[0]["annotation"] is None
+
+
+def test_several_runs_are_one_document(bw: CommandLine, kept: Kept) -> None:
+    ids = [kept("x").id, kept("y").id]
+    body = json.loads(bw("report", *ids, "--format", "json").stdout)
+    assert (body["format"], body["version"]) == ("benchwright-report", 1)
+    assert [run["id"] for run in body["runs"]] == ids
+    assert body["runs"][0] == json.loads(bw("report", ids[0], "--format", "json").stdout)
+    assert bw("report", *ids, "--format", "html").stdout.count("<html") == 1
+    rows = list(csv.DictReader(bw("report", *ids, "--format", "csv").stdout.splitlines()))
+    assert list(dict.fromkeys(row["run"] for row in rows)) == ids
+    assert "</details>\n\n### " in bw("report", *ids, "--format", "markdown").stdout
+    assert bw("report", *ids).stdout.splitlines()[0] == f" {ids[0]}"
+    assert "holds one run" in bw("report", *ids, "--format", "driver", code=2).stderr
+
+
+def test_a_run_named_twice_counts_once(bw: CommandLine, kept: Kept) -> None:
+    folder = kept("x")
+    bw("export", "x", folder.id, "last", "--output", "samples.csv")
+    bw("export", "x", "--output", "once.csv")
+    assert (bw.cwd / "samples.csv").read_text() == (bw.cwd / "once.csv").read_text()
+
+
+def test_runs_with_workers_are_compared_by_the_numbers_of_their_reports(bw: CommandLine) -> None:
+    (bw.cwd / "tasks.cfg").write_text(
+        "[t]\npatterns = ['speed=(\\S+)', 'speed=(\\S+)']\nmetrics = ['all', 'sum']\n"
+        "compute_method = ['average_aggregate', 'total']\n"
+        f"command_to_execute = {PY} -c \"print('speed=10'); print('speed=30')\"\n"
+    )
+    for name, workers in (("a", "4"), ("b", "2")):
+        bw("run", "tasks.cfg", "--repeat", "6", "--run-name", name, env={"DEEPLEARNING_WORKERS_COUNT": workers})
+    body = json.loads(bw("compare", "a", "b", "--json").stdout)
+    assert {e["metric"]: (e["control"], e["treatment"]) for e in body["effects"]} == {
+        "all": (80.0, 40.0),
+        "sum": (10.0, 20.0),
+    }
+    assert [d["what"] for d in body["differences"]] == ["workers"]
+
+
+def test_a_metric_the_treatment_lost_or_measures_in_another_unit_fails_ci(bw: CommandLine) -> None:
+    program = [PY, "-c", "print('speed=5'); print('loss=1')"]
+    common = ["run", "--repeat", "6", "--name", "p"]
+    bw(*common, "--run-name", "both", "--metric", "speed=kv:speed", "--metric", "loss=kv:loss", "--", *program)
+    bw(*common, "--run-name", "one", "--metric", "loss=kv:loss", "--", *program)
+    bw(*common, "--run-name", "unit", "--metric", "speed[ms]=kv:speed", "--metric", "loss=kv:loss", "--", *program)
+    lost = bw("compare", "both", "one", "--fail-on", "regressed", code=1)
+    assert "p speed: only in control" in lost.stdout
+    bw("compare", "one", "both", "--fail-on", "regressed")
+    other = bw("compare", "both", "unit", "--fail-on", "regressed", code=1)
+    assert "measured in no unit in control, measured in ms in treatment; not compared" in " ".join(other.stdout.split())
+    assert json.loads(bw("compare", "both", "unit", "--json").stdout)["lost"]
+    bw("compare", "both", "--between", "p", "p", code=2)

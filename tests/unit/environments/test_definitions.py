@@ -1,0 +1,68 @@
+"""Benchmark folders that come from git."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchwright.domain.pack import Pack
+from benchwright.environments.definitions import CannotClone, clone, is_missing
+from benchwright.environments.tools import Tools
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    folder = tmp_path / "origin"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    commit(folder, "first")
+    git(folder, "branch", "stable")
+    return folder
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.test"]
+    done = subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def commit(folder: Path, text: str) -> None:
+    (folder / "main.py").write_text(f"# {text}\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", text)
+
+
+def pack_of(place: Path, repository: Path, branch: str | None = None) -> Pack:
+    return Pack(
+        definition=str(place / "bench-1234"), group="g", install_group="g", git=repository.as_uri(), branch=branch
+    )
+
+
+def test_a_definition_is_cloned_once_and_anew_when_asked(tmp_path: Path, repository: Path) -> None:
+    pack = pack_of(tmp_path / "clones", repository)
+    main = Path(pack.definition) / "main.py"
+    assert is_missing(pack)
+    assert clone(pack, Tools()) == git(repository, "rev-parse", "HEAD")
+    commit(repository, "second")
+    assert clone(pack, Tools()) is None
+    assert main.read_text() == "# first\n"
+    clone(pack, Tools(), anew=True)
+    assert main.read_text() == "# second\n"
+    assert sorted(p.name for p in main.parents[1].iterdir()) == ["bench-1234", "bench-1234.lock", "bench-1234.log"]
+
+
+def test_a_branch_can_be_named(tmp_path: Path, repository: Path) -> None:
+    commit(repository, "second")
+    pack = pack_of(tmp_path / "clones", repository, "stable")
+    clone(pack, Tools())
+    assert (Path(pack.definition) / "main.py").read_text() == "# first\n"
+
+
+def test_what_git_says_is_told_and_nothing_is_left(tmp_path: Path, repository: Path) -> None:
+    pack = pack_of(tmp_path / "clones", repository, "nowhere")
+    with pytest.raises(CannotClone, match="nowhere"):
+        clone(pack, Tools())
+    assert is_missing(pack)
+    assert not Path(f"{pack.definition}.part").exists()

@@ -1,0 +1,139 @@
+"""The largest batch that fits: of programs that really have no more memory, and of ones that fail otherwise."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchwright.domain.benchmark import Benchmark, Script
+from benchwright.domain.run import Launch, Result
+from benchwright.domain.settings import RunSettings
+from benchwright.domain.status import Reason, Status
+from benchwright.domain.stop_rule import Warmup
+from benchwright.executors.local import LocalExecutor
+from benchwright.pipeline.batch_search import Trial, find_and_save, find_largest_batch, trial_of
+from benchwright.pipeline.measure import measure
+from benchwright.planning.batch_search import Bounds
+from benchwright.sources.scaling_file import read_scaling
+from benchwright.stores.base_folder import BaseFolder
+
+PROGRAM = Path(__file__).parents[2] / "programs" / "fill_memory.py"
+MIB = 1 << 20
+
+
+class Measuring:
+    """Measures the program with a batch size, as `run` does."""
+
+    def __init__(self, folder: Path, limit: int, how: str) -> None:
+        self.base = BaseFolder(folder)
+        self.limit, self.how = limit, how
+
+    def __call__(self, name: str, size: int) -> Trial:
+        args = (str(size), str(self.limit), self.how)
+        workload = Script(path=str(PROGRAM), args=args, cwd="/", python=sys.executable)
+        benchmark = Benchmark(name=name, workload=workload, source="test", warmup=Warmup(steps=2))
+        with LocalExecutor() as executor:
+            run = measure([benchmark], RunSettings(), base=self.base, name=f"{name}-{size}", executor=executor)
+        return trial_of(run.results[0])
+
+
+@pytest.mark.parametrize("how", ["really", "says"])
+def test_the_largest_batch_of_a_real_program_is_found_and_kept(tmp_path, how):
+    path = tmp_path / "scaling.yaml"
+    [search] = find_and_save(["hungry"], Measuring(tmp_path, 44, how), path, bounds=Bounds(start=16), cpu=4)
+    assert (search.largest, search.problem) == (40, None)
+    assert {size: trial.fits for size, trial in search.trials.items()} == {
+        16: True, 32: True, 64: False, 48: False, 40: True,
+    }  # fmt: skip
+    assert all(t.reason is Reason.OUT_OF_MEMORY for t in search.trials.values() if not t.fits)
+    kept = read_scaling(str(path))["hungry"].observations
+    assert [(o.batch_size, o.memory_bytes is not None, o.perf is not None, o.cpu) for o in kept] == [
+        (16, True, True, 4), (32, True, True, 4), (40, True, True, 4), (48, False, False, 4), (64, False, False, 4),
+    ]  # fmt: skip
+    memory = {o.batch_size: o.memory_bytes for o in kept}
+    assert memory[32] - memory[16] == pytest.approx(16 * MIB, abs=2 * MIB)
+
+
+def test_another_failure_ends_the_search_and_is_not_taken_for_a_lack_of_memory(tmp_path):
+    path = tmp_path / "scaling.yaml"
+    [search] = find_and_save(["hungry"], Measuring(tmp_path, 10, "breaks"), path)
+    assert search.largest == 8
+    assert search.problem.startswith("batch size 16 failed: ")
+    assert [o.batch_size for o in read_scaling(str(path))["hungry"].observations] == [8]
+
+
+def below(limit: int, tried: list[int] | None = None):
+    def try_batch(name: str, size: int) -> Trial:
+        if tried is not None:
+            tried.append(size)
+        if size <= limit:
+            return Trial(fits=True, memory_bytes=size * MIB, perf=float(size))
+        return Trial(fits=False, reason=Reason.OUT_OF_MEMORY)
+
+    return try_batch
+
+
+def test_no_more_trials_than_allowed():
+    tried: list[int] = []
+    search = find_largest_batch("b", below(10_000, tried), Bounds(trials=4))
+    assert tried == [8, 16, 32, 64] == list(search.trials)
+    assert search.largest == 64
+    assert "4 trials were not enough" in search.problem
+
+
+def test_the_last_trial_may_be_the_one_that_settles_it():
+    assert find_largest_batch("b", below(8), Bounds(trials=2)).problem is None
+
+
+def test_nothing_fits():
+    search = find_largest_batch("b", below(0), Bounds(start=2))
+    assert (search.largest, search.problem, list(search.trials)) == (None, None, [2, 1])
+    assert [o.memory_bytes for o in search.observations()] == [None, None]
+
+
+def test_each_search_is_kept_before_the_next_begins(tmp_path):
+    path = tmp_path / "s.yaml"
+    seen: list[list[str]] = []
+
+    def try_batch(name: str, size: int) -> Trial:
+        seen.append(list(read_scaling(str(path))) if path.exists() else [])
+        if name == "c":
+            raise KeyboardInterrupt
+        return below(0)(name, size)
+
+    with pytest.raises(KeyboardInterrupt):
+        find_and_save(["a", "b", "c"], try_batch, path, bounds=Bounds(start=1))
+    assert seen == [[], ["a"], ["a", "b"]]
+
+
+def test_whoever_watches_is_told(tmp_path):
+    told: list[object] = []
+    find_and_save(
+        ["a"],
+        below(8),
+        tmp_path / "s.yaml",
+        on_trial=lambda name, size, trial: told.append((name, size, trial.fits)),
+        on_saved=lambda search, saved: told.append((search.largest, saved.observations)),
+    )
+    assert told == [("a", 8, True), ("a", 16, False), (8, 2)]
+
+
+def test_one_of_several_processes_without_memory_is_a_lack_of_memory():
+    benchmark = Benchmark(name="b", workload=Script(path="x", args=(), cwd="/", python=""), source="test")
+    launches = (
+        Launch(job="b.D0", status=Status.FAILED, reason=Reason.CRASHED),
+        Launch(job="b.D1", status=Status.FAILED, reason=Reason.OUT_OF_MEMORY),
+    )
+    crashed = Result(benchmark=benchmark, status=Status.FAILED, reason=Reason.CRASHED, launches=launches)
+    assert trial_of(crashed).reason is Reason.OUT_OF_MEMORY
+    assert not trial_of(crashed).failed
+
+
+def test_what_did_not_run_at_all_tells_nothing():
+    benchmark = Benchmark(name="b", workload=Script(path="x", args=(), cwd="/", python=""), source="test")
+    skipped = Result(benchmark=benchmark, status=Status.SKIPPED, reason=Reason.NOT_READY, detail="it is not installed")
+    search = find_largest_batch("b", lambda name, size: trial_of(skipped))
+    assert search.problem == "batch size 8 failed: it is not installed"
+    assert search.observations() == []

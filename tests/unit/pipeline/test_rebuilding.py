@@ -1,0 +1,140 @@
+"""The store made anew: nothing is lost, and nothing of others is touched."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import msgspec
+import pytest
+from kept_runs import Kept
+
+from benchwright.domain.errors import ForeignStore, InvalidInput, NewerStore
+from benchwright.pipeline.reading import read_run
+from benchwright.pipeline.rebuilding import rebuild
+from benchwright.pipeline.results import Results
+from benchwright.stores.base import RunFilter
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept(tmp_path / "base")
+
+
+def problems(results: Results) -> dict[str, str | None]:
+    return {outcome.run: outcome.problem for outcome in rebuild(results)}
+
+
+def listed(results: Results) -> set[str]:
+    return {row.id for row in results.store.runs(RunFilter(), limit=None)}
+
+
+def files(base: Path) -> set[str]:
+    return {p.name for p in base.glob("*store*")}
+
+
+def test_what_only_the_old_store_has_is_carried_over(kept: Kept, tmp_path: Path) -> None:
+    here, far, gone = kept("here"), Kept(tmp_path / "other")("far"), Kept(tmp_path / "third")("gone")
+    with kept.results() as results:
+        for folder in (here, far, gone):
+            results.ingest(folder)
+        before = results.store.load(gone.id)
+        gone.path.rename(tmp_path / "away")
+        results.store.annotate(gone.id, "only the store has this")
+        results.store.set_baseline("shared", gone.id)
+        assert set(problems(results).values()) == {None}
+        assert listed(results) == {here.id, far.id, gone.id}
+        assert results.store.load(gone.id) == before
+        assert results.annotation(gone.id) == "only the store has this"
+        assert results.store.baselines() == {"shared": gone.id}
+    assert files(kept.base.path) == {"store.db"}
+
+
+def test_one_bad_folder_keeps_no_other_out(kept: Kept) -> None:
+    fine, damaged, odd = kept("fine"), kept("damaged"), kept("odd")
+    (damaged.path / "plan.json").write_text("{")
+    (odd.path / "packages.json").unlink(missing_ok=True)
+    (odd.path / "machine.json").unlink()
+    with kept.results() as results:
+        found = problems(results)
+        assert listed(results) == {fine.id}
+    assert found[fine.id] is None
+    assert "plan.json" in str(found[damaged.id])
+    assert "machine.json" in str(found[odd.id])
+
+
+@pytest.mark.parametrize("content", [b"my precious notes", b"\x00" * 5000, b"SQL"])
+def test_a_file_of_something_else_is_not_touched(kept: Kept, tmp_path: Path, content: bytes) -> None:
+    kept("x")
+    notes = tmp_path / "notes.txt"
+    notes.write_bytes(content)
+    with kept.results(str(notes)) as results, pytest.raises(ForeignStore):
+        problems(results)
+    assert notes.read_bytes() == content
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["base", "notes.txt"]
+
+
+def test_a_database_of_another_program_is_not_touched(kept: Kept, tmp_path: Path) -> None:
+    kept("x")
+    path = tmp_path / "other.sqlite"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    before = path.read_bytes()
+    with kept.results(f"sqlite:///{path}") as results, pytest.raises(ForeignStore, match="table 't'"):
+        problems(results)
+    assert path.read_bytes() == before
+
+
+def test_a_store_of_a_newer_version_is_not_touched(kept: Kept) -> None:
+    folder = kept("x")
+    path = kept.base.path / "store.db"
+    with kept.results() as results:
+        results.ingest(folder)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE benchwright_version SET version_num = '9999'")
+    connection.close()
+    before = path.read_bytes()
+    with kept.results() as results, pytest.raises(NewerStore):
+        problems(results)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_is_refused_as_a_store(kept: Kept, tmp_path: Path) -> None:
+    with kept.results(str(tmp_path)) as results, pytest.raises(InvalidInput, match="is a folder"):
+        problems(results)
+
+
+def test_the_bases_own_store_is_made_anew_whatever_it_holds_and_what_it_held_is_kept(kept: Kept) -> None:
+    folder = kept("x")
+    (kept.base.path / "store.db").write_text("scribbled over")
+    with kept.results() as results:
+        problems(results)
+        assert listed(results) == {folder.id}
+    assert (kept.base.path / "store.db.damaged").read_text() == "scribbled over"
+
+
+def test_a_run_that_ends_meanwhile_is_in_the_new_store(kept: Kept) -> None:
+    first = kept("first")
+    with kept.results() as results, kept.results() as another:
+        results.ingest(first)
+        late = None
+        for outcome in rebuild(results):
+            if late is None and outcome.run == first.id:
+                late = kept("late")
+                another.ingest(late)  # into the store that is about to be replaced
+        assert late is not None
+        assert listed(results) == {first.id, late.id}
+
+
+def test_an_older_store_is_read_too(kept: Kept, tmp_path: Path) -> None:
+    from first_store import make_first_store
+
+    gone = msgspec.structs.replace(read_run(Kept(tmp_path / "other")("gone")), folder="/nowhere")
+    path = kept.base.path / "store.db"
+    path.parent.mkdir()
+    make_first_store(str(path), [gone])
+    with kept.results() as results:
+        assert problems(results) == {gone.id: None}
+        assert results.store.load(gone.id) == gone
+        assert results.store.baselines() == {"main": gone.id}
