@@ -41,6 +41,7 @@ bench: $(DEV)
 
 docs: $(DOCS)
 	$(BIN)/python docs/generate_cli.py docs/reference/cli.md
+	$(BIN)/python docs/generate_schema.py
 	$(BIN)/mkdocs build --quiet --strict --clean --site-dir site
 
 wheels: $(DEV)

@@ -68,11 +68,11 @@ def judge(run: dict[str, object], folder: Path, stop: int, launches: int) -> int
             ends.append(end["t"])
             counts.append(len(end["detail"]["observations"]))
         skew_ms = (max(begins) - min(begins)) / 1e6
+        lasted = [(end - begin) / 1e9 for begin, end in zip(begins, ends, strict=True)]
         # Each runs on, unmeasured, until the last has its observations: what matters is that all were alive meanwhile.
         print(
             f"launch {launch}: {len(streams)} processes, skew at the barrier {skew_ms:.1f} ms, "
-            f"observations {sorted(set(counts))}, measured for {min(e - b for b, e in zip(begins, ends)) / 1e9:.2f}–"
-            f"{max(e - b for b, e in zip(begins, ends)) / 1e9:.2f} s"
+            f"observations {sorted(set(counts))}, measured for {min(lasted):.2f}–{max(lasted):.2f} s"
         )
         ok = ok and len(streams) == 8 and skew_ms < 50 and set(counts) == {stop}
     overlap = next(iter(run["results"]))["overlap"]  # type: ignore[call-overload]

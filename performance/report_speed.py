@@ -21,7 +21,7 @@ from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.metric import MetricSpec
 from benchwright.domain.settings import RunSettings
 from benchwright.executors.fake import FakeExecutor
-from benchwright.pipeline import measure
+from benchwright.pipeline.measure import measure
 from benchwright.stores.base_folder import BaseFolder
 
 

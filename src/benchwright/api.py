@@ -11,7 +11,10 @@ from benchwright.domain.quantities import parse_duration
 from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.run import Run
 from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
-from benchwright.pipeline import executor_for, measure, resolve, write_driver_files
+from benchwright.pipeline.executor import executor_for
+from benchwright.pipeline.measure import measure
+from benchwright.pipeline.outcome import write_driver_files
+from benchwright.pipeline.resolve import resolve
 from benchwright.pipeline.suites import current_python
 from benchwright.stores.base_folder import BaseFolder
 

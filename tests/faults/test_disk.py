@@ -72,3 +72,32 @@ def fill(place: Path, left_bytes: int) -> None:
     free = os.statvfs(place)
     with open(place / "filler", "wb") as handle:
         handle.write(b"x" * max(0, free.f_bavail * free.f_frsize - left_bytes))
+
+
+def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tmp_path: Path) -> None:
+    from benchwright.domain.benchmark import Benchmark, Command
+    from benchwright.domain.job import Job
+    from benchwright.domain.status import Status
+    from benchwright.executors.base import Listener
+    from benchwright.executors.local import LocalExecutor
+    from benchwright.recorder import record_stream
+
+    say = 'import os\nfor n in range(100_000): os.write(3, b\'{"task": "train", "rate": 5.0, "pad": "%d"}\\n\' % n)'
+    job = Job(
+        id="b",
+        benchmark="b",
+        argv=(PY, "-c", say),
+        cwd=str(tmp_path),
+        stream=str(tmp_path / "b.data"),
+        log=str(tmp_path / "b.log"),
+        data_file=str(small_disk / "b.voir"),
+    )
+    fill(small_disk, 100_000)
+    with LocalExecutor() as executor:
+        [outcome] = executor.run([job], Listener())
+    launch = record_stream(job.stream, job, Benchmark(name="b", workload=Command(argv=("x",), cwd="/"), source="t"))
+    assert outcome.exit_code == 1
+    assert launch.status is Status.FAILED
+    rate = launch.measurement("rate")
+    assert rate is not None
+    assert len(rate.samples) > 100  # what was written before is there

@@ -28,7 +28,7 @@ def test_foreign_files_change_nothing(bw: CommandLine, folder: Path) -> None:
 
 
 def test_a_stream_cut_off_in_the_middle_of_a_line_is_no_success(bw: CommandLine, folder: Path) -> None:
-    stream = folder / "python.R1.D0.data"
+    (stream,) = folder.glob("*.R1.D0.data")
     stream.write_bytes(stream.read_bytes()[:-40])
     assert "ingested" in bw("ingest", str(folder)).stdout
     body = json.loads(bw("report", "--format", "json").stdout)
@@ -38,7 +38,7 @@ def test_a_stream_cut_off_in_the_middle_of_a_line_is_no_success(bw: CommandLine,
 
 
 def test_a_number_edited_by_hand_is_seen_again_by_ingest(bw: CommandLine, folder: Path) -> None:
-    stream = folder / "python.R0.D0.data"
+    (stream,) = folder.glob("*.R0.D0.data")
     stream.write_text(
         stream.read_text().replace('"values":[5.0]', '"values":[7.0]').replace('"values": [5.0]', '"values": [7.0]')
     )

@@ -18,7 +18,7 @@ from benchwright.domain.system import Node, System
 SSHD = "/usr/sbin/sshd"
 _CONFIG = """\
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/key.pub
 PidFile none
@@ -31,19 +31,23 @@ PermitRootLogin prohibit-password
 
 
 class SshServer:
-    """`folder` holds keys and settings; `client` is the command that knows the server's host key."""
+    """`folder` holds keys and settings; `client` is the command that knows the server's host key.
 
-    def __init__(self, folder: Path) -> None:
+    Every address of 127.0.0.0/8 is this machine, but only 127.0.0.1 is known to be.
+    """
+
+    def __init__(self, folder: Path, address: str = "127.0.0.1") -> None:
         self.folder = folder
+        self.address = address
         with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
+            free.bind((address, 0))
             self.port = int(free.getsockname()[1])
         for name in ("host_key", "key", "other_key"):
             self._call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
         host_key = (folder / "host_key.pub").read_text()
-        (folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {host_key}")
+        (folder / "known_hosts").write_text(f"[{address}]:{self.port} {host_key}")
         (folder / "client").write_text(f"UserKnownHostsFile {folder}/known_hosts\nGlobalKnownHostsFile none\n")
-        (folder / "server").write_text(_CONFIG.format(port=self.port, folder=folder))
+        (folder / "server").write_text(_CONFIG.format(port=self.port, folder=folder, address=address))
         self.client = ("ssh", "-F", str(folder / "client"))
         self._server: subprocess.Popen[bytes] | None = None
 
@@ -60,7 +64,7 @@ class SshServer:
         limit = time.monotonic() + 20
         while time.monotonic() < limit:
             try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                socket.create_connection((self.address, self.port), 1).close()
                 return
             except OSError:
                 time.sleep(0.02)
@@ -90,7 +94,7 @@ class SshServer:
             os.kill(pid, signal.SIGKILL)
 
     def node(self, name: str = "far", **fields: object) -> Node:
-        settings = {"ip": "127.0.0.1", "port": self.port, "user": getpass.getuser(), **fields}
+        settings = {"ip": self.address, "port": self.port, "user": getpass.getuser(), **fields}
         return Node(name=name, **settings)  # type: ignore[arg-type]
 
     def system(self, *names: str, key: str = "key") -> System:
@@ -99,10 +103,10 @@ class SshServer:
         return System(nodes=(here, *(self.node(n) for n in names or ("far",))), sshkey=str(self.folder / key))
 
 
-def start_ssh_server(folder: Path) -> SshServer:
+def start_ssh_server(folder: Path, address: str = "127.0.0.1") -> SshServer:
     """Skips the test where there is no ssh server to be had."""
     if not os.access(SSHD, os.X_OK) or shutil.which("ssh") is None:
         pytest.skip("there is no ssh server on this machine (Debian: apt install openssh-server)")
-    server = SshServer(folder)
+    server = SshServer(folder, address)
     server.start()
     return server

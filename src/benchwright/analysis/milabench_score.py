@@ -37,7 +37,7 @@ def milabench_score(
 def score_of(rows: Sequence[MilabenchRow]) -> float:
     """The weighted geometric mean of score + 1."""
     total = math.fsum(row.counts for row in rows)
-    if not total:
+    if not total or any(row.counts and row.score <= -1 for row in rows):  # a foreign file may hold a negative rate
         return math.nan
     return math.exp(math.fsum(row.counts * math.log(row.score + 1) for row in rows) / total)
 

@@ -28,7 +28,8 @@ _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MO
 def command(ctx: click.Context, /, as_json: bool, base: str | None, **values: Any) -> None:
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing is run or written."""
     from benchwright.executors.local import LocalExecutor
-    from benchwright.pipeline import plan_only, resolve
+    from benchwright.pipeline.measure import plan_only
+    from benchwright.pipeline.resolve import resolve
     from benchwright.stores.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)

@@ -15,7 +15,7 @@ from benchwright.domain.machine import Machine
 from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Launch, Plan
 from benchwright.domain.status import Status
-from benchwright.pipeline import Observer
+from benchwright.pipeline.measure import Observer
 
 _FIRST_WORD_S = 2.0  # shorter runs need no progress
 _REDRAW_S = 0.5

@@ -36,7 +36,7 @@ def command(
 
     Of a suite: one line for each benchmark, what failed, and the score of all.
     """
-    from benchwright.pipeline import report_of, sorted_by
+    from benchwright.pipeline.outcome import report_of, sorted_by
     from benchwright.reporters.registry import reporter_named
     from benchwright.reporters.several import render_several
     from benchwright.stores.whole_file import write_whole

@@ -13,6 +13,7 @@ import msgspec
 
 from benchwright.cli.colour import coloured
 from benchwright.cli.descriptors import forget_stdout
+from benchwright.cli.sizing import SEARCH, save_scaling, search_batches
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.run import Run
@@ -79,16 +80,22 @@ def command(
     input is wrong, 3 nothing could be measured, 130 interrupted (resumable).
     """
     from benchwright.cli.progress import Progress
-    from benchwright.pipeline import executor_for, exit_code, keep_in_store, measure, resolve, write_driver_files
+    from benchwright.pipeline.executor import executor_for
+    from benchwright.pipeline.measure import measure
+    from benchwright.pipeline.outcome import exit_code, keep_in_store, write_driver_files
+    from benchwright.pipeline.resolve import resolve
     from benchwright.stores.base_folder import BaseFolder
 
     resume, values["targets"] = _untangle_resume(resume, values["targets"])
     folder = BaseFolder.choose(base, os.environ)
     request = msgspec.structs.replace(request_of(ctx, values, folder.path), echo=show_output)
+    quiet = quiet or as_json or dash == "no"
+    if values["size"] == SEARCH and resume is None:
+        with Progress(quiet=quiet, verbose=verbose) as progress:
+            return search_batches(request, folder, progress, as_json=as_json)
     resolved = resolve(request, allow_nothing=resume is not None)
     if not resolved.benchmarks:
         _check_nothing_is_changed(ctx)
-    quiet = quiet or as_json or dash == "no"
     with (
         executor_for(resolved.settings, folder, resume) as executor,
         Progress(quiet=quiet, verbose=verbose, long=dash == "long") as progress,
@@ -106,6 +113,8 @@ def command(
     for problem in write_driver_files(run, Path.cwd()):
         click.echo(f"benchwright: {problem}", err=True)
     code = exit_code(run)
+    if said := save_scaling(run, resolved.settings):
+        click.echo(f"benchwright: {said}", err=True)
     try:
         click.echo(_report(run, as_json), nl=False)
     except BrokenPipeError:
@@ -136,7 +145,7 @@ def _check_nothing_is_changed(ctx: click.Context) -> None:
 
 
 def _report(run: Run, as_json: bool) -> str:
-    from benchwright.pipeline import report_of
+    from benchwright.pipeline.outcome import report_of
     from benchwright.reporters.run_json import JsonReporter
     from benchwright.reporters.screen import ScreenReporter
 

@@ -16,7 +16,7 @@ from benchwright.cli.looking import open_results, terminal_width, where_options
 @where_options
 def command(run: str, as_json: bool, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, what it ran on and with."""
-    from benchwright.pipeline import report_of
+    from benchwright.pipeline.outcome import report_of
     from benchwright.reporters.details import details
     from benchwright.reporters.run_json import JsonReporter
     from benchwright.reporters.screen import ScreenReporter

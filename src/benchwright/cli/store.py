@@ -38,10 +38,11 @@ def rebuild(base: str | None, store: str | None) -> int:
     total = failed = 0
     with open_results(base, store) as results:
         for outcome in rebuilt(results):
-            total += 1
-            failed += outcome.problem is not None
             if outcome.problem:
-                click.echo(f"benchwright: {outcome.run}: {outcome.problem}", err=True)
+                said = outcome.problem if outcome.run is None else f"{outcome.run}: {outcome.problem}"
+                click.echo(f"benchwright: {said}", err=True)
+            total += outcome.run is not None
+            failed += outcome.run is not None and outcome.problem is not None
     click.echo(f"{total - failed} of {total} runs are in {results.where}")
     return 1 if failed else 0
 

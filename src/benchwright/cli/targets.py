@@ -211,7 +211,10 @@ _OPTIONS = [
         help="More checks: usage, planning, version, plausibility, or all.",
     ),
     option(
-        _SUITES, "--size", metavar="HOW", help="Batch sizes: auto (fits the device), optimized, default or a number."
+        _SUITES,
+        "--size",
+        metavar="HOW",
+        help="Batch sizes: auto (fits the device), optimized, default, a number, or search: find the largest that fits.",
     ),
     option(_SUITES, "--capacity", metavar="SIZE", help="Device memory to size for.  [default: the device's]"),
     option(_SUITES, "--scaling", metavar="FILE", help="What is known of memory over batch size, for --size auto."),

@@ -9,11 +9,11 @@ import click
 
 @click.command(epilog="Example: benchwright validate suite.yaml tasks.cfg")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--format", "format_", help="What kind of file they are: suite, tasks or script.")
+@click.option("--format", "format_", help="What they are: suite, system, scaling, tasks or script.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...], format_: str | None, as_json: bool) -> None:
-    """Check suites, task files and scripts without running anything. Every wrong FILE is told; one makes the exit code 2."""
+    """Check suites, system files, scaling files and task files. Nothing is run; every wrong FILE is told, with exit code 2."""
     from benchwright.pipeline.checking import check_file
 
     checked = [check_file(path, format_) for path in files]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from benchwright.domain.errors import InvalidInput
@@ -46,7 +47,9 @@ def parse_percentage(text: str, *, where: str | None = None) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """`42 ms`, `2.42 s`, `12.4 s`, `3 min 05 s`, `2 h 04 min`."""
+    """`42 ms`, `2.42 s`, `12.4 s`, `3 min 05 s`, `2 h 04 min`; `nan s` for what is no number."""
+    if not math.isfinite(seconds):
+        return f"{seconds} s"
     if seconds < 0.995:
         return f"{seconds * 1e3:.3g} ms"
     if seconds < 10:

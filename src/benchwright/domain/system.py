@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-
 # What the sections of a system's options may hold.
 OPTION_KEYS: dict[str, tuple[str, ...]] = {
     "cpu": ("auto", "enabled", "n_workers", "min", "max", "reserved_cores", "total_count"),

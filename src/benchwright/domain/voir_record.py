@@ -52,6 +52,7 @@ class VoirRecord:
     progress: dict[str, tuple[float, float]] = field(default_factory=dict)
     phases: dict[str, int] = field(default_factory=dict)  # when each began
     errors: list[str] = field(default_factory=list)
+    late_errors: list[str] = field(default_factory=list)  # after it asked to be ended: ending it may have caused them
     instrument_errors: list[str] = field(default_factory=list)
     stops: dict[str, int] = field(default_factory=dict)  # rates of each task when the early stop was reached
     marks: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)  # when, and rates of each task by then
@@ -86,7 +87,7 @@ class VoirRecord:
         elif kind == "phase" and isinstance(about.get("name"), str):
             self.phases.setdefault(about["name"], t)
         elif kind == "error" and about.get("type") != "SystemExit":  # which is how a script ends, well or not
-            _keep(self.errors, about)
+            _keep(self.late_errors if self.stopped else self.errors, about)
         elif kind in ("overseer_error", "format_error"):
             _keep(self.instrument_errors, about)
         elif kind in (BEGIN, END, LEFT):
@@ -102,7 +103,8 @@ class VoirRecord:
             self.rates.setdefault(task, []).append(Seen(t, float(rate)))
             self.units.setdefault(task, units or "items/s")
         if is_number(loss := data.get("loss")):
-            self.losses.setdefault(task, []).append(float(loss))
+            of = task if "task" in data else TRAIN  # which is what a loss without a name is of
+            self.losses.setdefault(of, []).append(float(loss))
         if is_number(peak := data.get("memory_peak")):
             self.memory_peaks.append(float(peak) * _BYTES.get((units or "MiB").lower(), _MIB))
         steps = data.get("progress")
@@ -136,6 +138,7 @@ class VoirRecord:
 
     def notes(self) -> list[Note]:
         notes = [Note(text=f"voir: {text}", severity="error") for text in self.errors]
+        notes += [Note(text=f"voir: {text}, after it had asked to be ended") for text in self.late_errors]
         notes += [Note(text=f"voir: an instrument failed: {text}") for text in self.instrument_errors]
         if self.unreadable:
             text = "some lines of voir's stream could not be read and do not count"

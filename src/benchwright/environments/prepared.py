@@ -39,8 +39,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-def preparation_of(benchmark: Benchmark) -> Preparation | None:
-    """None: it has nothing to prepare."""
+def preparation_of(benchmark: Benchmark, known: dict[str, bytes] | None = None) -> Preparation | None:
+    """None: it has nothing to prepare. `known` remembers the code of scripts between calls."""
     pack = benchmark.pack
     if pack is None or pack.prepare_script is None:
         return None
@@ -49,8 +49,10 @@ def preparation_of(benchmark: Benchmark) -> Preparation | None:
         return None
     args = benchmark.workload.args if isinstance(benchmark.workload, Script) else ()
     digest = hashlib.sha256(msgspec.json.encode([_FORMAT, pack.definition, pack.prepare_script, args, benchmark.env]))
-    for path in _code_of(script, pack):
-        digest.update(os.path.relpath(path, pack.definition).encode() + b"\0" + _bytes(path))
+    known = {} if known is None else known
+    if script not in known:
+        known[script] = _digest_of_code(script, pack)
+    digest.update(known[script])
     return Preparation(script=script, args=args, env=benchmark.env, identity=digest.hexdigest()[:16])
 
 
@@ -131,6 +133,13 @@ def changes(before: dict[str, dict[str, int]], after: dict[str, dict[str, int]])
         folder: {name for name, changed in there.items() if before.get(folder, {}).get(name) != changed}
         for folder, there in after.items()
     }
+
+
+def _digest_of_code(script: str, pack: Pack) -> bytes:
+    digest = hashlib.sha256()
+    for path in _code_of(script, pack):
+        digest.update(os.path.relpath(path, pack.definition).encode() + b"\0" + _bytes(path))
+    return digest.digest()
 
 
 def _code_of(script: str, pack: Pack) -> list[str]:

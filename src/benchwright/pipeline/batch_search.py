@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import time
 from collections.abc import Callable, Iterable
@@ -9,12 +10,21 @@ from pathlib import Path
 
 import msgspec
 
+from benchwright.domain.benchmark import Benchmark, Script
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.request import Request
 from benchwright.domain.run import Result
 from benchwright.domain.status import Reason, Status
 from benchwright.domain.system import Observation
+from benchwright.pipeline.executor import executor_for
+from benchwright.pipeline.measure import Observer, measure
+from benchwright.pipeline.resolve import resolve
 from benchwright.pipeline.scaling import peak_memory
 from benchwright.planning.batch_search import Bounds, next_size
+from benchwright.stores.base_folder import BaseFolder
 from benchwright.stores.scaling_file import Saved, add_observations
+
+_AUTO_BATCH = re.compile(r"auto_batch\(\s*(\d{1,9})\s*\)", re.ASCII)
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,6 +106,38 @@ def find_and_save(
             if on_saved is not None:
                 on_saved(search, saved)
     return found
+
+
+def default_batch(benchmark: Benchmark) -> int | None:
+    """The default of its `auto_batch(…)`; None: its batch size is not for us to choose."""
+    words = benchmark.workload.args if isinstance(benchmark.workload, Script) else benchmark.workload.argv
+    match = next(filter(None, (_AUTO_BATCH.search(word) for word in words)), None)
+    return None if match is None else max(1, int(match[1]))
+
+
+def suite_trials(request: Request, base: BaseFolder, observer: Observer) -> TryBatch:
+    """Tries a batch size of a suite's benchmark by a run of its own, as `run` would make it."""
+
+    def try_batch(name: str, size: int) -> Trial:
+        if request.suite is None:
+            raise InvalidInput("batch sizes are searched for benchmarks of a suite", remedy="name a suite file")
+        options = {**request.suite.options, "sizer.batch_size": size}
+        suite = msgspec.structs.replace(request.suite, select=(name,), options=options, size=None)
+        resolved = resolve(msgspec.structs.replace(request, suite=suite))
+        alone = [b for b in resolved.benchmarks if b.name == name]  # a tag may have the same name
+        with executor_for(resolved.settings, base) as executor:
+            run = measure(
+                alone,
+                resolved.settings,
+                base=base,
+                name=f"{name}.batch{size}.{{time}}",
+                executor=executor,
+                observer=observer,
+                labels={**request.options.labels, "batch_size": str(size)},
+            )
+        return trial_of(run.result(name))
+
+    return try_batch
 
 
 def trial_of(result: Result) -> Trial:

@@ -10,6 +10,8 @@ import msgspec
 
 from benchwright.domain.errors import InvalidInput
 
+_MEASURED = ("suite", "tasks", "script")
+
 
 class ResolvedSuite(msgspec.Struct, frozen=True):
     """Entries by name, as JSON can hold them, and what a reader should know."""
@@ -31,8 +33,8 @@ class CheckedFile(msgspec.Struct, frozen=True):
         if self.error is not None:
             return str(self.error)
         count = len(self.benchmarks)
-        lines = [f"{self.path}: ok, {count} benchmark{'' if count == 1 else 's'}"]
-        return "\n".join([*lines, *(f"  {warning}" for warning in self.warnings)])
+        holds = f"{count} benchmark{'' if count == 1 else 's'}" if self.kind in _MEASURED else f"a {self.kind} file"
+        return "\n".join([f"{self.path}: ok, {holds}", *(f"  {warning}" for warning in self.warnings)])
 
     def body(self) -> dict[str, Any]:
         """For JSON."""
@@ -72,24 +74,52 @@ def resolve_suite(
 
 
 def check_file(path: str, kind: str | None = None) -> CheckedFile:
-    """Reads the file at `path` with the source that knows it; `kind` names one outright."""
-    from benchwright.sources.base import SourceOptions
-    from benchwright.sources.registry import source_for, source_named
-
-    source = source_named(kind) if kind else source_for(path)
+    """Reads the file at `path` as what it is: a suite, a system file, a scaling file, a task file, a script; or as a `kind`."""
     try:
         if not os.path.isfile(path):
             raise InvalidInput("no such file", where=path, remedy="check the name")
-        if source is None:
-            raise InvalidInput(
-                "is neither a suite, a task file nor a Python script", where=path, remedy="say what it is with --format"
-            )
-        if source.name == "suite":
+        kind = kind or _kind_of(path)
+        if kind == "suite":
             return _check_suite(path)
-        found = source.read(path, SourceOptions())
+        if kind == "system":
+            from benchwright.sources.system_file import read_system
+
+            read_system(path)
+            return CheckedFile(path, kind)
+        if kind == "scaling":
+            from benchwright.sources.scaling_file import read_scaling
+
+            read_scaling(path)
+            return CheckedFile(path, kind)
+        return _check_targets(path, kind)
     except InvalidInput as error:
-        return CheckedFile(path, source.name if source else None, error=error)
-    return CheckedFile(path, source.name, tuple(b.name for b in found), tuple(n for b in found for n in b.notes))
+        return CheckedFile(path, kind, error=error)
+
+
+def _kind_of(path: str) -> str:
+    from benchwright.sources.registry import source_for
+
+    source = source_for(path)
+    if source is not None:
+        return source.name
+    if path.lower().endswith((".yaml", ".yml")):
+        from benchwright.sources.suite import yaml_kind
+
+        if (found := yaml_kind(path)) is not None:
+            return found
+    raise InvalidInput(
+        "is neither a suite, a system file, a task file nor a Python script",
+        where=path,
+        remedy="say what it is with --format",
+    )
+
+
+def _check_targets(path: str, kind: str) -> CheckedFile:
+    from benchwright.sources.base import SourceOptions
+    from benchwright.sources.registry import source_named
+
+    found = source_named(kind).read(path, SourceOptions())
+    return CheckedFile(path, kind, tuple(b.name for b in found), tuple(n for b in found for n in b.notes))
 
 
 def _check_suite(path: str) -> CheckedFile:

@@ -82,7 +82,7 @@ def measure(
     if resume is None:
         if not benchmarks:
             raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
-        _refuse_if_nothing_is_ready(benchmarks, settings)
+        _refuse_if_none_is_ready(benchmarks, settings)
         folder = RunFolder.create(base.runs, name)
         started = datetime.now().astimezone().isoformat(timespec="seconds")
         stored = StoredPlan(
@@ -95,19 +95,42 @@ def measure(
 
 
 def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
-    """Benchmarks of suites that lack their environment or their data, with what to do about it."""
+    """Benchmarks of suites that cannot be run as they are, lack their environment or their data, with what to do about it."""
     if settings.surroundings is None:
         return {}
     from benchwright.pipeline.readiness import readiness
 
-    return readiness([b for b in benchmarks if b.pack is not None and b.enabled], settings.surroundings)
+    packed = [b for b in benchmarks if b.pack is not None and b.enabled]
+    wrong = {name: str(error) for name, error in _unrunnable(packed).items()}
+    return wrong | readiness([b for b in packed if b.name not in wrong], settings.surroundings)
 
 
-def _refuse_if_nothing_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
-    lacking = not_ready(benchmarks, settings)
-    if lacking and all(b.name in lacking or not b.enabled for b in benchmarks):
-        said = dict.fromkeys(lacking.values())
-        raise CannotMeasure("nothing can be run yet: " + "; ".join(list(said)[:5]))
+def _unrunnable(packed: Sequence[Benchmark]) -> dict[str, InvalidInput]:
+    """Folders or scripts that are not there, benchfiles that cannot be obeyed."""
+    if not packed:
+        return {}
+    from benchwright.sources.suite import refuse_unrunnable
+
+    found = {}
+    for benchmark in packed:
+        try:
+            refuse_unrunnable([benchmark])
+        except InvalidInput as error:
+            found[benchmark.name] = error
+    return found
+
+
+def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
+    """If some can be run, they are, and the others fail with their reason."""
+    enabled = [b for b in benchmarks if b.enabled]
+    lacking = not_ready(enabled, settings)
+    if not enabled or any(b.name not in lacking for b in enabled):
+        return
+    for error in _unrunnable([b for b in enabled if b.pack is not None]).values():
+        raise error
+    said = list(dict.fromkeys(lacking.values()))
+    more = f"; and {len(said) - 5} more" if len(said) > 5 else ""
+    raise CannotMeasure("nothing can be run yet: " + "; ".join(said[:5]) + more)
 
 
 def _check_workers(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 
 from benchwright.domain.benchmark import Benchmark
@@ -20,6 +21,7 @@ def readiness(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> di
     """For each benchmark that cannot run yet: why, and the command that changes it."""
     environments = _Environments(surroundings)
     marks = Marks(surroundings.data)
+    code: dict[str, bytes] = {}
     lacking: dict[str, str] = {}
     for benchmark in benchmarks:
         if benchmark.pack is None:
@@ -27,7 +29,7 @@ def readiness(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> di
         why = environments.why_not(benchmark.pack)
         if why is not None:
             lacking[benchmark.name] = f"{why}; run: {phase_command('install', benchmark, surroundings)}"
-        elif (why := _why_unprepared(benchmark, marks)) is not None:
+        elif (why := _why_unprepared(benchmark, marks, code)) is not None:
             lacking[benchmark.name] = f"{why}; run: {phase_command('prepare', benchmark, surroundings)}"
     return lacking
 
@@ -44,8 +46,6 @@ def not_installed(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -
 
 def phase_command(phase: str, benchmark: Benchmark, surroundings: Surroundings) -> str:
     """What to type."""
-    import shlex
-
     words = ["benchwright", phase, _suite_of(benchmark), "--select", benchmark.name]
     if str(BaseFolder.choose(None, os.environ).path) != surroundings.base:
         words += ["--base", surroundings.base]
@@ -55,10 +55,10 @@ def phase_command(phase: str, benchmark: Benchmark, surroundings: Surroundings) 
 
 
 def _suite_of(benchmark: Benchmark) -> str:
-    """The file a benchmark was read from; sources name it in front of the entry."""
-    source = benchmark.source.partition(" [")[0]
-    assert benchmark.pack is not None
-    return source if os.path.isfile(source) else str(benchmark.pack.config.get("config_file", "SUITE"))
+    """The suite the user named: an included file cannot always stand alone."""
+    from benchwright.sources.suite import suite_file
+
+    return suite_file(benchmark) or "SUITE"
 
 
 class _Environments:
@@ -68,8 +68,15 @@ class _Environments:
         self._surroundings = surroundings
         self._folders = EnvironmentFolders(surroundings.venv)
         self._known: dict[str, tuple[Built | None, str | None]] = {}
+        self._of_folders: dict[tuple[str, str, str | None], str | None] = {}
 
     def why_not(self, pack: Pack) -> str | None:
+        key = (pack.definition, pack.install_group, pack.variant)
+        if key not in self._of_folders:  # many entries share one
+            self._of_folders[key] = self._why_not(pack)
+        return self._of_folders[key]
+
+    def _why_not(self, pack: Pack) -> str | None:
         if not os.path.isdir(pack.definition):
             return f"its folder {pack.definition} is not there"
         if self._surroundings.python is not None or pack.install_group in self._surroundings.interpreters:
@@ -108,8 +115,8 @@ def _why_not_in(built: Built, pack: Pack) -> str | None:
     return None
 
 
-def _why_unprepared(benchmark: Benchmark, marks: Marks) -> str | None:
-    preparation = preparation_of(benchmark)
+def _why_unprepared(benchmark: Benchmark, marks: Marks, code: dict[str, bytes]) -> str | None:
+    preparation = preparation_of(benchmark, code)
     if preparation is None:
         return None
     mark = marks.read(preparation.identity)

@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 
 from benchwright.domain.errors import InvalidInput
-from benchwright.domain.run import Launch, Note, Run
+from benchwright.domain.machine import Machine
+from benchwright.domain.run import Launch, Note, Plan, Run
 from benchwright.domain.status import Reason
 from benchwright.pipeline.assembly import result_of, status_of
 from benchwright.planning.placement import make_plan
 from benchwright.recorder import record_stream
-from benchwright.stores.run_folder import RunFolder
+from benchwright.stores.run_folder import RunFolder, StoredPlan
 
 _SO_FAR = Note(text="this run is still being made: these are its results so far")
 
@@ -30,15 +31,7 @@ def read_run(folder: RunFolder) -> Run:
         )
     body = folder.read_run() or {}
     unfinished = body.get("ended") is None and folder.is_being_made()  # asked first: it may end while it is read
-    plan = make_plan(
-        stored.benchmarks,
-        machine,
-        stored.settings,
-        folder=str(folder.path),
-        probe_path=None,
-        usable_cores=range(1 << 16),  # cores need not exist on the machine that reads
-        not_ready=stored.not_ready,
-    )
+    plan = _plan(folder, stored, machine)
     benchmarks = {b.name: b for b in stored.benchmarks}
     launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
     for jobs in plan.launches:
@@ -68,6 +61,28 @@ def read_run(folder: RunFolder) -> Run:
         notes=(*_notes(body), *((_SO_FAR,) if unfinished else ())),
         workers=stored.settings.workers,
         packages=packages,
+    )
+
+
+def plan_of(folder: RunFolder) -> Plan:
+    """The plan the run in `folder` was made by."""
+    machine = folder.read_machine()
+    if machine is None:
+        raise InvalidInput(
+            "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
+        )
+    return _plan(folder, folder.read_plan(), machine)
+
+
+def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine) -> Plan:
+    return make_plan(
+        stored.benchmarks,
+        machine,
+        stored.settings,
+        folder=str(folder.path),
+        probe_path=None,
+        usable_cores=range(1 << 16),  # cores need not exist on the machine that reads
+        not_ready=stored.not_ready,
     )
 
 

@@ -27,9 +27,9 @@ _BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 
 
 class Rebuilt(msgspec.Struct, frozen=True):
-    """A run that was to be put into the store, and why it is not there."""
+    """A run that was to be put into the store, and why it is not there; without a run, what is to be said of the old store."""
 
-    run: str
+    run: str | None
     problem: str | None = None
 
 
@@ -58,6 +58,7 @@ def rebuild(results: Results) -> Iterator[Rebuilt]:
     keep_old = old.unreadable
     try:
         with Results(results.base, str(aside)) as fresh:
+            _ = fresh.store  # made even if there is nothing to put into it
             yield from fill(fresh)
             for outcome in _carried_over(old.store, fresh) if old.store is not None else ():
                 keep_old = keep_old or outcome.problem is not None
@@ -69,6 +70,8 @@ def rebuild(results: Results) -> Iterator[Rebuilt]:
         if old.store is not None:
             old.store.close()
     _take_place(aside, path, keep_old=keep_old)
+    if keep_old:
+        yield Rebuilt(None, f"the old store could not be read to its end; it is kept as {_damaged(path)}")
     yield from _fill_late(results)
 
 
@@ -113,7 +116,7 @@ def _carried_over(old: Store, fresh: Results) -> Iterator[Rebuilt]:
             if fresh.store.baseline(name) is None and fresh.store.digest_of(run_id) is not None:
                 fresh.store.set_baseline(name, run_id)
     except StoreTrouble as error:
-        yield Rebuilt("the old store", error.what)
+        yield Rebuilt(None, f"the old store {error.what}: what only it had may be missing")
 
 
 def _carry(row: RunRow, old: Store, fresh: Results) -> Rebuilt:
@@ -186,10 +189,14 @@ def _take_place(aside: Path, path: Path, *, keep_old: bool) -> None:
     for suffix in ("", *_BESIDE_DATABASE):
         old = path.with_name(path.name + suffix)
         if keep_old and old.exists():
-            os.replace(old, path.with_name(f"{path.name}.damaged{suffix}"))
+            os.replace(old, f"{_damaged(path)}{suffix}")
         elif suffix:
             old.unlink(missing_ok=True)
     os.replace(aside, path)
+
+
+def _damaged(path: Path) -> Path:
+    return path.with_name(f"{path.name}.damaged")
 
 
 def _store_file(url: str) -> Path | None:

@@ -110,6 +110,7 @@ def _check_exists(target: str) -> None:
 
 
 def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> SourceOptions:
+    from benchwright.pipeline.suites import definitions_folder
     from benchwright.sources.base import SourceOptions
     from benchwright.sources.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
 
@@ -128,6 +129,7 @@ def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...])
         select=request.suite.select if request.suite else (),
         exclude=request.suite.exclude if request.suite else (),
         overrides=request.suite.overrides if request.suite else (),
+        definitions=definitions_folder(request.suite) if request.suite else "",
     )
 
 

@@ -34,13 +34,20 @@ def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchma
     wanted = tuple(targets) or tuple(filter(None, [suite_from_environment(os.environ)]))
     if not wanted:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
-    options = SourceOptions(select=suite.select, exclude=suite.exclude, overrides=suite.overrides)
+    options = SourceOptions(
+        select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=definitions_folder(suite)
+    )
     found: list[Benchmark] = []
     for target in wanted:
         if not Path(target).is_file():
             raise InvalidInput("no such file", where=target, remedy="check the name of the suite")
         found += SuiteSource().read(target, options)
     return found
+
+
+def definitions_folder(suite: SuiteRequest) -> str:
+    """Where definitions that are git repositories are cloned to."""
+    return str(Path(suite.base) / "extra" / ".definitions")
 
 
 def surroundings_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> Surroundings:
@@ -80,7 +87,7 @@ def _without_environment(benchmarks: Sequence[Benchmark], venv: str) -> dict[str
     for pack in (b.pack for b in benchmarks if b.pack is not None):
         files = [f for f in pack.requirements if os.path.exists(os.path.join(pack.definition, f))]
         needs = any(map(_requires_something, (os.path.join(pack.definition, f) for f in files)))
-        needs = needs or bool(pack.git) or pack.voir is not None
+        needs = needs or not os.path.isdir(pack.definition) or bool(pack.git) or pack.voir is not None
         needing[pack.install_group] = needing.get(pack.install_group, False) or needs
     bare = [g for g, needs in needing.items() if not needs and not os.path.lexists(os.path.join(venv, g))]
     return dict.fromkeys(bare, current_python()) if bare else {}
@@ -141,7 +148,9 @@ def _sizing(suite: SuiteRequest, system: System, benchmarks: Sequence[Benchmark]
         batch_size = int(suite.size) if suite.size.isdecimal() else None
         if not auto and not optimized and batch_size is None and suite.size != "default":
             raise InvalidInput(
-                f"'{suite.size}' is not a size", where="--size", remedy="write auto, optimized, default or a number"
+                f"'{suite.size}' is not a size",
+                where="--size",
+                remedy="write auto, optimized, default, search or a number",
             )
     from benchwright.sources.capacities import parse_capacity
 

@@ -82,9 +82,10 @@ def _how_it_ended(end: Event) -> Verdict | None:
 
 def _explained(verdict: Verdict | None, said: VoirRecord | None) -> Verdict | None:
     """A crash with the error that voir saw, where it saw one."""
-    if verdict is None or verdict.reason is not Reason.CRASHED or said is None or not said.errors:
+    errors = [] if said is None else said.errors or said.late_errors
+    if verdict is None or verdict.reason is not Reason.CRASHED or not errors:
         return verdict
-    error = said.errors[0]
+    error = errors[0]
     ran_out = "outofmemory" in error.replace(" ", "").lower()
     return Verdict(verdict.status, Reason.OUT_OF_MEMORY if ran_out else verdict.reason, f"{verdict.detail}: {error}")
 

@@ -14,15 +14,16 @@ from benchwright.domain.errors import InvalidInput
 from benchwright.sources.base import SourceOptions
 from benchwright.sources.metric_option import check_distinct
 from benchwright.sources.suite_entry import Folders, benchmark_of
-from benchwright.sources.suite_layers import KIND
 from benchwright.sources.suite_measuring import Wrong
 from benchwright.sources.suite_pack import plain
 from benchwright.sources.suite_places import Places
 from benchwright.sources.suite_resolution import resolve_entries
 from benchwright.sources.suite_selection import choose
-from benchwright.sources.yaml_nodes import read_yaml
+from benchwright.sources.text_file import decode
+from benchwright.sources.yaml_nodes import parse_yaml
 
 _SUFFIXES = (".yaml", ".yml")
+_SNIFFED_BYTES = 32 << 10
 _SYSTEM_KEYS = {"system", "multirun", "nodes", "sshkey", "arch"}
 _SCALING_KEYS = {"observations", "model", "optimized"}
 _SUITE_KEYS = {"inherits", "definition", "argv", "plan", "enabled", "weight", "matrix", "voir"}
@@ -75,11 +76,7 @@ class SuiteSource:
     def recognises(self, target: str) -> bool:
         if not target.lower().endswith(_SUFFIXES) or not os.path.isfile(target):
             return False
-        try:
-            value = read_yaml(target, kind=KIND, extras=True).value
-        except InvalidInput:
-            return True  # the errors of a suite are the clearest
-        return not _is_other(value)
+        return yaml_kind(target) == "suite"
 
     def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
         select = (*options.select, *options.names)
@@ -130,14 +127,36 @@ def refuse_unrunnable(benchmarks: Sequence[Benchmark]) -> None:
             )
 
 
-def _is_other(value: Any) -> bool:
-    """Whether it is a system file or a scaling file, or no map of maps at all."""
-    if not isinstance(value, dict) or not value:
-        return value is not None
-    if _SYSTEM_KEYS & set(value) or all(not isinstance(v, dict) for k, v in value.items() if k != "include"):
-        return "include" not in value
+def yaml_kind(path: str) -> str | None:
+    """What the YAML file at `path` seems to be: suite, system or scaling. What cannot be read is a suite: reading it as one
+    tells best what is wrong."""
+    try:
+        value = parse_yaml(_beginning(path), path, extras=True).value
+    except InvalidInput:
+        return "suite"
+    if value is None:
+        return "suite"
+    if not isinstance(value, dict):
+        return None
+    if _SYSTEM_KEYS & set(value):
+        return "system"
+    if "include" not in value and not any(isinstance(entry, dict) for entry in value.values()):
+        return None if value else "suite"
     keys = set().union(*(entry for entry in value.values() if isinstance(entry, dict)))
-    return bool(_SCALING_KEYS & keys) and not _SUITE_KEYS & keys
+    return "scaling" if _SCALING_KEYS & keys and not _SUITE_KEYS & keys else "suite"
+
+
+def _beginning(path: str) -> str:
+    """As much of the file as tells what it is, cut where a new entry begins."""
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_SNIFFED_BYTES + 1)
+    except OSError:
+        return ""
+    if len(content) <= _SNIFFED_BYTES:
+        return decode(path, content)
+    text = content.decode("utf-8", "ignore")
+    return text[: max((match.start() for match in re.finditer(r"^\S", text, re.MULTILINE)), default=0) or None]
 
 
 def _can_run(suite: Suite, name: str, select: Sequence[str]) -> bool:

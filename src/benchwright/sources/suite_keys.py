@@ -194,7 +194,7 @@ ENTRY = table(
         Key("main", Text(), "the script of the folder to run; main.py without it"),
         Key("prepare", Either((Text(), Flag())), "the script that prepares data; prepare.py without it, false: none"),
         Key("install_group", Text(), "entries with the same one share an environment; the group without it"),
-        Key("install_variant", Text(), "of requirements.<variant>.txt, or unpinned; the system's arch without it"),
+        Key("install_variant", Text(), "of requirements.VARIANT.txt, or unpinned; the system's arch without it"),
         Key(
             "pip",
             table("pip", (Key("constraints", _TEXTS, "versions"), Key("args", _TEXTS, "for installing"))),

@@ -12,6 +12,8 @@ from benchwright.sources.suite_layers import Layer
 from benchwright.sources.suite_overrides import Override
 from benchwright.sources.yaml_nodes import YamlFile
 
+_LONGEST = 200  # places to look at; circles are found elsewhere
+
 
 class Places(msgspec.Struct, frozen=True):
     """Layers, lowest first; `parents`: entry → what it inherits; `made`: entry → the entry whose matrix made it."""
@@ -50,16 +52,13 @@ class Places(msgspec.Struct, frozen=True):
 
     def _candidates(self, name: str, path: tuple[Any, ...]) -> list[tuple[YamlFile | Override, tuple[Any, ...]]]:
         """Places that may have given `name` its `path`, the strongest first: `*`, the entry, what it inherits."""
-        found: list[tuple[YamlFile | Override, tuple[Any, ...]]] = []
+        ways: list[tuple[Any, ...]] = [(EVERY, *path)]
         current: str | None = name
-        chain = [(EVERY, (EVERY, *path))]
-        while current is not None and len(chain) < 200:
-            made_by = self.made.get(current)
-            chain.append((current, (current, *path)))
-            if made_by is not None:
-                chain.append((made_by, (made_by, JOB, *path)))
+        while current is not None and len(ways) < _LONGEST:
+            ways.append((current, *path))
+            if current in self.made:
+                ways.append((self.made[current], JOB, *path))
             current = self.parents.get(current)
-        for _, at in chain:
-            found += [(override, at) for override in reversed(self.overrides)]
-            found += [(layer.file, at) for layer in reversed(self.layers)]
-        return found
+        sources: list[YamlFile | Override] = [*reversed(self.overrides)]
+        sources += [layer.file for layer in reversed(self.layers)]
+        return [(source, way) for way in ways for source in sources]

@@ -289,7 +289,6 @@ def read_or_refuse(path: Path) -> tuple[list[Run], InvalidInput | None]:
 def use(run: Run) -> None:
     for result in run.results:
         summarize(result.counted)
-    milabench_score(run)
     msgspec.json.encode(run)
 
 

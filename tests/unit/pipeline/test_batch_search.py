@@ -8,16 +8,26 @@ from pathlib import Path
 import pytest
 
 from benchwright.domain.benchmark import Benchmark, Script
+from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.run import Launch, Result
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason, Status
 from benchwright.domain.stop_rule import Warmup
 from benchwright.executors.local import LocalExecutor
-from benchwright.pipeline.batch_search import Trial, find_and_save, find_largest_batch, trial_of
-from benchwright.pipeline.measure import measure
+from benchwright.pipeline.batch_search import (
+    Trial,
+    default_batch,
+    find_and_save,
+    find_largest_batch,
+    suite_trials,
+    trial_of,
+)
+from benchwright.pipeline.measure import Observer, measure
+from benchwright.pipeline.resolve import resolve
 from benchwright.planning.batch_search import Bounds
 from benchwright.sources.scaling_file import read_scaling
 from benchwright.stores.base_folder import BaseFolder
+from benchwright.stores.run_folder import all_runs
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "fill_memory.py"
 MIB = 1 << 20
@@ -54,6 +64,23 @@ def test_the_largest_batch_of_a_real_program_is_found_and_kept(tmp_path, how):
     ]  # fmt: skip
     memory = {o.batch_size: o.memory_bytes for o in kept}
     assert memory[32] - memory[16] == pytest.approx(16 * MIB, abs=2 * MIB)
+
+
+def test_the_batch_of_a_suites_benchmark_is_found_by_runs_of_its_own(tmp_path):
+    (tmp_path / "main.py").write_text(PROGRAM.read_text())
+    (tmp_path / "suite.yaml").write_text(
+        "hungry:\n  definition: .\n  warmup: 2\n  plan: {method: njobs, n: 1}\n  argv: [auto_batch(20), 30, really]\n"
+        "fixed:\n  definition: .\n  plan: {method: njobs, n: 1}\n  argv: [1, 30, really]\n"
+    )
+    base = BaseFolder(tmp_path / "base")
+    suite = SuiteRequest(base=str(base.path), use_current_env=sys.executable)
+    request = Request(targets=(str(tmp_path / "suite.yaml"),), suite=suite)
+    defaults = {b.name: default_batch(b) for b in resolve(request).benchmarks}
+    assert defaults == {"hungry": 20, "fixed": None}
+    search = find_largest_batch("hungry", suite_trials(request, base, Observer()), Bounds(start=20))
+    assert (search.largest, search.problem) == (24, None)
+    assert list(search.trials) == [16, 32, 24]
+    assert {run.read_plan().labels["batch_size"] for run in all_runs(base.runs)} == {"16", "32", "24"}
 
 
 def test_another_failure_ends_the_search_and_is_not_taken_for_a_lack_of_memory(tmp_path):

@@ -21,7 +21,7 @@ def kept(tmp_path: Path) -> Kept:
     return Kept(tmp_path / "base")
 
 
-def problems(results: Results) -> dict[str, str | None]:
+def problems(results: Results) -> dict[str | None, str | None]:
     return {outcome.run: outcome.problem for outcome in rebuild(results)}
 
 
@@ -100,6 +100,12 @@ def test_a_store_of_a_newer_version_is_not_touched(kept: Kept) -> None:
     assert path.read_bytes() == before
 
 
+def test_an_empty_base_gets_an_empty_store(kept: Kept) -> None:
+    with kept.results() as results:
+        assert problems(results) == {}
+        assert listed(results) == set()
+
+
 def test_a_folder_is_refused_as_a_store(kept: Kept, tmp_path: Path) -> None:
     with kept.results(str(tmp_path)) as results, pytest.raises(InvalidInput, match="is a folder"):
         problems(results)
@@ -109,7 +115,7 @@ def test_the_bases_own_store_is_made_anew_whatever_it_holds_and_what_it_held_is_
     folder = kept("x")
     (kept.base.path / "store.db").write_text("scribbled over")
     with kept.results() as results:
-        problems(results)
+        assert "store.db.damaged" in str(problems(results)[None])
         assert listed(results) == {folder.id}
     assert (kept.base.path / "store.db.damaged").read_text() == "scribbled over"
 

@@ -166,7 +166,7 @@ class TestData:
         )
         loss = launch.measurement("loss")
         assert loss is not None
-        assert (loss.samples, loss.aggregate) == ((3.0, 1.0), "last")
+        assert (loss.samples, loss.aggregate) == ((3.0, 2.0, 1.0), "last")
         assert samples(launch, "value") == (5.0,)
         assert launch.measurement("flag") is None
 
@@ -242,6 +242,17 @@ class TestVerdicts:
     def test_an_error_is_a_failure_even_if_the_program_ends_well(self) -> None:
         error = said({"$event": "error", "$data": {"type": "ValueError", "message": "no"}})
         assert recorded(*rates(1.0, 2.0), error).status is Status.FAILED
+
+    def test_an_error_of_being_ended_is_a_note_and_a_crash_of_its_own_is_not_excused(self) -> None:
+        stop, error = (
+            said({"$event": "stop"}),
+            said({"$event": "error", "$data": {"type": "Ended", "message": "by us"}}),
+        )
+        ended = END | {"exit_code": 1, "early_stop": True}
+        launch = recorded(*rates(1.0, 2.0), stop, error, end=ended)
+        assert (launch.status, [n.text for n in launch.notes if "Ended" in n.text] != []) == (Status.OK, True)
+        launch = recorded(*rates(1.0, 2.0), stop, error, end=END | {"exit_code": 1})
+        assert (launch.reason, launch.detail) == (Reason.CRASHED, "exit code 1: Ended: by us")
 
     def test_leaving_by_sys_exit_is_no_error(self) -> None:
         leave = said({"$event": "error", "$data": {"type": "SystemExit", "message": "0"}})

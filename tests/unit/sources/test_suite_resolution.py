@@ -83,7 +83,7 @@ def layers(draw: st.DrawFn) -> list[dict[str, Any]]:
     return files
 
 
-@settings(max_examples=200)
+@settings(max_examples=120)
 @given(files=layers(), included_again=st.booleans())
 def test_random_suites_resolve_as_milabench_does(files: list[dict[str, Any]], included_again: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ system:
   docker:
     executable: podman
     image: example/bench:${system.arch}-nightly
-    base: /work/${system.arch}
+    base: /scratch/${system.arch}
     args: [-it, --gpus=all, -v, "${system.docker.base}/data:/data", --shm-size, 8]
   nodes:
     - {name: one, ip: 10.0.0.1, main: true, user: ada, port: 2222}
@@ -55,7 +55,7 @@ def test_everything_that_is_written_is_read(tmp_path: Path) -> None:
     assert (system.gpu_count, system.gpu_capacity_bytes) == (4, 80 << 30)
     assert system.container is not None
     assert system.container.image == "example/bench:rocm-nightly"
-    assert system.container.args == ("-it", "--gpus=all", "-v", "/work/rocm/data:/data", "--shm-size", "8")
+    assert system.container.args == ("-it", "--gpus=all", "-v", "/scratch/rocm/data:/data", "--shm-size", "8")
     assert system.nodes == (
         Node(name="one", ip="10.0.0.1", main=True, user="ada", port=2222),
         Node(name="two", ip="10.0.0.2", hostname="two.lab", port=23),

@@ -207,7 +207,7 @@ def _command(result: Result) -> list[str]:
     workload = result.benchmark.workload
     if isinstance(workload, Command):
         return list(workload.argv)
-    return [workload.python, workload.path, *workload.args]
+    return [workload.python or "python", workload.path, *workload.args]
 
 
 def _safe(name: str) -> str:

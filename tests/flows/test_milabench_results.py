@@ -1,0 +1,48 @@
+"""milabench's results in, and ours out as milabench has them, by the command line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from command_line import CommandLine
+
+RUNS = Path(__file__).parents[1] / "compat" / "imports" / "milabench"
+LOOP = (
+    "from benchprobe import iterate, give\nfor n in iterate('train', range(50), batch_size=4): give(loss=1 / (n + 1))\n"
+)
+
+
+def test_their_runs_are_imported_once_and_give_their_figures(bw: CommandLine) -> None:
+    first = bw("import", "milabench", str(RUNS / "rijubigo.2023-03-24")).stdout
+    assert "1 benchmarks, imported" in first
+    assert "already there" in bw("import", str(RUNS / "rijubigo.2023-03-24")).stdout
+    report = bw("report", "--score", "milabench").stdout
+    for figure in ("7979.82", "2.9%", "17.2%", "7980.82"):
+        assert figure in report
+
+
+def test_what_is_not_theirs_is_refused_with_its_place(bw: CommandLine, tmp_path: Path) -> None:
+    other = tmp_path / "x.data"
+    other.write_text('{"event": "stream"}\n')
+    assert f"{other}:1: this is not what milabench writes" in bw("import", "milabench", str(other), code=2).stderr
+    assert "/nowhere" in bw("import", "milabench", "/nowhere", code=2).stderr
+
+
+def test_a_run_of_ours_goes_out_and_comes_back(bw: CommandLine, tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(LOOP)
+    bw("run", str(script), "--python", sys.executable, "--repeat", "2", "--stop", "20steps", "--name", "train")
+    bw("export", "--format", "milabench", "-o", str(tmp_path / "out"))
+    files = sorted(path.name for path in (tmp_path / "out").glob("*/*.data"))
+    assert files == ["train.R0.D0.data", "train.R1.D0.data"]
+    (imported,) = bw("import", "milabench", str(tmp_path / "out")).stdout.splitlines()
+    bw("export", imported.partition(":")[0], "-o", str(tmp_path / "again.json"))
+    bw("export", "last", "-o", str(tmp_path / "ours.json"))
+    ours, again = (json.loads((tmp_path / f"{name}.json").read_text())["runs"][0] for name in ("ours", "again"))
+    for before, after in zip(ours["results"][0]["launches"], again["results"][0]["launches"], strict=True):
+        for metric in ("rate", "loss"):
+            (was,) = [m for m in before["measurements"] if m["metric"] == metric]
+            (now,) = [m for m in after["measurements"] if m["metric"] == metric]
+            assert now["samples"] == [*was["warmup_samples"], *was["samples"]]

@@ -1,0 +1,94 @@
+"""A suite on two nodes: this machine, and this machine again, reached by ssh."""
+
+from __future__ import annotations
+
+import getpass
+import gzip
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from ssh_server import SshServer, start_ssh_server
+
+SUITE = """\
+both:
+  inherits: _defaults
+  definition: .
+  num_machines: 2
+  plan: {method: njobs, n: 1}
+  stop: {steps: 20}
+  warmup: 2
+one:
+  inherits: _defaults
+  definition: .
+  plan: {method: njobs, n: 1}
+  stop: {steps: 20}
+  warmup: 2
+"""
+MAIN = """\
+import os, time
+from benchprobe import iterate
+print("by ssh" if "SSH_CONNECTION" in os.environ else "directly", flush=True)
+for _ in iterate("train", range(1000), batch_size=1):
+    time.sleep(0.002)
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
+    made = start_ssh_server(tmp_path_factory.mktemp("ssh"), "127.0.0.2")
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def nodes(bw: CommandLine, server: SshServer) -> CommandLine:
+    """The command line beside a suite and a system file, with an ssh that knows the server."""
+    (bw.cwd / "suite.yaml").write_text(SUITE)
+    (bw.cwd / "main.py").write_text(MAIN)
+    describe(bw, server, key="key")
+    programs = bw.cwd / "programs"
+    programs.mkdir()
+    (programs / "ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {server.folder}/client "$@"\n')
+    (programs / "ssh").chmod(0o755)
+    hidden = ("SSH_CONNECTION", "BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")
+    bw.env = {k: v for k, v in bw.env.items() if k not in hidden} | {"PATH": f"{programs}:{bw.env['PATH']}"}
+    return bw
+
+
+def describe(bw: CommandLine, server: SshServer, key: str) -> None:
+    user = getpass.getuser()
+    (bw.cwd / "system.yaml").write_text(f"""\
+system:
+  arch: cpu
+  sshkey: {server.folder}/{key}
+  nodes:
+    - {{name: first, ip: localhost, main: true, user: {user}}}
+    - {{name: second, ip: 127.0.0.2, port: {server.port}, user: {user}}}
+""")
+
+
+def printed(folder: Path) -> dict[str, str]:
+    return {path.name: gzip.decompress(path.read_bytes()).decode() for path in folder.glob("*.log.gz")}
+
+
+def test_a_benchmark_of_two_machines_runs_on_both(nodes):
+    body = nodes.json("run", "suite.yaml", "--system", "system.yaml")
+    assert [result["status"] for result in body["results"]] == ["ok", "ok"]
+    assert printed(nodes.last_run()) == {
+        "both.0.first.log.gz": "directly\n", "both.0.second.log.gz": "by ssh\n", "one.0.log.gz": "directly\n",
+    }  # fmt: skip
+
+
+def test_a_node_that_refuses_us_fails_what_needs_it_and_nothing_else(nodes, server):
+    describe(nodes, server, key="other_key")
+    body = nodes.json("run", "suite.yaml", "--system", "system.yaml", code=1)
+    both, one = body["results"]
+    assert (both["status"], one["status"]) == ("failed", "ok")
+    assert "node 'second'" in both["detail"]
+    assert "Permission denied" in json.dumps(both)

@@ -1,0 +1,58 @@
+"""Progress of install, prepare and pin: lines for a pipe, one redrawn line for a terminal."""
+
+from __future__ import annotations
+
+from io import StringIO
+
+from processes import wait_for
+
+from benchwright.cli.phase_progress import PhaseProgress, counted
+from benchwright.domain.quantities import format_duration
+from benchwright.environments.reuse import Installed
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Gone(StringIO):
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_pipe_gets_a_line_for_each_step_and_each_end() -> None:
+    stream = StringIO()
+    with PhaseProgress(stream=stream) as progress:
+        progress.on_step("torch", "making an environment")
+        built = Installed(name="torch", status="built", path="/v", seconds=2.5, packages={"alpha": "1"})
+        progress.on_installed(built)
+        progress.on_installed(Installed(name="jax", status="failed", path="/v", seconds=60.0))
+        progress.on_installed(Installed(name="mlx", status="reused", path="/v"))
+        progress.on_note("voir is added")
+    assert stream.getvalue().splitlines() == [
+        "torch: making an environment",
+        f"torch: built in {format_duration(2.5)}, 1 package",
+        f"jax: failed after {format_duration(60.0)}",
+        "note: voir is added",
+    ]
+
+
+def test_a_terminal_sees_what_goes_on_and_for_how_long_and_is_left_clean() -> None:
+    stream = Terminal()
+    with PhaseProgress(stream=stream) as progress:
+        progress.on_step("torch", "installing")
+        assert wait_for(lambda: "torch: installing, " in stream.getvalue())
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_nobody_reads_and_the_phase_goes_on() -> None:
+    with PhaseProgress(stream=Gone()) as progress:
+        progress.on_step("torch", "installing")
+        progress.say("more")
+    with PhaseProgress(quiet=True, stream=Gone()) as progress:
+        progress.on_step("torch", "installing")
+
+
+def test_counting() -> None:
+    assert [counted(n, "package") for n in (0, 1, 2)] == ["no packages", "1 package", "2 packages"]
