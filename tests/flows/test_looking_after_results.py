@@ -119,6 +119,9 @@ def test_a_run_named_twice_counts_once(bw: CommandLine, kept: Kept) -> None:
     bw("export", "x", folder.id, "last", "--output", "samples.csv")
     bw("export", "x", "--output", "once.csv")
     assert (bw.cwd / "samples.csv").read_text() == (bw.cwd / "once.csv").read_text()
+    assert bw("export", "-o", "-", "--format", "csv").stdout == (bw.cwd / "once.csv").read_text()
+    assert "tells no format" in bw("export", "-o", "-", code=2).stderr
+    assert not (bw.cwd / "-").exists()
 
 
 def test_runs_with_workers_are_compared_by_the_numbers_of_their_reports(bw: CommandLine) -> None:

@@ -86,12 +86,19 @@ def test_wheels_are_pure_and_hold_their_packages_and_nothing_else(
 
 
 def _belongs(name: str) -> bool:
-    """Whether it is metadata, source that is no test, or an asset of the HTML report."""
+    """Whether it is metadata, source that is no test, or an asset: of the HTML report, templates, schema, constraints."""
     folders, _, file = name.rpartition("/")
     if folders.partition("/")[0].endswith(".dist-info"):
         return True
-    if folders == "benchwright/reporters/html/assets":
-        return file.endswith((".css", ".js"))
+    assets = {
+        "benchwright/reporters/html/assets": (".css", ".js"),
+        "benchwright/schemas": (".json",),
+        "benchwright/environments/constraints": (".txt",),
+    }
+    if folders in assets:
+        return file.endswith(assets[folders])
+    if folders.startswith("benchwright/templates/"):
+        return file.endswith(".template")
     return file.endswith((".py", "py.typed")) and not file.startswith("test_") and "tests" not in folders.split("/")
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from benchwright.cli.looking import open_results, where_options
 from benchwright.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from benchwright.domain.run import Run
 
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
 _FOLDERS = ("milabench",)
@@ -37,5 +45,17 @@ def command(runs: tuple[str, ...], output: str, format_: str | None, base: str |
     write = {"json": export_json, "csv": export_csv, "parquet": export_parquet, "milabench": export_milabench}[chosen]
     with open_results(base, store) as results:
         found = results.each(runs or ("last",))
+    if output == "-":
+        _to_stdout(write, found)
+        return
     write(found, Path(output))
     click.echo(f"written: {output}", err=True)
+
+
+def _to_stdout(write: Callable[[Sequence[Run], Path], None], runs: Sequence[Run]) -> None:
+    """By way of a file: half of an export that failed is worth nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "export"
+        write(runs, path)
+        with open(path, "rb") as handle:
+            shutil.copyfileobj(handle, sys.stdout.buffer)

@@ -21,7 +21,7 @@ def executor_for(settings: RunSettings, base: BaseFolder | None = None, resume: 
     if system is not None and any(not node.local for node in system.nodes):
         from benchwright.executors.ssh import ClusterExecutor
 
-        return ClusterExecutor(system)
+        return ClusterExecutor(system, folder=None if base is None else str(base.path))
     from benchwright.executors.local import LocalExecutor
 
     return LocalExecutor()

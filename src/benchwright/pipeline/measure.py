@@ -267,6 +267,11 @@ class _Measurement:
     def _record(self, job: Job, outcome: Outcome | None) -> Launch:
         """From the stream; the executor knows more only where that has no end."""
         launch = record_stream(job.stream, job, self.benchmarks[job.benchmark])
+        if launch.reason is Reason.STOPPED and outcome is not None and not outcome.stopped and outcome.detail:
+            # Nobody asked it to: the connection to its node was cut, and its agent ended it.
+            return msgspec.structs.replace(
+                launch, status=Status.FAILED, reason=Reason.AGENT_LOST, detail=outcome.detail
+            )
         if launch.reason is not Reason.AGENT_LOST or outcome is None:
             return launch
         if outcome.stopped:  # before it began, or so fast that it could not write how it ended

@@ -199,7 +199,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
         exit_code=end.get("exit_code"),
         measurements=tuple(measurements),
         notes=tuple(dict.fromkeys(notes)),
-        facts=_facts(fold, counting, span, through_voir),
+        facts=_comparable(_facts(fold, counting, span, through_voir), fold, job),
     )
 
 
@@ -355,6 +355,19 @@ def _left_ns(fold: _Fold) -> int | None:
         return fold.voir.marks[LEFT][0]
     end = fold.end or {}
     return end["t"] if end.get("early_stop") and isinstance(end.get("t"), int) else None
+
+
+def _comparable(facts: dict[str, Any], fold: _Fold, job: Job) -> dict[str, Any]:
+    """Times of one of several nodes as times of day: their monotonic clocks have nothing to do with each other."""
+    if job.node == "localhost" or fold.voir.began is None:
+        return facts
+    began_ns, wall_s = fold.voir.began
+    shift_ns = round(wall_s * 1e9) - began_ns
+    if "measured_ns" in facts:
+        facts["measured_ns"] = tuple(t + shift_ns for t in facts["measured_ns"])
+    if "ran_on_until_ns" in facts:
+        facts["ran_on_until_ns"] += shift_ns
+    return facts
 
 
 def _facts(fold: _Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured) -> dict[str, Any]:
