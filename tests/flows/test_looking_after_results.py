@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -79,6 +80,17 @@ def test_what_was_deleted_is_said_even_if_the_store_still_lists_it(bw: CommandLi
 
 def test_a_misspelt_command_of_runs_is_told_the_nearest(bw: CommandLine) -> None:
     assert "Did you mean 'delete'?" in bw("runs", "delte", "x", code=2).stderr
+
+
+def test_rebuilding_and_ingesting_at_once_are_all_well(bw: CommandLine, kept: Kept) -> None:
+    folders = [kept("x") for _ in range(4)]
+    jobs = [["store", "rebuild"]] + [["ingest", *(str(f.path) for f in folders)]] * 2
+    started = [subprocess.Popen(bw.argv(*job), env=bw.env, cwd=bw.cwd, stderr=subprocess.PIPE) for job in jobs]
+    ended = [process.communicate(timeout=100)[1].decode() for process in started]
+    assert ended == [""] * 3
+    assert "whole" in bw("store", "check").stdout
+    assert len(json.loads(bw("runs", "--json").stdout)) == 4
+    assert [p.name for p in bw.base.glob("store.db*")] == ["store.db"]
 
 
 def test_looking_makes_no_folder_and_no_store(bw: CommandLine) -> None:

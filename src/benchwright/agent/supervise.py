@@ -96,7 +96,7 @@ class Supervisor:
             self._data = open_data_tail(job, environment, self._stream)
             before_exec = read_stat(os.getpid()) if LINUX else None
             self._fork_rss_bytes = before_exec.rss_pages * PAGE_BYTES if before_exec else 0
-            self._began_ns = time.perf_counter_ns()
+            self._began_ns, began_wall = time.perf_counter_ns(), time.time()
             self._signals.on_signal = self._note_end
             self._pid = spawn(job, environment, self._log.fd, self._data.fd if self._data is not None else None)
             self._note_end()  # it may have ended before its number was known here
@@ -117,7 +117,7 @@ class Supervisor:
         self._stream.append(
             "start",
             t=self._began_ns,
-            wall=time.time(),
+            wall=began_wall,
             pid=self._pid,
             argv=job.argv,
             cwd=job.cwd,

@@ -141,7 +141,7 @@ def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:
 
 def _stopped(stop: Any) -> bool:
     """Whether a loop was ended by its rule, and not by itself before that."""
-    return bool(stop) and (stop.get("detail") or {}).get("reached") is not False
+    return bool(stop) and stop.get("by") != "loop" and (stop.get("detail") or {}).get("reached") is not False
 
 
 def _peak_memory(launches: Sequence[Launch]) -> float | None:

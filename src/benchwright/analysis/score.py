@@ -18,15 +18,22 @@ from benchwright.domain.status import Reason, Status
 from benchwright.domain.summary import Interval
 
 
-def score_run(run: Run, *, weights: Mapping[str, float] | None = None, price: float | None = None) -> SuiteScore:
+def score_run(
+    run: Run,
+    *,
+    weights: Mapping[str, float] | None = None,
+    price: float | None = None,
+    shares: Mapping[str, float | None] | None = None,
+) -> SuiteScore:
     """The score of every benchmark and of all. `weights`, by name, replaces the run's own: what has one and is not in
-    the run is missing, and what has none counts with its own."""
+    the run is missing, and what has none counts with its own. `shares`: of the machine's peak, by name."""
     given = weights or {}
     scores = [
         benchmark_score(r, weight=given.get(r.benchmark.name, r.benchmark.weight), workers=run.workers)
         for r in run.results
         if r.reason is not Reason.DISABLED
     ]
+    scores = [replace(s, of_peak=(shares or {}).get(s.name)) for s in scores]
     known = {r.benchmark.name for r in run.results}
     scores += [
         BenchmarkScore(name=name, status=Status.PENDING, weight=weight, why="not in this run")
@@ -117,7 +124,7 @@ def benchmark_score(result: Result, *, weight: float | None = None, workers: int
         overlap=result.overlap,
         peak_bytes=_largest(result.counted, "memory.peak"),
         gpu_peak_bytes=_largest(result.counted, "gpu.memory"),
-        devices=len({device for x in result.counted for device in x.devices}),
+        devices=len({(_node(x), device) for x in result.counted for device in x.devices}),
     )
     if result.status is not Status.OK:
         return replace(blank, why=_trouble(result))
@@ -205,6 +212,11 @@ def _seats(result: Result, together: Sequence[Sequence[float]]) -> tuple[Seat, .
     return tuple(Seat(name=n, value=v, relative=v / best) for n, v in zip(named, medians, strict=True))
 
 
+def _node(launch: Launch) -> str | None:
+    """Of several machines the one it ran on; each counts its devices from 0."""
+    return next((m.labels["node"] for m in launch.measurements if "node" in m.labels), None)
+
+
 def _largest(launches: Sequence[Launch], metric: str) -> float | None:
     return max(
         (max(m.samples) for x in launches for m in x.measurements if m.metric == metric and m.samples), default=None
@@ -217,7 +229,7 @@ def _joules_per_item(launches: Sequence[Launch], metric: str, workers: int | Non
     for position in {x.position for x in launches}:
         jobs = [x for x in launches if x.position == position]
         watts = {
-            m.labels.get("device"): launch_value(m)
+            (m.labels.get("node"), m.labels.get("device")): launch_value(m)
             for x in jobs
             for m in x.measurements
             if m.metric == "gpu.power" and m.samples

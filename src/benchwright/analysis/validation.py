@@ -98,13 +98,15 @@ def _loss(result: Result, _: Circumstances, named: bool) -> Check:
     series = [(x, m) for x in measured for m in x.measurements if _is_loss(m.metric, m.source)]
     if not series:
         return _not_applicable("loss", "no loss was told")
+    count = 0
     for launch, m in series:
-        wrong = next((i for i, value in enumerate(m.samples) if not math.isfinite(value)), None)
+        values = (*m.warmup_samples, *m.samples)
+        wrong = next((i for i, value in enumerate(values) if not math.isfinite(value)), None)
         if wrong is not None:
-            place = f"its value {wrong + 1} of {len(m.samples)}"
-            return _failed("loss", f"{m.metric} became {m.samples[wrong]} at {place} in {launch.job}")
-    values = sum(len(m.samples) for _, m in series)
-    return _passed("loss", f"all {values:,} values of {', '.join(sorted({m.metric for _, m in series}))} are finite")
+            place = f"its value {wrong + 1} of {len(values)}"
+            return _failed("loss", f"{m.metric} became {values[wrong]} at {place} in {launch.job}")
+        count += len(values)
+    return _passed("loss", f"all {count:,} values of {', '.join(sorted({m.metric for _, m in series}))} are finite")
 
 
 def _is_loss(metric: str, source: str) -> bool:
@@ -118,11 +120,11 @@ def _usage(result: Result, known: Circumstances, named: bool) -> Check:
     if not loads:
         devices = any(x.devices for x in measured)
         return _not_applicable("usage", "its devices told no load" if devices else "it ran on no GPU")
-    sizes = {a.index: a.memory_bytes for a in known.machine.accelerators} if known.machine else {}
+    sizes = _memory_sizes(measured, known.machine)
     memories = {
         device: used / size
         for device, used in _by_device(measured, "gpu.memory", max, 1.0).items()
-        if (size := sizes.get(int(device) if device.isdigit() else -1))
+        if (size := sizes.get(device.partition(" ")[0]))
     }
     settings = result.benchmark.validation.get("usage") or {}
     least_load = _threshold(settings, "gpu_load_threshold")
@@ -152,6 +154,14 @@ def _threshold(settings: Mapping[str, Any], key: str) -> float:
     return float(value) if isinstance(value, int | float) else _THRESHOLD
 
 
+def _memory_sizes(launches: Sequence[Launch], machine: Machine | None) -> dict[str, float]:
+    """What the machine's devices have, in bytes, else what the programs said of them."""
+    told = [(x.facts.get("voir") or {}).get("gpu_memory_bytes") or {} for x in launches]
+    sizes = {str(device): float(size) for said in told for device, size in said.items() if size}
+    here = machine.accelerators if machine is not None else ()
+    return sizes | {str(a.index): float(a.memory_bytes) for a in here if a.memory_bytes}
+
+
 def _by_device(
     launches: Sequence[Launch], metric: str, condense: Callable[[Sequence[float]], float], unit: float
 ) -> dict[str, float]:
@@ -159,7 +169,8 @@ def _by_device(
     for launch in launches:
         for m in launch.measurements:
             if m.metric == metric and m.samples:
-                samples.setdefault(m.labels.get("device", "?"), []).extend(m.samples)
+                on = f" of {m.labels['node']}" if "node" in m.labels else ""
+                samples.setdefault(m.labels.get("device", "?") + on, []).extend(m.samples)
     return {device: condense(values) / unit for device, values in sorted(samples.items())}
 
 

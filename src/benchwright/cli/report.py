@@ -37,6 +37,7 @@ def command(
     Of a suite: one line for each benchmark, what failed, and the score of all.
     """
     from benchwright.pipeline.outcome import report_of, sorted_by
+    from benchwright.pipeline.peaks import peaks_for
     from benchwright.reporters.registry import reporter_named
     from benchwright.reporters.several import render_several
     from benchwright.stores.whole_file import write_whole
@@ -49,7 +50,9 @@ def command(
     with open_results(base, store) as results:
         found = [sorted_by(run, sort) for run in results.each(runs or ("last",))]
         asked = scoring_of(scoring, results, base)
-    reports = [report_of(run, width=terminal_width(), with_logs=format_ == "html", scoring=asked) for run in found]
+        peaks = peaks_for(found, results)
+    width, with_logs = terminal_width(), format_ == "html"
+    reports = [report_of(r, width=width, with_logs=with_logs, scoring=asked, peaks=peaks.get(r.id)) for r in found]
     text = render_several(reporter, reports)
     if output is None:
         click.echo(coloured(text) if format_ == "screen" else text, nl=False)

@@ -116,7 +116,7 @@ def command(
     if said := save_scaling(run, resolved.settings):
         click.echo(f"benchwright: {said}", err=True)
     try:
-        click.echo(_report(run, as_json), nl=False)
+        click.echo(_report(run, as_json, base, store, no_store), nl=False)
     except BrokenPipeError:
         forget_stdout()  # nobody reads the report (`| head`); how the run went is told by the exit code all the same
     if not no_store:
@@ -144,13 +144,15 @@ def _check_nothing_is_changed(ctx: click.Context) -> None:
             )
 
 
-def _report(run: Run, as_json: bool) -> str:
+def _report(run: Run, as_json: bool, base: str | None, store: str | None, no_store: bool) -> str:
     from benchwright.pipeline.outcome import report_of
+    from benchwright.pipeline.peaks import peaks_of_base
     from benchwright.reporters.run_json import JsonReporter
     from benchwright.reporters.screen import ScreenReporter
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
     width = shutil.get_terminal_size((80, 24)).columns if terminal else 80
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
-    text = reporter.render(report_of(run, width=width))
+    peaks = {} if no_store else peaks_of_base(run, base, store)
+    text = reporter.render(report_of(run, width=width, peaks=peaks))
     return text if as_json else coloured(text)

@@ -17,6 +17,7 @@ from benchwright.cli.looking import open_results, terminal_width, where_options
 def command(run: str, as_json: bool, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, what it ran on and with."""
     from benchwright.pipeline.outcome import report_of
+    from benchwright.pipeline.peaks import peaks_for
     from benchwright.reporters.details import details
     from benchwright.reporters.run_json import JsonReporter
     from benchwright.reporters.screen import ScreenReporter
@@ -24,7 +25,8 @@ def command(run: str, as_json: bool, base: str | None, store: str | None) -> Non
     with open_results(base, store) as results:
         found = results.run(run)
         annotation = results.annotation(found.id)
-    report = report_of(found, width=terminal_width())
+        peaks = peaks_for([found], results)
+    report = report_of(found, width=terminal_width(), peaks=peaks.get(found.id))
     if as_json:
         body = json.loads(JsonReporter().render(report))
         body["packages"] = found.packages

@@ -7,6 +7,7 @@
     ├── RunFolderBusy         3   another benchwright writes to that run folder
     ├── StoreTrouble          3   the store is locked, read-only, full, gone, damaged or of another version
     │   ├── NoStoreYet        3   there is none, and none was to be made
+    │   ├── StoreGone         3   its file was moved, removed or replaced while it was open
     │   └── ForeignStore      3   something else is there: it is not touched
     │       └── NewerStore    3   a store of a newer version
     └── Interrupted         130   Ctrl-C or SIGTERM; the run can be resumed
@@ -91,6 +92,10 @@ class StoreTrouble(BenchwrightError):
 
 class NoStoreYet(StoreTrouble):
     """There is no store at that place."""
+
+
+class StoreGone(StoreTrouble):
+    """The file of an open store is not there any more, or is another one: opened again it may be fine."""
 
 
 class ForeignStore(StoreTrouble):

@@ -31,6 +31,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     devices: tuple[int, ...] = ()
     cores: tuple[int, ...] | None = None
     node: str = "localhost"
+    machines: int = 1  # that the launch runs on
     phase: str = "run"
     timeout_s: float | None = None
     grace_s: float = 5.0  # between TERM and KILL

@@ -62,6 +62,18 @@ def format_duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
+def format_prefixed(value: float, unit: str) -> str:
+    """`1.23 TFLOP/s`, `41.7 GB/s`: three digits and a decimal prefix, as arithmetic and bandwidth are counted."""
+    if not math.isfinite(value):
+        return f"{value} {unit}"
+    prefix, scaled = "", value
+    for larger in "kMGTPE":
+        if abs(scaled) < 999.5:
+            break
+        prefix, scaled = larger, scaled / 1000
+    return f"{scaled:.3g} {prefix}{unit}"
+
+
 def format_bytes(count: float) -> str:
     """`788 B`, `1.9 GiB`: binary units, as memory is counted."""
     if count < 1024:

@@ -35,6 +35,7 @@ class BenchmarkScore(msgspec.Struct, frozen=True, kw_only=True):
     peak_bytes: float | None = None  # main memory of the largest process
     gpu_peak_bytes: float | None = None  # of the fullest device
     joules_per_item: float | None = None  # of the devices
+    of_peak: float | None = None  # share of what the machine was measured to be able to
     seats: tuple[Seat, ...] = ()
 
     @property

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from benchwright.analysis.efficiency import peaks_of, with_peak_checked
 from benchwright.analysis.validation import Circumstances, check
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.check import CheckStatus
@@ -37,6 +38,14 @@ def result_of(
     result = _judged(benchmark, sum(map(len, planned)), tuple(launches))
     known = Circumstances(planned=planned, machine=machine, packages=packages or {})
     return checked(replace(result, checks=check(result, validations, known)))
+
+
+def held_against_peaks(results: Sequence[Result]) -> tuple[Result, ...]:
+    """The results of a run; one that says to have done more arithmetic than the machine can, as measured in the same run, fails."""
+    peaks = peaks_of(results)
+    if not peaks:
+        return tuple(results)
+    return tuple(checked(replace(r, checks=with_peak_checked(r, peaks))) for r in results)
 
 
 def checked(result: Result) -> Result:

@@ -61,6 +61,7 @@ def resolve_suite(
     path: str | None, *, select: Sequence[str] = (), exclude: Sequence[str] = (), overrides: Sequence[str] = ()
 ) -> ResolvedSuite:
     """The suite at `path`, else the one of the environment; with a selection, only what it means, enabled or not."""
+    from benchwright.pipeline.resolve import named_file
     from benchwright.pipeline.suites import suite_from_environment
     from benchwright.sources.suite import read_suite
     from benchwright.sources.suite_pack import plain
@@ -68,7 +69,7 @@ def resolve_suite(
     path = path or suite_from_environment(os.environ)
     if path is None:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
-    suite = read_suite(path, overrides=overrides, select=select, exclude=exclude)
+    suite = read_suite(named_file(path), overrides=overrides, select=select, exclude=exclude)
     meant = {*suite.selected, *suite.disabled}
     return ResolvedSuite({n: plain(e) for n, e in suite.entries.items() if n in meant}, suite.warnings)
 

@@ -15,6 +15,7 @@ from types import FrameType
 import msgspec
 
 from benchwright.analysis.aggregate import WORKERS_VARIABLE
+from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.domain.job import Job, Outcome
@@ -24,7 +25,7 @@ from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason, Status
 from benchwright.environments.probe_folder import probe_folder
 from benchwright.executors.base import Executor, Listener
-from benchwright.pipeline.assembly import result_of, status_of
+from benchwright.pipeline.assembly import held_against_peaks, result_of, status_of
 from benchwright.pipeline.outcome import summaries_of
 from benchwright.pipeline.packages import environments_of
 from benchwright.planning.placement import make_plan
@@ -293,16 +294,18 @@ class _Measurement:
         return {outcome.job: outcome for outcome in outcomes}
 
     def run(self) -> Run:
-        results = tuple(
-            result_of(
-                b,
-                self.plan,
-                self.launches[b.name],
-                validations=self.stored.settings.validations,
-                machine=self.machine,
-                packages=self.packages,
-            )
-            for b in self.stored.benchmarks
+        results = held_against_peaks(
+            [
+                result_of(
+                    b,
+                    self.plan,
+                    self.launches[b.name],
+                    validations=self.stored.settings.validations,
+                    machine=self.machine,
+                    packages=self.packages,
+                )
+                for b in self.stored.benchmarks
+            ]
         )
         return Run(
             id=self.folder.id,
@@ -324,7 +327,7 @@ class _Measurement:
         self.written_at = time.monotonic()
         try:
             run = self.run()
-            self.folder.write_run(run_body(run, summaries_of(run)))
+            self.folder.write_run(run_body(run, summaries_of(run), run_efficiencies(run.results)))
         except DiskTrouble as error:
             if self.trouble is None:
                 self.observer.on_trouble(str(error))

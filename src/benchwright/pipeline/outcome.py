@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
 from benchwright.analysis.aggregate import aggregate
+from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.analysis.noticing import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
+from benchwright.domain.efficiency import Peak, Work
 from benchwright.domain.errors import BenchwrightError, InvalidInput
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Status
@@ -50,10 +53,21 @@ def run_remarks(run: Run) -> tuple[Remark, ...]:
     return () if remark is None else (remark,)
 
 
-def report_of(run: Run, *, width: int = 80, with_logs: bool = False, scoring: Scoring | None = None) -> Report:
-    """Everything a reporter may want to show of `run`; `with_logs`: the last lines of every job, not only of failed ones."""
+def report_of(
+    run: Run,
+    *,
+    width: int = 80,
+    with_logs: bool = False,
+    scoring: Scoring | None = None,
+    peaks: Mapping[Work, Peak] | None = None,
+) -> Report:
+    """Everything a reporter may want to show of `run`; `with_logs`: the last lines of every job, not only of failed ones.
+
+    `peaks`: what another run on the same machine reached, for what this one has no peak of.
+    """
     scoring = scoring or Scoring()
-    scores = scores_of(run, scoring)
+    efficiency = run_efficiencies(run.results, peaks)
+    scores = scores_of(run, scoring, efficiency)
     folder = RunFolder(Path(run.folder))
     try:
         settings = folder.read_plan().settings
@@ -68,6 +82,7 @@ def report_of(run: Run, *, width: int = 80, with_logs: bool = False, scoring: Sc
         logs=tail_texts(folder.path, jobs, _SHOWN_LOG_LINES),
         remarks=run_remarks(run),
         settings=settings,
+        efficiency=efficiency,
         score=scores.ours,
         milabench=scores.milabench,
         compared=scores.compared,

@@ -13,7 +13,7 @@ from benchwright.domain.errors import InvalidInput
 from benchwright.domain.machine import Machine
 from benchwright.domain.run import Launch, Note, Plan, Run
 from benchwright.domain.status import Reason
-from benchwright.pipeline.assembly import result_of, status_of
+from benchwright.pipeline.assembly import held_against_peaks, result_of, status_of
 from benchwright.planning.placement import make_plan
 from benchwright.recorder import record_stream
 from benchwright.stores.run_folder import RunFolder, StoredPlan
@@ -42,11 +42,13 @@ def read_run(folder: RunFolder) -> Run:
         # What has no end yet is not lost: it still runs.
         launches = {name: [x for x in found if x.reason is not Reason.AGENT_LOST] for name, found in launches.items()}
     packages = folder.read_packages()
-    results = tuple(
-        result_of(
-            b, plan, launches[b.name], validations=stored.settings.validations, machine=machine, packages=packages
-        )
-        for b in stored.benchmarks
+    results = held_against_peaks(
+        [
+            result_of(
+                b, plan, launches[b.name], validations=stored.settings.validations, machine=machine, packages=packages
+            )
+            for b in stored.benchmarks
+        ]
     )
     return Run(
         id=folder.id,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +54,12 @@ def rebuild(results: Results) -> Iterator[Rebuilt]:
         yield from fill(results)
         return
     results.close()
-    aside = path.with_name(f"{path.name}.rebuilding")
-    _remove_database(aside)
+    with _room_beside(path) as aside:
+        yield from _rebuild_beside(path, aside, results)
+    yield from _fill_late(results)
+
+
+def _rebuild_beside(path: Path, aside: Path, results: Results) -> Iterator[Rebuilt]:
     old = _old_store(path, results)
     keep_old = old.unreadable
     try:
@@ -63,16 +69,13 @@ def rebuild(results: Results) -> Iterator[Rebuilt]:
             for outcome in _carried_over(old.store, fresh) if old.store is not None else ():
                 keep_old = keep_old or outcome.problem is not None
                 yield outcome
-    except BaseException:
-        _remove_database(aside)
-        raise
+        _retire(old, path)
+        _take_place(aside, path, keep_old=keep_old)
     finally:
         if old.store is not None:
             old.store.close()
-    _take_place(aside, path, keep_old=keep_old)
     if keep_old:
         yield Rebuilt(None, f"the old store could not be read to its end; it is kept as {_damaged(path)}")
-    yield from _fill_late(results)
 
 
 def fill(results: Results) -> Iterator[Rebuilt]:
@@ -184,6 +187,14 @@ def _current(store: Store) -> Store:
     return store
 
 
+def _retire(old: _Old, path: Path) -> None:
+    from benchwright.stores.connecting import retire_file
+
+    if old.store is not None:
+        old.store.close()
+        retire_file(path)
+
+
 def _take_place(aside: Path, path: Path, *, keep_old: bool) -> None:
     # Journals too: that of the old file would be played back into the new one.
     for suffix in ("", *_BESIDE_DATABASE):
@@ -207,6 +218,29 @@ def _store_file(url: str) -> Path | None:
     from benchwright.stores.connecting import read_url
 
     return read_url(url).path
+
+
+@contextmanager
+def _room_beside(path: Path) -> Iterator[Path]:
+    """An empty file, for this process alone, in which the new store is made; StoreTrouble if another one is at it."""
+    aside = path.with_name(f"{path.name}.rebuilding")
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(aside, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StoreTrouble("is being rebuilt already", where=str(path), remedy="wait for that") from None
+        os.ftruncate(handle, 0)  # what a killed one left
+        for suffix in _BESIDE_DATABASE:
+            aside.with_name(aside.name + suffix).unlink(missing_ok=True)
+        try:
+            yield aside
+        except BaseException:
+            _remove_database(aside)
+            raise
+    finally:
+        os.close(handle)
 
 
 def _remove_database(path: Path) -> None:

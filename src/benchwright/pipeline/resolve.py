@@ -11,7 +11,7 @@ import msgspec
 from benchwright.analysis.aggregate import workers_count
 from benchwright.analysis.validation import validation_names
 from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import InvalidInput
+from benchwright.domain.errors import InvalidInput, did_you_mean
 from benchwright.domain.metric import MetricSpec
 from benchwright.domain.request import Request, Resolved
 from benchwright.domain.settings import RunSettings
@@ -25,6 +25,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     cwd = _checked_folder(request.cwd)
     metrics = _metrics(request)
     request = _with_suite_of_environment(request, allow_nothing)
+    request = msgspec.structs.replace(request, targets=tuple(map(named_file, request.targets)))
     benchmarks = [b for target in request.targets for b in _read_target(target, request, cwd, metrics)]
     if request.task_options.get("metrics_template") and not request.targets:
         benchmarks += _read_target(request.task_options["metrics_template"], request, cwd, metrics)
@@ -46,6 +47,15 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
 
         settings = msgspec.structs.replace(settings, surroundings=surroundings_of(request.suite, benchmarks))
     return Resolved(benchmarks=tuple(benchmarks), settings=settings, name=_run_name(request, benchmarks))
+
+
+def named_file(target: str) -> str:
+    """`target`, or the shipped suite of that name if there is no such file here."""
+    if os.path.exists(target):
+        return target
+    from benchwright.sources.shipped import shipped_suite
+
+    return shipped_suite(target) or target
 
 
 def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request:
@@ -106,6 +116,10 @@ def _check_exists(target: str) -> None:
     if not path.exists():
         is_word = os.sep not in target and "." not in target
         remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
+        if is_word:
+            from benchwright.sources.shipped import shipped_suites
+
+            remedy = did_you_mean(target, shipped_suites()) or remedy
         raise InvalidInput("no such file", where=target, remedy=remedy)
 
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from benchwright.analysis.aggregate import aggregate
-from benchwright.domain.errors import BenchwrightError, InvalidInput, NoStoreYet, StoreTrouble, did_you_mean
+from benchwright.domain.errors import (
+    BenchwrightError,
+    InvalidInput,
+    NoStoreYet,
+    StoreGone,
+    StoreTrouble,
+    did_you_mean,
+)
 from benchwright.domain.run import Note, Run
 from benchwright.pipeline.baselines import Baselines
 from benchwright.pipeline.reading import read_run
@@ -212,6 +219,13 @@ class Results:
         """
         if not folder.path.is_dir():
             raise InvalidInput("there is no such folder", where=str(folder.path), remedy="check the path")
+        try:
+            return self._ingested(folder)
+        except StoreGone:
+            self.close()  # it was made anew meanwhile
+            return self._ingested(folder)
+
+    def _ingested(self, folder: RunFolder) -> bool:
         digest = digest_of(folder)
         if self.store.digest_of(folder.id) == digest:
             return False

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.efficiency import Efficiency
 from benchwright.domain.run import Run
 from benchwright.domain.score import MilabenchScore, ScoreComparison, SuiteScore
 
@@ -29,14 +30,16 @@ class Scores(msgspec.Struct, frozen=True):
     compared: ScoreComparison | None = None
 
 
-def scores_of(run: Run, scoring: Scoring) -> Scores:
+def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Efficiency]]) -> Scores:
     """None of either for what is no suite, unless something about scores was asked for."""
     if scoring == Scoring() and not is_suite(run):
         return Scores()
+    from benchwright.analysis.efficiency import share_of_peak
     from benchwright.analysis.milabench_score import milabench_score
     from benchwright.analysis.score import compare_scores, score_run
 
-    ours, theirs, compared = score_run(run, weights=scoring.weights, price=scoring.price), None, None
+    shares = {name: share_of_peak(found) for name, found in efficiency.items()}
+    ours, theirs, compared = score_run(run, weights=scoring.weights, price=scoring.price, shares=shares), None, None
     if scoring.rule == MILABENCH:
         theirs = milabench_score(run, weights=scoring.weights, price=scoring.price)
     if scoring.against is not None:

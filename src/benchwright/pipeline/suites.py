@@ -28,6 +28,7 @@ def suite_from_environment(environment: Mapping[str, str]) -> str | None:
 
 def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchmark]:
     """The benchmarks of suite files, as `suite` selects them; InvalidInput if there is no suite, or it is wrong."""
+    from benchwright.pipeline.resolve import named_file
     from benchwright.sources.base import SourceOptions
     from benchwright.sources.suite import SuiteSource
 
@@ -38,7 +39,7 @@ def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchma
         select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=definitions_folder(suite)
     )
     found: list[Benchmark] = []
-    for target in wanted:
+    for target in map(named_file, wanted):
         if not Path(target).is_file():
             raise InvalidInput("no such file", where=target, remedy="check the name of the suite")
         found += SuiteSource().read(target, options)

@@ -167,6 +167,7 @@ class _JobMaker:
             devices=seat.devices,
             cores=benchmark.placement.cores,
             node=seat.node,
+            machines=seat.machines,
             timeout_s=benchmark.timeout_s,
             grace_s=self._settings.grace_s,
             metrics=benchmark.metrics,

@@ -15,6 +15,7 @@ from benchwright.domain.job import Job
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction, guess_direction
 from benchwright.domain.run import Launch, Note
+from benchwright.domain.stop_rule import StopRule
 from benchwright.domain.voir_record import LEFT, VoirRecord
 from benchwright.recorder.loops import LoopRecord, counting_loops, loop_measurements
 from benchwright.recorder.reading import Event, decode_object, read_events
@@ -172,8 +173,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
     counting = counting_loops(list(fold.loops.values()))
     span = _measured_span(counting) or through_voir.span
     measurements, loop_notes = _measurements(fold, benchmark, through_voir, span)
-    if job.barrier is not None:
-        seat = {"job": str(job.barrier.rank)}
+    if seat := _seat(job):
         measurements = [msgspec.structs.replace(m, labels=seat | m.labels) for m in measurements]
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     notes = (
@@ -201,6 +201,12 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
         notes=tuple(dict.fromkeys(notes)),
         facts=_comparable(_facts(fold, counting, span, through_voir), fold, job),
     )
+
+
+def _seat(job: Job) -> dict[str, str]:
+    """Which of the processes of a launch this is: what they measured side by side must not pass for several launches."""
+    seat = {"job": str(job.barrier.rank)} if job.barrier is not None else {}
+    return seat | ({"node": job.node} if job.machines > 1 else {})
 
 
 def _speaks_voir(job: Job) -> bool:
@@ -305,21 +311,29 @@ def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord])
             Note(text=f"{fold.lost} events were lost because the stream could not be written", severity="error")
         )
     for record in counting:
-        steps = len(record.phases["measured"].seconds)
-        if benchmark.stop and benchmark.stop.steps and steps < benchmark.stop.steps:
-            notes.append(
-                Note(
-                    text=f"loop '{record.name}' ended after {steps} of the {benchmark.stop.steps} steps to be measured"
-                )
-            )
-        elif benchmark.stop and not benchmark.stop.steps and record.stop is None:
-            notes.append(Note(text=f"loop '{record.name}' ended by itself before its stop rule was met"))
+        if benchmark.stop is not None and (early := _ended_early(record, benchmark.stop)) is not None:
+            notes.append(Note(text=f"loop '{record.name}' ended {early}"))
         if record.stop is not None and (record.stop.get("detail") or {}).get("reached") is False:
             notes.append(_imprecise(record.name, record.stop))
     ended_well = fold.end is not None and fold.end.get("exit_code") == 0
     if benchmark.stop is not None and not counting and not fold.voir.lines and ended_well:
         notes.append(Note(text=_no_loop_to_stop(fold, benchmark)))
     return notes
+
+
+def _ended_early(record: LoopRecord, rule: StopRule) -> str | None:
+    """In words, if it ended before it was measured as its stop rule asks; of precision it says itself what it knows."""
+    stop = record.stop
+    if rule.steps:
+        steps = len(record.phases["measured"].seconds)
+        return f"after {steps} of the {rule.steps} steps to be measured" if steps < rule.steps else None
+    if stop is None:
+        return "by itself before its stop rule was met"
+    if stop.get("by") != "loop" or stop.get("rule") == "precision":
+        return None
+    if record.observations is not None and rule.observations:
+        return f"after {len(record.observations.spans)} of the {rule.observations} observations to be measured"
+    return "by itself before its stop rule was met"
 
 
 def _no_loop_to_stop(fold: _Fold, benchmark: Benchmark) -> str:
@@ -392,7 +406,7 @@ def _facts(fold: _Fold, counting: list[LoopRecord], span: Span | None, through_v
                 "on_device": r.on_device,
                 "steps": {phase: len(steps.seconds) for phase, steps in r.phases.items()},
                 "warmup": (r.measure or {}).get("warmup"),
-                "stop": {k: v for k, v in (r.stop or {}).items() if k in ("rule", "steps", "detail")} or None,
+                "stop": {k: v for k, v in (r.stop or {}).items() if k in ("rule", "steps", "detail", "by")} or None,
             }
             for r in counting
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,7 @@ class Given:
 
     measured: list[float] = field(default_factory=list)
     warmup: list[float] = field(default_factory=list)
+    after: list[float] = field(default_factory=list)
 
 
 @dataclass
@@ -95,10 +97,7 @@ class LoopRecord:
             given = self.given.setdefault(name, Given())
             _, values = given_values(column, len(event["step_ns"]))
             numbers = [float(v) for v in values if isinstance(v, int | float)]
-            if phase == "warmup":
-                given.warmup += numbers
-            elif phase == "measured":
-                given.measured += numbers
+            getattr(given, phase).extend(numbers)
 
     @property
     def observations(self) -> Observations | None:
@@ -126,7 +125,7 @@ def settled(record: LoopRecord) -> tuple[Steps, Steps, Note | None]:
         note = Note(text=text) if capped else None
         return measured, warmup, note
     count = len(warmup.seconds)
-    text = f"loop '{record.name}' ended after {count} steps, before its warm-up had settled; all but the first count"
+    text = f"loop '{record.name}' ended after {count} steps, before it was to be measured; all but the first count"
     first = Steps(warmup.seconds[:1], warmup.waits[:1], warmup.items[:1])
     return warmup.without_first(), first, Note(text=text)
 
@@ -146,6 +145,8 @@ def loop_measurements(record: LoopRecord, labels: dict[str, str]) -> tuple[list[
             )
     for name, given in record.given.items():
         samples, before = given.measured, given.warmup
+        if not all(map(math.isfinite, given.after)):  # a loss that diverges after it was measured enough has diverged
+            samples = samples + given.after
         if not measured.seconds or not record.phases["measured"].seconds:
             samples, before = given.warmup, []
         if samples or before:

@@ -175,11 +175,12 @@ def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> 
 def _not_finite(measurements: Sequence[Measurement]) -> Verdict | None:
     for m in measurements:
         loss = "loss" in m.metric.lower() and m.source in ("give", "log")
-        for index, value in enumerate(m.samples if loss else ()):
+        values = (*m.warmup_samples, *m.samples) if loss else ()
+        for index, value in enumerate(values):
             if not math.isfinite(value):
                 return Verdict(
                     Status.FAILED,
                     Reason.INVALID,
-                    f"{m.metric} became {value} at its value {index + 1} of {len(m.samples)}",
+                    f"{m.metric} became {value} at its value {index + 1} of {len(values)}",
                 )
     return None

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from benchwright.domain.efficiency import Efficiency
 from benchwright.domain.run import Run
 from benchwright.domain.score import MilabenchScore, ScoreComparison, SuiteScore
 from benchwright.domain.settings import RunSettings
@@ -26,6 +27,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     logs: Mapping[str, Sequence[str]] = {}  # the last lines printed by any job, for reporters that show logs
     remarks: tuple[Remark, ...] = ()  # about the run as a whole
     settings: RunSettings | None = None  # how the run was made
+    efficiency: Mapping[str, Sequence[Efficiency]] = {}  # of each benchmark that tells how much work an item is
     score: SuiteScore | None = None  # of a suite
     milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for
     compared: ScoreComparison | None = None  # with the scores of another run

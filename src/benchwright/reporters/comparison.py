@@ -55,7 +55,9 @@ def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
 
 
 def change(effect: Effect) -> str:
-    """`+3.1 % [2.4, 3.9]`: the treatment against the control."""
+    """`+3.1 % [2.4, 3.9]`: the treatment against the control; `no ratio` where one of them is 0 or no number."""
+    if not math.isfinite(effect.ratio):
+        return "no ratio"
     text = f"{(effect.ratio - 1) * 100:+.1f} %"
     if effect.interval is not None:
         text += f" [{(effect.interval.low - 1) * 100:+.1f}, {(effect.interval.high - 1) * 100:+.1f}]"

@@ -48,7 +48,7 @@ class CsvReporter:
             summaries = report.summaries.get(result.benchmark.name, ())
             for row in _rows(report.run, result, summaries):
                 writer_for(row, text).writerow(row)
-        for row in _scores(report):
+        for row in (*_efficiency(report), *_scores(report)):
             writer_for(row, text).writerow(row)
         return text.getvalue()
 
@@ -73,6 +73,23 @@ def _rows(run: Run, result: Result, summaries: Sequence[Summary]) -> list[list[o
     if not summaries:
         return [head + [""] * (len(COLUMNS) - len(head))]
     return [[*head, *_cells(summary)] for summary in summaries]
+
+
+def _efficiency(report: Report) -> list[list[object]]:
+    """What was done in a second, as `achieved`, and the share of the peak, where that is known, as `of_peak`."""
+    rows: list[list[object]] = []
+    for result in report.run.results:
+        for e in report.efficiency.get(result.benchmark.name, ()):
+            labels = labels_text(
+                {"quantity": e.work.quantity, "place": e.work.place} | {"kind": e.work.kind or "unknown"}
+            )
+            reason = result.reason.value if result.reason else ""
+            head = [report.run.id, result.benchmark.name, result.status.value, reason]
+            figures = [("achieved", e.unit, e.achieved), *([("of_peak", "", e.share)] if e.share is not None else [])]
+            for metric, unit, value in figures:
+                row: list[object] = [*head, metric, unit, "higher", value, "", "", "", labels]
+                rows.append(row + [""] * (len(COLUMNS) - len(row)))
+    return rows
 
 
 def _scores(report: Report) -> list[list[object]]:

@@ -11,6 +11,7 @@ from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Result, Run
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.efficiency import efficiency_words
 from benchwright.reporters.one_line import clip
 from benchwright.reporters.percentiles import ABOUT, bound_words, percentile_name
 from benchwright.reporters.screen import format_value
@@ -51,6 +52,8 @@ def _launches(result: Result, report: Report) -> list[str]:
         clip(f" {result.benchmark.name}: {words}", report.width),
         clip(f"   in {workload.cwd}", report.width),
     ]
+    for e in report.efficiency.get(result.benchmark.name, ()):
+        lines += textwrap.wrap(efficiency_words(e), report.width, initial_indent="   ", subsequent_indent="     ")
     shown = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")][:2]
     for launch in result.launches:
         parts = [f"   {launch.job:<28}", launch.status.value if launch.reason is None else launch.reason.value]

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from benchwright.domain.efficiency import Efficiency
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.summary import Summary
@@ -22,10 +23,13 @@ class JsonReporter:
     name = "json"
 
     def render(self, report: Report) -> str:
-        return json.dumps(run_body(report.run, report.summaries) | score_bodies(report), indent=1) + "\n"
+        body = run_body(report.run, report.summaries, report.efficiency)
+        return json.dumps(body | score_bodies(report), indent=1) + "\n"
 
 
-def run_body(run: Run, summaries: Mapping[str, Sequence[Summary]]) -> dict[str, Any]:
+def run_body(
+    run: Run, summaries: Mapping[str, Sequence[Summary]], efficiency: Mapping[str, Sequence[Efficiency]] | None = None
+) -> dict[str, Any]:
     """What run.json holds and `--json` prints; documented in docs/reference/files.md."""
     return {
         "id": run.id,
@@ -37,12 +41,15 @@ def run_body(run: Run, summaries: Mapping[str, Sequence[Summary]]) -> dict[str, 
         "machine": run.machine.fingerprint,
         "labels": run.labels,
         "notes": [msgspec.to_builtins(note) for note in run.notes],
-        "results": [_result(r, summaries.get(r.benchmark.name, ())) for r in run.results],
+        "results": [
+            _result(r, summaries.get(r.benchmark.name, ()), (efficiency or {}).get(r.benchmark.name, ()))
+            for r in run.results
+        ],
         "pairs": _pairs(run),
     }
 
 
-def _result(result: Result, summaries: Sequence[Summary]) -> dict[str, Any]:
+def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[Efficiency]) -> dict[str, Any]:
     return {
         "benchmark": result.benchmark.name,
         "source": result.benchmark.source,
@@ -55,6 +62,7 @@ def _result(result: Result, summaries: Sequence[Summary]) -> dict[str, Any]:
         "checks": [msgspec.to_builtins(check) for check in result.checks],
         "metrics": [_summary(s) for s in summaries],
         "launches": [_launch(x) for x in result.launches],
+        **({"efficiency": [_efficiency(e) for e in efficiency]} if efficiency else {}),
     }
 
 
@@ -73,6 +81,21 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "values": [_number(v) for v in summary.values],
         "remarks": [msgspec.to_builtins(r) for r in summary.remarks],
         "percentiles": [msgspec.to_builtins(p) for p in summary.percentiles],
+    }
+
+
+def _efficiency(e: Efficiency) -> dict[str, Any]:
+    return {
+        "quantity": e.work.quantity,
+        "kind": e.work.kind or None,
+        "place": e.work.place,
+        "per_item": e.per_item,
+        "achieved": e.achieved,
+        "unit": e.unit,
+        "peak": None if e.peak is None else e.peak.value,
+        "peak_benchmark": None if e.peak is None else e.peak.benchmark,
+        "peak_run": None if e.peak is None else e.peak.run,
+        "share": e.share,
     }
 
 

@@ -24,6 +24,7 @@ _OURS = (
     Column("devices", right=True, spare=5),
     Column("overlap", right=True, spare=4),
     Column("peak mem", right=True, spare=3),
+    Column("of peak", right=True, spare=6),
     Column("J/item", right=True, spare=LUXURY),
     Column("score", right=True),
 )
@@ -73,6 +74,7 @@ def _row(s: BenchmarkScore) -> Row:
             device_words(s),
             "" if s.overlap is None else f"{s.overlap * 100:.1f} %",
             peak_words(s),
+            share_words(s.of_peak),
             "" if s.joules_per_item is None else format_number(s.joules_per_item),
             format_number(s.value),
         )
@@ -92,6 +94,11 @@ def peak_words(s: BenchmarkScore) -> str:
     """Of the device if there is one, else of the process."""
     peak = s.peak_bytes if s.gpu_peak_bytes is None else s.gpu_peak_bytes
     return "" if peak is None else format_bytes(peak)
+
+
+def share_words(share: float | None) -> str:
+    """Of the machine's peak: whole percents, but of little a tenth."""
+    return "" if share is None else f"{share * 100:.{0 if share >= 0.1 else 1}f} %"
 
 
 def score_words(score: SuiteScore) -> str:

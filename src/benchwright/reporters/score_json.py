@@ -64,6 +64,7 @@ def _benchmark(s: BenchmarkScore) -> dict[str, Any]:
         "peak_bytes": s.peak_bytes,
         "gpu_peak_bytes": s.gpu_peak_bytes,
         "joules_per_item": s.joules_per_item,
+        "of_peak": s.of_peak,
         "per_device": [msgspec.to_builtins(seat) for seat in s.seats],
     }
 

@@ -17,11 +17,12 @@ from benchwright.reporters.score import (
     peak_words,
     score_words,
     share,
+    share_words,
     two_digits,
 )
 
 Cells = list[str]
-_OURS = ["benchmark", "status", "median", "± 95 %", "devices", "overlap", "peak memory", "weight", "score"]
+_OURS = ["benchmark", "status", "median", "± 95 %", "devices", "overlap", "peak memory", "of peak", "weight", "score"]
 _THEIRS = ["benchmark", "fail", "n", "ngpu", "perf", "sem%", "std%", "peak_memory", "score", "weight"]
 
 
@@ -48,12 +49,12 @@ class Tables:
 
     def _ours(self, score: SuiteScore) -> list[str]:
         rows = [self._row(s) for s in score.benchmarks]
-        return [f"**{self._plain(score_words(score))}**", *([self._table(_OURS, rows, 7)] if rows else [])]
+        return [f"**{self._plain(score_words(score))}**", *([self._table(_OURS, rows, 8)] if rows else [])]
 
     def _row(self, s: BenchmarkScore) -> Cells:
         word = f"**{s.status.value}**" if s.status is Status.FAILED else s.status.value
         if s.value is None:
-            return [self._code(s.name), word, self._code(s.why or ""), *[""] * 4, f"{s.weight:g}", NONE]
+            return [self._code(s.name), word, self._code(s.why or ""), *[""] * 5, f"{s.weight:g}", NONE]
         return [
             self._code(s.name),
             word,
@@ -62,6 +63,7 @@ class Tables:
             device_words(s),
             NONE if s.overlap is None else f"{s.overlap * 100:.1f} %",
             peak_words(s) or NONE,
+            share_words(s.of_peak) or NONE,
             f"{s.weight:g}",
             format_number(s.value),
         ]

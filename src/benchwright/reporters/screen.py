@@ -10,6 +10,7 @@ from benchwright.domain.run import Launch, Result
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.efficiency import doubts
 from benchwright.reporters.numbers import format_number as format_number
 from benchwright.reporters.numbers import format_value as format_value
 from benchwright.reporters.one_line import one_line
@@ -50,6 +51,7 @@ def _aside(result: Result, report: Report) -> list[str]:
     shown = _shown(report.summaries.get(result.benchmark.name, ()))
     found = [f"{_label(s)}: {remark.text}; {remark.advice}" for s in shown for remark in remarks_of_metric(s)]
     found += [f"{remark.text}; {remark.advice}" for remark in remarks_of_benchmark(shown, report)]
+    found += doubts(report.efficiency.get(result.benchmark.name, ()))
     lines = [line for text in found for line in _remark(text, width)] + _remarks(result, width)
     return [_clip(f" {name}", width), *lines] if lines else []
 
@@ -72,6 +74,8 @@ def _block(result: Result, report: Report) -> list[str]:
             lines += _remark(f"{remark.text}; {remark.advice}", width)
     for remark in remarks_of_benchmark(shown, report):
         lines += _remark(f"{remark.text}; {remark.advice}", width)
+    for text in doubts(report.efficiency.get(result.benchmark.name, ())):
+        lines += _remark(text, width)
     return lines + _remarks(result, width)
 
 
@@ -133,8 +137,9 @@ def _shown(summaries: Sequence[Summary]) -> list[Summary]:
 
 def _label(summary: Summary) -> str:
     label = "time" if summary.metric == "process.duration" else summary.metric
-    seat = summary.labels.get("device") or summary.labels.get("job")
-    return label if seat is None else f"{label} [{seat}]"
+    labels = summary.labels
+    seat = [word for word in (labels.get("device") or labels.get("job"), labels.get("node")) if word]
+    return f"{label} [{' on '.join(seat)}]" if seat else label
 
 
 def _metric_lines(summary: Summary, width: int) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from benchwright.stores.database_trouble import told_in_words
 
 CONNECT_TIMEOUT_S = 10
 BUSY_TIMEOUT_S = 30  # eight writers on a loaded machine take their turns within that
+_POLL_S = 0.1
 _PAGE_BYTES = 16384
 _MAGIC = b"SQLite format 3\0"
 
@@ -180,6 +183,28 @@ def set_up_file(engine: Engine) -> None:
         pass
     finally:
         raw.close()
+
+
+def retire_file(path: Path) -> None:
+    """Makes a SQLite store ready to be replaced; StoreTrouble if others have it open and do not end.
+
+    Whoever has it open with a write-ahead log removes that log by its name when it ends, and it would be the new file's.
+    """
+    deadline = time.monotonic() + BUSY_TIMEOUT_S
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = DELETE")
+                return
+            except OperationalError as error:
+                if time.monotonic() > deadline:
+                    raise StoreTrouble(
+                        "is in use by another process", where=str(path), remedy="try again when that has ended"
+                    ) from error
+                time.sleep(_POLL_S)
+    finally:
+        connection.close()
 
 
 @contextmanager

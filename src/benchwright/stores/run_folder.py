@@ -330,6 +330,8 @@ def find_run(runs: Path, word: str) -> RunFolder:
     """The run that `word` names: `last`, a folder's path, its name, the newest of that name, or the beginning of one."""
     if (path := _folder_at(word)) is not None:
         return RunFolder(path)
+    if os.path.basename(word) == word and not word.startswith(".") and _is_run(runs / word):
+        return RunFolder(runs / word)  # without looking at all the others
     known = all_runs(runs)
     if word == "last":
         if known:
@@ -363,6 +365,13 @@ def _folder_at(word: str) -> Path | None:
     """The run folder at that path; None if there is none, or the word can be no path."""
     try:
         path = Path(word).expanduser()
-        return path.resolve() if word and (path / "plan.json").is_file() else None
-    except (OSError, ValueError, RuntimeError):  # too long, with a NUL, or of a user who is not known
+        return path.resolve() if word and _is_run(path) else None
+    except (OSError, RuntimeError):  # of a user who is not known
         return None
+
+
+def _is_run(path: Path) -> bool:
+    try:
+        return (path / "plan.json").is_file()
+    except (OSError, ValueError):  # too long, or with a NUL
+        return False

@@ -8,7 +8,15 @@ from typing import Self
 
 from sqlalchemy import Connection, Engine, delete, inspect, select, update
 
-from benchwright.domain.errors import ForeignStore, InvalidInput, NewerStore, NoStoreYet, StoreTrouble, did_you_mean
+from benchwright.domain.errors import (
+    ForeignStore,
+    InvalidInput,
+    NewerStore,
+    NoStoreYet,
+    StoreGone,
+    StoreTrouble,
+    did_you_mean,
+)
 from benchwright.domain.run import Run
 from benchwright.stores import schema
 from benchwright.stores.base import Aggregate, RunFilter, RunRow
@@ -183,7 +191,7 @@ class SqlStore:
     def _need_file(self) -> None:
         # SQLite goes on with a file that was removed or replaced, and what it writes there is lost.
         if self._database.file() != self._file:
-            raise StoreTrouble(
+            raise StoreGone(
                 "is gone: its file was moved, removed or replaced",
                 where=self.where,
                 remedy="try again, or rebuild it from the run folders: benchwright store rebuild",

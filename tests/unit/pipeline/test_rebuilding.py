@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from kept_runs import Kept
 
-from benchwright.domain.errors import ForeignStore, InvalidInput, NewerStore
+from benchwright.domain.errors import ForeignStore, InvalidInput, NewerStore, StoreTrouble
 from benchwright.pipeline.reading import read_run
 from benchwright.pipeline.rebuilding import rebuild
 from benchwright.pipeline.results import Results
+from benchwright.stores import connecting
 from benchwright.stores.base import RunFilter
 
 
@@ -100,6 +101,50 @@ def test_a_store_of_a_newer_version_is_not_touched(kept: Kept) -> None:
     assert path.read_bytes() == before
 
 
+def test_what_a_killed_rebuild_left_is_removed(kept: Kept) -> None:
+    kept("x")
+    for left in ("store.db.rebuilding", "store.db.rebuilding-wal"):
+        (kept.base.path / left).write_text("half")
+    with kept.results() as results:
+        problems(results)
+    assert files(kept.base.path) == {"store.db"}
+
+
+def test_a_store_that_others_have_open_is_not_taken_away_from_them(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "BUSY_TIMEOUT_S", 0.3)
+    first = kept("first")
+    with kept.results() as results, kept.results() as other:
+        other.ingest(first)
+        with pytest.raises(StoreTrouble, match="in use by another process"):
+            problems(results)
+        assert other.ingest(kept("late"))
+        assert listed(other) == listed(results)
+    assert files(kept.base.path) == {"store.db"}
+
+
+def test_of_two_that_rebuild_one_goes_on_and_the_other_says_why_not(kept: Kept) -> None:
+    first = kept("first")
+    with kept.results() as one, kept.results() as two:
+        making = rebuild(one)
+        assert next(making).run == first.id
+        with pytest.raises(StoreTrouble, match="is being rebuilt already"):
+            problems(two)
+        assert list(making) == []
+        assert listed(two) == {first.id}
+    assert files(kept.base.path) == {"store.db"}
+
+
+def test_who_has_a_store_open_that_was_replaced_goes_on_with_the_new_one(kept: Kept) -> None:
+    first = kept("first")
+    with kept.results() as writer:
+        writer.ingest(first)
+        for path in kept.base.path.glob("store.db*"):
+            path.rename(path.with_name(f"away-{path.name}"))
+        late = kept("late")
+        assert writer.ingest(late)
+        assert listed(writer) == {late.id}
+
+
 def test_an_empty_base_gets_an_empty_store(kept: Kept) -> None:
     with kept.results() as results:
         assert problems(results) == {}
@@ -122,13 +167,14 @@ def test_the_bases_own_store_is_made_anew_whatever_it_holds_and_what_it_held_is_
 
 def test_a_run_that_ends_meanwhile_is_in_the_new_store(kept: Kept) -> None:
     first = kept("first")
-    with kept.results() as results, kept.results() as another:
+    with kept.results() as results:
         results.ingest(first)
         late = None
         for outcome in rebuild(results):
             if late is None and outcome.run == first.id:
                 late = kept("late")
-                another.ingest(late)  # into the store that is about to be replaced
+                with kept.results() as another:
+                    another.ingest(late)  # into the store that is about to be replaced
         assert late is not None
         assert listed(results) == {first.id, late.id}
 

@@ -13,6 +13,7 @@ from benchwright.domain.metric import Direction
 from benchwright.domain.summary import Interval
 from benchwright.pipeline.comparing import failing
 from benchwright.reporters.comparison import comparison_json, comparison_markdown, comparison_text
+from benchwright.reporters.html.comparison import comparison_html
 
 EFFECT = Effect(
     benchmark="train",
@@ -76,6 +77,14 @@ def test_json_has_no_bare_nan() -> None:
     body = json.loads(comparison_json(with_effect(ratio=math.nan)), parse_constant=pytest.fail)
     assert (body["format"], body["version"]) == ("benchwright-comparison", 1)
     assert body["effects"][0]["ratio"] == "nan"
+
+
+def test_what_has_no_ratio_is_said_and_not_drawn() -> None:
+    comparison = with_effect(ratio=math.nan, interval=None)
+    assert "no ratio" in comparison_text(comparison)
+    page = comparison_html([comparison])
+    assert "no ratio" in page
+    assert '"nan"' not in page
 
 
 def test_what_is_missing_fails_only_where_the_treatment_lost_something() -> None:

@@ -14,6 +14,7 @@ from benchwright.domain.secrets import redact
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.efficiency import efficiency_words
 from benchwright.reporters.html.figures import counted, figure, hint, metric_name, percent, shown_first
 from benchwright.reporters.html.findings import launch_notes
 from benchwright.reporters.html.markup import Html, data_block, element, together
@@ -40,6 +41,7 @@ def benchmark_section(number: int, result: Result, report: Report, logs: Mapping
             element("span", _headline(result, summaries), class_="headline"),
         ),
         _remarks(result),
+        *(element("p", f"{efficiency_words(e)}.", class_="note") for e in report.efficiency.get(name, ())),
         element("div", class_="charts needs-script") if data else None,
         data_block(f"d{number}", data) if data else None,
         _launches(result, summaries),

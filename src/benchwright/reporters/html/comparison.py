@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -106,7 +107,7 @@ def _small_print(effect: Effect) -> list[Html]:
 def _reach(comparison: Comparison) -> float:
     """How far from 1 the drawings go: as far as the widest interval, but not beyond ± 100 %."""
     ends = [abs(end - 1) for e in comparison.effects if e.interval for end in (e.interval.low, e.interval.high)]
-    ends += [abs(e.ratio - 1) for e in comparison.effects]
+    ends += [abs(e.ratio - 1) for e in comparison.effects if math.isfinite(e.ratio)]
     return min(1.0, max([comparison.margin * 2, *ends], default=0.1))
 
 
@@ -122,6 +123,7 @@ def _drawing(effect: Effect, margin: float, reach: float) -> Html:
     if effect.interval is not None:
         low, high = at(effect.interval.low), at(effect.interval.high)
         parts.append(f'<line class="whisker" x1="{low}" x2="{high}" y1="12" y2="12"/>')
-    parts.append(f'<circle class="dot" cx="{at(effect.ratio)}" cy="12" r="4.5"/>')
+    if math.isfinite(effect.ratio):
+        parts.append(f'<circle class="dot" cx="{at(effect.ratio)}" cy="12" r="4.5"/>')
     label = html(f"{effect.benchmark} {effect.metric}: {change(effect)}")
     return Html(f'<svg role="img" aria-label="{label}" width="{_WIDTH}" height="24">{"".join(parts)}</svg>')

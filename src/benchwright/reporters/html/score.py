@@ -20,10 +20,14 @@ from benchwright.reporters.score import (
     peak_words,
     score_words,
     share,
+    share_words,
     two_digits,
 )
 
-_OURS = ("Benchmark", "Status", "Median", "± 95 %", "Devices", "Overlap", "Peak memory", "J/item", "Weight", "Score")
+_OURS = (
+    *("Benchmark", "Status", "Median", "± 95 %", "Devices", "Overlap", "Peak memory", "Of peak", "J/item"),
+    *("Weight", "Score"),
+)
 _THEIRS = ("Benchmark", "fail", "n", "ngpu", "perf", "sem%", "std%", "peak_memory", "score", "weight")
 _BADGES = {
     CheckStatus.PASSED: "ok",
@@ -104,7 +108,7 @@ def _row(s: BenchmarkScore) -> Html:
         element("td", status_badge(s.status)),
     )
     if s.value is None:
-        why = element("td", s.why or "", class_="why", colspan=6)
+        why = element("td", s.why or "", class_="why", colspan=7)
         return element("tr", *head, why, _number(f"{s.weight:g}"), _number(NONE))
     return element(
         "tr",
@@ -114,6 +118,7 @@ def _row(s: BenchmarkScore) -> Html:
         _number(device_words(s)),
         _number(NONE if s.overlap is None else f"{s.overlap * 100:.1f} %"),
         _number(peak_words(s) or NONE),
+        _number(share_words(s.of_peak) or NONE),
         _number(NONE if s.joules_per_item is None else format_number(s.joules_per_item)),
         _number(f"{s.weight:g}"),
         _number(format_number(s.value)),

@@ -46,7 +46,13 @@ def _table(reports: Sequence[Report]) -> Html:
         "div",
         element(
             "table",
-            element("thead", element("tr", *(element("th", text, scope="col") for text in heads))),
+            element(
+                "thead",
+                element(
+                    "tr",
+                    *(element("th", text, scope="col", class_="n" if text == "Benchmarks" else None) for text in heads),
+                ),
+            ),
             element("tbody", *(_row(number, report) for number, report in enumerate(reports, 1))),
             class_="contents",
         ),

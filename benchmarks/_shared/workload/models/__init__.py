@@ -1,0 +1,1 @@
+"""The public models that several benchmarks use, in plain torch."""

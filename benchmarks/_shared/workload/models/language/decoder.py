@@ -1,0 +1,157 @@
+"""Decoders as GPT-2 (learned positions, LayerNorm, GELU) and as Llama (rotary positions, RMSNorm, SwiGLU, shared keys)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from workload.models.language.attention import attend, initialise
+from workload.models.language.shapes import Shape
+
+ROTARY_BASE = 500_000.0  # of Llama 3
+Angles = tuple[Tensor, Tensor]
+
+
+class Memory(Protocol):
+    """Keys and values of tokens that were seen before; it is told the new ones, and attends to all."""
+
+    def attend(self, layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor: ...
+
+
+class Decoder(nn.Module):
+    """Scores of the next token for each token. `checkpointing`: layers are computed again in the backward pass."""
+
+    def __init__(self, shape: Shape, checkpointing: bool = False) -> None:
+        super().__init__()
+        self.shape = shape
+        self.checkpointing = checkpointing
+        self.rotary = shape.family == "llama"
+        self.tokens = nn.Embedding(shape.vocabulary, shape.width)
+        self.places = None if self.rotary else nn.Embedding(shape.positions, shape.width)
+        self.blocks = nn.ModuleList(Block(shape, layer) for layer in range(shape.layers))
+        self.norm = norm(shape)
+        self.head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+        initialise(self)
+        for block in self.blocks:  # the sum over layers stays as large as one of them
+            for last in (block.attention.output, block.feed_forward.down):
+                nn.init.normal_(last.weight, std=0.02 / (2 * shape.layers) ** 0.5)
+        if shape.tied:
+            self.head.weight = self.tokens.weight
+
+    def forward(
+        self, tokens: Tensor, places: Tensor | None = None, memory: Memory | None = None, only_last: bool = False
+    ) -> Tensor:
+        """`tokens` (batch, length); `places` of them, (length) or (batch, length), without it from 0 on."""
+        if places is None:
+            places = torch.arange(tokens.shape[1], device=tokens.device)
+        x = self.tokens(tokens)
+        angles = self._angles(places, x.dtype) if self.places is None else None
+        if self.places is not None:
+            x = x + self.places(places)
+        for block in self.blocks:
+            if self.checkpointing and self.training:
+                x = checkpoint(block, x, angles, memory, use_reentrant=False)
+            else:
+                x = block(x, angles, memory)
+        x = self.norm(x)
+        scores: Tensor = self.head(x[:, -1] if only_last else x)
+        return scores
+
+    def _angles(self, places: Tensor, dtype: torch.dtype) -> Angles:
+        """Cosine and sine for each place, in a shape that fits (batch, heads, length, width)."""
+        width = self.shape.head_width
+        each = torch.arange(0, width, 2, device=places.device, dtype=torch.float32) / width
+        turned = places.to(torch.float32)[..., None] * ROTARY_BASE**-each
+        turned = torch.cat((turned, turned), -1)
+        if places.dim() == 2:
+            turned = turned[:, None]
+        return turned.cos().to(dtype), turned.sin().to(dtype)
+
+
+class Block(nn.Module):
+    """One layer: attention and a feed-forward part, each with a norm before it and added to what came in."""
+
+    def __init__(self, shape: Shape, layer: int) -> None:
+        super().__init__()
+        self.first_norm = norm(shape)
+        self.attention = SelfAttention(shape, layer)
+        self.second_norm = norm(shape)
+        self.feed_forward = Gated(shape) if shape.family == "llama" else FeedForward(shape)
+
+    def forward(self, x: Tensor, angles: Angles | None, memory: Memory | None) -> Tensor:
+        x = x + self.attention(self.first_norm(x), angles, memory)
+        added: Tensor = x + self.feed_forward(self.second_norm(x))
+        return added
+
+
+class SelfAttention(nn.Module):
+    """Each token with itself and those before it."""
+
+    def __init__(self, shape: Shape, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.head_width = shape.head_width
+        queries, keys = shape.heads * shape.head_width, shape.kv_heads * shape.head_width
+        self.together = shape.family == "gpt2"  # GPT-2 has one matrix for the three
+        if self.together:
+            self.inputs = nn.Linear(shape.width, queries + 2 * keys)
+        else:
+            self.query = nn.Linear(shape.width, queries, bias=False)
+            self.key = nn.Linear(shape.width, keys, bias=False)
+            self.value = nn.Linear(shape.width, keys, bias=False)
+        self.output = nn.Linear(queries, shape.width, bias=self.together)
+
+    def forward(self, x: Tensor, angles: Angles | None, memory: Memory | None) -> Tensor:
+        batch, length, _ = x.shape
+        parts = self.inputs(x).chunk(3, -1) if self.together else (self.query(x), self.key(x), self.value(x))
+        query, key, value = (p.view(batch, length, -1, self.head_width).transpose(1, 2) for p in parts)
+        if angles is not None:
+            query, key = rotate(query, angles), rotate(key, angles)
+        if memory is None:
+            found = attend(query, key, value, causal=True)
+        else:
+            found = memory.attend(self.layer, query, key, value)
+        result: Tensor = self.output(found.transpose(1, 2).reshape(batch, length, -1))
+        return result
+
+
+class FeedForward(nn.Module):
+    """As in GPT-2."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.up = nn.Linear(shape.width, shape.hidden)
+        self.down = nn.Linear(shape.hidden, shape.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.down(functional.gelu(self.up(x), approximate="tanh"))
+        return result
+
+
+class Gated(nn.Module):
+    """SwiGLU, as in Llama."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.gate = nn.Linear(shape.width, shape.hidden, bias=False)
+        self.up = nn.Linear(shape.width, shape.hidden, bias=False)
+        self.down = nn.Linear(shape.hidden, shape.width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        result: Tensor = self.down(functional.silu(self.gate(x)) * self.up(x))
+        return result
+
+
+def norm(shape: Shape) -> nn.Module:
+    return nn.RMSNorm(shape.width, eps=1e-5) if shape.family == "llama" else nn.LayerNorm(shape.width, eps=1e-5)
+
+
+def rotate(x: Tensor, angles: Angles) -> Tensor:
+    """Each pair of numbers, half a width apart, turned by its angle."""
+    cosine, sine = (a.to(x.dtype) for a in angles)
+    left, right = x.chunk(2, -1)
+    return x * cosine + torch.cat((-right, left), -1) * sine

@@ -1,0 +1,218 @@
+"""From what a benchmark says of one item, `flops_per_item.bf16` or `bytes_per_item`, to what it did in a second, and to the
+share of the machine's peak: what a benchmark tagged `peak` reached."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from benchwright.analysis.aggregate import percentile
+from benchwright.analysis.score import process_value
+from benchwright.analysis.summary import launch_value
+from benchwright.domain.check import Check, CheckStatus
+from benchwright.domain.efficiency import BYTES, CPU, DEVICE, FLOPS, TOLERATED, Efficiency, Peak, Work
+from benchwright.domain.measurement import Measurement
+from benchwright.domain.quantities import format_prefixed
+from benchwright.domain.run import Launch, Result
+from benchwright.domain.status import Status
+
+PEAK_TAG = "peak"
+_QUANTITIES = {"flops_per_item": FLOPS, "bytes_per_item": BYTES}
+_AT_BEST = 90  # a peak is this percentile of its steps: what else ran on the machine is no part of it
+_PLAIN_ITEMS = "steps/s"  # the unit of a loop whose items are not known
+# Arithmetic that is claimed in one precision is in part done in another, such as norms and losses under autocast.
+_PARTS_IN = {
+    "tf32": ("fp32",),
+    "bf16": ("tf32", "fp32"),
+    "fp16": ("tf32", "fp32"),
+    "fp8": ("bf16", "fp16", "tf32", "fp32"),
+}
+
+
+class _Reached(msgspec.Struct, frozen=True):
+    """Of one kind of work, by the processes of one launch together."""
+
+    per_item: float
+    usual: float  # by each process's median
+    best: float
+    over: float  # how many devices, or machines, it was given
+    used: float  # the same, if each process used one
+
+
+def peaks_of(results: Iterable[Result], run: str | None = None) -> dict[Work, Peak]:
+    """The highest of those tagged `peak` that ended well; pinned to some cores, it is none of the machine."""
+    found: dict[Work, Peak] = {}
+    for result in results:
+        benchmark = result.benchmark
+        if PEAK_TAG not in benchmark.tags or result.status is not Status.OK or benchmark.placement.cores is not None:
+            continue
+        for work, launches in _reached(result).items():
+            value = max(x.best / x.used for x in launches)
+            if work not in found or value > found[work].value:
+                found[work] = Peak(value=value, benchmark=benchmark.name, run=run)
+    return found
+
+
+def efficiencies(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Efficiency, ...]:
+    """One for each kind of work it told of; arithmetic first."""
+    found = []
+    for work, launches in _reached(result).items():
+        over = statistics.median(x.over for x in launches)
+        also = [
+            peaks[w] for kind in (work.kind, *_parts_in(work)) if (w := Work(work.quantity, kind, work.place)) in peaks
+        ]
+        own = peaks.get(work)
+        found.append(
+            Efficiency(
+                work=work,
+                per_item=launches[0].per_item,
+                achieved=statistics.median(x.usual for x in launches),
+                peak=own and _times(own, over),
+                limit=_times(max(also, key=lambda p: p.value), over) if own is not None else None,
+            )
+        )
+    return tuple(sorted(found, key=lambda e: e.work.quantity != FLOPS))
+
+
+def run_efficiencies(
+    results: Sequence[Result], earlier: Mapping[Work, Peak] | None = None
+) -> dict[str, tuple[Efficiency, ...]]:
+    """By benchmark, of those that tell of their work. `earlier`: peaks of another run, where this one has none."""
+    if not any(_tells(result) for result in results):
+        return {}
+    peaks = {**(earlier or {}), **peaks_of(results)}
+    found = {r.benchmark.name: efficiencies(r, peaks) for r in results}
+    return {name: each for name, each in found.items() if each}
+
+
+def share_of_peak(found: Sequence[Efficiency]) -> float | None:
+    """Of arithmetic, else of bytes: the share of the time that the peak would have needed; None if a peak is not known."""
+    for quantity in (FLOPS, BYTES):
+        shares = [e.share for e in found if e.work.quantity == quantity]
+        if shares:
+            known = [s for s in shares if s is not None]
+            return math.fsum(known) if len(known) == len(shares) else None
+    return None
+
+
+def too_much(found: Sequence[Efficiency]) -> bool:
+    """More arithmetic than the machine can do. Bytes are not judged: those that a cache answers are no memory's."""
+    parts = [e.achieved / e.limit.value for e in found if e.limit is not None and e.work.quantity == FLOPS]
+    return math.fsum(parts) > TOLERATED
+
+
+def with_peak_checked(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Check, ...]:
+    """Its checks, with what the peaks of the same run say: too much is a failure, whether plausibility was asked for or not."""
+    if result.status is not Status.OK or not peaks:
+        return result.checks
+    found = [e for e in efficiencies(result, peaks) if e.limit is not None and e.work.quantity == FLOPS]
+    if not found:
+        return result.checks
+    words = " and ".join(_held_against(e) for e in found)
+    if too_much(found):
+        why = "its arithmetic for an item is claimed too high, an algorithm saves some of it, or its steps are timed too short"
+        bad = Check(layer="plausibility", status=CheckStatus.FAILED, explanation=f"{words}: {why}")
+        return (*(c for c in result.checks if c.layer != "plausibility"), bad)
+    return tuple(
+        msgspec.structs.replace(c, explanation=f"{c.explanation}; {words}")
+        if c.layer == "plausibility" and c.status is CheckStatus.PASSED
+        else c
+        for c in result.checks
+    )
+
+
+def _held_against(e: Efficiency) -> str:
+    assert e.limit is not None
+    share = f"{e.achieved / e.limit.value * 100:.0f} %"
+    limit = f"the {format_prefixed(e.limit.value, e.unit)} that {e.limit.benchmark} reached"
+    return f"{format_prefixed(e.achieved, e.unit)} in {e.work.kind or 'unknown precision'} is {share} of {limit}"
+
+
+def _reached(result: Result) -> dict[Work, list[_Reached]]:
+    """For each kind of work its launches, in the order they ran; empty if the items of a step are not known."""
+    launches: dict[int, list[Launch]] = {}
+    if not _tells(result):
+        return {}
+    for launch in result.counted:
+        launches.setdefault(launch.position, []).append(launch)
+    found: dict[Work, list[_Reached]] = {}
+    for position in sorted(launches):
+        for work, reached in _of_launch(launches[position], result.benchmark.placement.machines).items():
+            found.setdefault(work, []).append(reached)
+    return found
+
+
+def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
+    rates = [_rates(job) for job in jobs]
+    if not all(rates):
+        return {}
+    place = DEVICE if any(map(_on_device, jobs)) else CPU
+    processes = sum(_ranks(each) for each in rates)
+    if place == CPU:
+        over = used = float(machines)
+    else:
+        devices = len({device for job in jobs for device in job.devices}) * machines
+        used = float(min(devices, processes) if devices else processes)
+        over = used if processes > 1 or not devices else float(devices)
+    found = {}
+    told = [_told(job) for job in jobs]
+    for name in dict.fromkeys(name for each in told for name in each):
+        common = next(each[name] for each in told if name in each)  # with several ranks only the first may tell
+        per_item = [each.get(name, common) for each in told]
+        usual = math.fsum(n * process_value(job, "rate") for n, job in zip(per_item, jobs, strict=True))
+        best = math.fsum(n * _best(each) for n, each in zip(per_item, rates, strict=True))
+        if all(math.isfinite(x) and x > 0 for x in (usual, best)):
+            quantity, kind = name
+            found[Work(quantity, kind, place)] = _Reached(common, usual, max(best, usual), over, used)
+    return found
+
+
+def _told(job: Launch) -> dict[tuple[str, str], float]:
+    """What the program says of one item, by quantity and kind."""
+    found: dict[tuple[str, str], float] = {}
+    for m in job.measurements:
+        name = _name(m)
+        if name is not None and m.samples and name not in found:
+            found[name] = launch_value(m)
+    return found
+
+
+def _tells(result: Result) -> bool:
+    return any(_name(m) is not None for x in result.counted for m in x.measurements)
+
+
+def _name(measurement: Measurement) -> tuple[str, str] | None:
+    head, _, kind = measurement.metric.partition(".")
+    return (_QUANTITIES[head], kind) if head in _QUANTITIES else None
+
+
+def _rates(job: Launch) -> list[Measurement]:
+    """Of the whole process, or those of its ranks; none if they count steps and not items."""
+    found = [m for m in job.measurements if m.metric == "rate" and m.samples]
+    whole = [m for m in found if "rank" not in m.labels][:1] or found
+    return [] if any(m.unit == _PLAIN_ITEMS for m in whole) else whole
+
+
+def _best(rates: Sequence[Measurement]) -> float:
+    return math.fsum(percentile(m.samples, _AT_BEST) for m in rates)
+
+
+def _ranks(rates: Sequence[Measurement]) -> int:
+    told = rates[0].labels.get("ranks", "")
+    return int(told) if told.isdigit() else len(rates)
+
+
+def _on_device(job: Launch) -> bool:
+    loops = job.facts.get("loops")
+    return any(loop.get("on_device") for loop in loops) if loops else bool(job.devices)
+
+
+def _parts_in(work: Work) -> tuple[str, ...]:
+    return _PARTS_IN.get(work.kind, ()) if work.quantity == FLOPS else ()
+
+
+def _times(peak: Peak, over: float) -> Peak:
+    return msgspec.structs.replace(peak, value=peak.value * over)
