@@ -2,6 +2,7 @@
 """Makes the tokens of this benchmark, at the size that was chosen."""
 
 from main import NAME, options_of
+
 from workload.options import data_folder
 from workload.tokens import prepare
 

@@ -40,7 +40,7 @@ SIZES: dict[str, dict[str, Any]] = {
     "full": {"precision": "bf16", "channels_last": True, "learning_rate": 2e-4},
 }
 BATCH_SIZES = {
-    "ddpm_cifar10": {"tiny": 16, "small": 8, "full": 128},
+    "ddpm_cifar10": {"tiny": 8, "small": 8, "full": 128},
     "ddpm_256": {"tiny": 8, "small": 4, "full": 32},
 }
 

@@ -28,10 +28,6 @@ class Graphs:
     def to(self, device: torch.device) -> Graphs:
         return Graphs(*(getattr(self, name).to(device) for name in self.__dataclass_fields__))
 
-    @property
-    def shape(self) -> torch.Size:  # of the batch
-        return self.label.shape
-
 
 def atoms_of(batch: int) -> Tensor:
     """The sizes of the molecules of a batch: the same in every batch, so that each has the same nodes and edges."""

@@ -7,6 +7,7 @@ from collections.abc import Collection
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
 from workload.models.language.arithmetic import vocabulary
 from workload.models.language.shapes import Shape
 

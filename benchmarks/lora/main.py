@@ -13,6 +13,7 @@ from torch.nn import functional
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_shared"))
 
 from adapters import TARGETS, adapt, trainable_parameters, training_flops
+
 from workload import tokens, training
 from workload.devices import autocast, dtype_of, rank
 from workload.models.language.attention import KERNELS, build, counting, with_kernel

@@ -69,6 +69,8 @@ def product(options: Any, device: torch.device) -> tuple[torch.Tensor, torch.Ten
 
 
 def in_fp8(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, Callable[[], torch.Tensor]]:
+    if a.device.type == "cpu":
+        refuse("torch multiplies fp8 on a CPU number by number, which says nothing of the CPU; use --precision bf16")
     scale = torch.ones((), device=a.device)
     try:
         a8, b8 = a.to(torch.float8_e4m3fn), b.to(torch.float8_e4m3fn)

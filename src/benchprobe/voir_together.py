@@ -1,53 +1,72 @@
 """A voirfile: scripts run by voir that are measured together with others begin together and leave together.
 
-Named by $VOIRFILE where a job has company. It puts an early stop of its own in the place of voir's, then loads the voirfiles
-that voir would have found by itself. After its first observation a process waits for the others; the observation in which
-it waited is left out; then exactly as many are measured as the early stop is told, and it runs on, unmeasured, until everybody
-has theirs. Whatever goes wrong here leaves voir as it is.
+Named by $VOIRFILE where a job has company, or is one of several ranks. It puts an early stop of its own in the place of
+voir's, then loads the voirfiles that voir would have found by itself. After its first observation a process waits for the
+others; observations that hold a part of that wait are left out; then exactly as many are measured as the early stop is
+told, and it runs on, unmeasured, until everybody has theirs. Ranks leave at the same step, and say who they are in each
+line. Whatever goes wrong here leaves voir as it is.
 """
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import time
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, Dict, List, Optional
 
 from benchprobe.barrier import Meeting
 from benchprobe.config import from_environment
+from benchprobe.rank_agreement import RankAgreement
 
 BEGIN, END, LEFT = "measure_begin", "measure_end", "measure_left"
+RANK = "$rank"  # in each line, where there are several
 _FIRST = "__voir__"  # what voir calls the first file it loads
 _LOOK_EVERY_S = 0.05  # at whether the others have theirs
 
 
 class Together:
-    """What an early stop does at each observation. `log` tells the listener, `leave` ends the program."""
+    """What an early stop does at each observation and each step. `log` tells the listener, `leave` ends the program."""
 
-    def __init__(self, meeting: Meeting, n: int, log: Callable[[Any], None], leave: Callable[[], None]) -> None:
-        self._meeting: Optional[Meeting] = meeting
+    def __init__(
+        self,
+        meeting: Optional[Meeting],
+        n: int,
+        log: Callable[[Any], None],
+        leave: Callable[[], None],
+        ranks: Optional[RankAgreement] = None,
+    ) -> None:
+        self._meeting = meeting
         self._n = n
         self._log = log
         self._leave = leave
-        self._seen = 0  # observations so far
+        self._ranks = ranks
+        self._seen: Dict[str, int] = {}  # observations so far, by task
+        self._met: Optional[float] = None  # when everybody was there
         self._began_ns = 0
+        self._since = 0  # observations made since then
         self._looked = 0.0
         self._left = False
+        self.begun = False
         self.measured = 0
         self.done = False
 
-    def observe(self) -> None:
-        """One observation was made. The first is warm-up; in the second it waited."""
-        self._seen += 1
-        if self._seen == 1:
+    def observe(self, task: str = "", made: Optional[float] = None) -> None:
+        """One observation was made, at the time `made` if it was kept for a while. The first is warm-up."""
+        self._seen[task] = self._seen.get(task, 0) + 1
+        if self._met is None:
             self._meet()
-        elif self._seen == 2:
-            self._log({"$event": BEGIN, "$data": {"t": self._began_ns}})
+        elif not self.begun:
+            self._pass_over(made)
         elif not self.done:
             self.measured += 1
             if self.measured >= self._n:
                 self._finish()
-        self.look()
+
+    def step(self) -> None:
+        """A step has ended."""
+        if self._ranks is not None and not self._left and not self._ranks.go_on(self._all_done):
+            self._go()
 
     def look(self) -> None:
         """Leave, if everybody has been measured enough."""
@@ -55,27 +74,52 @@ class Together:
         if not self.done or self._left or now - self._looked < _LOOK_EVERY_S:
             return
         self._looked = now
-        if self._all_done():
-            self._left = True
-            self._log({"$event": LEFT, "$data": {"t": time.perf_counter_ns()}})
-            self._leave()
+        if (self._ranks is None or not self._ranks.leaves_by_step) and self._all_done():
+            self._go()
 
     def _meet(self) -> None:
+        alone = self._meeting is None
         try:
             if self._meeting is not None:
                 self._meeting.wait_until_all_ready()
         except OSError as error:
             self._alone(error)
+        self._met = time.time()
         self._began_ns = time.perf_counter_ns()
+        if alone:
+            self._begin()
+
+    def _pass_over(self, made: Optional[float]) -> None:
+        """The step in which it waited is part of the next observation. One made by a timer may come before that."""
+        if made is not None and self._met is not None and made <= self._met:
+            return  # made while it waited, of steps before
+        self._since += 1
+        if self._since >= (1 if made is None else 2):
+            self._begin()
+
+    def _begin(self) -> None:
+        self.begun = True
+        self._mark(BEGIN, self._began_ns)
 
     def _finish(self) -> None:
         self.done = True
-        self._log({"$event": END, "$data": {"t": time.perf_counter_ns()}})
+        self._mark(END, time.perf_counter_ns())
+        if self._ranks is not None:
+            self._ranks.say_done()
         try:
             if self._meeting is not None:
                 self._meeting.say_done()
         except OSError as error:
             self._alone(error)
+
+    def _go(self) -> None:
+        self._left = True
+        self._mark(LEFT, time.perf_counter_ns())
+        self._leave()
+
+    def _mark(self, event: str, now_ns: int) -> None:
+        """The number of observations goes with it: whether this line or that of the last one comes first is open."""
+        self._log({"$event": event, "$data": {"t": now_ns, "rates": dict(self._seen)}})
 
     def _all_done(self) -> bool:
         try:
@@ -89,47 +133,93 @@ class Together:
         print(f"benchprobe: the barrier: {error}; measuring alone from here on", file=sys.stderr)
 
 
-def early_stop_for(meeting: Meeting) -> Callable[..., Any]:
+def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., Any]:
     """What takes the place of `voir.instruments.early_stop`; called the same way."""
     stop_program = importlib.import_module("voir.phase").StopProgram
 
     def early_stop(key: str, n: int, task: Optional[str] = None, signal: Any = stop_program) -> Any:
         def instrument(ov: Any) -> Any:
+            agreement = RankAgreement(f"voir-{task}-{key}") if ranks > 1 else None
+
             def leave() -> None:
                 if isinstance(signal, str):
                     ov.log({"$event": signal})
+                elif agreement is not None and agreement.is_alone:  # the other ranks would wait for it for ever
+                    ov.log({"$event": "stop"})
                 else:
                     raise signal(None)
 
-            together = Together(meeting, n, ov.log, leave)
+            together = Together(meeting, n, ov.log, leave, agreement)
 
-            def observed(_: Any) -> None:
-                together.observe()
+            def observed(data: Any) -> None:
+                together.observe(_task(data), data.get("$queued") if isinstance(data, dict) else None)
                 if together.measured and not together.done:
                     ov.give(task="early_stop", progress=(together.measured, n))
+
+            def given(data: Any) -> None:
+                if isinstance(data, dict) and key in data:
+                    return  # an observation: whoever writes it down may not have had it yet
+                if _ends_step(data, task):
+                    together.step()
+                together.look()
 
             yield ov.phases.init
             stream = ov.given if task is None else ov.given.where(task=task)
             stream.where(key).subscribe(observed)
-            ov.given.subscribe(lambda _: together.look())
+            ov.given.subscribe(given)
 
         return instrument
 
     return early_stop
 
 
+def _task(data: Any) -> str:
+    name = data.get("task") if isinstance(data, dict) else None
+    return name if isinstance(name, str) else "main"
+
+
+def _ends_step(data: Any, task: Optional[str]) -> bool:
+    """As voir's `rate` sees steps: the end of a wrapped one, or a batch that was given."""
+    if not isinstance(data, dict) or "task" not in data or (task is not None and data["task"] != task):
+        return False
+    wrap = data.get("$wrap")
+    if isinstance(wrap, dict):
+        return wrap.get("name") == "step" and wrap.get("step") == "end"
+    return "batch" in data or "batch_size" in data
+
+
+def say_rank(rank: int) -> None:
+    """Lines of several ranks come out mixed: each says whose it is."""
+    logger = importlib.import_module("voir.overseer").JsonlFileLogger
+    log = logger.log
+
+    def log_with_rank(self: Any, data: Any) -> None:
+        log(self, {**data, RANK: rank} if isinstance(data, dict) else data)
+
+    logger.log = log_with_rank
+
+
 def load() -> List[Any]:
     """The instruments of the voirfiles that voir would have found."""
     config = from_environment()
+    barrier = None if config is None else config.barrier
+    rank, ranks = _number("RANK", 0), _number("WORLD_SIZE", 1)
     manage = importlib.import_module("voir.instruments.manage")
     instruments = importlib.import_module("voir.instruments")
-    if config is not None and config.barrier is not None and hasattr(manage, "early_stop"):
-        replacement = early_stop_for(Meeting(config.barrier))
+    if (barrier is not None or ranks > 1) and hasattr(manage, "early_stop"):
+        replacement = early_stop_for(None if barrier is None else Meeting(barrier), ranks)
         manage.early_stop = replacement  # type: ignore[attr-defined]
         instruments.early_stop = replacement  # type: ignore[attr-defined]
+    if ranks > 1:
+        say_rank(rank)
     cli = importlib.import_module("voir.cli")
     found: List[Any] = cli.collect_instruments(cli.find_voirfiles("."))
     return [_put_back(sys.modules.get(_FIRST)), *found]
+
+
+def _number(variable: str, otherwise: int) -> int:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdigit() else otherwise
 
 
 def _put_back(module: Any) -> Callable[[Any], None]:

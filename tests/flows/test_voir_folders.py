@@ -174,13 +174,13 @@ def test_what_is_hidden_in_the_output_is_found_and_not_shown(
 
 
 def test_a_crash_is_told_with_its_error(executor: LocalExecutor, folder: Callable[..., Folder]) -> None:
-    launch = folder(each_step="if i == 200: raise ValueError('bad batch')").run(executor)
+    launch = folder(each_step="if i == 50: raise ValueError('bad batch')").run(executor)
     assert (launch.status, launch.reason) == (Status.FAILED, Reason.CRASHED)
     assert launch.detail == "exit code 1: ValueError: bad batch"
 
 
 def test_a_program_that_is_killed_keeps_what_it_said(executor: LocalExecutor, folder: Callable[..., Folder]) -> None:
-    launch = folder(each_step="if i == 150: os.kill(os.getpid(), 9)").run(executor)
+    launch = folder(each_step="if i == 50: os.kill(os.getpid(), 9)").run(executor)
     assert (launch.status, launch.reason, launch.detail) == (Status.FAILED, Reason.SIGNALLED, "ended by SIGKILL")
     assert launch.measurement("loss") is not None
 
@@ -188,7 +188,7 @@ def test_a_program_that_is_killed_keeps_what_it_said(executor: LocalExecutor, fo
 def test_a_loss_that_diverges_is_no_success_although_it_stops_early(
     executor: LocalExecutor, folder: Callable[..., Folder]
 ) -> None:
-    launch = folder(each_step="if i == 100: give(loss=float('nan'))").run(executor)
+    launch = folder(each_step="if i == 50: give(loss=float('nan'))").run(executor)
     assert launch.facts["voir"]["early_stop"] is True
     assert (launch.status, launch.reason) == (Status.FAILED, Reason.INVALID)
 
@@ -281,6 +281,30 @@ class TestTogether:
         assert (overlap(launches) or 0) >= 0.95  # of half a second, in which a few milliseconds count
         assert [n.text for x in launches for n in x.notes if "instrument" in n.text] == []
         assert rate_of(launches[0]).labels == {"job": "0", "loop": "train"}
+
+    def test_the_time_spent_waiting_is_in_no_observation_that_counts(
+        self, executor: LocalExecutor, folder: Callable[..., Folder], tmp_path: Path
+    ) -> None:
+        """Where a step is the time between two `give`s, the wait is part of one, and a timer ends observations meanwhile."""
+        loop = "for i in range(3000):\n        time.sleep(0.002 * (1 + int(sys.argv[1])))\n        give(task='train', batch_size=64)"
+        main = (
+            MAIN[: MAIN.index("    for i in")] + "    time.sleep(0.4 * int(sys.argv[1]))\n    " + loop + "\n\nmain()\n"
+        )
+        launches = self.run(executor, folder(main=main), tmp_path)
+        for launch in launches:
+            rate = rate_of(launch)
+            assert len(rate.samples) == STOP
+            assert min(rate.samples) > max(rate.samples) / 4
+
+    def test_the_order_of_instruments_changes_nothing(
+        self, executor: LocalExecutor, folder: Callable[..., Folder], tmp_path: Path
+    ) -> None:
+        """An early stop before the log sees each observation before it is written down."""
+        line = '        log("value", "progress", "rate", "units", "loss", "gpudata", context="task"),\n'
+        after = VOIRFILE.replace(line, "").replace('task="train"),\n', 'task="train"),\n' + line)
+        assert after.index("log(") > after.index("early_stop(")
+        launches = self.run(executor, folder(main=self.MAIN, voirfile=after), tmp_path)
+        assert [len(rate_of(x).samples) for x in launches] == [STOP] * 3
 
     def test_nobody_waits_for_one_that_crashed(
         self, executor: LocalExecutor, folder: Callable[..., Folder], tmp_path: Path

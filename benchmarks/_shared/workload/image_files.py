@@ -23,7 +23,7 @@ from workload.prepared import made_once
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 QUALITY = 90
-GRAIN = 24.0  # of the noise: photographs of 500 × 375 come to 110 kB, as the mean of ImageNet
+GRAIN = 24.0  # of the noise: photographs of 500 × 375 come to 100 kB, about the mean of ImageNet
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import json
 import os
 
 from benchwright.agent.log_tail import BLOCK_BYTES, LogReader
+from benchwright.agent.program_environment import IN_LOG
 from benchwright.domain.hidden_lines import HiddenLines
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ INTERVAL_S = 0.1  # a line's time is known that well
 _MOST_BLOCKS = 4  # read in a row before deadlines and signals are looked at again
 _LONGEST_LINE = 1 << 18
 _MOST_AT_ONCE = 1 << 16  # bytes of lines in one event
-_IN_LOG = ("1", "2")
 
 
 class DataTail:
@@ -46,7 +46,7 @@ class DataTail:
             os.makedirs(os.path.dirname(job.data_file) or ".", exist_ok=True)
             self.fd = os.open(job.data_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             self._file = LogReader(job.data_file, os.fstat(self.fd).st_size)
-        if environment.get("DATA_FD") in _IN_LOG:
+        if environment.get("DATA_FD") in IN_LOG:
             self._log = LogReader(job.log, os.stat(job.log).st_size)
 
     def started(self) -> None:
@@ -135,6 +135,6 @@ class DataTail:
 
 def open_data_tail(job: Job, environment: Mapping[str, str], stream: StreamWriter) -> DataTail | None:
     """None if the program is not expected to say anything through voir."""
-    if job.data_file is None and job.env.get("DATA_FD") not in _IN_LOG:
+    if job.data_file is None and job.env.get("DATA_FD") not in IN_LOG:
         return None
     return DataTail(job, environment, stream)

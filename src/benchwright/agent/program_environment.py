@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from benchwright.domain.job import Job
 
+IN_LOG = ("1", "2")  # descriptors of $DATA_FD through which lines come hidden in the output
+
 
 def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> dict[str, str]:
     """The caller's environment with the job's changes, benchprobe's configuration and the job's devices."""
@@ -34,7 +36,7 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
         environment["DATA_FD"] = "3"
     if (together := _voirfile_for_many(job)) is not None:
         environment.setdefault("VOIRFILE", together)
-    if environment.get("DATA_FD") in ("1", "2") and "DATA_FD" in job.env:
+    if environment.get("DATA_FD") in IN_LOG and "DATA_FD" in job.env:
         # A hidden line must be one write: of a full buffer, the lines of several processes would come out mixed.
         environment.setdefault("PYTHONUNBUFFERED", "1")
     if job.devices and "CUDA_VISIBLE_DEVICES" not in job.env:
@@ -46,8 +48,10 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
 
 
 def _voirfile_for_many(job: Job) -> str | None:
-    """For a script run by voir that is measured together with others: benchprobe's part in it."""
-    if job.data_file is None or job.barrier is None or job.barrier.size < 2 or job.probe_path is None:
+    """For a script run by voir that is measured together with others, or may be several ranks: benchprobe's part in it."""
+    hidden = job.data_file is None and job.env.get("DATA_FD") in IN_LOG
+    together = job.data_file is not None and job.barrier is not None and job.barrier.size > 1
+    if job.probe_path is None or not (hidden or together):
         return None
     path = os.path.join(job.probe_path, "benchprobe", "voir_together.py")
     return path if not any(c.isspace() for c in path) else None  # voir takes the words apart at spaces

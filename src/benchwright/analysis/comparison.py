@@ -345,6 +345,7 @@ def _judged_row(row: _Row, q_value: float, margin: float, confidence: float) -> 
             launches=min(effect.launches),
             margin=margin,
             confidence=confidence,
+            paired=effect.paired,
         )
     return msgspec.structs.replace(effect, q_value=q_value, verdict=verdict, advice=advice)
 

@@ -17,6 +17,8 @@ from benchwright.domain.score import BenchmarkScore, ScoreComparison, ScoreRatio
 from benchwright.domain.status import Reason, Status
 from benchwright.domain.summary import Interval
 
+LAUNCHES = "launches"  # what an interval is over
+
 
 def score_run(
     run: Run,
@@ -83,9 +85,14 @@ def _interval_of_mean(value: float, scores: Sequence[BenchmarkScore]) -> Interva
 
 
 def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) -> ScoreComparison:
-    """The treatment's weights count; a benchmark that only one of them has a score for is left out and named."""
-    before = {s.name: s for s in control.benchmarks if s.value is not None}
-    both = [(before[s.name], s) for s in treatment.benchmarks if s.value is not None and s.name in before]
+    """The treatment's weights count; a benchmark without a score of the same unit in both is left out and named.
+
+    What the processes of one launch have in common differs between two runs, so that only intervals over launches
+    tell how well a ratio is known.
+    """
+    before = {s.name: _over_launches(s) for s in control.benchmarks if s.value is not None}
+    after = {s.name: _over_launches(s) for s in treatment.benchmarks if s.value is not None}
+    both = [(before[name], s) for name, s in after.items() if name in before and s.unit == before[name].unit]
     names = {s.name for _, s in both}
     every = dict.fromkeys(s.name for s in (*control.benchmarks, *treatment.benchmarks))
     weighted = [(a, b) for a, b in both if b.weight > 0]
@@ -99,6 +106,10 @@ def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) 
         benchmarks=tuple(_ratio(b.name, a, b) for a, b in both),
         left_out=tuple(name for name in every if name not in names),
     )
+
+
+def _over_launches(score: BenchmarkScore) -> BenchmarkScore:
+    return score if score.basis == LAUNCHES else replace(score, interval=None)
 
 
 def _ratio(name: str, a: BenchmarkScore | SuiteScore, b: BenchmarkScore | SuiteScore) -> ScoreRatio:
@@ -191,7 +202,7 @@ def _interval(value: float, sums: Sequence[float], seats: Sequence[float]) -> tu
     """Over launches; if they are too few, over processes, whose spread is then taken for that of their sum."""
     over_launches = interval_of_median(sums)
     if over_launches is not None:
-        return over_launches, "launches"
+        return over_launches, LAUNCHES
     over_processes = interval_of_median(seats)
     if over_processes is None:
         return None, None

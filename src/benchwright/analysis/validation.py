@@ -33,6 +33,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     planned: tuple[tuple[Job, ...], ...] = ()  # the benchmark's launches; empty if the plan is not known
     machine: Machine | None = None
     packages: Mapping[str, Mapping[str, str]] = {}  # for each interpreter its packages
+    workers: int | None = None
 
 
 def validation_names(text: str, *, where: str = "--validations") -> tuple[str, ...]:
@@ -62,7 +63,8 @@ def _error(result: Result, _: Circumstances, named: bool) -> Check:
     measured = [x for x in result.launches if not x.warmup]
     bad = [x for x in measured if x.status is not Status.OK]
     if not bad and result.status is Status.OK:
-        return _passed("error", f"{_all_of(measured)} ended with exit code 0")
+        how = "with exit code 0" if all(x.exit_code == 0 for x in measured) else "well"
+        return _passed("error", f"{_all_of(measured)} ended {how}")
     if not bad:
         return _failed("error", result.detail or "the benchmark failed")
     first = bad[0]
@@ -71,13 +73,15 @@ def _error(result: Result, _: Circumstances, named: bool) -> Check:
     return _failed("error", f"{len(bad)} of {len(measured)} launches failed; {first.job} {word}{detail}")
 
 
-def _ensure_rate(result: Result, _: Circumstances, named: bool) -> Check:
+def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
     """A suite's benchmark without a number is no success; what else is measured need not have a rate."""
     if not result.counted:
         return _failed("ensure_rate", "no launch ended well, so there is no rate")
     metric = scored_metric(result)
+    if metric is not None and not named and result.benchmark.pack is None and not _is_rate(result, metric):
+        return _not_applicable("ensure_rate", f"{metric} need not be a rate")
     if metric is not None:
-        values = [process_value(x, metric) for x in result.counted]
+        values = [process_value(x, metric, known.workers) for x in result.counted]
         low, high = min(values), max(values)
         figures = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
         if all(math.isfinite(v) and v > 0 for v in values):
@@ -91,6 +95,11 @@ def _ensure_rate(result: Result, _: Circumstances, named: bool) -> Check:
     return _failed(
         "ensure_rate", "no rate came: no loop was seen, and the entry names no metrics to look for in its output"
     )
+
+
+def _is_rate(result: Result, metric: str) -> bool:
+    """Of a loop; what a pattern reads out of a log may be anything."""
+    return any(m.metric == metric and m.source == "loop" for x in result.counted for m in x.measurements)
 
 
 def _loss(result: Result, _: Circumstances, named: bool) -> Check:

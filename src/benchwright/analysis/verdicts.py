@@ -40,6 +40,7 @@ def advice_for(
     launches: int,
     margin: float,
     confidence: float,
+    paired: bool = False,
 ) -> str:
     """What would turn an inconclusive effect into a verdict."""
     limit, distance = math.log1p(margin), abs(_log(ratio))
@@ -55,7 +56,8 @@ def advice_for(
     too_close = reach > wanted * _MOST_ADVISED
     needed = math.inf if too_close else launches * (reach / wanted) ** 2 * 1.2
     if needed > _MOST_ADVISED:
-        return f"more than {_MOST_ADVISED} launches would be needed: a quieter machine, interleaved launches or a larger margin"
+        else_ways = "a quieter machine" if paired else "a quieter machine, interleaved launches"
+        return f"more than {_MOST_ADVISED} launches would be needed: {else_ways} or a larger margin"
     return f"--repeat {_even(max(needed, launches + 2))} or more would probably tell"
 
 

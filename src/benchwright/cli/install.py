@@ -100,7 +100,7 @@ def _text(done: Sequence[Installed]) -> str:
         about = [
             x.status,
             f"Python {x.python}" if x.python else "",
-            counted(len(x.packages), "package"),
+            counted(len(x.packages), "package") if x.python else "",  # else in an environment that is not ours
         ]
         if x.status == "built":
             about.append(format_duration(x.seconds))

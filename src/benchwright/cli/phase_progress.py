@@ -57,8 +57,8 @@ class PhaseProgress(InstallObserver):
     def on_installed(self, installed: Installed) -> None:
         self.finish(installed.name)
         if installed.status == "built":
-            took = format_duration(installed.seconds)
-            self.say(f"{installed.name}: built in {took}, {counted(len(installed.packages), 'package')}")
+            count = f", {counted(len(installed.packages), 'package')}" if installed.python else ""
+            self.say(f"{installed.name}: built in {format_duration(installed.seconds)}{count}")
         elif installed.status == "failed":
             self.say(f"{installed.name}: failed after {format_duration(installed.seconds)}")
 

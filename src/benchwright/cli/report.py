@@ -19,6 +19,7 @@ from benchwright.domain.errors import InvalidInput
 )
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
 @click.option("-o", "--output", metavar="FILE", help="Write it there instead of to stdout.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--html", metavar="FILE", help="The same as --format html --output FILE.")
 @scoring_options
 @where_options
@@ -27,6 +28,7 @@ def command(
     format_: str,
     sort: str,
     output: str | None,
+    as_json: bool,
     html: str | None,
     base: str | None,
     store: str | None,
@@ -42,6 +44,10 @@ def command(
     from benchwright.reporters.several import render_several
     from benchwright.stores.whole_file import write_whole
 
+    if as_json:
+        if format_ not in ("screen", "json"):
+            raise InvalidInput(f"--json and --format {format_}", where="report", remedy="leave one of them out")
+        format_ = "json"
     if html is not None:
         if output is not None or format_ not in ("screen", "html"):
             raise InvalidInput("--html names a format and a file", where="report", remedy="leave --format and -o out")

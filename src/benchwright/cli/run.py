@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -87,6 +88,7 @@ def command(
     from benchwright.stores.base_folder import BaseFolder
 
     resume, values["targets"] = _untangle_resume(resume, values["targets"])
+    _check_placeholders(run_name or "")
     folder = BaseFolder.choose(base, os.environ)
     request = msgspec.structs.replace(request_of(ctx, values, folder.path), echo=show_output)
     quiet = quiet or as_json or dash == "no"
@@ -130,6 +132,13 @@ def _untangle_resume(resume: str | None, targets: tuple[str, ...]) -> tuple[str 
     if resume is not None and Path(resume).is_file():
         return "newest", (resume, *targets)
     return resume, targets
+
+
+def _check_placeholders(run_name: str) -> None:
+    for unknown in re.findall(r"\{\w*\}", run_name.replace("{time}", "")):
+        raise InvalidInput(
+            f"{unknown} stands for nothing in the name of a run", where="--run-name", remedy="write {time}"
+        )
 
 
 def _check_nothing_is_changed(ctx: click.Context) -> None:

@@ -7,6 +7,7 @@ import msgspec
 FLOPS, BYTES = "flops", "bytes"
 CPU, DEVICE = "cpu", "device"
 TOLERATED = 1.05  # a share above this cannot be true: clocks and the noise of a peak explain less
+LEAST_GOT = 0.9  # a peak that had less of its cores shows what was left over by others, and proves nothing
 
 
 class Work(msgspec.Struct, frozen=True):
@@ -23,6 +24,7 @@ class Peak(msgspec.Struct, frozen=True, kw_only=True):
     value: float
     benchmark: str
     run: str | None = None  # its id, if that is another run than the one that is looked at
+    got: float = 1.0  # of the time its threads wanted on the cores; 1 on devices
 
 
 class Efficiency(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
     BenchwrightError          exit code 3 unless a subclass says otherwise
     ├── InvalidInput          2   a file, option or argument of the user is wrong: says where and what to do
+    │   └── UnfilledWord      2   a word of a suite's entry that cannot be filled here
     ├── CannotMeasure         3   nothing could be measured at all
     │   └── AgentLost         3   the agent on the node went away
     ├── RunFolderBusy         3   another benchwright writes to that run folder
@@ -66,6 +67,15 @@ class InvalidInput(BenchwrightError):
         if self.column is not None:
             lines.append("    " + " " * (self.column - 1) + "^")
         return "\n".join(lines)
+
+
+class UnfilledWord(InvalidInput):
+    """A `word` of a suite's entry `entry` whose placeholders or conditions cannot be filled."""
+
+    def __init__(self, what: str, *, entry: str, word: str, where: str, remedy: str | None = None) -> None:
+        super().__init__(what, where=where, remedy=remedy, text=word)
+        self.entry = entry
+        self.word = word
 
 
 class CannotMeasure(BenchwrightError):

@@ -16,6 +16,7 @@ TRAIN = "train"
 UNNAMED = "main"  # the task of data that name none
 # Said by benchprobe where processes are measured together: what is between the first two counts, then it runs on.
 BEGIN, END, LEFT = "measure_begin", "measure_end", "measure_left"
+RANK = "$rank"  # added by benchprobe where the lines of several ranks come out mixed
 _CLOCK_SLACK_NS = 2_000_000_000  # a line's own time is believed if it lies within the program's life
 _MOST_ERRORS = 5
 _NOT_VALUES = frozenset({"task", "time", "units", "rate", "loss", "progress", "memory_peak"})
@@ -38,7 +39,7 @@ class GpuSeen(NamedTuple):
 
 @dataclass
 class VoirRecord:
-    """Everything said so far, by one process."""
+    """Everything said so far, by one process or by several ranks; what each of those said is kept apart, too."""
 
     lines: int = 0
     unreadable: int = 0
@@ -58,11 +59,16 @@ class VoirRecord:
     marks: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)  # when, and rates of each task by then
     began: tuple[int, float] | None = None  # the program's start: by the machine's clock, and the time of day
     stopped: bool = False
+    ranks: dict[int, VoirRecord] = field(default_factory=dict)
     _last_gpu: tuple[Any, Any] = (None, None)
 
     def say(self, said: dict[str, Any], t: int) -> None:
         """One object, seen at `t`."""
         self.lines += 1
+        rank = said.get(RANK)
+        if isinstance(rank, int):
+            said = {key: value for key, value in said.items() if key != RANK}
+            self.ranks.setdefault(rank, VoirRecord(began=self.began)).say(said, t)
         if "$event" in said:
             self.event(said["$event"], said.get("$data"), t)
         else:
@@ -92,7 +98,7 @@ class VoirRecord:
             _keep(self.instrument_errors, about)
         elif kind in (BEGIN, END, LEFT):
             when = about.get("t")
-            counts = {task: len(seen) for task, seen in self.rates.items()}
+            counts = {task: len(seen) for task, seen in self.rates.items()} | _counts(about.get("rates"))
             self.marks.setdefault(kind, (when if isinstance(when, int) else t, counts))
 
     def data(self, data: dict[str, Any], seen_ns: int) -> None:
@@ -160,6 +166,10 @@ class VoirRecord:
     def _early_stop_reached(self) -> bool:
         found = self.progress.get("early_stop")
         return END in self.marks or (found is not None and found[0] > found[1])
+
+
+def _counts(said: Any) -> dict[str, int]:
+    return {k: v for k, v in said.items() if isinstance(v, int)} if isinstance(said, dict) else {}
 
 
 def gpu_values(about: dict[str, Any]) -> tuple[dict[str, float], float | None]:

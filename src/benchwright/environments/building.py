@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable
 
-from benchwright.environments.built import EnvironmentFolders, describe, read_built, remove, write_built
+from benchwright.environments.built import EnvironmentFolders, describe, note_attempt, read_built, remove, write_built
 from benchwright.environments.failures import Failure, failure_of
 from benchwright.environments.groups import Group, constraint_text
 from benchwright.environments.installers import Pip, Uv
@@ -60,6 +60,7 @@ class Builder:
         except InterruptedError:
             raise Stopped from None
         except CannotBuild as error:
+            note_attempt(self.folders, group)
             return self._failed(group, began, error.failure)
         except OSError as error:
             where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
@@ -75,6 +76,7 @@ class Builder:
         found = standing(group, self.folders)
         log = self.folders.log(name)
         remove(log)
+        remove(self.folders.attempt(name))
         if found.why is None and not self.force:
             if not self.newest or self._is_newest(group, found, lock):
                 return reused(group, self.folders, found)

@@ -49,6 +49,10 @@ class EnvironmentFolders:
     def lock(self, group: str) -> str:
         return os.path.join(self.store, f"{group}.lock")
 
+    def attempt(self, group: str) -> str:
+        """Digests of the requirements that the last install could not bring about, while an older environment stays."""
+        return os.path.join(self.store, f"{group}.failed.json")
+
     def current(self, group: str) -> str | None:
         """The folder the link leads to; None if there is no link."""
         try:
@@ -117,6 +121,24 @@ def write_built(folder: str, built: Built) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(aside, os.path.join(folder, MARKER))
+
+
+def note_attempt(folders: EnvironmentFolders, group: Group) -> None:
+    """Who installed these requirements in vain knows that the environment from before is older than they are."""
+    try:
+        with open(folders.attempt(group.name), "wb") as file:
+            file.write(msgspec.json.encode(group.recipe.requirements))
+    except OSError:
+        pass  # then a run will ask for an install once more
+
+
+def failed_attempt(folders: EnvironmentFolders, group: str) -> set[str]:
+    """Digests of the requirements that were last tried in vain; empty if the last install went well."""
+    try:
+        with open(folders.attempt(group), "rb") as file:
+            return set(msgspec.json.decode(file.read(), type=list[str]))
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return set()
 
 
 def describe(folder: str, group: Group, *, installer: str, seconds: float) -> Built:

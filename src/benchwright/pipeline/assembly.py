@@ -24,6 +24,7 @@ def result_of(
     validations: Sequence[str] = (),
     machine: Machine | None = None,
     packages: Mapping[str, Mapping[str, str]] | None = None,
+    workers: int | None = None,
 ) -> Result:
     """`launches`: those that were recorded so far. The first failed one gives the result its reason; if all ended well, a
     check that does not pass does. `validations`: the layers asked for beside those that always run."""
@@ -36,7 +37,7 @@ def result_of(
         return Result(benchmark=benchmark, status=status, reason=reason, detail=detail)
     planned = tuple(jobs for jobs in plan.launches if jobs[0].benchmark == benchmark.name)
     result = _judged(benchmark, sum(map(len, planned)), tuple(launches))
-    known = Circumstances(planned=planned, machine=machine, packages=packages or {})
+    known = Circumstances(planned=planned, machine=machine, packages=packages or {}, workers=workers)
     return checked(replace(result, checks=check(result, validations, known)))
 
 

@@ -17,7 +17,7 @@ import msgspec
 from benchwright.analysis.aggregate import WORKERS_VARIABLE
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.domain.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput
 from benchwright.domain.job import Job, Outcome
 from benchwright.domain.machine import Machine
 from benchwright.domain.run import Launch, Note, Plan, Run
@@ -28,6 +28,7 @@ from benchwright.executors.base import Executor, Listener
 from benchwright.pipeline.assembly import held_against_peaks, result_of, status_of
 from benchwright.pipeline.outcome import summaries_of
 from benchwright.pipeline.packages import environments_of
+from benchwright.pipeline.placing import words_placed
 from benchwright.planning.placement import make_plan
 from benchwright.recorder import is_complete, record_stream
 from benchwright.reporters.run_json import run_body
@@ -56,14 +57,15 @@ class Observer(Listener):
 
 def plan_only(benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor) -> Plan:
     """What would run, without creating anything; paths are those of a run that would be called `RUN`."""
-    return make_plan(
-        benchmarks,
-        executor.machine(),
-        settings,
-        folder=str(base.runs / "RUN"),
-        probe_path=None,
-        usable_cores=_usable_cores(),
-    )
+    with words_placed(benchmarks):
+        return make_plan(
+            benchmarks,
+            executor.machine(),
+            settings,
+            folder=str(base.runs / "RUN"),
+            probe_path=None,
+            usable_cores=_usable_cores(),
+        )
 
 
 def measure(
@@ -92,7 +94,13 @@ def measure(
     else:
         folder, stored = _to_resume(base, resume, tuple(benchmarks), settings)
     with folder.locked():
-        return _Measurement(folder, stored, base, executor, observer).make()
+        try:
+            measurement = _Measurement(folder, stored, base, executor, observer)
+        except BenchwrightError:
+            if resume is None:
+                folder.remove_unused()
+            raise
+        return measurement.make()
 
 
 def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
@@ -219,15 +227,16 @@ class _Measurement:
         self.observer = observer
         self.machine = executor.machine()
         _refuse_other_machine(folder, self.machine)
-        self.plan = make_plan(
-            stored.benchmarks,
-            self.machine,
-            stored.settings,
-            folder=str(folder.path),
-            probe_path=str(probe_folder(base.artifacts)),
-            usable_cores=_usable_cores(),
-            not_ready=self.stored.not_ready,
-        )
+        with words_placed(stored.benchmarks):
+            self.plan = make_plan(
+                stored.benchmarks,
+                self.machine,
+                stored.settings,
+                folder=str(folder.path),
+                probe_path=str(probe_folder(base.artifacts)),
+                usable_cores=_usable_cores(),
+                not_ready=self.stored.not_ready,
+            )
         self.benchmarks = {b.name: b for b in stored.benchmarks}
         self.launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
         self.ended: str | None = None
@@ -303,6 +312,7 @@ class _Measurement:
                     validations=self.stored.settings.validations,
                     machine=self.machine,
                     packages=self.packages,
+                    workers=self.stored.settings.workers,
                 )
                 for b in self.stored.benchmarks
             ]
@@ -351,6 +361,13 @@ class _Measurement:
         if load > 0.5 * self.machine.cores and self.machine.cores > 0:
             text = f"the machine was busy before this run began (load {load:.1f} on {self.machine.cores} cores)"
             self.notes = (Note(text=text),)
+        if self.stored.settings.surroundings is not None:
+            from benchwright.pipeline.readiness import outdated
+
+            ran = [self.benchmarks[name] for name in self.benchmarks if name not in self.plan.skipped]
+            for name in outdated(ran, self.stored.settings.surroundings):
+                text = f"{name}: its new requirements could not be installed; it ran in the environment from before"
+                self.notes += (Note(text=text),)
 
 
 def _refuse_other_machine(folder: RunFolder, machine: Machine) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -160,6 +161,8 @@ class _Preparation:
         for place in places:
             try:
                 os.makedirs(place, exist_ok=True)
+                if place in (self.marks.folder, self.logs) and not os.access(place, os.W_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
             except OSError as error:
                 raise CannotMeasure(
                     f"{place}: {error.strerror or error}; choose another folder with --base or $BENCHWRIGHT_DATA_DIR"

@@ -10,7 +10,7 @@ from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.pack import Pack
 from benchwright.domain.system import Surroundings
-from benchwright.environments.built import Built, EnvironmentFolders, read_built, why_broken
+from benchwright.environments.built import Built, EnvironmentFolders, failed_attempt, read_built, why_broken
 from benchwright.environments.groups import requirement_paths
 from benchwright.environments.prepared import Marks, missing_data, preparation_of
 from benchwright.environments.requirement_files import read_requirements
@@ -42,6 +42,12 @@ def not_installed(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -
         for b in benchmarks
         if b.pack is not None and (why := environments.why_not(b.pack)) is not None
     }
+
+
+def outdated(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[str]:
+    """Benchmarks that run in the environment from before, because their requirements were installed in vain."""
+    environments = _Environments(surroundings)
+    return [b.name for b in benchmarks if b.pack is not None and environments.is_outdated(b.pack)]
 
 
 def phase_command(phase: str, benchmark: Benchmark, surroundings: Surroundings) -> str:
@@ -86,7 +92,20 @@ class _Environments:
         built, why = self._known[pack.install_group]
         if why is not None or built is None:
             return why
-        return _why_not_in(built, pack)
+        try:
+            changed = _changed_since(built, pack)
+        except InvalidInput as error:
+            return str(error)
+        if changed - failed_attempt(self._folders, pack.install_group):
+            return "its requirements changed since it was installed"
+        return None
+
+    def is_outdated(self, pack: Pack) -> bool:
+        """Only of one that can run."""
+        if self.why_not(pack) is not None or pack.install_group not in self._known:
+            return False
+        built = self._known[pack.install_group][0]
+        return built is not None and bool(_changed_since(built, pack))
 
     def _look(self, group: str) -> tuple[Built | None, str | None]:
         if self._folders.is_foreign(group):
@@ -102,17 +121,12 @@ class _Environments:
         return built, None if why is None else f"its environment {self._folders.link(group)} is broken: {why}"
 
 
-def _why_not_in(built: Built, pack: Pack) -> str | None:
-    """Whether the environment was made with this benchmark's requirements, as they are now."""
+def _changed_since(built: Built, pack: Pack) -> set[str]:
+    """Digests of this benchmark's requirements that the environment was not made with."""
     # `install --variant` may have chosen another than the entry says; what it chose is what counts.
     variant = built.variant if built.variant_given else pack.variant or built.variant
-    try:
-        read = [read_requirements(path) for path in requirement_paths(pack, variant)]
-    except InvalidInput as error:
-        return str(error)
-    if any(not file.is_empty and file.digest not in built.recipe.requirements for file in read):
-        return "its requirements changed since it was installed"
-    return None
+    read = [read_requirements(path) for path in requirement_paths(pack, variant)]
+    return {file.digest for file in read if not file.is_empty} - set(built.recipe.requirements)
 
 
 def _why_unprepared(benchmark: Benchmark, marks: Marks, code: dict[str, bytes]) -> str | None:

@@ -45,7 +45,13 @@ def read_run(folder: RunFolder) -> Run:
     results = held_against_peaks(
         [
             result_of(
-                b, plan, launches[b.name], validations=stored.settings.validations, machine=machine, packages=packages
+                b,
+                plan,
+                launches[b.name],
+                validations=stored.settings.validations,
+                machine=machine,
+                packages=packages,
+                workers=stored.settings.workers,
             )
             for b in stored.benchmarks
         ]

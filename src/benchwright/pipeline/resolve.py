@@ -101,12 +101,28 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
     _check_exists(target)
     source = source_named(request.format) if request.format else source_for(target)
     if source is None:
+        _refuse_other_yaml(target)
         raise InvalidInput(
             "is neither a suite, a task file nor a Python script",
             where=target,
             remedy="say what it is with --format, or put a command after --",
         )
     return source.read(target, _source_options(request, cwd, metrics))
+
+
+def _refuse_other_yaml(target: str) -> None:
+    """InvalidInput for a file that belongs to a suite but is none, or would be one and is wrong from its first line."""
+    if not target.lower().endswith((".yaml", ".yml")):
+        return
+    from benchwright.sources.suite import read_suite, yaml_kind
+
+    options = {"system": "--system", "scaling": "--scaling"}
+    kind = yaml_kind(target)
+    if kind in options:
+        remedy = f"name the suite, and give this with {options[kind]}"
+        raise InvalidInput(f"is a {kind} file, not a suite", where=target, remedy=remedy)
+    if kind is None:
+        read_suite(target)
 
 
 def _check_exists(target: str) -> None:

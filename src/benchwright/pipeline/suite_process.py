@@ -8,6 +8,7 @@ from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.machine import Machine
 from benchwright.domain.system import Surroundings
+from benchwright.pipeline.placing import words_placed
 from benchwright.planning.machine_facts import machine_facts
 from benchwright.planning.seats import Seat
 from benchwright.planning.suite_environment import Configuration, folder_variables, program_folders
@@ -30,7 +31,8 @@ def suite_process(benchmark: Benchmark, surroundings: Surroundings, machine: Mac
     if pack is None:
         raise InvalidInput(f"{benchmark.name} is not of a suite", where=benchmark.source, remedy="name a suite file")
     facts = machine_facts(machine, surroundings.system)
-    words = filled_words(benchmark, pack, surroundings, facts)
+    with words_placed([benchmark]):
+        words = filled_words(benchmark, pack, surroundings, facts)
     env = folder_variables(pack, surroundings)
     env["MILABENCH_CONFIG"] = Configuration(benchmark, pack, surroundings).of(Seat(devices=facts.devices))
     return SuiteProcess(

@@ -207,4 +207,4 @@ def _suite_folders(benchmarks: Iterable[Benchmark]) -> list[Path]:
 
 
 def _absolute(path: str, start: Path) -> str:
-    return str((start / Path(path).expanduser()).absolute())
+    return os.path.abspath(start / Path(path).expanduser())

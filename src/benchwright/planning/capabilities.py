@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import InvalidInput
+from benchwright.domain.errors import UnfilledWord
 from benchwright.domain.machine import Machine
 from benchwright.domain.system import System
 from benchwright.planning.expressions import ExpressionError, evaluate
@@ -17,7 +17,7 @@ def unmet(benchmark: Benchmark, machine: Machine, system: System) -> str | None:
 
 
 def unmet_condition(benchmark: Benchmark, facts: MachineFacts) -> str | None:
-    """The same, of facts that are known already; InvalidInput for a condition that cannot be judged."""
+    """The same, of facts that are known already; UnfilledWord for a condition that cannot be judged."""
     machines = benchmark.placement.machines
     if machines > facts.machine_count:
         has = "1 machine" if facts.machine_count == 1 else f"{facts.machine_count} machines"
@@ -32,9 +32,10 @@ def _holds(condition: str, benchmark: Benchmark, facts: MachineFacts) -> bool:
     try:
         return bool(evaluate(fill(condition, Context(facts.names)), facts.names))
     except (ExpressionError, PlaceholderError) as error:
-        raise InvalidInput(
+        raise UnfilledWord(
             f"{benchmark.name} requires '{condition}': {error.what}",
+            entry=benchmark.name,
+            word=condition,
             where=benchmark.source,
-            column=None,
-            remedy=error.remedy,
+            remedy=error.remedy or "write a condition, such as gpu['count'] > 1",
         ) from None

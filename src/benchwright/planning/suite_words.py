@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.errors import InvalidInput
+from benchwright.domain.errors import UnfilledWord
 from benchwright.domain.pack import Pack
 from benchwright.domain.system import Surroundings
 from benchwright.planning.machine_facts import MachineFacts
@@ -29,7 +29,7 @@ class FilledWords(msgspec.Struct, frozen=True):
 
 
 def filled_words(benchmark: Benchmark, pack: Pack, surroundings: Surroundings, facts: MachineFacts) -> FilledWords:
-    """InvalidInput names the benchmark, the word and the remedy where a placeholder cannot be filled."""
+    """UnfilledWord names the benchmark, the word and the remedy where a placeholder cannot be filled."""
     sizer = _Sizer(benchmark.name, surroundings, facts)
     context = context_of(benchmark, pack, surroundings, facts, sizer)
     args = () if isinstance(benchmark.workload, Command) else benchmark.workload.args
@@ -101,9 +101,10 @@ class _Filling:
         try:
             return fill(word, self._context)
         except PlaceholderError as error:
-            raise InvalidInput(
+            raise UnfilledWord(
                 f"{self._benchmark.name}: {error.what}",
+                entry=self._benchmark.name,
+                word=word,
                 where=self._benchmark.source,
                 remedy=error.remedy,
-                text=f"{error.text}",
             ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ from benchwright.domain.run import Launch, Note
 from benchwright.domain.stop_rule import StopRule
 from benchwright.domain.voir_record import LEFT, VoirRecord
 from benchwright.recorder.loops import LoopRecord, counting_loops, loop_measurements
+from benchwright.recorder.ranks import over_ranks
 from benchwright.recorder.reading import Event, decode_object, read_events
 from benchwright.recorder.samples import Samples, Span
 from benchwright.recorder.verdict import judge, log_notes
@@ -156,7 +156,7 @@ def record_stream(path: str | Path, job: Job, benchmark: Benchmark) -> Launch:
     """The launch behind a stream file; a missing file is a job that left nothing."""
     try:
         return record_launch(read_events(path), job, benchmark)
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return record_launch((), job, benchmark)
 
 
@@ -231,7 +231,7 @@ def _measurements(
         found += more
         notes += remarks
     if len(counting) > 1:
-        found += _over_ranks(found, len(counting))
+        found += over_ranks(found, len(counting))
     found += [
         Measurement(
             metric=n, unit=None, direction=guess_direction(n, None), samples=tuple(v), source="give", aggregate="last"
@@ -255,26 +255,6 @@ def _log_measurements(fold: _Fold, benchmark: Benchmark) -> list[Measurement]:
         for spec in benchmark.metrics
         if fold.log_values.get(spec.name)
     ]
-
-
-def _over_ranks(found: list[Measurement], ranks: int) -> list[Measurement]:
-    """The launch's own rate: what all ranks did together."""
-    totals = []
-    for metric in ("rate", "throughput"):
-        parts = [m for m in found if m.metric == metric and "rank" in m.labels and m.samples]
-        if len(parts) == ranks:
-            whole = sum(statistics.median(m.samples) for m in parts)
-            totals.append(
-                Measurement(
-                    metric=metric,
-                    unit=parts[0].unit,
-                    direction=Direction.HIGHER,
-                    samples=(whole,),
-                    source="loop",
-                    labels={"loop": parts[0].labels["loop"], "ranks": str(ranks)},
-                )
-            )
-    return totals
 
 
 def _process_measurements(fold: _Fold) -> list[Measurement]:
@@ -327,8 +307,8 @@ def _ended_early(record: LoopRecord, rule: StopRule) -> str | None:
     if rule.steps:
         steps = len(record.phases["measured"].seconds)
         return f"after {steps} of the {rule.steps} steps to be measured" if steps < rule.steps else None
-    if stop is None:
-        return "by itself before its stop rule was met"
+    if stop is None:  # by itself, by a crash or by its deadline
+        return "before its stop rule was met"
     if stop.get("by") != "loop" or stop.get("rule") == "precision":
         return None
     if record.observations is not None and rule.observations:

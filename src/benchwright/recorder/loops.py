@@ -125,7 +125,7 @@ def settled(record: LoopRecord) -> tuple[Steps, Steps, Note | None]:
         note = Note(text=text) if capped else None
         return measured, warmup, note
     count = len(warmup.seconds)
-    text = f"loop '{record.name}' ended after {count} steps, before it was to be measured; all but the first count"
+    text = f"loop '{record.name}' ended after {count} steps, before measuring began; all but the first count"
     first = Steps(warmup.seconds[:1], warmup.waits[:1], warmup.items[:1])
     return warmup.without_first(), first, Note(text=text)
 

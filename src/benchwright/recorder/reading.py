@@ -58,7 +58,7 @@ def _last_end(path: str | Path) -> Event | None:
             size = stream.seek(0, os.SEEK_END)
             stream.seek(max(0, size - 65536))
             tail = stream.read()
-    except FileNotFoundError:
+    except (FileNotFoundError, IsADirectoryError):
         return None
     for line in reversed(tail.splitlines()):
         event = decode_line(line)

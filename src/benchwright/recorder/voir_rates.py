@@ -7,12 +7,15 @@ import statistics
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from benchprobe.steadiness import is_steady
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction, guess_direction
 from benchwright.domain.run import Note
 from benchwright.domain.voir_record import BEGIN, END, TRAIN, UNNAMED, Seen, VoirRecord
+from benchwright.recorder.ranks import over_ranks
 from benchwright.recorder.samples import Samples, Span
 
 _FEWEST_TO_JUDGE = 8  # observations; of fewer only the first is warm-up
@@ -37,7 +40,27 @@ class VoirMeasured(NamedTuple):
 
 
 def measured_through_voir(record: VoirRecord, benchmark: Benchmark) -> VoirMeasured:
-    """The launch's measurements. The task that counts is the one the benchmark names, else `train`, else the first."""
+    """The launch's measurements: those of each rank and of all together, where several told rates."""
+    telling = sum(1 for said in record.ranks.values() if said.rates)
+    if telling < 2:
+        return _measured(record, benchmark)
+    parts = {rank: _measured(said, benchmark) for rank, said in sorted(record.ranks.items())}
+    found = [
+        msgspec.structs.replace(m, labels=m.labels | {"rank": str(rank)})
+        for rank, part in parts.items()
+        for m in part.measurements
+    ]
+    spans = [part.span for part in parts.values() if part.span is not None]
+    return VoirMeasured(
+        found + over_ranks(found, telling),
+        list(dict.fromkeys(note for part in parts.values() for note in part.notes)),
+        (min(begin for begin, _ in spans), max(end for _, end in spans)) if spans else None,
+        next(part.facts for rank, part in parts.items() if record.ranks[rank].rates) | record.facts(),
+    )
+
+
+def _measured(record: VoirRecord, benchmark: Benchmark) -> VoirMeasured:
+    """The task that counts is the one the benchmark names, else `train`, else the first."""
     task = counting_task(record, benchmark.loop)
     found: list[Measurement] = []
     notes: list[Note] = []
@@ -95,13 +118,13 @@ def _wanted(record: VoirRecord, benchmark: Benchmark) -> int | None:
 
 
 def _split(record: VoirRecord, task: str, seen: list[Seen], wanted: int | None) -> Observations:
-    finite = [s for s in seen if math.isfinite(s.value) and s.value > 0]
     if BEGIN in record.marks and wanted is not None:
         first = record.marks[BEGIN][1].get(task, 0)
         last = record.marks[END][1].get(task, len(seen)) if END in record.marks else len(seen)
         return Observations(seen[:first], seen[first:last], seen[last:], _too_few(last - first, wanted))
-    after = seen[record.stops[task] :] if record.stopped and task in record.stops else []
-    points = finite[: len(finite) - len(after)]
+    stopped_at = record.stops.get(task, len(seen)) if record.stopped else len(seen)
+    after = seen[stopped_at:]
+    points = [s for s in seen[:stopped_at] if math.isfinite(s.value) and s.value > 0]
     first = _warmup_length([s.value for s in points])
     if wanted is not None and len(points) >= wanted:
         first = min(first, len(points) - wanted)

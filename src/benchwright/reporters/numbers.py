@@ -12,7 +12,8 @@ def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
     if unit == "B" and math.isfinite(value) and value >= 0:
         return format_bytes(value)
     if unit == "s" and 0 < abs(value) < 1:
-        scale, short = (1e3, "ms") if abs(value) >= 1e-3 else (1e6, "µs")
+        size = abs(value)
+        scale, short = (1e3, "ms") if size >= 1e-3 else (1e6, "µs") if size >= 1e-6 else (1e9, "ns")
         return f"{format_number(value * scale)} {short}"
     return format_number(value) if bare or not unit else f"{format_number(value)} {unit}"
 

@@ -170,7 +170,7 @@ def comparison_table(compared: ScoreComparison, width: int) -> list[str]:
     ]
     lines = [clip(f" against {compared.control}:", width), *(table(columns, rows, width) if rows else [])]
     if compared.left_out:
-        lines.append(clip(f" without {', '.join(compared.left_out)}: no score in both runs", width))
+        lines.append(clip(f" without {', '.join(compared.left_out)}: no score of the same unit in both runs", width))
     return lines
 
 

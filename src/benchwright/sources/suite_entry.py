@@ -26,6 +26,7 @@ class Folders:
         self._definitions = definitions
         self._facts: dict[str, BenchFacts] = {}
         self._notes: dict[str, tuple[str, ...]] = {}
+        self._scripts: dict[str, tuple[str, ...]] = {}
 
     def facts(self, entry: dict[str, Any]) -> BenchFacts:
         folder = folder_of(entry, self._definitions)
@@ -33,8 +34,8 @@ class Folders:
             self._facts[folder] = read_benchfile(folder)
         return self._facts[folder]
 
-    def notes(self, entry: dict[str, Any], facts: BenchFacts) -> tuple[str, ...]:
-        """What a reader should know of the entry's folder."""
+    def notes(self, entry: dict[str, Any], facts: BenchFacts, script: str) -> tuple[str, ...]:
+        """What a reader should know of the entry's folder, and of the script in it."""
         if facts.folder not in self._notes:
             missing = not os.path.isdir(facts.folder)
             cloned = isinstance(entry["definition"], dict)
@@ -46,9 +47,16 @@ class Folders:
             self._notes[facts.folder] = (says,) if missing else facts.notes
         refusal = facts.refusal(entry) if facts.overridden or facts.trouble is not None else None
         if refusal is None:
-            return self._notes[facts.folder]
+            return (*self._notes[facts.folder], *self._of_script(facts.folder, script))
         place = ":".join(str(part) for part in (refusal.where, refusal.line) if part is not None)
         return (*self._notes[facts.folder], f"it cannot be run as it is: {refusal.what} ({place})")
+
+    def _of_script(self, folder: str, script: str) -> tuple[str, ...]:
+        path = os.path.join(folder, script)
+        if path not in self._scripts:
+            lacking = os.path.isdir(folder) and not os.path.exists(path)
+            self._scripts[path] = (f"there is no script {path}",) if lacking else ()
+        return self._scripts[path]
 
 
 def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes: tuple[str, ...] = ()) -> Benchmark:
@@ -80,7 +88,7 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
         weight=_weight(entry),
         requires=_conditions(entry),
         validation=entry.get("validation") or {},
-        notes=(*notes, *measuring.notes, *folders.notes(entry, facts)),
+        notes=(*notes, *(measuring.notes if pack.voir is None else ()), *folders.notes(entry, facts, pack.main_script)),
     )
 
 

@@ -139,15 +139,20 @@ def _launcher(entry: dict[str, Any]) -> Launcher | None:
     return None
 
 
+_READY = re.compile(r"https?://[^/\s].*|tcp:(//)?(\[[^\]]+\]|[^:\s]+):\d{1,5}")  # as benchprobe.readiness takes it
+
+
 def _serving(entry: dict[str, Any]) -> Serving | None:
     server = entry.get("server")
     if not server:
         return None
-    timeout = server.get("ready_timeout")
+    timeout, ready = server.get("ready_timeout"), server.get("ready")
+    if ready is not None and "{" not in ready and _READY.fullmatch(ready) is None:
+        raise Wrong(("server", "ready"), f"'{ready}' is nothing to wait for", "write tcp:HOST:PORT or http://HOST:PORT")
     return Serving(
         script=str(server.get("script") or DEFAULT_SERVER),
         args=argv_words(server.get("argv")),
-        ready=server.get("ready"),
+        ready=ready,
         ready_timeout_s=Serving(script="").ready_timeout_s
         if timeout is None
         else seconds_of(timeout, ("server", "ready_timeout")),

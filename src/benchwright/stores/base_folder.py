@@ -23,7 +23,7 @@ class BaseFolder:
         for name in ("BENCHWRIGHT_BASE", "MILABENCH_BASE"):
             given = given or environment.get(name)
         if given:
-            return BaseFolder(_checked(Path(given).expanduser().absolute()))
+            return BaseFolder(_checked(Path(os.path.abspath(Path(given).expanduser()))))
         home = environment.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
         return BaseFolder(_checked(Path(home) / "benchwright"))
 

@@ -69,13 +69,14 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         after = {b.name: b for b in benchmarks}
         lines = [f"{name} was part of it" for name in before if name not in after]
         lines += [f"{name} was not part of it" for name in after if name not in before]
-        for name in before.keys() & after.keys():
-            old, new = (msgspec.to_builtins(_without_secrets(b[name])) for b in (before, after))
-            lines += _value_differences(name, old, new)
+        for name in before:
+            if name in after:
+                lines += _benchmark_differences(name, _without_secrets(before[name]), _without_secrets(after[name]))
         shown = ("echo",)  # how output is shown does not change what is measured
         for field in RunSettings.__struct_fields__:
             if field not in shown:
-                lines += _value_differences(field, getattr(self.settings, field), getattr(settings, field))
+                old, new = (msgspec.to_builtins(getattr(s, field)) for s in (self.settings, settings))
+                lines += _value_differences(field, old, new)
         return lines
 
 
@@ -86,6 +87,13 @@ def _without_secrets(benchmark: Benchmark) -> Benchmark:
         shown = redact({str(name): str(value) for name, value in written.items()})
         pack = msgspec.structs.replace(pack, config=pack.config | {"env": shown})
     return msgspec.structs.replace(benchmark, env={name: kept.get(name) for name in benchmark.env}, pack=pack)
+
+
+def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[str]:
+    """What a suite's entry says is kept twice; as it was written, it is told only where nothing else differs."""
+    before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
+    written = [(body.get("pack") or {}).pop("config", None) for body in (before, after)]
+    return _value_differences(name, before, after) or _value_differences(name, *written)
 
 
 def _value_differences(what: str, old: Any, new: Any) -> list[str]:
@@ -148,6 +156,12 @@ class RunFolder:
                     f"{self.path} is being written by another benchwright; wait for it, or choose another run"
                 ) from error
             yield
+
+    def remove_unused(self) -> None:
+        """Takes back a folder that nothing was measured into, not even planned."""
+        with suppress(OSError):
+            (self.path / "lock").unlink(missing_ok=True)
+            self.path.rmdir()
 
     def is_busy(self) -> bool:
         """Whether another process writes here, or nobody could: nothing should be done with it then."""

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,18 @@ while time.monotonic() < began + 30:
     if time.monotonic() > began + 1.6 and max(found, default=0) > 95e6:
         break
 """
+
+
+def test_a_programs_start_is_told_by_both_clocks_at_the_same_moment(executor, make_job):
+    """Else times of several nodes, which are compared as times of day, are off by as long as a start takes."""
+    apart = []
+    for number in range(5):
+        job = make_job("true", id=f"job{number}", stream=f"{make_job().stream}.{number}")
+        executor.run([job], Listener())
+        (start,) = events(job, "start")
+        here = time.time() - time.perf_counter_ns() * 1e-9
+        apart.append(abs(start["wall"] - start["t"] * 1e-9 - here))
+    assert min(apart) < 0.0005
 
 
 def test_memory_and_cpu_are_sampled_over_the_whole_tree(executor, make_job):

@@ -65,7 +65,10 @@ def test_a_run_of_ours_is_judged_by_their_rule() -> None:
     crashed = launch(5.0, exit_code=1, status=Status.FAILED)
     diverged = launch(5.0, more=(measured("loss", math.nan, unit=None, source="give"),))
     rateless = Launch(job="b", status=Status.OK, exit_code=0)
-    for one, fails in ((stopped, 0), (crashed, 1), (diverged, 1), (rateless, 1), (launch(5.0), 0)):
+    cut_off = launch(
+        5.0, exit_code=1, status=Status.FAILED, facts={"loops": [{"stop": {"rule": "steps", "by": "loop"}}]}
+    )
+    for one, fails in ((stopped, 0), (cut_off, 1), (crashed, 1), (diverged, 1), (rateless, 1), (launch(5.0), 0)):
         assert milabench_row(result("b", one)).fail == fails
     assert milabench_row(on_devices("b", (10.0, 30.0))).score == pytest.approx(40.0)
 

@@ -136,6 +136,16 @@ def test_energy_of_a_shared_device_counts_once() -> None:
     assert benchmark_score(result("b", *jobs)).joules_per_item == 1.5
 
 
+def test_devices_of_the_same_number_on_two_nodes_are_two() -> None:
+    jobs = []
+    for seat, node in enumerate(("first", "second")):
+        labels = {"device": "0", "node": node}
+        watts = measured("gpu.power", 300.0, unit="W", source="sampler", aggregate="average", labels=labels)
+        jobs.append(launch(100.0, seat=seat, devices=(0,), more=(watts,)))
+    found = benchmark_score(result("b", *jobs))
+    assert (found.devices, found.joules_per_item) == (2, 3.0)
+
+
 def test_the_price_is_told_for_each_point_of_the_score() -> None:
     assert score_run(run(on_devices("a", (100.0,))), price=500.0).price_per_score == pytest.approx(5.0)
     assert score_run(run(failed("a")), price=500.0).price_per_score is None

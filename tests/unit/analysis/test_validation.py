@@ -58,6 +58,8 @@ def test_what_was_not_measured_to_its_end_is_not_judged() -> None:
 
 def test_error_names_the_launch_and_its_end() -> None:
     assert layer("error", result("b", launch(1.0))).explanation == "the one launch ended with exit code 0"
+    ended_by_us = launch(1.0, exit_code=None)  # it had asked for that
+    assert layer("error", result("b", ended_by_us)).explanation == "the one launch ended well"
     bad = layer("error", failed("b", "exit code 3"))
     assert bad.status is FAILED
     assert bad.explanation == "1 of 1 launches failed; b.D0 crashed: exit code 3"
@@ -111,6 +113,31 @@ def test_usage_holds_load_and_memory_against_the_suites_thresholds() -> None:
     assert small.explanation == "GPU 1 used 10 % of its memory, less than 50 %"
     assert layer("usage", used(0.2, 0.1, gpu_load_threshold=0.1, gpu_mem_threshold=0.1), machine=GPUS).status is PASSED
     assert "not known" in layer("usage", used(0.9, 0.1)).explanation
+
+
+def test_usage_takes_the_size_of_memory_from_the_program_where_the_machine_does_not_tell() -> None:
+    (one,) = used(0.9, 0.1).launches
+    told = msgspec.structs.replace(one, facts={"voir": {"gpu_memory_bytes": {"1": float(100 << 30)}}})
+    assert layer("usage", result("b", told)).explanation == "GPU 1 used 10 % of its memory, less than 50 %"
+
+
+def test_usage_does_not_mix_up_the_devices_of_two_nodes() -> None:
+    (one,) = used(0.9, 0.6).launches
+    on_nodes = [
+        msgspec.structs.replace(
+            one,
+            measurements=tuple(
+                msgspec.structs.replace(
+                    m, labels=m.labels | {"node": node}, samples=tuple(v * share for v in m.samples)
+                )
+                for m in one.measurements
+            ),
+        )
+        for node, share in (("first", 1.0), ("second", 0.2))
+    ]
+    said = layer("usage", result("b", *on_nodes), machine=GPUS).explanation
+    assert said.startswith("GPU 1 of second was busy 18 % of the time")
+    assert "first" not in said
 
 
 def test_usage_does_not_apply_without_a_gpu() -> None:

@@ -89,6 +89,7 @@ def test_several_machines_have_seats_of_their_own_and_barriers_of_their_own() ->
         ("b.D0.n1", "n1"),
         ("b.D1.n1", "n1"),
     ]
+    assert {job.machines for job in jobs} == {2}
     barriers = [job.barrier for job in jobs if job.barrier is not None]
     assert [(b.folder, b.size, b.rank) for b in barriers] == [
         (f"{FOLDER}/.barrier/b.n2", 2, 0),

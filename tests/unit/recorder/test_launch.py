@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 
 from benchwright.domain.benchmark import Benchmark, Command
@@ -90,7 +91,7 @@ def test_a_loop_that_ended_before_it_settled_counts_all_but_its_first_step_and_s
     launch = recorded(loop(), steps("warmup", [8_000_000_000, 1_000_000_000, 1_000_000_000]))
     assert samples(launch, "step_time") == (1.0, 1.0)
     assert samples(launch, "throughput") == (pytest.approx(10.0),)
-    assert any("before its warm-up had settled" in note.text for note in launch.notes)
+    assert any("before measuring began" in note.text for note in launch.notes)
 
 
 def test_ranks_are_kept_apart_and_added_up() -> None:
@@ -228,17 +229,52 @@ def test_fewer_steps_than_asked_for_are_mentioned() -> None:
 def test_a_loop_that_ended_before_its_stop_rule_was_met_says_so(rule: StopRule) -> None:
     events = [loop(), steps("measured", [1000] * 3)]
     stopped = {"event": "stop", "process": 7, "loop": 1, "rule": "seconds", "steps": 3, "detail": {}}
-    said = "loop 'train' ended by itself before its stop rule was met"
+    said = "loop 'train' ended before its stop rule was met"
     assert said in [note.text for note in recorded(*events, stop=rule).notes]
     assert said not in [note.text for note in recorded(*events, stopped, stop=rule).notes]
 
 
-def test_jobs_that_ran_together_are_labelled() -> None:
-    import msgspec
+def test_a_rule_that_the_loop_did_not_live_to_see_says_how_far_it_came() -> None:
+    found = [{"first": n, "steps": 1, "ns": 1000} for n in range(2)]
+    stop = {"event": "stop", "process": 7, "loop": 1, "rule": "observations", "steps": 3, "by": "loop"}
+    stop["detail"] = {"interval_s": 1e-6, "observations": found}
+    launch = recorded(loop(), steps("measured", [1000] * 3), stop, stop=StopRule(observations=5))
+    assert "loop 'train' ended after 2 of the 5 observations to be measured" in [note.text for note in launch.notes]
+    timed = stop | {"rule": "seconds", "detail": {}}
+    launch = recorded(loop(), steps("measured", [1000] * 3), timed, stop=StopRule(seconds=5))
+    assert any("before its stop rule was met" in note.text for note in launch.notes)
 
+
+@pytest.mark.parametrize("phase", ["warmup", "measured", "after"])
+def test_a_loss_that_diverges_counts_whenever_it_does(phase: str) -> None:
+    """Also while a process that was measured enough runs on for the others."""
+    parts = [
+        steps(p, [1000] * 2, given={"loss": [[0, 1], [0.5, math.nan if p == phase else 0.4]]})
+        for p in ("warmup", "measured", "after")
+    ]
+    launch = recorded(loop(), *parts)
+    assert (launch.status, launch.reason) == (Status.FAILED, Reason.INVALID)
+    assert "loss became nan" in (launch.detail or "")
+    fine = recorded(loop(), *[steps(p, [1000], given={"loss": [[0], [0.5]]}) for p in ("warmup", "measured", "after")])
+    assert fine.status is Status.OK
+    assert samples(fine, "loss") == (0.5,)
+
+
+def test_jobs_that_ran_together_are_labelled() -> None:
     job = msgspec.structs.replace(JOB, barrier=Barrier(folder="/b", size=2, rank=1))
     launch = recorded(loop(), steps("measured", [1000]), job=job)
     assert {m.labels["job"] for m in launch.measurements} == {"1"}
+
+
+def test_nodes_of_one_launch_are_labelled_and_a_node_by_itself_is_not() -> None:
+    """Else what two nodes measured side by side would pass for two launches."""
+    measured = loop(), steps("measured", [1000])
+    one = msgspec.structs.replace(JOB, node="first")
+    assert all("node" not in m.labels for m in recorded(*measured, job=one).measurements)
+    two = msgspec.structs.replace(one, machines=2, barrier=Barrier(folder="/b", size=2, rank=1))
+    assert all(
+        m.labels.items() >= {"node": "first", "job": "1"}.items() for m in recorded(*measured, job=two).measurements
+    )
 
 
 def test_power_and_load_are_those_of_the_measured_steps_not_of_the_programs_start() -> None:

@@ -138,6 +138,40 @@ class TestObservations:
         assert recorded(*events).facts["measured_ns"] == (60 * SECOND, 62 * SECOND)
 
 
+class TestRanks:
+    """Lines of the ranks of one program come out mixed, each with whose it is."""
+
+    def lines(self, *told: dict[str, Any]) -> list[Event]:
+        return [said(line, t=(n + 1) * SECOND) for n, line in enumerate(told)]
+
+    def test_each_rank_has_its_own_rates_and_the_launch_their_sum(self) -> None:
+        mixed = [{"task": "train", "rate": 10.0 + n * 10**rank, "$rank": rank} for n in range(4) for rank in (0, 1)]
+        launch = recorded(*self.lines(*mixed), options={"stop": 3})
+        found = {m.labels.get("rank"): m.samples for m in launch.measurements if m.metric == "rate"}
+        assert found == {"0": (11.0, 12.0, 13.0), "1": (20.0, 30.0, 40.0), None: (42.0,)}
+
+    def test_one_that_speaks_for_all_is_the_launch(self) -> None:
+        launch = recorded(*self.lines(*[{"task": "train", "rate": 10.0, "$rank": 0} for _ in range(4)]))
+        assert [m.labels for m in launch.measurements if m.metric == "rate"] == [{"loop": "train"}]
+
+    def test_a_loss_of_any_rank_can_diverge(self) -> None:
+        fine = [{"task": "train", "rate": 10.0, "loss": 0.5, "$rank": rank} for _ in range(3) for rank in (0, 1)]
+        launch = recorded(*self.lines(*fine, {"task": "train", "loss": math.nan, "$rank": 1}))
+        assert (launch.status, launch.reason) == (Status.FAILED, Reason.INVALID)
+
+
+def test_a_mark_says_how_many_observations_there_were_whichever_line_came_first() -> None:
+    def mark(name: str, count: int) -> dict[str, Any]:
+        return {"$event": name, "$data": {"t": count * SECOND, "rates": {"train": count}}}
+
+    lines = [{"task": "train", "rate": float(n)} for n in (1, 2, 3, 4, 5)]
+    before = [lines[0], mark("measure_begin", 2), lines[1], lines[2], mark("measure_end", 4), lines[3], lines[4]]
+    after = [lines[0], lines[1], mark("measure_begin", 2), lines[2], lines[3], mark("measure_end", 4), lines[4]]
+    for order in (before, after):
+        launch = recorded(*[said(line, t=(n + 1) * SECOND) for n, line in enumerate(order)], options={"stop": 2})
+        assert samples(launch, "rate") == (3.0, 4.0)
+
+
 class TestTasks:
     def test_train_counts_and_the_others_carry_their_name(self) -> None:
         launch = recorded(*rates(1.0, 1.0, task="eval"), *rates(2.0, 2.0), said({"task": "eval", "loss": 3.0}))

@@ -1,0 +1,91 @@
+"""Whether it computes what it claims: parameters, arithmetic, and the same tokens as without a cache."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import modes
+import torch
+from engine import Engine, without_cache
+from torch import nn
+
+from workload import tokens
+from workload.claims import Claim, conclude, counted_flops, parameter_count
+from workload.models.language.attention import counting
+from workload.models.language.decoder import Decoder
+from workload.models.language.shapes import decoder_parameters, published
+
+ROWS, COMPARED = 2, 12  # sequences, and tokens of each
+SERVED = 4  # requests whose answers are compared
+COUNTED = 24  # steps of serving whose arithmetic is counted
+
+
+def check(options: Any, model: Decoder, text: Path) -> int:
+    claims = [
+        Claim(
+            "parameters",
+            published(options.model, options.size) or decoder_parameters(model.shape),
+            parameter_count(model),
+            0.0,
+        )
+    ]
+    with torch.inference_mode():
+        for name in ("prefill", "decode", "serve"):
+            claims.append(arithmetic_claim(name, options, model, text))
+        stir(model)
+        claims.append(cache_claim(options, model, text))
+        claims.append(serving_claim(options, model, text))
+    return conclude(claims)
+
+
+def stir(model: Decoder) -> None:
+    """Larger weights. A model as it begins repeats its last token, whatever came before, and hides every fault of a cache."""
+    for block in model.blocks:
+        for part in block.modules():
+            if isinstance(part, nn.Linear):
+                nn.init.normal_(part.weight, std=2 * part.in_features**-0.5)
+
+
+def arithmetic_claim(name: str, options: Any, model: Decoder, text: Path) -> Claim:
+    """The formula for some steps against what torch counts in them."""
+    mode = getattr(modes, name)(options, model, text)
+    claimed = counted = items = 0.0
+    for step in islice(mode.steps, mode.round or COUNTED):
+        claimed, items = claimed + mode.flops(step), items + mode.items(step)
+        with counting():
+            counted += counted_flops(lambda step=step: mode.do(step))
+    return Claim(f"FLOPs per item, {name}", claimed / items, counted / items)
+
+
+def cache_claim(options: Any, model: Decoder, text: Path) -> Claim:
+    """Tokens that are generated with the cache, against those from the whole text again and again."""
+    count = min(COMPARED, options.answer_length)
+    prompts = tokens.batches(text, 1, ROWS, options.prompt_length, model.tokens.weight.device)[0]
+    engine = Engine(model, ROWS, options.prompt_length + count)
+    found = [engine.prefill(prompts)]
+    for place in range(options.prompt_length, options.prompt_length + count - 1):
+        found.append(engine.decode(found[-1], place, place + 1))
+    with_cache = torch.stack(found, 1).tolist()
+    same = sum(a == b for row, p in zip(with_cache, prompts, strict=True) for a, b in _pairs(row, model, p))
+    return Claim("tokens with the cache that are the same without", ROWS * count, same, 0.0)
+
+
+def serving_claim(options: Any, model: Decoder, text: Path) -> Claim:
+    """Answers from slots that others use at the same time and used before, against each request's alone."""
+    schedule = modes.schedule_of(options, lambda: 0.0)
+    server = modes.Server(model, schedule, options, text)
+    done: list[modes.Request] = []
+    for plan in schedule.plans():
+        done += schedule.completed
+        if len(done) >= schedule.rows + SERVED:
+            break
+        server.do(plan)
+    compared = done[-SERVED:]  # the last ones were put where others had been
+    same = sum(a == b for r in compared for a, b in _pairs(r.tokens, model, server.prompt(r)))
+    return Claim("tokens of served requests that are the same alone", sum(r.answer for r in compared), same, 0.0)
+
+
+def _pairs(found: list[int], model: Decoder, prompt: torch.Tensor) -> list[tuple[int, int]]:
+    return list(zip(found, without_cache(model, prompt, len(found)), strict=True))

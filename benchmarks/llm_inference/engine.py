@@ -1,0 +1,56 @@
+"""The model with its cache: reads prompts, and gives one more token to every row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from workload.models.language.cache import Cache, Decode, Prefill
+from workload.models.language.decoder import Decoder
+
+PREFILLED_AT_ONCE = 16_384  # tokens; more prompts are read in several passes
+
+
+class Engine:
+    """`rows` sequences of up to `length` tokens. The likeliest token is always the next one."""
+
+    def __init__(self, model: Decoder, rows: int, length: int, compiled: bool = False) -> None:
+        weights = model.tokens.weight
+        self._model: Any = torch.compile(model, dynamic=True) if compiled else model
+        self.device = weights.device
+        self.cache = Cache(model.shape, rows, length, weights.device, weights.dtype)
+        self._places = torch.arange(length, device=weights.device)
+
+    def prefill(self, prompts: Tensor, first: int = 0) -> Tensor:
+        """Reads prompts (some, length) into the rows from `first` on; returns the first token of each answer."""
+        scores = self._model(prompts, None, Prefill(self.cache, first), True)
+        found: Tensor = scores.argmax(-1)
+        return found
+
+    def fill(self, prompts: Tensor) -> Tensor:
+        """`prefill` of many, in parts."""
+        rows = max(1, PREFILLED_AT_ONCE // prompts.shape[1])
+        parts = prompts.split(rows)
+        return torch.cat([self.prefill(part, place * rows) for place, part in enumerate(parts)])
+
+    def decode(self, last: Tensor, places: Sequence[int] | int, seen: int) -> Tensor:
+        """The token after `last` (rows), which stand at `places`: of each row, or one for all of them."""
+        if isinstance(places, int):
+            where, mask = self._places[places].expand(len(last)), None
+        else:
+            where = torch.tensor(places, device=self.device)
+            mask = (self._places[:seen] <= where[:, None])[:, None, None]
+        scores = self._model(last[:, None], where[:, None], Decode(self.cache, where, seen, mask), True)
+        found: Tensor = scores.argmax(-1)
+        return found
+
+
+def without_cache(model: Decoder, prompt: Tensor, count: int) -> list[int]:
+    """The answer to a prompt (length), each token computed from all of those before it anew."""
+    text = prompt[None]
+    for _ in range(count):
+        text = torch.cat((text, model(text, only_last=True).argmax(-1)[:, None]), 1)
+    return text[0, len(prompt) :].tolist()

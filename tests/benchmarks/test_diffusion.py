@@ -1,0 +1,25 @@
+"""Training a diffusion model."""
+
+from __future__ import annotations
+
+import pytest
+from shipped_benchmarks import assert_checked, load
+
+pytest.importorskip("torch")
+diffusion = load("diffusion")
+
+
+@pytest.mark.slow
+def test_it_computes_what_it_claims(tmp_path):
+    assert len(assert_checked("diffusion", data=tmp_path)) == 3
+
+
+@pytest.mark.slow
+def test_the_model_for_large_images_computes_what_it_claims(capsys):
+    options = diffusion.arguments(["--check", "--device", "cpu", "--threads", "1", "--model", "ddpm_256"])
+    assert diffusion.run(options, diffusion.build) == 0, capsys.readouterr().out
+
+
+def test_claims_at_full_size_are_the_public_ones():
+    for model, parameters in diffusion.PUBLIC_PARAMETERS.items():
+        assert diffusion.cost(diffusion.SHAPES[model]["full"]).parameters == parameters

@@ -1,0 +1,98 @@
+"""Entries that torchrun starts: the ranks of one process tree, told apart and added up."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine
+
+from benchwright.pipeline.reading import read_run
+from benchwright.stores.run_folder import RunFolder
+
+pytestmark = pytest.mark.slow
+OBSERVATIONS = 6
+SUITE = f"""
+_two:
+  inherits: _defaults
+  plan: {{method: njobs, n: 1}}
+  launcher: {{name: torchrun, processes: 2}}
+  voir: {{options: {{stop: {OBSERVATIONS}, interval: "0.1s", skip: 1}}}}
+  max_duration: 100
+probe: {{inherits: _two, definition: probe}}
+voir: {{inherits: _two, definition: voir}}
+one_speaks: {{inherits: _two, definition: one_speaks}}
+"""
+MAIN = """
+import os, time
+import torch, torch.distributed as dist
+from {module} import iterate
+dist.init_process_group("gloo")
+one = torch.ones(1)
+for _ in iterate("train", range(100_000), {options}batch_size=16):
+    time.sleep(0.004 * (1 + dist.get_rank()))
+    dist.all_reduce(one)
+"""
+VOIRFILE = """
+import os
+from dataclasses import dataclass
+from voir import configurable
+from voir.instruments import early_stop, log, rate
+
+@dataclass
+class Config:
+    interval: str = "1s"
+    skip: int = 5
+    stop: int = 20
+
+@configurable
+def instrument_main(ov, options: Config):
+    yield ov.phases.init
+    if SPEAKS:
+        ov.require(
+            log("rate", "units", "progress", context="task"),
+            rate(interval=options.interval, skip=options.skip),
+            early_stop(n=options.stop, key="rate", task="train"),
+        )
+"""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The suite's results, by benchmark; the slower rank holds up the other, so each makes 16 items in 8 ms or more."""
+    pytest.importorskip("torch")
+    pytest.importorskip("voir")
+    folder = tmp_path_factory.mktemp("torchrun")
+    for name, module, options in (("probe", "benchprobe", ""), ("voir", "voir", "report_batch=True, ")):
+        (folder / name).mkdir()
+        (folder / name / "main.py").write_text(MAIN.format(module=module, options=options))
+    (folder / "voir" / "voirfile.py").write_text(VOIRFILE.replace("SPEAKS", "True"))
+    (folder / "one_speaks").mkdir()
+    (folder / "one_speaks" / "main.py").write_text((folder / "voir" / "main.py").read_text())
+    (folder / "one_speaks" / "voirfile.py").write_text(VOIRFILE.replace("SPEAKS", 'os.environ["RANK"] == "0"'))
+    (folder / "suite.yaml").write_text(SUITE)
+    bw = CommandLine(folder / "base", folder)
+    bw("run", "suite.yaml", "--use-current-env")
+    run = read_run(RunFolder(Path(bw.last_run())))
+    return {result.benchmark.name: result for result in run.results}
+
+
+@pytest.mark.parametrize("name", ["probe", "voir"])
+def test_every_rank_has_its_observations_and_the_launch_is_their_sum(results: dict[str, Any], name: str) -> None:
+    (launch,) = results[name].launches
+    rates = {m.labels.get("rank"): m for m in launch.measurements if m.metric == "rate"}
+    assert set(rates) == {"0", "1", None}
+    assert [len(rates[rank].samples) for rank in ("0", "1")] == [OBSERVATIONS] * 2
+    medians = [statistics.median(rates[rank].samples) for rank in ("0", "1")]
+    assert rates[None].samples == (pytest.approx(sum(medians)),)
+    assert all(median < 16 / 0.008 for median in medians)
+
+
+def test_a_rank_that_speaks_for_all_is_measured_and_the_program_ended(results: dict[str, Any]) -> None:
+    """It cannot leave by itself: the others would wait for it."""
+    (launch,) = results["one_speaks"].launches
+    assert (launch.status.value, launch.detail) == ("ok", None)
+    (rate,) = (m for m in launch.measurements if m.metric == "rate")
+    assert (len(rate.samples), rate.labels) == (OBSERVATIONS, {"loop": "train"})

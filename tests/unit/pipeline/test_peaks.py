@@ -1,0 +1,73 @@
+"""Peaks of other runs on the same machine: looked up only where they are needed, and never at the cost of a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from efficient_runs import peak, working
+from machines import MACHINE
+from msgspec.structs import replace
+from suite_runs import launch, result, run
+
+from benchwright.domain.efficiency import CPU, FLOPS, Work
+from benchwright.domain.run import Run
+from benchwright.domain.status import Reason, Status
+from benchwright.pipeline.assembly import held_against_peaks
+from benchwright.pipeline.peaks import needs_peaks, peaks_for, peaks_of_base
+from benchwright.pipeline.results import Results
+
+FP32 = Work(FLOPS, "fp32", CPU)
+TELLING = run(result("b", working(50.0)), id="b.1")
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Results:
+    return Results.choose(tmp_path / "base", None, {})
+
+
+def keep(results: Results, *runs: Run) -> None:
+    for each in runs:
+        results.store.ingest(each, digest=each.id)
+
+
+def measured(id_: str, best: float, **fields: object) -> Run:
+    return replace(run(peak([best]), id=id_), **fields)
+
+
+def test_the_best_of_the_newest_runs_of_the_same_machine_counts(results: Results) -> None:
+    elsewhere = replace(MACHINE, cpu="another")
+    keep(results, measured("p.1", 100.0), measured("p.2", 120.0), measured("p.3", 500.0, machine=elsewhere), TELLING)
+    with results:
+        found = peaks_for([TELLING], results)
+    assert (found["b.1"][FP32].value, found["b.1"][FP32].run) == (120.0, "p.2")
+
+
+def test_no_store_is_opened_or_made_for_what_needs_none(results: Results, tmp_path: Path) -> None:
+    own = run(result("b", working(50.0)), peak([100.0]))
+    assert not needs_peaks(own)
+    assert not needs_peaks(run(result("b", launch(50.0))))
+    with results:
+        assert peaks_for([own], results) == {}
+        assert peaks_for([TELLING], results) == {}  # there is no store
+    assert not (tmp_path / "base" / "store.db").exists()
+
+
+def test_a_store_that_cannot_be_used_costs_no_report(tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_text("no database, but long enough to be looked at as one")
+    assert peaks_of_base(TELLING, tmp_path, None) == {}
+    assert peaks_of_base(TELLING, tmp_path, "nothing://at.all") == {}
+
+
+def test_the_run_itself_is_no_other_run(results: Results) -> None:
+    mixed = run(result("b", working(50.0, name="flops_per_item.bf16")), peak([100.0]), id="m.1")
+    keep(results, mixed)
+    with results:
+        assert peaks_for([mixed], results) == {}
+
+
+def test_more_than_the_peak_fails_whoever_assembles_the_run() -> None:
+    bad, good = held_against_peaks([result("b", working(150.0)), peak([100.0])])
+    assert (bad.status, bad.reason) == (Status.FAILED, Reason.INVALID)
+    assert "150 % of the 100 FLOP/s that matmul reached" in (bad.detail or "")
+    assert good.status is Status.OK
