@@ -1,4 +1,4 @@
-# make run     set up, then measure the built-in example set and print its report
+# make run     set up, then run the shipped suite `quick` and leave its report
 # make test    every test, in parallel, with the coverage floor
 # make check   formatting, lint, types, direction of dependencies, then the tests
 # make bench   the side-by-side measurements of performance/, with quick settings
@@ -20,7 +20,9 @@ export NO_MKDOCS_2_WARNING := 1
 .PHONY: run test check lint bench docs wheels format clean
 
 run: $(DEV)
-	PATH="$(CURDIR)/$(BIN):$$PATH" benchwright run examples/first/tasks.cfg --repeat 6 --base .bench
+	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright prepare quick --use-current-env --base .bench
+	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
+	$(BIN)/benchwright report last --base .bench --format html -o .bench/report.html
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term

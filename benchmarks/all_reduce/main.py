@@ -15,7 +15,7 @@ import torch.distributed as dist
 
 from benchprobe import give, iterate
 from workload.claims import Claim, conclude
-from workload.devices import dtype_of, process_group, rank, set_up, synchronize, world_size
+from workload.devices import choose, dtype_of, process_group, rank, set_up, synchronize, world_size
 from workload.options import parse, parser
 from workload.several import check_in_several, need_devices, refuse
 
@@ -37,7 +37,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parse(found, SIZES, argv)
     if world_size() == 1:
         if options.check:
-            return conclude([Claim("two processes agree on the sum", 1, float(check_in_several(2)))])
+            return conclude(
+                [Claim("two processes agree on the sum", 1, float(check_in_several(2, choose(options.device))))]
+            )
         refuse("an all-reduce needs several processes; start it by torchrun (launcher: torchrun, in a suite)")
     device = set_up(options)
     need_devices(device)

@@ -89,16 +89,16 @@ def loss_at_hidden(model: nn.Module, batch: Batch) -> Tensor:
 def make(options: Any, device: torch.device) -> training.Training:
     shape = shape_of(options.model, options.size)
     model = build(lambda: MaskedLanguageModel(shape, options.dropout), device)
-    file = tokens.prepare(data_folder(options, NAME), options.size)
+    folder = tokens.prepare(data_folder(options, NAME), options.size)
     rows, length = options.batch_size, options.sequence_length
     numbers = torch.Generator().manual_seed(options.seed + rank())
-    texts = tokens.batches(file, BATCHES, rows, length - 2, torch.device("cpu"), rank())
+    texts = tokens.batches(folder, BATCHES, rows, length - 2, torch.device("cpu"), rank())
     batches = [hide(text, tokens.SIZES[options.size][1], numbers) for text in texts]
     loss = loss_at_all if options.scores == "all" else loss_at_hidden
 
     def counted(model: nn.Module, batch: Batch) -> Tensor:
         with counting(), autocast(device, options.precision):
-            return loss(model, batch)
+            return loss(model, Batch(*(part[:1] for part in batch)))
 
     return training.Training(
         model=model,
@@ -111,6 +111,7 @@ def make(options: Any, device: torch.device) -> training.Training:
         parameters=published(options.model, options.size) or encoder_parameters(shape, masked_head=True),
         optimizer=lambda found: torch.optim.AdamW(found, lr=options.rate, fused=device.type == "cuda"),
         counted=counted,
+        counted_items=1,
     )
 
 

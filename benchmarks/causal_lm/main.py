@@ -67,24 +67,25 @@ def make(options: Any, device: torch.device) -> training.Training:
     shape = shape_of(options.model, options.size)
     weights = dtype_of(options.weights)
     model = build(lambda: Decoder(shape, options.checkpointing), device, weights)
-    file = tokens.prepare(data_folder(options, NAME), options.size)
+    folder = tokens.prepare(data_folder(options, NAME), options.size)
 
     def counted(model: Any, batch: Tensor) -> Tensor:
         model.checkpointing = False
         with counting(), autocast(device, options.precision):
-            found = loss(model, batch)
+            found = loss(model, batch[:1])
         model.checkpointing = options.checkpointing
         return found
 
     return training.Training(
         model=model,
-        batches=tokens.batches(file, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
+        batches=tokens.batches(folder, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
         loss=with_kernel(options.attention, loss),
         items=options.batch_size * options.sequence_length,
         flops_per_item=arithmetic.decoder_training(shape, options.sequence_length),
         parameters=published(options.model, options.size) or decoder_parameters(shape),
         optimizer=lambda found: torch.optim.AdamW(found, lr=options.rate, fused=device.type == "cuda"),
         counted=counted,
+        counted_items=options.sequence_length,
     )
 
 

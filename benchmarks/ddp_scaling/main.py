@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_shared"))
 
 from workload.devices import choose
 from workload.options import parse, parser
-from workload.several import become_several
+from workload.several import become_several, need_devices
 
 SIZES: dict[str, dict[str, Any]] = {
     "tiny": {"precision": "fp32", "batch_size": 64, "width": 256, "blocks": 2, "phase_steps": 10},
@@ -30,7 +30,9 @@ def main(argv: list[str] | None = None) -> int:
     found.add_argument("--phase-steps", type=int, help="steps measured with fewer processes  [by size]")
     options = parse(found, SIZES, argv)
     if options.processes and not options.check:
-        become_several(how_many(options.processes, options.device))
+        wanted = how_many(options.processes, options.device)
+        need_devices(choose(options.device), wanted)
+        become_several(wanted)
     from scaling import run  # it loads benchprobe, which is for the processes that are measured
 
     return run(options)

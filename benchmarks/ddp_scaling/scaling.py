@@ -140,7 +140,7 @@ def checked(options: Any, device: torch.device) -> int:
     """Alone: parameters, arithmetic, a loss that falls, and then two processes: that they stay one model."""
     if world_size() == 1:
         wrong = check(options, device, build(options, device))
-        together = Claim("two processes stay one model", 1, float(check_in_several(2, ["--device", device.type])))
+        together = Claim("two processes stay one model", 1, float(check_in_several(2, device)))
         return conclude([together]) or wrong
     training = build(options, device)
     step = stepping(options, device, training, distributed(training.model, device, None))

@@ -73,10 +73,10 @@ def embed(model: nn.Module, batch: Batch) -> Tensor:
 def make(options: Any, device: torch.device) -> inference.Inference:
     shape = shape_of(MODEL, options.size)
     model = build(lambda: Encoder(shape, pooler=True), device, dtype_of(options.precision))
-    file = tokens.prepare(data_folder(options, NAME), options.size)
+    folder = tokens.prepare(data_folder(options, NAME), options.size)
     rows, length = options.batch_size, options.sequence_length
     numbers = torch.Generator().manual_seed(options.seed)
-    texts = tokens.batches(file, BATCHES, rows, length, torch.device("cpu"))
+    texts = tokens.batches(folder, BATCHES, rows, length, torch.device("cpu"))
     batches = [Batch(*(part.to(device) for part in fill_up(text, numbers))) for text in texts]
     near = 1e-5
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import modes
 import torch
-from engine import Engine, without_cache
+from engine import Engine, likeliest_without_cache
 from torch import nn
 
 from workload import tokens
@@ -60,7 +60,7 @@ def arithmetic_claim(name: str, options: Any, model: Decoder, text: Path) -> Cla
 
 
 def cache_claim(options: Any, model: Decoder, text: Path) -> Claim:
-    """Tokens that are generated with the cache, against those from the whole text again and again."""
+    """Tokens that are generated with the cache, against those found by reading all of the text anew."""
     count = min(COMPARED, options.answer_length)
     prompts = tokens.batches(text, 1, ROWS, options.prompt_length, model.tokens.weight.device)[0]
     engine = Engine(model, ROWS, options.prompt_length + count)
@@ -68,7 +68,7 @@ def cache_claim(options: Any, model: Decoder, text: Path) -> Claim:
     for place in range(options.prompt_length, options.prompt_length + count - 1):
         found.append(engine.decode(found[-1], place, place + 1))
     with_cache = torch.stack(found, 1).tolist()
-    same = sum(a == b for row, p in zip(with_cache, prompts, strict=True) for a, b in _pairs(row, model, p))
+    same = sum(likeliest_without_cache(model, *pair) for pair in zip(prompts, with_cache, strict=True))
     return Claim("tokens with the cache that are the same without", ROWS * count, same, 0.0)
 
 
@@ -83,9 +83,5 @@ def serving_claim(options: Any, model: Decoder, text: Path) -> Claim:
             break
         server.do(plan)
     compared = done[-SERVED:]  # the last ones were put where others had been
-    same = sum(a == b for r in compared for a, b in _pairs(r.tokens, model, server.prompt(r)))
+    same = sum(likeliest_without_cache(model, server.prompt(request), request.tokens) for request in compared)
     return Claim("tokens of served requests that are the same alone", sum(r.answer for r in compared), same, 0.0)
-
-
-def _pairs(found: list[int], model: Decoder, prompt: torch.Tensor) -> list[tuple[int, int]]:
-    return list(zip(found, without_cache(model, prompt, len(found)), strict=True))

@@ -62,18 +62,18 @@ def make(options: Any, device: torch.device) -> training.Training:
     model = build(lambda: Decoder(shape, options.checkpointing), device, dtype_of(options.weights))
     adapt(model, options.targets, options.rank, options.alpha)
     trainable = trainable_parameters(shape, options.targets, options.rank)
-    file = tokens.prepare(data_folder(options, NAME), options.size)
+    folder = tokens.prepare(data_folder(options, NAME), options.size)
 
     def counted(model: Any, batch: Tensor) -> Tensor:
         model.checkpointing = False
         with counting(), autocast(device, options.precision):
-            found = loss(model, batch)
+            found = loss(model, batch[:1])
         model.checkpointing = options.checkpointing
         return found
 
     return training.Training(
         model=model,
-        batches=tokens.batches(file, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
+        batches=tokens.batches(folder, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
         loss=with_kernel(options.attention, loss),
         items=options.batch_size * options.sequence_length,
         flops_per_item=training_flops(shape, options.sequence_length, options.targets, options.rank),
@@ -81,6 +81,7 @@ def make(options: Any, device: torch.device) -> training.Training:
         trainable=trainable,
         optimizer=lambda found: torch.optim.AdamW(found, lr=options.rate, fused=device.type == "cuda"),
         counted=counted,
+        counted_items=options.sequence_length,
     )
 
 

@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_shared"))
 
 import torch
 
+from workload.devices import dtype_of
 from workload.image_patterns import labelled_batches
 from workload.inference import Inference, run
 from workload.models.image_models import NAMES, image_model
@@ -33,15 +34,23 @@ def arguments(argv: list[str] | None = None) -> Any:
         action=argparse.BooleanOptionalAction,
         help="channels are next to each other in memory  [by size]",
     )
-    return parse(found, SIZES, argv)
+    options = parse(found, SIZES, argv)
+    if options.check:
+        options.precision = "fp32"  # the same answer in two ways: without rounding in between
+    return options
 
 
 def build(options: Any, device: torch.device) -> Inference:
     chosen = image_model(options.model, options.size)
     layout = torch.channels_last if options.channels_last else torch.contiguous_format
-    model = chosen.build().to(memory_format=layout)
+    dtype = dtype_of(options.precision)
+    model = chosen.build().to(dtype=dtype, memory_format=layout)
     made = labelled_batches(KEPT_BATCHES, options.batch_size, chosen.side, chosen.classes, options.seed, device)
-    batches = [images.contiguous(memory_format=layout) for images, _ in made]
+    batches = [images.to(dtype).contiguous(memory_format=layout) for images, _ in made]
+
+    def answer(asked: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(device.type, enabled=False):  # the weights are of the wanted type already
+            return asked(images)
 
     def right(answer: torch.Tensor) -> bool:
         """A number for each class, and for every image the answer it gets alone."""
@@ -53,7 +62,7 @@ def build(options: Any, device: torch.device) -> Inference:
     return Inference(
         model=model,
         batches=batches,
-        answer=lambda asked, images: asked(images),
+        answer=answer,
         items=options.batch_size,
         flops_per_item=chosen.cost.flops,
         parameters=chosen.parameters,

@@ -28,19 +28,25 @@ def become_several(processes: int) -> None:
     os.execv(command[0], command)
 
 
-def check_in_several(processes: int, words: Sequence[str] = ()) -> bool:
-    """Whether this program, with `--check`, succeeds in so many processes; what they print is shown if they fail."""
+def check_in_several(processes: int, device: torch.device) -> bool:
+    """Whether this program, with `--check`, succeeds in so many processes; what they print is shown if they fail.
+
+    With fewer devices than processes they use the CPU.
+    """
+    enough = device.type != "cuda" or torch.cuda.device_count() >= processes
+    words = ["--device", device.type if enough else "cpu"]
     done = subprocess.run(torchrun(processes, [*sys.argv, *words]), capture_output=True, text=True)
     if done.returncode:
         sys.stderr.write(done.stdout + done.stderr)
     return done.returncode == 0
 
 
-def need_devices(device: torch.device) -> None:
-    """Processes that share a device measure neither it nor each other."""
+def need_devices(device: torch.device, needed: int | None = None) -> None:
+    """Processes that share a device measure neither it nor each other. Without `needed`: those that torchrun started here."""
     if device.type != "cuda":
         return
-    there, needed = torch.cuda.device_count(), int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    there = torch.cuda.device_count()
+    needed = needed or int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     if needed > there:
         refuse(f"{needed} processes need as many devices, there {'is' if there == 1 else 'are'} {there}")
 

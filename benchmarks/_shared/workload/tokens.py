@@ -6,11 +6,12 @@ ways that matter to a loss: some tokens are far more frequent than others, and f
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from workload.prepared import made_once
 
 if TYPE_CHECKING:
     import torch
@@ -27,15 +28,13 @@ SIZES = {
 
 
 def prepare(folder: Path, size: str) -> Path:
-    """The file of tokens; made now if it is not there yet."""
+    """The folder with the file of tokens; made now if it is not there yet."""
     count, symbols = SIZES[size]
-    file = folder / FILE
-    if not file.exists() or file.stat().st_size < 2 * count:
-        folder.mkdir(parents=True, exist_ok=True)
-        aside = file.with_suffix(f".{os.getpid()}")
-        make(count, symbols).astype("<u2").tofile(aside)
-        aside.replace(file)  # complete, or not there
-    return file
+
+    def fill(aside: Path) -> None:
+        make(count, symbols).astype("<u2").tofile(aside / FILE)
+
+    return made_once(folder, {"tokens": count, "symbols": symbols}, fill)
 
 
 def make(count: int, symbols: int, seed: int = 0) -> Any:
@@ -57,16 +56,18 @@ def make(count: int, symbols: int, seed: int = 0) -> Any:
     return text.reshape(-1)
 
 
-def sequences(file: Path, count: int, length: int, skip: int = 0) -> torch.Tensor:
+def sequences(folder: Path, count: int, length: int, skip: int = 0) -> torch.Tensor:
     """`count` sequences of `length` tokens, one after the other from sequence `skip` on; from the start again at the end."""
     import torch
 
-    text = np.memmap(file, dtype="<u2", mode="r")
+    text = np.memmap(folder / FILE, dtype="<u2", mode="r")
     wanted = np.arange(skip * length, (skip + count) * length) % len(text)
     return torch.from_numpy(text[wanted].astype(np.int64)).view(count, length)
 
 
-def batches(file: Path, count: int, rows: int, length: int, device: torch.device, rank: int = 0) -> list[torch.Tensor]:
+def batches(
+    folder: Path, count: int, rows: int, length: int, device: torch.device, rank: int = 0
+) -> list[torch.Tensor]:
     """`count` batches of `rows` sequences, on the device; those of another process are others."""
-    found = sequences(file, count * rows, length, skip=rank * count * rows)
+    found = sequences(folder, count * rows, length, skip=rank * count * rows)
     return [batch.to(device) for batch in found.split(rows)]

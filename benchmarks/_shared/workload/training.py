@@ -35,6 +35,7 @@ class Training:
     )
     trainable: int | None = None  # of the parameters, where some are frozen
     counted: Callable[[torch.nn.Module, Any], torch.Tensor] | None = None
+    counted_items: int | None = None  # where `counted` takes a part of the batch
 
 
 def run(options: Any, build: Callable[[Any, torch.device], Training]) -> int:
@@ -99,7 +100,7 @@ def check(options: Any, device: torch.device, training: Training) -> int:
         batch = next(batches)
         loss = training.counted or training.loss
         counted = counted_flops(lambda: loss(training.model, batch).backward())
-        claims.append(Claim("FLOPs per item", training.flops_per_item, counted / training.items))
+        claims.append(Claim("FLOPs per item", training.flops_per_item, counted / (training.counted_items or training.items)))
         training.model.zero_grad(set_to_none=True)
     step = _step(options, device, training)
     claims.append(check_falls([float(step(batch)) for batch in islice(batches, CHECK_STEPS)]))

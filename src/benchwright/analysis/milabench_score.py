@@ -133,15 +133,10 @@ def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:
     """Their rule: the early stop was reached, or it ended with 0, has rates and no NaN among its losses."""
     if "success" in facts:
         return bool(facts["success"])
-    if any(_stopped(loop.get("stop")) for loop in launch.facts.get("loops") or ()):
+    if launch.measured_enough:
         return True
     losses = [v for m in launch.measurements if m.metric == "loss" for v in _whole(m)]
     return launch.exit_code == 0 and bool(_rates(launch)) and not any(map(math.isnan, losses))
-
-
-def _stopped(stop: Any) -> bool:
-    """Whether a loop was ended by its rule, and not by itself before that."""
-    return bool(stop) and stop.get("by") != "loop" and (stop.get("detail") or {}).get("reached") is not False
 
 
 def _peak_memory(launches: Sequence[Launch]) -> float | None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
+from benchwright.cli.sizing import save_scaling
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
-from benchwright.domain.errors import InvalidInput
+from benchwright.domain.errors import BenchwrightError, InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,9 +82,9 @@ def command(
                 click.echo(f"run {number} of {total}: {run.name}", err=True)
 
         def on_end(self, number: int, total: int, outcome: MatrixOutcome, result: Run | None) -> None:
-            if result is not None and not no_store:
-                for problem in keep_in_store(result, base, store):
-                    click.echo(f"benchwright: {problem}", err=True)
+            if result is not None:
+                for text in [*_saved(result), *([] if no_store else keep_in_store(result, base, store))]:
+                    click.echo(f"benchwright: {text}", err=True)
             if outcome.detail is not None:
                 click.echo(f"benchwright: {outcome.run.name}: {outcome.detail}", err=True)
 
@@ -94,6 +96,17 @@ def command(
     outcomes = run_matrix(runs, make, finished=finished, observer=Telling())
     click.echo(json.dumps({"runs": [_told(x) for x in outcomes]}, indent=1) if as_json else _table(outcomes))
     return code_of(outcomes)
+
+
+def _saved(run: Run) -> list[str]:
+    """What this run's own options say to keep for the sizing of later ones; a file in the way does not end the others."""
+    from benchwright.stores.run_folder import RunFolder
+
+    try:
+        said = save_scaling(run, RunFolder(Path(run.folder)).read_plan().settings)
+    except (BenchwrightError, OSError) as error:
+        return [f"{run.id} is complete, but its batch sizes are not saved: {error}"]
+    return [said] if said else []
 
 
 def _listed(run: MatrixRun) -> dict[str, Any]:

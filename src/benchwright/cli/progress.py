@@ -19,10 +19,12 @@ from benchwright.pipeline.measure import Observer
 
 _FIRST_WORD_S = 2.0  # shorter runs need no progress
 _REDRAW_S = 0.5
+_REMIND_S = 30.0  # where nothing can be redrawn, a line now and then tells that it still runs
 
 
 class Progress(Observer):
-    """`quiet`: only trouble; `long`: every process has a line. A terminal gets a line that is redrawn; a pipe gets a line for each launch.
+    """`quiet`: only trouble; `long`: every process has a line. A terminal gets a line that is redrawn; a pipe gets a line for each launch, and
+    for one that takes long, now and then one that tells so.
 
     Nobody may be there to read it (`2>&1 | head -1`, a closed stderr, a full disk): the run goes on without.
     """
@@ -39,6 +41,7 @@ class Progress(Observer):
         self.live = self.stream is not None and self.stream.isatty()
         self.began = time.monotonic()
         self.launch_began = self.began
+        self.remind_at = float("inf")
         self.words = ""
         self.drawn = False
         self.inside_line = False  # what the program printed last did not end its line
@@ -59,12 +62,13 @@ class Progress(Observer):
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
         if self.verbose:
             self._say(f"run folder: {folder}")
-        if not self.quiet and self.live and plan.launches:
+        if not self.quiet and plan.launches and self.stream is not None:
             self.thread = threading.Thread(target=self._redraw, daemon=True)
             self.thread.start()
 
     def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
         self.launch_began = time.monotonic()
+        self.remind_at = self.launch_began + _FIRST_WORD_S
         with self.lock:
             self.said = {job.id: "starting" for job in jobs} if self.long else {}
             self._clear()  # what this launch prints begins a line of its own
@@ -73,6 +77,7 @@ class Progress(Observer):
             self._say(f"{self.words}: {' '.join(jobs[0].argv)}")
 
     def on_recorded(self, number: int, total: int, launches: Sequence[Launch]) -> None:
+        self.remind_at = float("inf")
         worst = next((x for x in launches if x.status is not Status.OK), launches[0])
         slow = time.monotonic() - self.began > _FIRST_WORD_S
         if self.quiet or (self.live and worst.status is Status.OK) or not (slow or self.verbose):
@@ -113,6 +118,9 @@ class Progress(Observer):
     def _redraw(self) -> None:
         while not self.done.wait(_REDRAW_S):
             now = time.monotonic()
+            if not self.live:
+                self._remind(now)
+                continue
             if now - self.began < _FIRST_WORD_S or not self.words:
                 continue
             with self.lock:
@@ -123,6 +131,11 @@ class Progress(Observer):
                     self._erase()
                     self._write("\n".join(line[: size.columns - 1] for line in lines))
                     self.drawn, self.drawn_lines = True, len(lines)
+
+    def _remind(self, now: float) -> None:
+        if now >= self.remind_at:
+            self.remind_at = now + _REMIND_S
+            self._say(f"{self.words}: running for {format_duration(round(now - self.launch_began, 1))}")
 
     def _clear(self) -> None:
         """To the beginning of an empty line."""

@@ -71,7 +71,8 @@ def save_scaling(run: Run, settings: RunSettings) -> str | None:
     if not found:
         return f"nothing was added to {surroundings.sizing.save}: no benchmark was given a batch size by auto_batch"
     saved = add_observations(surroundings.sizing.save, found)
-    return f"{saved.observations} observations added to {saved.path}"
+    count = f"{saved.observations} observation{'' if saved.observations == 1 else 's'}"
+    return f"{count} added to {saved.path}"
 
 
 def _tell(benchmark: str, size: int, trial: Trial) -> None:

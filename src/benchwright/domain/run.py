@@ -43,6 +43,13 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     def measurement(self, metric: str) -> Measurement | None:
         return next((m for m in self.measurements if m.metric == metric), None)
 
+    @property
+    def measured_enough(self) -> bool:
+        """Whether a loop was ended by its rule, and not by itself before that, or the early stop of voir was reached."""
+        stops = [loop.get("stop") for loop in self.facts.get("loops") or ()]
+        by_rule = any(s and s.get("by") != "loop" and (s.get("detail") or {}).get("reached") is not False for s in stops)
+        return by_rule or bool((self.facts.get("voir") or {}).get("early_stop"))
+
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """A Benchmark's launches and its overall status."""

@@ -46,6 +46,7 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     container: Container | None = None
     dirs: dict[str, str] = {}  # data, extra, cache, venv, runs: instead of those of the base folder
     options: dict[str, Any] = {}  # options.cpu, options.torchrun…: as written
+    file: str | None = None  # as the command line named it
 
     @property
     def main_node(self) -> Node | None:

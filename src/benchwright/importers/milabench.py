@@ -111,13 +111,10 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
 def _result(name: str, jobs: list[JobFile], position: int) -> Result:
     config = next((job.config for job in jobs if job.config), {})
     repeats = {repeat: n for n, repeat in enumerate(dict.fromkeys(job.repeat for job in jobs))}
-    together: dict[int | None, list[JobFile]] = {}
-    for job in sorted(jobs, key=lambda job: _in_order(job.stem)):
-        together.setdefault(job.repeat, []).append(job)
-    most = max(len(same) for same in together.values())
+    seats = _seats(jobs)
+    most = len(set(seats.values()))
     launches = tuple(
-        _launch(job, position + repeats[job.repeat], seat=together[job.repeat].index(job) if most > 1 else None)
-        for job in jobs
+        _launch(job, position + repeats[job.repeat], seat=seats[job.path] if most > 1 else None) for job in jobs
     )
     bad = next((launch for launch in launches if launch.status is not Status.OK), None)
     benchmark = Benchmark(
@@ -141,6 +138,18 @@ def _result(name: str, jobs: list[JobFile], position: int) -> Result:
     )
 
 
+def _seats(jobs: list[JobFile]) -> dict[str, int]:
+    """For each file which of the processes that ran together it is of: the same number in every repetition."""
+    ordered = sorted(jobs, key=lambda job: _in_order(job.stem))
+    places = list(dict.fromkeys(job.place for job in ordered))
+    if len({(job.repeat, job.place) for job in jobs}) == len(jobs):
+        return {job.path: places.index(job.place) for job in jobs}
+    together: dict[int | None, list[str]] = {}  # files that say they are the same: told apart by their order
+    for job in ordered:
+        together.setdefault(job.repeat, []).append(job.path)
+    return {path: number for paths in together.values() for number, path in enumerate(paths)}
+
+
 def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
     """`seat`: which of the processes that ran together it was."""
     status, reason, detail = _verdict(job)
@@ -160,7 +169,12 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
             "enabled": bool(config.get("enabled", True)),
             "early_stop": job.said.stopped,
             "return_code": job.return_code,
-        }
+        },
+        "voir": {
+            "early_stop": job.said.stopped,
+            "gpu_memory_bytes": job.said.gpu_memory_bytes,
+            "wall": [began, ended],
+        },
     }
     times = [seen.t for seen in job.said.rates.get(TRAIN, []) if seen.t > 10**15]  # smaller ones are no time of day
     if len(times) > 1:

@@ -60,6 +60,11 @@ class JobFile(msgspec.Struct, kw_only=True):
         return next((int(found[1][:9]) for part in self.tag[1:] if (found := _REPEAT.fullmatch(part))), None)
 
     @property
+    def place(self) -> tuple[str, ...]:
+        """What tells it from those that ran beside it."""
+        return tuple(part for part in self.tag[1:] if not _REPEAT.fullmatch(part))
+
+    @property
     def device(self) -> int | str | None:
         """The accelerator that the process had for itself."""
         device = (self.config or {}).get("device")

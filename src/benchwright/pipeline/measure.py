@@ -137,7 +137,10 @@ def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSetti
         return
     for error in _unrunnable([b for b in enabled if b.pack is not None]).values():
         raise error
-    said = list(dict.fromkeys(lacking.values()))
+    assert settings.surroundings is not None  # else nothing could lack
+    from benchwright.pipeline.readiness import readiness_together
+
+    said = readiness_together(enabled, settings.surroundings)
     more = f"; and {len(said) - 5} more" if len(said) > 5 else ""
     raise CannotMeasure("nothing can be run yet: " + "; ".join(said[:5]) + more)
 
@@ -319,7 +322,7 @@ class _Measurement:
         )
         return Run(
             id=self.folder.id,
-            name=self.stored.name,
+            name=self.stored.name_of(self.folder.id),
             started=self.stored.started,
             ended=self.ended,
             folder=str(self.folder.path),

@@ -17,6 +17,7 @@ from benchwright.domain.errors import BenchwrightError, InvalidInput
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Remark, Summary
+from benchwright.pipeline.reading import commands_of
 from benchwright.pipeline.scoring import Scoring, scores_of
 from benchwright.reporters.base import Report
 from benchwright.reporters.driver_result import machine_uptime_s, write_driver_result
@@ -82,6 +83,7 @@ def report_of(
         logs=tail_texts(folder.path, jobs, _SHOWN_LOG_LINES),
         remarks=run_remarks(run),
         settings=settings,
+        commands=commands_of(run),
         efficiency=efficiency,
         score=scores.ours,
         milabench=scores.milabench,

@@ -6,6 +6,8 @@ import os
 import shlex
 from collections.abc import Sequence
 
+import msgspec
+
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.pack import Pack
@@ -16,21 +18,50 @@ from benchwright.environments.prepared import Marks, missing_data, preparation_o
 from benchwright.environments.requirement_files import read_requirements
 from benchwright.stores.base_folder import BaseFolder
 
+_MOST_NAMED = 5  # in a command
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """Why a benchmark cannot run yet, and the phase that changes it."""
+
+    benchmark: Benchmark
+    why: str
+    phase: str
+
 
 def readiness(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> dict[str, str]:
     """For each benchmark that cannot run yet: why, and the command that changes it."""
+    return {
+        lack.benchmark.name: f"{lack.why}; run: {phase_command(lack.phase, [lack.benchmark], surroundings)}"
+        for lack in lacks(benchmarks, surroundings)
+    }
+
+
+def readiness_together(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[str]:
+    """The same with one sentence, and one command, for all that lack the same."""
+    groups: dict[tuple[str, str, str], list[Benchmark]] = {}
+    for lack in lacks(benchmarks, surroundings):
+        groups.setdefault((lack.why, lack.phase, _suite_of(lack.benchmark)), []).append(lack.benchmark)
+    said = []
+    for (why, phase, _), lacking in groups.items():
+        names = ", ".join(b.name for b in lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+        who = f"{names}: " if len(benchmarks) > 1 else ""
+        said.append(f"{who}{why}; run: {phase_command(phase, lacking, surroundings)}")
+    return said
+
+
+def lacks(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[Lack]:
     environments = _Environments(surroundings)
     marks = Marks(surroundings.data)
     code: dict[str, bytes] = {}
-    lacking: dict[str, str] = {}
+    lacking: list[Lack] = []
     for benchmark in benchmarks:
         if benchmark.pack is None:
             continue
-        why = environments.why_not(benchmark.pack)
-        if why is not None:
-            lacking[benchmark.name] = f"{why}; run: {phase_command('install', benchmark, surroundings)}"
+        if (why := environments.why_not(benchmark.pack)) is not None:
+            lacking.append(Lack(benchmark, why, "install"))
         elif (why := _why_unprepared(benchmark, marks, code)) is not None:
-            lacking[benchmark.name] = f"{why}; run: {phase_command('prepare', benchmark, surroundings)}"
+            lacking.append(Lack(benchmark, why, "prepare"))
     return lacking
 
 
@@ -38,7 +69,7 @@ def not_installed(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -
     """As `readiness`, of environments only."""
     environments = _Environments(surroundings)
     return {
-        b.name: f"{why}; run: {phase_command('install', b, surroundings)}"
+        b.name: f"{why}; run: {phase_command('install', [b], surroundings)}"
         for b in benchmarks
         if b.pack is not None and (why := environments.why_not(b.pack)) is not None
     }
@@ -50,9 +81,13 @@ def outdated(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> lis
     return [b.name for b in benchmarks if b.pack is not None and environments.is_outdated(b.pack)]
 
 
-def phase_command(phase: str, benchmark: Benchmark, surroundings: Surroundings) -> str:
-    """What to type."""
-    words = ["benchwright", phase, _suite_of(benchmark), "--select", benchmark.name]
+def phase_command(phase: str, benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> str:
+    """What to type, for benchmarks of one suite; of many, those that are not meant are taken along."""
+    words = ["benchwright", phase, _suite_of(benchmarks[0])]
+    if len(benchmarks) <= _MOST_NAMED:
+        words += ["--select", ",".join(b.name for b in benchmarks)]
+    if surroundings.system.file is not None:
+        words += ["--system", surroundings.system.file]
     if str(BaseFolder.choose(None, os.environ).path) != surroundings.base:
         words += ["--base", surroundings.base]
     if surroundings.python is not None:

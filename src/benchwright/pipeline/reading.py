@@ -58,7 +58,7 @@ def read_run(folder: RunFolder) -> Run:
     )
     return Run(
         id=folder.id,
-        name=stored.name,
+        name=stored.name_of(folder.id),
         started=stored.started,
         ended=body["ended"] if isinstance(body.get("ended"), str) else None,
         folder=str(folder.path),
@@ -80,6 +80,21 @@ def plan_of(folder: RunFolder) -> Plan:
             "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
         )
     return _plan(folder, folder.read_plan(), machine)
+
+
+def commands_of(run: Run) -> dict[str, tuple[str, ...]]:
+    """What the first process of each suite's benchmark is called with; nothing where the plan is not there any more."""
+    if all(r.benchmark.pack is None for r in run.results):
+        return {}
+    try:
+        plan = plan_of(RunFolder(Path(run.folder)))
+    except InvalidInput:
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
+    for jobs in plan.launches:
+        for job in jobs:
+            found.setdefault(job.benchmark, job.argv)
+    return found
 
 
 def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine) -> Plan:

@@ -111,7 +111,7 @@ def _system(suite: SuiteRequest) -> System:
 
     system = read_system(path)[0]
     nodes = tuple(msgspec.structs.replace(node, local=is_this_machine(node)) for node in system.nodes)
-    return _with_options(msgspec.structs.replace(system, nodes=nodes), suite.options)
+    return _with_options(msgspec.structs.replace(system, nodes=nodes, file=suite.system), suite.options)
 
 
 def _with_options(system: System, options: Mapping[str, Any]) -> System:

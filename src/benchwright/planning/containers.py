@@ -29,13 +29,14 @@ def contained(
     folders: Iterable[str],
     variables: Iterable[str],
     context: Context,
+    image: str | None = None,
 ) -> tuple[str, ...]:
-    """`words` in `container`: `folders` are there under their own paths, so that what is written there is found here.
+    """`words` in `container`, of `image` if there is one instead of its own: `folders` are there under their own paths, so that what is written there is found here.
 
     Variables are passed by name, so that their values stay out of the command line; one that is not set stays so.
     """
     try:
-        image = fill(container.image, context)
+        image = image or fill(container.image, context)
         given = [fill(word, context) for word in container.args]
     except PlaceholderError as error:
         raise InvalidInput(error.what, where="system.docker", remedy=error.remedy, text=error.text) from None

@@ -162,6 +162,7 @@ class SuiteJobs:
             folders=folders,
             variables=[name for name, value in env.items() if value is not None],
             context=Context(self._facts.names),
+            image=parts.words.image,
         )
 
 

@@ -25,6 +25,7 @@ class FilledWords(msgspec.Struct, frozen=True):
     server: tuple[str, ...]
     ready: str | None
     launcher_args: tuple[str, ...]
+    image: str | None  # of its container, instead of the system's
     batch_size: BatchSize | None
 
 
@@ -41,8 +42,15 @@ def filled_words(benchmark: Benchmark, pack: Pack, surroundings: Surroundings, f
         server=words.all((serving.script, *serving.args)) if serving is not None else (),
         ready=words.one(serving.ready) if serving is not None and serving.ready is not None else None,
         launcher_args=words.all(launcher.args) if launcher is not None else (),
+        image=_image(pack, surroundings, words),
         batch_size=sizer.chosen,
     )
+
+
+def _image(pack: Pack, surroundings: Surroundings, words: _Filling) -> str | None:
+    """Of the entry's own container, where the system has an engine to run one."""
+    given = pack.config.get("docker_image")
+    return words.one(str(given)) if given and surroundings.system.container is not None else None
 
 
 def context_of(

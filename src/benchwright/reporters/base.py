@@ -27,6 +27,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     logs: Mapping[str, Sequence[str]] = {}  # the last lines printed by any job, for reporters that show logs
     remarks: tuple[Remark, ...] = ()  # about the run as a whole
     settings: RunSettings | None = None  # how the run was made
+    commands: Mapping[str, Sequence[str]] = {}  # of each suite's benchmark that of its first process
     efficiency: Mapping[str, Sequence[Efficiency]] = {}  # of each benchmark that tells how much work an item is
     score: SuiteScore | None = None  # of a suite
     milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for

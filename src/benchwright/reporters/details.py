@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Sequence
 
-from benchwright.domain.benchmark import Command
+from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Result, Run
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.commands import command_text
 from benchwright.reporters.efficiency import efficiency_words
-from benchwright.reporters.one_line import clip
+from benchwright.reporters.one_line import clip, one_line
 from benchwright.reporters.percentiles import ABOUT, bound_words, percentile_name
 from benchwright.reporters.screen import format_value
 
 _MOST_PACKAGES = 12
+_MOST_COMMAND_LINES = 8
 # Named first where they are there: what most often explains a difference.
 _TELLING = ("torch", "numpy", "transformers", "onnxruntime", "jax", "tensorflow", "openvino", "triton", "accelerate")
 
@@ -42,19 +43,16 @@ def _about(run: Run, annotation: str | None, width: int) -> list[str]:
 
 
 def _launches(result: Result, report: Report) -> list[str]:
-    workload = result.benchmark.workload
-    if isinstance(workload, Command):
-        words = workload.argv[0] if workload.shell else shlex.join(workload.argv)
-    else:
-        words = shlex.join((workload.python, workload.path, *workload.args))
     lines = [
         "",
-        clip(f" {result.benchmark.name}: {words}", report.width),
-        clip(f"   in {workload.cwd}", report.width),
+        *_command(result.benchmark, report),
+        clip(f"   in {result.benchmark.workload.cwd}", report.width),
+        *_checks(result, report.width),
     ]
     for e in report.efficiency.get(result.benchmark.name, ()):
         lines += textwrap.wrap(efficiency_words(e), report.width, initial_indent="   ", subsequent_indent="     ")
-    shown = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")][:2]
+    told = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")]
+    shown = list({s.metric: s for s in told}.values())[:2]  # jobs that ran together each have theirs
     for launch in result.launches:
         parts = [f"   {launch.job:<28}", launch.status.value if launch.reason is None else launch.reason.value]
         if launch.duration_s is not None:
@@ -68,6 +66,27 @@ def _launches(result: Result, report: Report) -> list[str]:
             parts.append("(warm-up, not counted)")
         lines.append(clip("  ".join(parts), report.width))
     return lines + _percentiles(report.summaries.get(result.benchmark.name, ()), report.width)
+
+
+def _command(benchmark: Benchmark, report: Report) -> list[str]:
+    return textwrap.wrap(
+        one_line(f" {benchmark.name}: {command_text(benchmark, report)}"),
+        report.width,
+        subsequent_indent="     ",
+        break_on_hyphens=False,
+        max_lines=_MOST_COMMAND_LINES,
+        placeholder=" …",
+    )
+
+
+def _checks(result: Result, width: int) -> list[str]:
+    """What every validation layer found, those that passed too."""
+    found = [f"{c.layer} {c.status.value.replace('_', ' ')}: {one_line(c.explanation)}" for c in result.checks]
+    return [
+        line
+        for text in found
+        for line in textwrap.wrap(text, width, initial_indent="   check ", subsequent_indent="     ")
+    ]
 
 
 def _percentiles(summaries: Sequence[Summary], width: int) -> list[str]:

@@ -233,7 +233,7 @@ ENTRY = table(
         Key("job", Anything(), "the entry that is made for each combination of the matrix"),
         Key("client", _side("client", "a script of the folder; main.py without it"), "what measures the server"),
         Key("server", _side("server", "a script of the folder or a program; server.py without it"), "the server"),
-        Key("docker_image", Text(), "the image for this entry"),
+        Key("docker_image", Text(), "the image of its container, instead of docker.image of the system file"),
         Key("docker", Anything(), "settings of containers"),
         Key("mem", Anything(), "what is known of its memory"),
         Key("model", Anything(), "for scripts that look at it"),

@@ -110,10 +110,19 @@ def _step(node: Node, path: Path) -> tuple[Node | None, Node, int] | None:
     if not isinstance(node, MappingNode):
         return None
     for key, value in reversed(node.value):
-        if key.value == str(path[0]):
+        if _means(key, path[0]):
             return key, value, 1
         if node.tag == EXPAND_TAG and isinstance(key, ScalarNode) and "." in key.value:
             parts = key.value.split(".")
             if parts == [str(part) for part in path[: len(parts)]]:
                 return key, value, len(parts)
     return None
+
+
+def _means(key: Node, wanted: object) -> bool:
+    """Whether a key stands for that value: `off` is false, and nothing is null."""
+    if isinstance(wanted, bool):
+        return bool(key.tag.endswith(":bool")) and (key.value.lower() in ("true", "yes", "on")) is wanted
+    if wanted is None:
+        return bool(key.tag.endswith(":null"))
+    return bool(key.value == str(wanted))

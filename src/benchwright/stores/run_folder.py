@@ -31,6 +31,7 @@ from benchwright.domain.machine import Machine
 from benchwright.domain.secrets import REDACTED, redact
 from benchwright.domain.settings import RunSettings
 
+TIME = "{time}"  # in a name: when the run began
 PLAN_VERSION = 1
 RUN_VERSION = 1
 MACHINE_VERSION = 1
@@ -46,12 +47,16 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     format: str = "benchwright-plan"
     version: int = PLAN_VERSION
-    name: str
+    name: str  # as it was given: `{time}` stays in it
     started: str
     benchmarks: tuple[Benchmark, ...]
     settings: RunSettings
     labels: dict[str, str] = {}
     not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
+
+    def name_of(self, run_id: str) -> str:
+        """What the run is called. Where the time is part of its name, that is its id."""
+        return run_id if TIME in self.name else self.name
 
     def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
         return not self.differences(benchmarks, settings)
@@ -75,7 +80,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         shown = ("echo",)  # how output is shown does not change what is measured
         for field in RunSettings.__struct_fields__:
             if field not in shown:
-                old, new = (msgspec.to_builtins(getattr(s, field)) for s in (self.settings, settings))
+                old, new = (_setting(s, field) for s in (self.settings, settings))
                 lines += _value_differences(field, old, new)
         return lines
 
@@ -89,9 +94,19 @@ def _without_secrets(benchmark: Benchmark) -> Benchmark:
     return msgspec.structs.replace(benchmark, env={name: kept.get(name) for name in benchmark.env}, pack=pack)
 
 
+def _setting(settings: RunSettings, field: str) -> Any:
+    """As plain values; what the system file is called does not change what is measured."""
+    value = msgspec.to_builtins(getattr(settings, field))
+    if field == "surroundings" and value is not None:
+        value["system"]["file"] = None
+    return value
+
+
 def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[str]:
     """What a suite's entry says is kept twice; as it was written, it is told only where nothing else differs."""
     before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
+    for body in (before, after):  # where something is said, and what is remarked about that, changes nothing
+        del body["source"], body["notes"]
     written = [(body.get("pack") or {}).pop("config", None) for body in (before, after)]
     return _value_differences(name, before, after) or _value_differences(name, *written)
 
@@ -124,7 +139,7 @@ class RunFolder:
     def create(runs: Path, name: str, now: float | None = None) -> RunFolder:
         """A new, empty folder `<name>.<time>`; a second one within the same second gets a number."""
         moment = datetime.fromtimestamp(time.time() if now is None else now).strftime("%Y-%m-%d_%H:%M:%S")
-        wanted = name.replace("{time}", moment) if "{time}" in name else f"{name}.{moment}"
+        wanted = name.replace(TIME, moment) if TIME in name else f"{name}.{moment}"
         _check_name(name, wanted)
         try:
             runs.mkdir(parents=True, exist_ok=True)

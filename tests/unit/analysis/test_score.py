@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from suite_runs import benchmark, failed, launch, measured, on_devices, result, run
 
-from benchwright.analysis.score import benchmark_score, geometric_mean, score_run, suite_score
+from benchwright.analysis.score import benchmark_score, compare_scores, geometric_mean, score_run, suite_score
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction, MetricSpec
 from benchwright.domain.run import Launch
@@ -144,6 +145,40 @@ def test_devices_of_the_same_number_on_two_nodes_are_two() -> None:
         jobs.append(launch(100.0, seat=seat, devices=(0,), more=(watts,)))
     found = benchmark_score(result("b", *jobs))
     assert (found.devices, found.joules_per_item) == (2, 3.0)
+
+
+class TestTwoRuns:
+    EIGHT = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.1)
+
+    def test_processes_of_one_launch_say_nothing_of_another_launch(self) -> None:
+        """Eight devices that agree to half a percent may all be two percent slower in the next launch."""
+        once = score_run(run(on_devices("b", self.EIGHT)))
+        assert once.interval is not None
+        compared = compare_scores(once, score_run(run(on_devices("b", [v * 1.02 for v in self.EIGHT]))), "before")
+        assert compared.whole is not None
+        assert compared.whole.ratio == pytest.approx(1.02)
+        assert [r.interval for r in (compared.whole, *compared.benchmarks)] == [None, None]
+
+    def test_six_launches_of_each_tell_how_well_the_ratio_is_known(self) -> None:
+        launches = [[v * (1 + n / 100) for v in self.EIGHT] for n in (3, 1, 4, 0, 5, 2)]
+        six = score_run(run(on_devices("b", *launches)))
+        (ratio,) = compare_scores(six, six, "before").benchmarks
+        assert ratio.interval is not None
+        assert ratio.interval.low < 0.98 < 1.02 < ratio.interval.high
+        once = score_run(run(on_devices("b", self.EIGHT)))
+        assert compare_scores(six, once, "before").benchmarks[0].interval is None
+
+    def test_scores_of_other_units_are_not_compared(self) -> None:
+        other = result("b", launch(5.0, more=()), of=benchmark("b"))
+        in_steps = msgspec.structs.replace(
+            other,
+            launches=tuple(
+                msgspec.structs.replace(x, measurements=(measured("rate", 5.0, unit="steps/s"),))
+                for x in other.launches
+            ),
+        )
+        compared = compare_scores(score_run(run(other)), score_run(run(in_steps)), "before")
+        assert (compared.whole, compared.benchmarks, compared.left_out) == (None, (), ("b",))
 
 
 def test_the_price_is_told_for_each_point_of_the_score() -> None:

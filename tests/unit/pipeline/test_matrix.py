@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
@@ -250,6 +251,29 @@ def test_without_resume_everything_is_made_again(matrix, tmp_path):
     matrix()
     matrix()
     assert len(runs_in(tmp_path)) == 6
+
+
+def test_what_each_run_saw_of_memory_is_saved(matrix, tmp_path):
+    file = tmp_path / "scaling.yaml"
+    result = matrix("--save-scaling", str(file))
+    assert [one["batch_size"] for one in yaml.safe_load(file.read_text())["loop"]["observations"]] == [2, 4, 8]
+    assert result.stderr.count(f"benchwright: 1 observation added to {file}\n") == 3
+
+
+def test_a_run_saves_where_its_own_options_say(matrix, tmp_path):
+    file = tmp_path / "scaling.yaml"
+    (tmp_path / "system.yaml").write_text(SYSTEM.replace("batch_size: 8,", f"batch_size: 8, sizer.save: {file},"))
+    matrix()
+    assert [one["batch_size"] for one in yaml.safe_load(file.read_text())["loop"]["observations"]] == [8]
+
+
+def test_a_file_that_cannot_be_added_to_ends_nothing(matrix, tmp_path):
+    file = tmp_path / "scaling.yaml"
+    file.write_text("[no, scaling, file]")
+    result = matrix("--save-scaling", str(file))
+    assert (result.return_value, len(runs_in(tmp_path))) == (0, 3)
+    assert result.stderr.count("is complete, but its batch sizes are not saved: ") == 3
+    assert file.read_text() == "[no, scaling, file]"
 
 
 def test_a_list_runs_nothing(matrix, tmp_path):

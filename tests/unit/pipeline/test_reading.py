@@ -15,7 +15,7 @@ from benchwright.domain.errors import InvalidInput
 from benchwright.domain.run import Run
 from benchwright.domain.status import Reason, Status
 from benchwright.pipeline.measure import measure
-from benchwright.pipeline.reading import read_run
+from benchwright.pipeline.reading import commands_of, read_run
 from benchwright.stores.run_folder import RunFolder
 
 
@@ -71,3 +71,17 @@ def test_a_run_begun_on_another_machine_is_not_resumed_here(run: Run) -> None:
             )
     finally:
         folder.write_machine(run.machine)
+
+
+def test_the_commands_of_a_suite_are_told_as_long_as_its_plan_is_there(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("print('speed=5')")
+    (tmp_path / "suite.yaml").write_text(
+        "b: {inherits: _defaults, definition: ., plan: {method: njobs, n: 2}, argv: [--x, auto_batch(3)], metrics: {speed: 'speed=(\\d)'}}"
+    )
+    made = benchwright.run(tmp_path / "suite.yaml", use_current_env=True, base=tmp_path / "base")
+    (words,) = commands_of(made).values()
+    assert Path(words[0]).name.startswith("python")
+    assert words[1:] == (str(tmp_path / "main.py"), "--x", "3")
+    shutil.rmtree(made.folder)
+    assert commands_of(made) == {}
+    assert commands_of(run) == {}

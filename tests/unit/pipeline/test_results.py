@@ -25,7 +25,7 @@ def test_a_name_means_the_newest_run_of_that_name_and_not_one_that_begins_alike(
     older, newer, _, _ = kept("train"), kept("train"), kept("train2"), kept("train.v2")
     with kept.results() as results:
         assert results.run("train").id == newer.id != older.id
-        assert results.run("train2").name == "train2.{time}"
+        assert results.run("train2").name.startswith("train2.20")
         assert results.find("trai")[0].startswith("train.v2")
 
 
@@ -167,3 +167,16 @@ def test_a_baseline_that_only_a_shared_store_has_can_be_removed(kept: Kept) -> N
         results.store.set_baseline("theirs", folder.id)
         results.remove_baseline("theirs")
         assert results.baselines() == {}
+
+
+def test_the_time_in_a_name_is_filled_in_wherever_the_run_is_shown(kept: Kept) -> None:
+    folder = kept("nightly")
+    assert folder.read_plan().name == "nightly.{time}"  # as it was given: `matrix --resume` finds it by that
+    with kept.results() as results:
+        results.ingest(folder)
+        run = results.run("nightly")
+        assert run.name == run.id == results.row(run.id).name == results.existing_store.load(run.id).name
+    for reporter in (MarkdownReporter(), HtmlReporter(), JsonReporter()):
+        text = reporter.render(report_of(run))
+        assert run.id in text
+        assert "{time}" not in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from suites import FOLDER, SURROUNDINGS, entry, jobs_of
+from suites import FOLDER, SURROUNDINGS, entry, jobs_of, planned
 
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.system import Container, System
@@ -61,6 +61,24 @@ def test_a_placeholder_of_the_image_that_is_not_known_is_an_error() -> None:
     container = msgspec.structs.replace(PODMAN, image="bench:${system.arhc}")
     with pytest.raises(InvalidInput, match=r"system\.docker: .*did you mean '\{system\.arch\}'"):
         jobs_of(entry("b"), system=System(container=container))
+
+
+def test_an_entry_may_name_the_image_of_its_container() -> None:
+    own = entry("own", pack={"config": {"docker_image": "${system.docker.base}/own:{arch}"}})
+    system = System(container=msgspec.structs.replace(PODMAN, base="reg.example"))
+    images = [job.argv[job.argv.index("-w") + 2] for (job,) in planned(own, entry("b"), gpus=1, system=system).launches]
+    assert images == ["reg.example/own:cuda", "bench:cuda"]
+
+
+def test_an_image_is_nothing_where_no_engine_runs() -> None:
+    (job,) = jobs_of(entry("b", pack={"config": {"docker_image": "own:${system.docker.base}"}}), gpus=1)
+    assert job.argv == ("/base/venv/torch/bin/python", "/suite/bench/main.py")
+
+
+def test_a_placeholder_of_an_entrys_image_is_told_as_the_entrys() -> None:
+    wrong = entry("b", pack={"config": {"docker_image": "own:{arhc}"}})
+    with pytest.raises(InvalidInput, match=r"suite\.yaml \[b\]: b: .*did you mean '\{arch\}'"):
+        jobs_of(wrong, system=System(container=PODMAN))
 
 
 def test_a_folder_inside_another_is_mounted_with_it() -> None:

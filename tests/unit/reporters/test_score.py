@@ -81,7 +81,7 @@ def test_another_runs_scores_are_set_beside() -> None:
     shown = text(on_devices("a", (100.0,)), against=before)
     assert " against old.1:" in shown
     assert ["a", "50", "100", "2.000", "–"] in [line.split() for line in shown.splitlines()]
-    assert "without gone: no score in both runs" in shown
+    assert "without gone: no score of the same unit in both runs" in shown
     assert body(on_devices("a", (100.0,)), against=before)["compared"]["score"]["ratio"] == pytest.approx(2.0)
 
 

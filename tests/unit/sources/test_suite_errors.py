@@ -73,6 +73,8 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
         ("a: 3\n", "s.yaml:1:1: 'a' is 3, not an entry; an entry is a map: write 'key: value' below its name"),
         ("arch: cuda\n", "s.yaml:1:1: 'arch' is 'cuda', not an entry; this looks like a system file: give it with --system"),
         ("1: {}\n", "s.yaml:1:1: 1 cannot be the name of an entry"),
+        ("a: {definition: x}\noff: {definition: x}\n", "s.yaml:2:1: false cannot be the name of an entry"),
+        ("a: {definition: x}\n~: {definition: x}\n", "s.yaml:2:1:"),
         ("[a, b]\n", "s.yaml:1:1: a suite is a map of entries, this is a list"),
         ("hello\n", "s.yaml:1:1: a suite is a map of entries, this is 'hello'"),
         ("", "s.yaml:1:1: the file has no entries; an entry has a name, a definition and a plan"),

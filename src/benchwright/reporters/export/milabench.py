@@ -69,8 +69,8 @@ def _lines(run: Run, result: Result, launch: Launch, offset_s: float) -> Iterato
         yield "phase", {"name": phase}, "data"
     for data in _data(run, launch):
         yield "data", data, "data"
-    if launch.status is Status.OK and launch.exit_code != 0:
-        yield "stop", None, "data"  # it was ended after its early stop: any other way would be no success
+    if launch.measured_enough or (launch.status is Status.OK and launch.exit_code != 0):
+        yield "stop", None, "data"
     if launch.status is Status.FAILED and launch.exit_code != 0:
         reason = launch.reason.value if launch.reason else "failed"
         yield "error", {"type": reason, "message": launch.detail or ""}, "data"
@@ -148,11 +148,15 @@ def _data(run: Run, launch: Launch) -> Iterator[dict[str, Any]]:
 
 
 def _chosen(launch: Launch) -> Iterator[Measurement]:
-    """Of several ranks, what they did together."""
+    """Of several ranks, what they did together, and what only they themselves told from the first of them."""
+    ranks: dict[str, list[str | None]] = {}
+    for m in launch.measurements:
+        ranks.setdefault(m.metric, []).append(m.labels.get("rank"))
+    first = {(metric, None if None in told else min(told, key=str)) for metric, told in ranks.items()}
     seen: set[str] = set()
     for m in launch.measurements:
         told = m.source in ("give", "log") or m.metric == "rate" or m.metric.endswith(".rate")
-        if told and "rank" not in m.labels and m.metric not in seen:
+        if told and (m.metric, m.labels.get("rank")) in first and m.metric not in seen:
             seen.add(m.metric)
             yield m
 

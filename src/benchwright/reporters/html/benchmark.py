@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.quantities import format_duration
 from benchwright.domain.run import Launch, Result
 from benchwright.domain.secrets import redact
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.commands import command_text
 from benchwright.reporters.efficiency import efficiency_words
 from benchwright.reporters.html.figures import counted, figure, hint, metric_name, percent, shown_first
 from benchwright.reporters.html.findings import launch_notes
@@ -47,7 +47,7 @@ def benchmark_section(number: int, result: Result, report: Report, logs: Mapping
         _launches(result, summaries),
         _all_metrics(summaries),
         _percentiles(summaries),
-        _how(result.benchmark),
+        _how(result.benchmark, report),
         _logs(result, logs),
         class_="benchmark",
         id=f"b{number}",
@@ -180,15 +180,10 @@ def _percentiles(summaries: Sequence[Summary]) -> Html | None:
     return _fold(f"Percentiles of samples ({len(rows)})", together((about, _table(heads, rows, numeric=range(2, 5)))))
 
 
-def _how(benchmark: Benchmark) -> Html:
-    work = benchmark.workload
-    if isinstance(work, Command):
-        line = work.argv[0] if work.shell and len(work.argv) == 1 else shlex.join(work.argv)
-    else:
-        line = shlex.join((work.python, work.path, *work.args))
+def _how(benchmark: Benchmark, report: Report) -> Html:
     rows: list[tuple[str, object]] = [
-        ("Command", element("code", line)),
-        ("Folder", element("code", work.cwd)),
+        ("Command", element("code", command_text(benchmark, report))),
+        ("Folder", element("code", benchmark.workload.cwd)),
         ("Read from", benchmark.source),
     ]
     if benchmark.env:
