@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_shared"))
 from workload import tokens, training
 from workload.devices import autocast, rank
 from workload.models.language import arithmetic
-from workload.models.language.attention import KERNELS, build, counting, with_kernel
+from workload.models.language.attention import KERNELS, build, counting, use_kernel
 from workload.models.language.encoder import MaskedLanguageModel
 from workload.models.language.shapes import encoder_parameters, published, shape_of
 from workload.options import data_folder, parse, parser
@@ -48,13 +48,13 @@ def options_of(argv: list[str] | None = None) -> Any:
     found.add_argument(
         "--scores", choices=["all", "hidden"], default="all", help="the places put through the head  [all]"
     )
-    found.add_argument("--attention", choices=list(KERNELS), default="sdpa", help="the kernel; sdpa: torch chooses")
+    found.add_argument("--attention", choices=KERNELS, default="sdpa", help="the kernel; sdpa: torch chooses")
     found.add_argument("--dropout", type=float, default=0.1, help="as the public model is trained  [0.1]")
     found.add_argument("--rate", type=float, help="the learning rate  [by size]")
     options = parse(found, SIZES, argv)
     longest = shape_of(options.model, options.size).positions
-    if options.sequence_length > longest:
-        found.error(f"--sequence-length {options.sequence_length}: {longest} is the longest at size {options.size}")
+    if not 4 <= options.sequence_length <= longest:
+        found.error(f"--sequence-length {options.sequence_length}: from 4 to {longest} at size {options.size}")
     return options
 
 
@@ -87,6 +87,7 @@ def loss_at_hidden(model: nn.Module, batch: Batch) -> Tensor:
 
 
 def make(options: Any, device: torch.device) -> training.Training:
+    use_kernel(options.attention)
     shape = shape_of(options.model, options.size)
     model = build(lambda: MaskedLanguageModel(shape, options.dropout), device)
     folder = tokens.prepare(data_folder(options, NAME), options.size)
@@ -103,7 +104,7 @@ def make(options: Any, device: torch.device) -> training.Training:
     return training.Training(
         model=model,
         batches=[Batch(*(part.to(device) for part in batch)) for batch in batches],
-        loss=with_kernel(options.attention, loss),
+        loss=loss,
         items=rows,
         flops_per_item=arithmetic.masked_training(
             shape, length, length if options.scores == "all" else predictions(length)

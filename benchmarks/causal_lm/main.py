@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_shared"))
 from workload import tokens, training
 from workload.devices import autocast, dtype_of, rank
 from workload.models.language import arithmetic
-from workload.models.language.attention import KERNELS, build, counting, with_kernel
+from workload.models.language.attention import KERNELS, build, counting, use_kernel
 from workload.models.language.decoder import Decoder
 from workload.models.language.shapes import DECODERS, decoder_parameters, published, shape_of
 from workload.options import data_folder, parse, parser
@@ -43,7 +43,7 @@ def options_of(argv: list[str] | None = None) -> Any:
     found = parser(__doc__, SIZES)
     found.add_argument("--model", choices=DECODERS, default="gpt2", help="at sizes below full: its family  [gpt2]")
     found.add_argument("--sequence-length", type=int, help="tokens of one sequence  [by size]")
-    found.add_argument("--attention", choices=list(KERNELS), default="sdpa", help="the kernel; sdpa: torch chooses")
+    found.add_argument("--attention", choices=KERNELS, default="sdpa", help="the kernel; sdpa: torch chooses")
     found.add_argument("--checkpointing", action="store_true", help="compute activations again in the backward pass")
     found.add_argument("--weights", choices=["fp32", "bf16"], default="fp32", help="kept in so many bits  [fp32]")
     found.add_argument("--rate", type=float, help="the learning rate  [by size]")
@@ -64,6 +64,7 @@ def loss(model: nn.Module, batch: Tensor) -> Tensor:
 
 
 def make(options: Any, device: torch.device) -> training.Training:
+    use_kernel(options.attention)
     shape = shape_of(options.model, options.size)
     weights = dtype_of(options.weights)
     model = build(lambda: Decoder(shape, options.checkpointing), device, weights)
@@ -79,7 +80,7 @@ def make(options: Any, device: torch.device) -> training.Training:
     return training.Training(
         model=model,
         batches=tokens.batches(folder, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
-        loss=with_kernel(options.attention, loss),
+        loss=loss,
         items=options.batch_size * options.sequence_length,
         flops_per_item=arithmetic.decoder_training(shape, options.sequence_length),
         parameters=published(options.model, options.size) or decoder_parameters(shape),

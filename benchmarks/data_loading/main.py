@@ -27,9 +27,9 @@ SIZES: dict[str, dict[str, Any]] = {
     "full": {"batch_size": 128, "num_workers": 8, "side": 224},
 }
 FILES = {
-    "tiny": Files(count=128, width=96, height=72, classes=10),
-    "small": Files(count=512, width=256, height=192, classes=100),
-    "full": Files(count=2048, width=500, height=375, classes=1000),
+    "tiny": Files(count=128, width=96, height=72),
+    "small": Files(count=512, width=256, height=192),
+    "full": Files(count=2048, width=500, height=375),
 }
 
 

@@ -64,7 +64,7 @@ def build(options: Any, device: torch.device) -> Training:
     shape = SHAPES[options.model][options.size]
     claimed = cost(shape)
     layout = torch.channels_last if options.channels_last else torch.contiguous_format
-    made = labelled_batches(KEPT_BATCHES, options.batch_size, shape.side, 10, options.seed + rank(), device)
+    made = labelled_batches(KEPT_BATCHES, options.batch_size, shape.side, options.seed + rank(), device)
     batches = [images.clamp_(-1, 1).contiguous(memory_format=layout) for images, _ in made]
     kept = torch.linspace(1e-4, 0.02, TIMES, dtype=torch.float64).neg().add(1).cumprod(0)  # of the image, at each time
     image_part, noise_part = (part.sqrt().float().to(device)[:, None, None, None] for part in (kept, 1 - kept))

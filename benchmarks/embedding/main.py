@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_shared"))
 from workload import inference, tokens
 from workload.devices import dtype_of
 from workload.models.language import arithmetic
-from workload.models.language.attention import KERNELS, build, counting, with_kernel
+from workload.models.language.attention import KERNELS, build, counting, use_kernel
 from workload.models.language.encoder import Encoder
 from workload.models.language.shapes import encoder_parameters, published, shape_of
 from workload.options import data_folder, parse, parser
@@ -41,7 +41,7 @@ class Batch(NamedTuple):
 def options_of(argv: list[str] | None = None) -> Any:
     found = parser(__doc__, SIZES)
     found.add_argument("--sequence-length", type=int, help="tokens that sentences are filled up to  [by size]")
-    found.add_argument("--attention", choices=list(KERNELS), default="sdpa", help="the kernel; sdpa: torch chooses")
+    found.add_argument("--attention", choices=KERNELS, default="sdpa", help="the kernel; sdpa: torch chooses")
     options = parse(found, SIZES, argv)
     longest = shape_of(MODEL, options.size).positions
     if not 4 <= options.sequence_length <= longest:
@@ -71,6 +71,7 @@ def embed(model: nn.Module, batch: Batch) -> Tensor:
 
 
 def make(options: Any, device: torch.device) -> inference.Inference:
+    use_kernel(options.attention)
     shape = shape_of(MODEL, options.size)
     model = build(lambda: Encoder(shape, pooler=True), device, dtype_of(options.precision))
     folder = tokens.prepare(data_folder(options, NAME), options.size)
@@ -88,7 +89,7 @@ def make(options: Any, device: torch.device) -> inference.Inference:
         """Of length 1, unlike each other, and the same for a sentence alone, that nothing was filled up behind."""
         first = batches[0]
         whole = bool(((found.norm(dim=1) - 1).abs() < near).all())
-        unlike = float(found[0] @ found[1]) < 1 - 10 * near
+        unlike = rows == 1 or float(found[0] @ found[1]) < 1 - 10 * near
         for row in range(min(rows, 4)):
             end = int(first.real[row].sum())
             alone = embed(model, Batch(first.tokens[row : row + 1, :end], first.real[row : row + 1, :end]))
@@ -98,7 +99,7 @@ def make(options: Any, device: torch.device) -> inference.Inference:
     return inference.Inference(
         model=model,
         batches=batches,
-        answer=with_kernel(options.attention, embed),
+        answer=embed,
         items=rows,
         flops_per_item=length * arithmetic.layers(shape, length),
         parameters=published(MODEL, options.size) or encoder_parameters(shape, pooler=True),

@@ -13,6 +13,7 @@ from molecules import ATOM_FEATURES, BOND_FEATURES, Graphs
 from torch import Tensor, nn
 
 DROPOUT = 0.5
+LEAST_VARIANCE = 1e-5  # of messages; less is none
 
 
 class Embeddings(nn.Module):
@@ -112,7 +113,9 @@ class PNA(nn.Module):
             messages.new_zeros(nodes, messages.shape[1]).scatter_reduce(0, index, messages, how, include_self=False)
             for how in ("amin", "amax")
         )
-        found = torch.stack([mean, low, high, (square - mean * mean).clamp(min=1e-5).sqrt()], dim=1)
+        deviation = (square - mean * mean).clamp(min=LEAST_VARIANCE).sqrt()
+        deviation = deviation.masked_fill(deviation <= math.sqrt(LEAST_VARIANCE), 0.0)
+        found = torch.stack([mean, low, high, deviation], dim=1)
         found = found.view(nodes, self.AGGREGATORS, self.TOWERS, self.width).transpose(1, 2).flatten(2)
         scale = torch.log(degree + 1)[:, :, None] / self.mean_log_degree
         own = x[:, None].expand(-1, self.TOWERS, -1)

@@ -18,8 +18,8 @@ from workload.models.language.decoder import Decoder
 from workload.models.language.shapes import decoder_parameters, published
 
 ROWS, COMPARED = 2, 12  # sequences, and tokens of each
-SERVED = 4  # requests whose answers are compared
-COUNTED = 24  # steps of serving whose arithmetic is counted
+SERVED, TURNS = 4, 3  # requests whose answers are compared, and after how many turns: others had their slots before
+COUNTED = 2  # turns of serving whose arithmetic is counted
 
 
 def check(options: Any, model: Decoder, text: Path) -> int:
@@ -74,14 +74,11 @@ def cache_claim(options: Any, model: Decoder, text: Path) -> Claim:
 
 def serving_claim(options: Any, model: Decoder, text: Path) -> Claim:
     """Answers from slots that others use at the same time and used before, against each request's alone."""
-    schedule = modes.schedule_of(options, lambda: 0.0)
+    schedule = modes.schedule_of(options)
     server = modes.Server(model, schedule, options, text)
-    done: list[modes.Request] = []
-    for plan in schedule.plans():
-        done += schedule.completed
-        if len(done) >= schedule.rows + SERVED:
-            break
-        server.do(plan)
-    compared = done[-SERVED:]  # the last ones were put where others had been
+    turns = list(islice(schedule.turns(), TURNS))
+    for turn in turns:
+        server.do(turn)
+    compared = [request for each in turns[-1] for request in each.completed][:SERVED]
     same = sum(likeliest_without_cache(model, server.prompt(request), request.tokens) for request in compared)
     return Claim("tokens of served requests that are the same alone", sum(r.answer for r in compared), same, 0.0)

@@ -17,7 +17,7 @@ from claims import check
 from benchprobe import give, iterate
 from workload import tokens
 from workload.devices import dtype_of, set_up
-from workload.models.language.attention import KERNELS, build, kernel
+from workload.models.language.attention import KERNELS, build, use_kernel
 from workload.models.language.decoder import Decoder
 from workload.models.language.shapes import DECODERS, shape_of
 from workload.options import data_folder, parse, parser
@@ -38,9 +38,11 @@ def options_of(argv: list[str] | None = None) -> Any:
     found.add_argument("--prompt-length", type=int, help="tokens; of the longest when serving  [by size]")
     found.add_argument("--answer-length", type=int, help="tokens; of the longest when serving  [by size]")
     found.add_argument("--concurrency", type=int, help="clients when serving; --batch-size is the slots  [as many]")
-    found.add_argument("--attention", choices=list(KERNELS), default="sdpa", help="the kernel; sdpa: torch chooses")
+    found.add_argument("--attention", choices=KERNELS, default="sdpa", help="the kernel; sdpa: torch chooses")
     options = parse(found, SIZES, argv)
     options.concurrency = options.concurrency or options.batch_size
+    if options.prompt_length < 1 or options.answer_length < 2:
+        found.error("a prompt has 1 token or more, an answer 2 or more")
     length, longest = options.prompt_length + options.answer_length, shape_of(options.model, options.size).positions
     if length > longest:
         found.error(f"a prompt and its answer have {length} tokens: {longest} is the most at size {options.size}")
@@ -52,6 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     if options.check:
         options.precision, options.compile = "fp32", False  # the same tokens in two ways: without rounding in between
     device = set_up(options)
+    use_kernel(options.attention)
     shape = shape_of(options.model, options.size)
     model = build(lambda: Decoder(shape), device, dtype_of(options.precision)).eval()
     text = tokens.prepare(data_folder(options, NAME), options.size)
@@ -59,7 +62,7 @@ def main(argv: list[str] | None = None) -> int:
         return check(options, model, text)
     mode = MODES[options.mode](options, model, text)
     give(**{f"flops_per_item.{options.precision}": modes.flops_per_item(options, mode, shape)})
-    with torch.inference_mode(), kernel(options.attention):
+    with torch.inference_mode():
         for step in iterate("infer", islice(mode.steps, options.steps), batch_size=mode.items):
             for measured in mode.do(step):
                 give(**measured)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import cycle, islice
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch
 from engine import Engine
-from schedule import Plan, Request, Schedule, requests
+from schedule import Pass, Request, Schedule, requests
 from torch import Tensor
 
 from workload import tokens
@@ -35,7 +36,7 @@ class Mode:
     round: int
 
 
-def prefill(options: Any, model: Decoder, text: Any) -> Mode:
+def prefill(options: Any, model: Decoder, text: Path) -> Mode:
     """A batch of prompts is read; a step ends when the first tokens of the answers are there."""
     rows, length = options.batch_size, options.prompt_length
     engine = Engine(model, rows, length, options.compile)
@@ -51,7 +52,7 @@ def prefill(options: Any, model: Decoder, text: Any) -> Mode:
     )
 
 
-def decode(options: Any, model: Decoder, text: Any) -> Mode:
+def decode(options: Any, model: Decoder, text: Path) -> Mode:
     """Each step gives one more token to every sequence. After the last one they are cut back to their prompts."""
     rows, prompt, answer = options.batch_size, options.prompt_length, options.answer_length
     engine = Engine(model, rows, prompt + answer, options.compile)
@@ -71,86 +72,88 @@ def decode(options: Any, model: Decoder, text: Any) -> Mode:
     return Mode(cycle(range(prompt, prompt + answer)), do, lambda _: rows, flops, answer)
 
 
-def serve(options: Any, model: Decoder, text: Any) -> Mode:
-    """Requests of several clients at once, with continuous batching."""
-    schedule = schedule_of(options, perf_counter)
+def serve(options: Any, model: Decoder, text: Path) -> Mode:
+    """Requests of several clients at once, with continuous batching. A step is a turn of the schedule."""
+    schedule = schedule_of(options)
     server = Server(model, schedule, options, text)
-    return Mode(schedule.plans(), server.do, lambda plan: plan.tokens, flops_of(model.shape, schedule.rows), 0)
+    flops = turn_flops(model.shape, schedule.rows)
+    return Mode(schedule.turns(), server.do, turn_tokens, flops, 0)
 
 
-def schedule_of(options: Any, clock: Callable[[], float]) -> Schedule:
+def schedule_of(options: Any) -> Schedule:
     sent = requests(REQUESTS, options.prompt_length, options.answer_length, options.seed)
-    return Schedule(sent, options.batch_size, options.concurrency, options.prompt_length + options.answer_length, clock)
+    return Schedule(sent, options.batch_size, options.concurrency, options.prompt_length + options.answer_length)
 
 
-def flops_of(shape: Shape, rows: int) -> Callable[[Plan], float]:
+def turn_tokens(turn: list[Pass]) -> int:
+    return sum(each.tokens for each in turn)
+
+
+def turn_flops(shape: Shape, rows: int) -> Callable[[list[Pass]], float]:
     """Prompts are read as long as they are; the next tokens are computed in all rows, with the keys that the longest needs."""
 
-    def flops(plan: Plan) -> float:
-        read = sum(arithmetic.prefill(shape, request.prompt) for request in plan.admitted)
-        return read + (rows * arithmetic.decode(shape, plan.seen) if plan.running else 0.0)
+    def flops(turn: list[Pass]) -> float:
+        read = sum(arithmetic.prefill(shape, request.prompt) for each in turn for request in each.admitted)
+        return read + sum(rows * arithmetic.decode(shape, each.seen) for each in turn if each.running)
 
     return flops
 
 
 def flops_per_item(options: Any, mode: Mode, shape: Shape) -> float:
-    if not mode.round:
-        return mean_flops(options, shape)
-    steps = list(islice(mode.steps, mode.round))  # a whole round: the loop begins where this did
+    """The mean over a round; when serving, over as many requests as there are different ones, of a schedule of their own."""
+    if mode.round:
+        steps = list(islice(mode.steps, mode.round))  # the loop begins where this did
+    else:
+        schedule = schedule_of(options)
+        steps = list(islice(schedule.turns(), -(-REQUESTS // schedule.rows)))
     return sum(mode.flops(step) for step in steps) / sum(mode.items(step) for step in steps)
 
 
-def mean_flops(options: Any, shape: Shape) -> float:
-    """Per token that comes out, over as many requests as there are different ones: the schedule is gone through alone."""
-    schedule = schedule_of(options, lambda: 0.0)
-    flops = flops_of(shape, schedule.rows)
-    total = items = done = 0.0
-    for plan in schedule.plans():
-        done += len(schedule.completed)
-        if done >= REQUESTS:
-            break
-        total, items = total + flops(plan), items + plan.tokens
-        for request in plan.admitted + plan.running:
-            schedule.deliver(request, 0)
-    return total / items
-
-
 class Server:
-    """Carries out the plans of a schedule."""
+    """Carries out the turns of a schedule."""
 
-    def __init__(self, model: Decoder, schedule: Schedule, options: Any, text: Any) -> None:
-        self._schedule = schedule
+    def __init__(self, model: Decoder, schedule: Schedule, options: Any, text: Path) -> None:
         self._engine = Engine(model, schedule.rows, options.prompt_length + options.answer_length, options.compile)
-        self.prompts = tokens.sequences(text, REQUESTS, options.prompt_length).to(self._engine.device)
+        self._prompts = tokens.sequences(text, REQUESTS, options.prompt_length).to(self._engine.device)
         self._last = torch.zeros(schedule.rows, dtype=torch.int64, device=self._engine.device)
+        self._first = schedule.first
 
-    def do(self, plan: Plan) -> list[dict[str, float]]:
-        """Prompts first, so that nobody waits for a first token longer than need be; then the next token of the others."""
-        given = []
-        for request in plan.admitted:
-            first = self._engine.prefill(self.prompt(request)[None], request.slot)
-            self._last[request.slot] = first[0]
-            self._schedule.deliver(request, int(first))
-            given.append({"ttft_ms": 1e3 * (perf_counter() - request.arrived)})
-        if plan.running:
-            found = self._engine.decode(self._last, self._places(plan), plan.seen)
-            for request in plan.admitted:  # what was computed in their rows is not theirs
-                found[request.slot] = self._last[request.slot]
-            self._last = found
-            delivered = found.tolist()
-            for request in plan.running:
-                self._schedule.deliver(request, delivered[request.slot])
-            given.append({"itl_ms": 1e3 * (perf_counter() - plan.began)})
+    def do(self, turn: list[Pass]) -> list[dict[str, float]]:
+        began = perf_counter()
+        for request in self._first:
+            request.arrived = began
+        self._first = []
+        given: list[dict[str, float]] = []
+        for each in turn:
+            given += self._read(each.admitted)
+            if each.running:
+                self._go_on(each)
+            now = perf_counter()
+            if each.running:
+                given.append({"itl_ms": 1e3 * (now - began)})
+            for request in each.sent:
+                request.arrived = now
+            began = now
         return given
 
-    def prompt(self, request: Request) -> Tensor:
-        return self.prompts[request.number, : request.prompt]
+    def _read(self, admitted: list[Request]) -> list[dict[str, float]]:
+        """Prompts before all else, so that nobody waits for a first token longer than need be."""
+        given = []
+        for request in admitted:
+            first = self._engine.prefill(self.prompt(request)[None], request.slot)
+            self._last[request.slot] = first[0]
+            request.tokens.append(int(first))
+            given.append({"ttft_ms": 1e3 * (perf_counter() - request.arrived)})
+        return given
 
-    def _places(self, plan: Plan) -> list[int]:
-        """Where the next token of each row goes. What is written for a row that only begins is overwritten in the next step."""
-        places = [0] * self._schedule.rows
-        for request in plan.running:
-            places[request.slot] = request.length
-        for request in plan.admitted:
-            places[request.slot] = request.prompt
-        return places
+    def _go_on(self, each: Pass) -> None:
+        found = self._engine.decode(self._last, each.places, each.seen)
+        for request in each.admitted:  # what was computed in their rows is not theirs
+            found[request.slot] = self._last[request.slot]
+        self._last = found
+        delivered = found.tolist()
+        for request in each.running:
+            request.tokens.append(delivered[request.slot])
+
+    def prompt(self, request: Request) -> Tensor:
+        return self._prompts[request.number, : request.prompt]

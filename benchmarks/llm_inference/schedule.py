@@ -1,15 +1,15 @@
-"""Continuous batching: which requests run together, from one step of the engine to the next. Knows no torch.
+"""Continuous batching: which requests run together, from one pass of the engine to the next. Knows no torch and no clock.
 
 `concurrency` clients each send a request, wait for all of its answer, and send the next. A running batch has so many slots.
 As soon as the answer in a slot is complete, the request that waited longest is put there: its prompt is read in the same
-step in which the others get their next token, and from the next step on it is one of them.
+pass in which the others get their next token, and from the next pass on it is one of them.
 """
 
 from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
 
@@ -18,33 +18,28 @@ ROUND = 64  # so many tokens of the cache are looked at, or a multiple: few diff
 
 @dataclass
 class Request:
-    """One question with the length that its answer will have. `arrived`: on the clock of the schedule."""
+    """One question with the length that its answer will have."""
 
     number: int
     prompt: int  # tokens
     answer: int  # tokens
-    arrived: float = 0.0
     slot: int = -1
-    tokens: list[int] = field(default_factory=list)  # of the answer, as far as it is known
-
-    @property
-    def length(self) -> int:
-        """Tokens of it that are in the cache: all but the newest, which is put there when the next is computed."""
-        return self.prompt + max(0, len(self.tokens) - 1)
-
-    @property
-    def complete(self) -> bool:
-        return len(self.tokens) >= self.answer
+    planned: int = 0  # tokens of the answer that passes were planned for
+    arrived: float = 0.0  # on the clock of the server
+    tokens: list[int] = field(default_factory=list)  # of the answer
 
 
 @dataclass
-class Plan:
-    """One step: prompts to read, and running requests that get their next token. `seen`: how much of the cache these need."""
+class Pass:
+    """Prompts to read, and requests that get their next token. `places`: where each row's next token goes, in the cache;
+    `seen`: how much of the cache is looked at; `sent`: by the clients whose answers are complete after it."""
 
-    began: float
     admitted: list[Request]
     running: list[Request]
+    places: list[int]
     seen: int
+    completed: list[Request] = field(default_factory=list)
+    sent: list[Request] = field(default_factory=list)
 
     @property
     def tokens(self) -> int:
@@ -64,52 +59,57 @@ def requests(count: int, prompt: int, answer: int, seed: int) -> list[Request]:
 class Schedule:
     """Clients, the queue, and the slots. The requests are sent again and again."""
 
-    def __init__(
-        self, sent: list[Request], slots: int, concurrency: int, longest: int, clock: Callable[[], float]
-    ) -> None:
-        self._sent: Iterator[Request] = cycle(sent)
+    def __init__(self, requests: list[Request], slots: int, concurrency: int, longest: int) -> None:
+        self._templates: Iterator[Request] = cycle(requests)
         self._slots: list[Request | None] = [None] * min(slots, concurrency)
         self._waiting: deque[Request] = deque()
         self._longest = longest
-        self._clock = clock
-        self.completed: list[Request] = []  # in the last step
-        for _ in range(concurrency):
-            self._send()
+        self.first = [self._send() for _ in range(concurrency)]  # before anything runs
 
     @property
     def rows(self) -> int:
         """Of the batch: no more than there can be requests."""
         return len(self._slots)
 
-    def plans(self) -> Iterator[Plan]:
-        """Without end. Each must have been carried out (`deliver`, for every request in it) before the next is asked for."""
+    def turns(self) -> Iterator[list[Pass]]:
+        """Without end: passes until as many answers are complete as there are rows. So prompts are read in all turns alike."""
+        turn: list[Pass] = []
+        for planned in self.passes():
+            turn.append(planned)
+            if sum(len(each.completed) for each in turn) >= self.rows:
+                yield turn
+                turn = []
+
+    def passes(self) -> Iterator[Pass]:
+        """Without end."""
         while True:
-            began = self._clock()
             running = [request for request in self._slots if request is not None]
-            admitted = []
-            for slot, request in enumerate(self._slots):
-                if request is None and self._waiting:
-                    admitted.append(self._waiting.popleft())
-                    admitted[-1].slot = slot
-                    self._slots[slot] = admitted[-1]
-            yield Plan(began, admitted, running, self._seen(running))
-            self._clear()
+            admitted = self._admit()
+            places = [0] * self.rows
+            for request in admitted:  # nothing of theirs is computed here, and the next pass writes there again
+                places[request.slot] = request.prompt
+            for request in running:  # all is in the cache but the newest token, which is the input now
+                places[request.slot] = request.prompt + request.planned - 1
+            needed = max((places[request.slot] + 1 for request in running), default=0)
+            planned = Pass(admitted, running, places, min(self._longest, -(-needed // ROUND) * ROUND))
+            for request in (*admitted, *running):
+                request.planned += 1
+                if request.planned == request.answer:
+                    self._slots[request.slot] = None
+                    planned.completed.append(request)
+                    planned.sent.append(self._send())
+            yield planned
 
-    def deliver(self, request: Request, token: int) -> None:
-        """The next token of its answer."""
-        request.tokens.append(token)
+    def _admit(self) -> list[Request]:
+        admitted = []
+        for slot, request in enumerate(self._slots):
+            if request is None and self._waiting:
+                admitted.append(self._waiting.popleft())
+                admitted[-1].slot = slot
+                self._slots[slot] = admitted[-1]
+        return admitted
 
-    def _seen(self, running: list[Request]) -> int:
-        needed = max((request.length + 1 for request in running), default=0)
-        return min(self._longest, -(-needed // ROUND) * ROUND)
-
-    def _clear(self) -> None:
-        """Those whose answer is complete leave, and their clients send the next request."""
-        self.completed = [request for request in self._slots if request is not None and request.complete]
-        for request in self.completed:
-            self._slots[request.slot] = None
-            self._send()
-
-    def _send(self) -> None:
-        template = next(self._sent)
-        self._waiting.append(Request(template.number, template.prompt, template.answer, self._clock()))
+    def _send(self) -> Request:
+        template = next(self._templates)
+        self._waiting.append(Request(template.number, template.prompt, template.answer))
+        return self._waiting[-1]

@@ -16,7 +16,7 @@ from adapters import TARGETS, adapt, trainable_parameters, training_flops
 
 from workload import tokens, training
 from workload.devices import autocast, dtype_of, rank
-from workload.models.language.attention import KERNELS, build, counting, with_kernel
+from workload.models.language.attention import KERNELS, build, counting, use_kernel
 from workload.models.language.decoder import Decoder
 from workload.models.language.shapes import LLAMAS, decoder_parameters, published, shape_of
 from workload.options import data_folder, parse, parser
@@ -37,7 +37,7 @@ def options_of(argv: list[str] | None = None) -> Any:
     found.add_argument("--rank", type=int, default=16, help="of the adapters  [16]")
     found.add_argument("--alpha", type=float, default=32.0, help="adapters count alpha ÷ rank  [32]")
     found.add_argument("--targets", default="all", help=f"all, or some of {','.join(TARGETS)}  [all]")
-    found.add_argument("--attention", choices=list(KERNELS), default="sdpa", help="the kernel; sdpa: torch chooses")
+    found.add_argument("--attention", choices=KERNELS, default="sdpa", help="the kernel; sdpa: torch chooses")
     found.add_argument("--checkpointing", action="store_true", help="compute activations again in the backward pass")
     found.add_argument("--weights", choices=["fp32", "bf16"], help="what the frozen ones are kept in  [by size]")
     found.add_argument("--rate", type=float, help="the learning rate  [by size]")
@@ -58,6 +58,7 @@ def loss(model: nn.Module, batch: Tensor) -> Tensor:
 
 
 def make(options: Any, device: torch.device) -> training.Training:
+    use_kernel(options.attention)
     shape = shape_of(options.model, options.size)
     model = build(lambda: Decoder(shape, options.checkpointing), device, dtype_of(options.weights))
     adapt(model, options.targets, options.rank, options.alpha)
@@ -74,7 +75,7 @@ def make(options: Any, device: torch.device) -> training.Training:
     return training.Training(
         model=model,
         batches=tokens.batches(folder, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
-        loss=with_kernel(options.attention, loss),
+        loss=loss,
         items=options.batch_size * options.sequence_length,
         flops_per_item=training_flops(shape, options.sequence_length, options.targets, options.rank),
         parameters=(published(options.model, options.size) or decoder_parameters(shape)) + trainable,

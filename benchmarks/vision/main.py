@@ -17,7 +17,7 @@ from torch.nn import functional
 from workload.devices import rank, world_size
 from workload.image_files import Files, ImageFiles, endless_loader
 from workload.image_patterns import labelled_batches
-from workload.models.image_models import CLASSES, NAMES, image_model
+from workload.models.image_models import NAMES, image_model
 from workload.options import data_folder, parse, parser
 from workload.prepared import needed
 from workload.training import Training, run
@@ -37,9 +37,9 @@ BATCH_SIZES = {
 }
 LEARNING_RATES = {"tiny": 2e-3, "small": 3e-4, "full": 1e-4}  # of AdamW
 FILES = {
-    "tiny": Files(count=128, width=96, height=72, classes=CLASSES["tiny"]),
-    "small": Files(count=512, width=256, height=192, classes=CLASSES["small"]),
-    "full": Files(count=2048, width=500, height=375, classes=CLASSES["full"]),
+    "tiny": Files(count=128, width=96, height=72),
+    "small": Files(count=512, width=256, height=192),
+    "full": Files(count=2048, width=500, height=375),
 }
 
 
@@ -71,9 +71,7 @@ def build(options: Any, device: torch.device) -> Training:
         pin = device.type == "cuda"
         batches = endless_loader(images, options.batch_size, options.num_workers, pin, rank(), world_size())
     else:
-        made = labelled_batches(
-            KEPT_BATCHES, options.batch_size, chosen.side, chosen.classes, options.seed + rank(), device
-        )
+        made = labelled_batches(KEPT_BATCHES, options.batch_size, chosen.side, options.seed + rank(), device)
         batches = [(images.contiguous(memory_format=layout), labels) for images, labels in made]
 
     def loss(model: torch.nn.Module, batch: Any) -> torch.Tensor:

@@ -45,7 +45,7 @@ def build(options: Any, device: torch.device) -> Inference:
     layout = torch.channels_last if options.channels_last else torch.contiguous_format
     dtype = dtype_of(options.precision)
     model = chosen.build().to(dtype=dtype, memory_format=layout)
-    made = labelled_batches(KEPT_BATCHES, options.batch_size, chosen.side, chosen.classes, options.seed, device)
+    made = labelled_batches(KEPT_BATCHES, options.batch_size, chosen.side, options.seed, device)
     batches = [images.to(dtype).contiguous(memory_format=layout) for images, _ in made]
 
     def answer(asked: torch.nn.Module, images: torch.Tensor) -> torch.Tensor:

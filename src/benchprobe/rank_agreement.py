@@ -7,19 +7,43 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, Callable, Optional, Tuple
+from typing import Callable, Optional, Tuple
 
 from benchprobe.agreement import POLL_INTERVAL_S, Agreement, Store
 
 JOIN_S = 2.0  # at the first step's end ranks are as close together as a collective makes them
 ALL, SOME = 1, 2
+Group = Tuple[Store, int, int]  # what the ranks share, which this is, and how many they are
+
+
+def distributed_group() -> Optional[Group]:
+    """That of torch.distributed; None without one."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    size = distributed.get_world_size()
+    if size < 2:
+        return None
+    return distributed.distributed_c10d._get_default_store(), distributed.get_rank(), size
+
+
+def _wait(condition: Callable[[], bool], limit_s: float) -> bool:
+    give_up = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(POLL_INTERVAL_S)
+    return True
 
 
 class RankAgreement:
     """This rank's part in it; joined when its first step ends. Nothing here raises."""
 
-    def __init__(self, name: str, patience_s: float = JOIN_S) -> None:
+    def __init__(
+        self, name: str, find: Callable[[], Optional[Group]] = distributed_group, patience_s: float = JOIN_S
+    ) -> None:
         self._name = name
+        self._find = find
         self._patience_s = patience_s
         self._steps = -1  # the first one ended before it was joined
         self._store: Optional[Store] = None
@@ -37,7 +61,7 @@ class RankAgreement:
         self._steps += 1
         try:
             if self._steps == 0:
-                self._join(_group())
+                self._join(self._find())
             return self._agreement is None or self._agreement.renew(self._steps, others_done)
         except Exception as error:
             self._lose(error)
@@ -53,7 +77,7 @@ class RankAgreement:
         except Exception as error:
             self._lose(error)
 
-    def _join(self, group: Optional[Tuple[Store, int, int]]) -> None:
+    def _join(self, group: Optional[Group]) -> None:
         """Rank 0 sees whether everybody is there, and tells."""
         if group is None:
             return
@@ -77,23 +101,3 @@ class RankAgreement:
         self._lost = True
         text = f"benchprobe: the other ranks cannot be asked ({type(error).__name__}: {error})"
         print(f"{text}; the program runs to its own end", file=sys.stderr)
-
-
-def _group() -> Optional[Tuple[Any, int, int]]:
-    """The store that the ranks share, which this is, and how many they are; None without such a group."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
-        return None
-    size = distributed.get_world_size()
-    if size < 2:
-        return None
-    return distributed.distributed_c10d._get_default_store(), distributed.get_rank(), size
-
-
-def _wait(condition: Callable[[], bool], limit_s: float) -> bool:
-    give_up = time.monotonic() + limit_s
-    while not condition():
-        if time.monotonic() > give_up:
-            return False
-        time.sleep(POLL_INTERVAL_S)
-    return True

@@ -97,7 +97,7 @@ def test_pna_takes_mean_least_most_and_deviation():
             [layer.before(torch.cat([x[0], x[s], layer.edges(bonds[i])])) for i, s in enumerate((1, 2, 3))]
         )
         messages = messages.view(3, 5, 5)  # edges, towers, width
-        deviation = messages.var(0, unbiased=False).clamp(min=1e-5).sqrt()
+        deviation = messages.std(0, unbiased=False)
         seen = torch.cat([messages.mean(0), messages.amin(0), messages.amax(0), deviation], dim=1)
         scale = torch.log(torch.tensor(4.0))
         inner = torch.cat([x[0].expand(5, 5), seen, seen * scale, seen / scale], dim=1)

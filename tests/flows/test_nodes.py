@@ -83,6 +83,10 @@ def test_a_benchmark_of_two_machines_runs_on_both(nodes):
     assert printed(nodes.last_run()) == {
         "both.0.first.log.gz": "directly\n", "both.0.second.log.gz": "by ssh\n", "one.0.log.gz": "directly\n",
     }  # fmt: skip
+    both, one = body["results"]
+    rates = [m for m in both["metrics"] if m["metric"] == "rate"]
+    assert [(m["labels"]["node"], m["launches"]) for m in rates] == [("first", 1), ("second", 1)]  # one launch, not two
+    assert all("node" not in m["labels"] for m in one["metrics"])
 
 
 def test_a_node_that_refuses_us_fails_what_needs_it_and_nothing_else(nodes, server):

@@ -71,7 +71,10 @@ def test_json_holds_the_checks_with_their_explanations(bw: CommandLine) -> None:
 
 
 def test_milabenchs_figures_weights_and_price(bw: CommandLine) -> None:
-    (bw.cwd / "weights.yaml").write_text("loop: {definition: loop, weight: 1}\nnew: {definition: loop, weight: 1}")
+    (bw.cwd / "weights.yaml").write_text(
+        "loop: {definition: loop, weight: 1}\nnew: {definition: loop, weight: 1}\n"
+        "silent: {definition: silent, enabled: false}"
+    )
     body = json.loads(report(bw, "--format", "json", "--score", "milabench", "--price", "100"))
     rows = {row["benchmark"]: row for row in body["milabench"]["benchmarks"]}
     assert (rows["loop"]["n"], rows["loop"]["fail"], rows["silent"]["fail"]) == (2, 0, 1)
@@ -79,7 +82,7 @@ def test_milabenchs_figures_weights_and_price(bw: CommandLine) -> None:
     other = json.loads(report(bw, "--format", "json", "--config", "weights.yaml"))["score"]
     assert {s["benchmark"]: s["weight"] for s in other["benchmarks"]} == {
         "loop": 1.0,
-        "silent": 1.0,
+        "silent": 0.0,
         "crashing": 0.0,
         "new": 1.0,
     }

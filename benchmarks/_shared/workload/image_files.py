@@ -18,7 +18,7 @@ import torch
 from PIL import Image
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from workload.image_patterns import class_patterns
+from workload.image_patterns import KINDS, class_patterns
 from workload.prepared import made_once
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -33,7 +33,7 @@ class Files:
     count: int
     width: int
     height: int
-    classes: int
+    classes: int = KINDS
     seed: int = 0
 
 

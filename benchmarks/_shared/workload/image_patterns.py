@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 ACROSS = 8  # cells of a pattern
+KINDS = 10  # classes that occur, whatever a model could tell apart: enough images of each to learn it within some steps
 
 
 def class_patterns(classes: int, seed: int) -> NDArray[np.float32]:
@@ -19,14 +20,14 @@ def class_patterns(classes: int, seed: int) -> NDArray[np.float32]:
 
 
 def labelled_batches(
-    count: int, batch: int, side: int, classes: int, seed: int, device: torch.device
+    count: int, batch: int, side: int, seed: int, device: torch.device
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """Batches of normalised images with their labels, in the memory of the device: the pattern of the class, and noise."""
     numbers = torch.Generator().manual_seed(seed)
-    patterns = 2 * torch.from_numpy(class_patterns(classes, seed))
+    patterns = 2 * torch.from_numpy(class_patterns(KINDS, seed))
     found = []
     for _ in range(count):
-        labels = torch.randint(classes, (batch,), generator=numbers)
+        labels = torch.randint(KINDS, (batch,), generator=numbers)
         images = torch.randn(batch, 3, side, side, generator=numbers).mul_(0.5)
         images += functional.interpolate(patterns[labels], size=(side, side), mode="bilinear")
         found.append((images.to(device), labels.to(device)))

@@ -100,7 +100,9 @@ def check(options: Any, device: torch.device, training: Training) -> int:
         batch = next(batches)
         loss = training.counted or training.loss
         counted = counted_flops(lambda: loss(training.model, batch).backward())
-        claims.append(Claim("FLOPs per item", training.flops_per_item, counted / (training.counted_items or training.items)))
+        claims.append(
+            Claim("FLOPs per item", training.flops_per_item, counted / (training.counted_items or training.items))
+        )
         training.model.zero_grad(set_to_none=True)
     step = _step(options, device, training)
     claims.append(check_falls([float(step(batch)) for batch in islice(batches, CHECK_STEPS)]))

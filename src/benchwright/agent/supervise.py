@@ -29,7 +29,7 @@ from benchwright.domain.secrets import redact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from benchwright.domain.job import Job
@@ -91,6 +91,7 @@ class Supervisor:
         try:
             environment = build_environment(job, os.environ, self._marker)
             shown = redact(environment)
+            _make_folders(job.folders)
             _write_files(job.files)
             self._log = JobLog(job, self._stream, self._speaker)
             self._data = open_data_tail(job, environment, self._stream)
@@ -353,6 +354,15 @@ class Supervisor:
 
     def _append(self, event: str, **values: Any) -> None:
         self._stream.append(event, t=time.perf_counter_ns(), **values)
+
+
+def _make_folders(folders: Iterable[str]) -> None:
+    """Data may be shared and read-only: whether the program can do without one is its own affair."""
+    for folder in folders:
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError:
+            pass
 
 
 def _write_files(files: Mapping[str, str]) -> None:

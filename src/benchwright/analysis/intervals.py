@@ -22,11 +22,12 @@ class _Place(NamedTuple):
     onward: float
 
 
-def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+def interval_of_median(values: Sequence[float], confidence: float = 0.95, *, in_time: bool = True) -> Interval | None:
     """The interval of the median of what launches give, from one finite value for each launch, in the order they ran.
 
     Interpolated order statistics, which assume no shape of the distribution, widened if neighbours resemble
-    each other. None if there are too few launches for `confidence`: 6 for 95 %, 8 for 99 %.
+    each other; `in_time` False: their order means nothing. None if there are too few launches for `confidence`: 6 for
+    95 %, 8 for 99 %.
     """
     place = _lower_place(len(values), confidence)
     if place is None:
@@ -34,7 +35,7 @@ def interval_of_median(values: Sequence[float], confidence: float = 0.95) -> Int
     ordered = sorted(values)
     low = _between(ordered[place.rank - 1], ordered[place.rank], place.onward)
     high = _between(ordered[-place.rank], ordered[-place.rank - 1], place.onward)
-    factor = interval_widening(values)
+    factor = interval_widening(values) if in_time else 1.0
     if factor == 1.0:
         return Interval(low, high)
     median = statistics.median(values)

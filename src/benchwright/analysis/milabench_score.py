@@ -29,7 +29,7 @@ def milabench_score(
     # What left no file is not known to them, unless the suite's weights name it.
     rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if r.launches]
     known = {row.name for row in rows}
-    rows += [_not_run(name, weight) for name, weight in given.items() if name not in known]
+    rows += [_not_run(name, weight) for name, weight in given.items() if name not in known and weight > 0]
     failures, launches = sum(row.fail for row in rows), sum(row.n for row in rows)
     return MilabenchScore(value=score_of(rows), rows=tuple(rows), failure_rate=failures / max(launches, 1), price=price)
 

@@ -203,7 +203,7 @@ def _interval(value: float, sums: Sequence[float], seats: Sequence[float]) -> tu
     over_launches = interval_of_median(sums)
     if over_launches is not None:
         return over_launches, LAUNCHES
-    over_processes = interval_of_median(seats)
+    over_processes = interval_of_median(seats, in_time=False)  # they ran side by side
     if over_processes is None:
         return None, None
     typical = statistics.median(seats)

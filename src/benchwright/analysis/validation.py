@@ -18,7 +18,7 @@ from benchwright.domain.check import Check, CheckStatus
 from benchwright.domain.errors import InvalidInput, did_you_mean
 from benchwright.domain.job import Job
 from benchwright.domain.machine import Machine
-from benchwright.domain.run import Launch, Result
+from benchwright.domain.run import Launch, Result, culprit
 from benchwright.domain.status import Status
 
 ALWAYS = ("error", "ensure_rate", "loss")
@@ -67,7 +67,7 @@ def _error(result: Result, _: Circumstances, named: bool) -> Check:
         return _passed("error", f"{_all_of(measured)} ended {how}")
     if not bad:
         return _failed("error", result.detail or "the benchmark failed")
-    first = bad[0]
+    first = culprit(measured) or bad[0]
     word = first.reason.value.replace("_", " ") if first.reason else first.status.value
     detail = f": {first.detail}" if first.detail else ""
     return _failed("error", f"{len(bad)} of {len(measured)} launches failed; {first.job} {word}{detail}")
@@ -220,7 +220,7 @@ def _version(result: Result, known: Circumstances, named: bool) -> Check:
     measured = [x for x in result.launches if not x.warmup]
     told = [x.facts["python"] for x in measured if isinstance(x.facts.get("python"), dict)]
     if not told:
-        return _not_applicable("version", "its programs did not tell which Python and packages they used")
+        return _not_applicable("version", _untold(measured, known))
     for key, what in (("python", "Python"), ("benchprobe", "benchprobe"), ("version", "the event stream")):
         seen = sorted({str(facts[key]) for facts in told if facts.get(key) is not None})
         if len(seen) > 1:
@@ -233,8 +233,25 @@ def _version(result: Result, known: Circumstances, named: bool) -> Check:
         if len(versions) > 1:
             return _failed("version", f"launches used different versions of {name}: {', '.join(versions)}")
     python = str(told[0].get("python"))
-    packages = f" and the same {len(names)} packages" if names else "; its packages are not known"
-    return _passed("version", f"{_all_of(told)} used Python {python}{packages}")
+    packages = f" and the same {_counted(len(names), 'package')}" if names else "; no packages were found beside it"
+    if names and len(environments) < len(executables):
+        packages = f"; packages were found in {len(environments)} of {len(executables)} environments"
+    silent = "" if len(told) == len(measured) else "; the others did not tell"
+    those = _all_of(told) if not silent else f"{len(told)} of {len(measured)} launches"
+    return _passed("version", f"{those} used Python {python}{packages}{silent}")
+
+
+def _untold(measured: Sequence[Launch], known: Circumstances) -> str:
+    """What is known of programs without benchprobe: only what they were started with."""
+    voir = bool(measured) and all("voir" in x.facts for x in measured)
+    said = "voir does not tell which Python it ran in" if voir else "its programs did not tell which Python they used"
+    began = {job.argv[0] for jobs in known.planned for job in jobs if job.argv and not job.shell}
+    executable = began.pop() if len(began) == 1 else ""
+    if not executable.rpartition("/")[2].startswith("python"):
+        return said
+    packages = known.packages.get(executable)
+    found = f", which has {_counted(len(packages), 'package')}" if packages else ""
+    return f"{said}; it was started with {executable}{found}"
 
 
 def _plausibility(result: Result, known: Circumstances, named: bool) -> Check:

@@ -39,6 +39,7 @@ COMMANDS = {
     "doctor": ("doctor", "Tell what this machine is, what works and how noisy it is."),
     "completion": ("completion", "Print the completion script for a shell."),
 }
+_OLD_NAMES = {"multirun": "matrix"}  # milabench's; not listed
 
 START = """\
 Benchwright measures machine-learning software honestly. Three ways to a first result:
@@ -76,6 +77,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] in _OLD_NAMES:
+            args = [_OLD_NAMES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             remedy = did_you_mean(args[0], COMMANDS) or f"commands are {', '.join(COMMANDS)}"
             raise click.UsageError(f"there is no command '{args[0]}'; {remedy}", ctx)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,7 @@ def _table(outcomes: Sequence[MatrixOutcome]) -> str:
     lines = [f"{x.run.name:<{width}}  {x.how.value:<7}  {x.id or '-'}" for x in outcomes]
     made = [x.id for x in outcomes if x.id is not None]
     if made:
-        lines.append(f"compare them: benchwright report {' '.join(made)}")
+        lines.append(f"compare them: benchwright report {shlex.join(made)}")
     return "\n".join(lines)
 
 

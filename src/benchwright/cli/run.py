@@ -35,7 +35,14 @@ Examples:
 
 @click.command(cls=TargetCommand, epilog=_EXAMPLES)
 @target_options
-@option("Results", "--run-name", metavar="NAME", help="What to call the run; {time} stands for the time.")
+@option(
+    "Results",
+    "--run-name",
+    "--run_name",
+    "run_name",
+    metavar="NAME",
+    help="What to call the run; {time} stands for the time.",
+)
 @option(
     "Results",
     "--resume",
@@ -155,13 +162,16 @@ def _check_nothing_is_changed(ctx: click.Context) -> None:
 
 def _report(run: Run, as_json: bool, base: str | None, store: str | None, no_store: bool) -> str:
     from benchwright.pipeline.outcome import report_of
-    from benchwright.pipeline.peaks import peaks_of_base
     from benchwright.reporters.run_json import JsonReporter
     from benchwright.reporters.screen import ScreenReporter
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
     width = shutil.get_terminal_size((80, 24)).columns if terminal else 80
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
-    peaks = {} if no_store else peaks_of_base(run, base, store)
+    peaks = None
+    if not no_store:
+        from benchwright.pipeline.peaks import peaks_of_base
+
+        peaks = peaks_of_base(run, base, store)
     text = reporter.render(report_of(run, width=width, peaks=peaks))
     return text if as_json else coloured(text)

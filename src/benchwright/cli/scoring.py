@@ -59,8 +59,8 @@ def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scorin
 
 def _weights(suite: str, base: str | None) -> dict[str, float]:
     from benchwright.pipeline.scoring import weights_of
-    from benchwright.pipeline.suites import read_benchmarks
+    from benchwright.pipeline.suites import every_benchmark
     from benchwright.stores.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
-    return weights_of(read_benchmarks([suite], SuiteRequest(base=str(folder.path))))
+    return weights_of(every_benchmark(suite, SuiteRequest(base=str(folder.path))))

@@ -48,6 +48,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     position: int = 0  # place in the order of launches
     path: tuple[str, ...] = ()  # folders that go in front of $PATH
     files: dict[str, str] = {}  # path → text: written before it starts
+    folders: tuple[str, ...] = ()  # made before it starts, where they can be
     data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
 
 

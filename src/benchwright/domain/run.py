@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -47,7 +48,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     def measured_enough(self) -> bool:
         """Whether a loop was ended by its rule, and not by itself before that, or the early stop of voir was reached."""
         stops = [loop.get("stop") for loop in self.facts.get("loops") or ()]
-        by_rule = any(s and s.get("by") != "loop" and (s.get("detail") or {}).get("reached") is not False for s in stops)
+        by_rule = any(
+            s and s.get("by") != "loop" and (s.get("detail") or {}).get("reached") is not False for s in stops
+        )
         return by_rule or bool((self.facts.get("voir") or {}).get("early_stop"))
 
 
@@ -69,6 +72,13 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def counted(self) -> tuple[Launch, ...]:
         """The launches that count: not warm-up, and ended well."""
         return tuple(x for x in self.launches if not x.warmup and x.status is Status.OK)
+
+
+def culprit(launches: Sequence[Launch]) -> Launch | None:
+    """The failed one that tells most: of those that ran together, rather one that did not only wait until time was up."""
+    failed = [x for x in launches if not x.warmup and x.status is Status.FAILED]
+    together = [x for x in failed if x.position == failed[0].position]
+    return next((x for x in together if x.reason is not Reason.TIMED_OUT), together[0] if together else None)
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

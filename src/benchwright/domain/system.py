@@ -118,6 +118,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     sizing: Sizing = Sizing()
     python: str | None = None
     interpreters: dict[str, str] = {}
+    overrides: tuple[str, ...] = ()  # of the suite, as the command line gave them
 
     def python_of(self, install_group: str) -> str:
         """The interpreter of an install group's benchmarks."""

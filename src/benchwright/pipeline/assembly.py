@@ -12,8 +12,10 @@ from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.check import CheckStatus
 from benchwright.domain.machine import Machine
 from benchwright.domain.overlap import worst_overlap
-from benchwright.domain.run import Launch, Plan, Result
+from benchwright.domain.run import Launch, Plan, Result, culprit
 from benchwright.domain.status import Reason, Status
+
+_WARN_BELOW = 0.90  # of the time together; the check `planning` wants more
 
 
 def result_of(
@@ -37,8 +39,18 @@ def result_of(
         return Result(benchmark=benchmark, status=status, reason=reason, detail=detail)
     planned = tuple(jobs for jobs in plan.launches if jobs[0].benchmark == benchmark.name)
     result = _judged(benchmark, sum(map(len, planned)), tuple(launches))
+    if "planning" not in validations:  # which says it itself
+        result = _overlap_noted(result)
     known = Circumstances(planned=planned, machine=machine, packages=packages or {}, workers=workers)
     return checked(replace(result, checks=check(result, validations, known)))
+
+
+def _overlap_noted(result: Result) -> Result:
+    """The result, with a warning if its processes were measured apart for so long that their figures tell of another load."""
+    if result.overlap is None or result.overlap >= _WARN_BELOW:
+        return result
+    text = f"its processes were measured together for only {result.overlap * 100:.1f} % of the time, so not under the load of all"
+    return replace(result, benchmark=replace(result.benchmark, notes=(*result.benchmark.notes, text)))
 
 
 def held_against_peaks(results: Sequence[Result]) -> tuple[Result, ...]:
@@ -62,7 +74,7 @@ def checked(result: Result) -> Result:
 def _judged(benchmark: Benchmark, planned: int, recorded: tuple[Launch, ...]) -> Result:
     """By how the launches ended alone."""
     measured = [x for x in recorded if not x.warmup]
-    bad = next((x for x in measured if x.status is Status.FAILED), None)
+    bad = culprit(measured)
     if bad is None and len(recorded) < planned:
         status = Status.INTERRUPTED if recorded else Status.PENDING
         return Result(benchmark=benchmark, status=status, launches=recorded)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,7 +18,7 @@ from benchwright.domain.system import Observation
 from benchwright.pipeline.executor import executor_for
 from benchwright.pipeline.measure import Observer, measure
 from benchwright.pipeline.resolve import resolve
-from benchwright.pipeline.scaling import peak_memory
+from benchwright.pipeline.scaling import peak_memory, performance, ran_out_of_memory
 from benchwright.planning.batch_search import Bounds, next_size
 from benchwright.stores.base_folder import BaseFolder
 from benchwright.stores.scaling_file import Saved, add_observations
@@ -143,12 +142,7 @@ def suite_trials(request: Request, base: BaseFolder, observer: Observer) -> TryB
 def trial_of(result: Result) -> Trial:
     """What a benchmark's result says about the batch size it was given."""
     if result.status is Status.OK:
-        launches = result.counted
-        rates = [statistics.median(m.samples) for x in launches if (m := x.measurement("rate")) and m.samples]
-        peak = peak_memory(launches)
-        perf = statistics.median(rates) if rates else None
-        return Trial(fits=True, memory_bytes=None if peak is None else int(peak), perf=perf)
-    # One process of several that ran out of memory may take the others with it.
-    reasons = [result.reason, *(launch.reason for launch in result.launches)]
-    reason = Reason.OUT_OF_MEMORY if Reason.OUT_OF_MEMORY in reasons else result.reason
+        peak = peak_memory(result.counted)
+        return Trial(fits=True, memory_bytes=None if peak is None else int(peak), perf=performance(result.counted))
+    reason = Reason.OUT_OF_MEMORY if ran_out_of_memory(result) else result.reason
     return Trial(fits=False, reason=reason, detail=result.detail)

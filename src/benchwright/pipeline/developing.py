@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -41,6 +42,9 @@ def development_session(targets: Sequence[str], suite: SuiteRequest, command: Se
             env.pop(name, None)
         else:
             env[name] = value
+    for folder in process.folders:
+        with suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
     probe = str(probe_folder(Path(surroundings.base) / "artifacts"))
     for name, folders in (("PATH", process.path), ("PYTHONPATH", (probe,))):
         env[name] = os.pathsep.join([*folders, *filter(None, [env.get(name)])])

@@ -160,15 +160,14 @@ class SuiteMatrix:
     def __init__(self, request: Request, base: BaseFolder) -> None:
         self._request = request
         self._base = base
-        self._names: set[str] | None = None
 
     def make(self, run: MatrixRun, observer: Observer, *, resume: bool = False) -> Run:
-        """`resume`: go on with an unfinished one of that name, if there is one."""
+        """`resume`: go on with an unfinished one of that name, if there is one; InvalidInput if the suite has changed since."""
         resolved = self._resolved(run.options)
-        begun = self._newest(run, finished=False) if resume else None
+        begun = self._newest(run, resolved, finished=False) if resume else None
         with executor_for(resolved.settings, self._base) as executor:
             return measure(
-                () if begun else resolved.benchmarks,  # what was begun goes on as it began
+                resolved.benchmarks,
                 resolved.settings,
                 base=self._base,
                 name=run.name,
@@ -179,20 +178,30 @@ class SuiteMatrix:
             )
 
     def finished(self, run: MatrixRun) -> str | None:
-        """The newest finished run of that name with the same benchmarks."""
-        return self._newest(run, finished=True)
+        """The newest finished run of that name that measured exactly this; one of a suite that has changed does not count."""
+        return self._newest(run, self._resolved(run.options), finished=True)
 
-    def _newest(self, run: MatrixRun, *, finished: bool) -> str | None:
-        if self._names is None:
-            self._names = {b.name for b in self._resolved({}).benchmarks}
+    def _newest(self, run: MatrixRun, resolved: Resolved, *, finished: bool) -> str | None:
+        names = {b.name for b in resolved.benchmarks}
+        changed: InvalidInput | None = None
         for folder in all_runs(self._base.runs):
             try:
                 stored = folder.read_plan()
             except InvalidInput:
                 continue  # damaged: it is in nobody's way
-            same = stored.name == run.name and {b.name for b in stored.benchmarks} == self._names
-            if same and _is_finished(folder) is finished and not folder.is_busy():
+            same = stored.name == run.name and {b.name for b in stored.benchmarks} == names
+            if not same or _is_finished(folder) is not finished or folder.is_busy():
+                continue
+            differences = stored.differences(resolved.benchmarks, resolved.settings)
+            if not differences:
                 return folder.id
+            changed = changed or InvalidInput(
+                f"{folder.id} is unfinished and differs: " + "; ".join(differences[:5]),
+                where="--resume",
+                remedy="undo the change, or make the runs anew, without --resume",
+            )
+        if changed is not None and not finished:
+            raise changed
         return None
 
     def _resolved(self, options: Mapping[str, Any]) -> Resolved:

@@ -14,7 +14,7 @@ from benchwright.analysis.noticing import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.domain.efficiency import Peak, Work
 from benchwright.domain.errors import BenchwrightError, InvalidInput
-from benchwright.domain.run import Launch, Result, Run
+from benchwright.domain.run import Launch, Result, Run, culprit
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Remark, Summary
 from benchwright.pipeline.reading import commands_of
@@ -109,7 +109,7 @@ def sorted_by(run: Run, order: str) -> Run:
 
 def log_tails(run: Run) -> dict[str, list[str]]:
     """The last lines printed by each benchmark's first failed launch."""
-    bad = [next((x for x in r.launches if x.status is Status.FAILED and not x.warmup), None) for r in run.results]
+    bad = [culprit(r.launches) for r in run.results]
     return tail_texts(Path(run.folder), [x.job for x in bad if x is not None], _LOG_LINES)
 
 

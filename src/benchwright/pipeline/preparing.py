@@ -249,6 +249,7 @@ class _Preparation:
             env=process.env,
             path=process.path,
             phase="prepare",
+            folders=process.folders,
             probe_path=str(probe_folder(Path(self.surroundings.base) / "artifacts")),
             sample_interval_s=5.0,
             echo=self.options.echo,

@@ -86,6 +86,7 @@ def phase_command(phase: str, benchmarks: Sequence[Benchmark], surroundings: Sur
     words = ["benchwright", phase, _suite_of(benchmarks[0])]
     if len(benchmarks) <= _MOST_NAMED:
         words += ["--select", ",".join(b.name for b in benchmarks)]
+    words += [word for override in surroundings.overrides for word in ("--override", override)]
     if surroundings.system.file is not None:
         words += ["--system", surroundings.system.file]
     if str(BaseFolder.choose(None, os.environ).path) != surroundings.base:

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Sequence
 
+from benchwright.analysis.score import process_value
 from benchwright.domain.run import Launch, Plan, Result, Run
 from benchwright.domain.status import Reason, Status
 from benchwright.domain.system import Observation
@@ -32,15 +33,26 @@ def observations_of(run: Run, plan: Plan) -> dict[str, list[Observation]]:
 
 def observation(result: Result, size: int) -> Observation | None:
     """What `result` tells about batches of `size`; None if it tells nothing about memory."""
-    if result.reason is Reason.OUT_OF_MEMORY:
+    if ran_out_of_memory(result):
         return Observation(batch_size=size, memory_bytes=None, time=time.time())
-    launches = result.counted
-    peak = peak_memory(launches)
+    peak = peak_memory(result.counted)
     if result.status is not Status.OK or peak is None:
         return None
-    rates = [statistics.median(m.samples) for x in launches if (m := x.measurement("rate")) is not None and m.samples]
-    perf = statistics.median(rates) if rates else None
-    return Observation(batch_size=size, memory_bytes=int(peak), perf=perf, time=time.time())
+    return Observation(batch_size=size, memory_bytes=int(peak), perf=performance(result.counted), time=time.time())
+
+
+def ran_out_of_memory(result: Result) -> bool:
+    """One process of several that does may take the others with it, and they may be seen to fail first."""
+    reasons = (result.reason, *(launch.reason for launch in result.launches))
+    return result.status is not Status.OK and Reason.OUT_OF_MEMORY in reasons
+
+
+def performance(launches: Sequence[Launch]) -> float | None:
+    """The rate of a process, which of one with several ranks is what they did together; None if none was told."""
+    rates = [
+        process_value(x, "rate") for x in launches if any(m.metric == "rate" and m.samples for m in x.measurements)
+    ]
+    return statistics.median(rates) if rates else None
 
 
 def peak_memory(launches: Sequence[Launch]) -> float | None:

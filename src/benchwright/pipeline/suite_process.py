@@ -11,7 +11,7 @@ from benchwright.domain.system import Surroundings
 from benchwright.pipeline.placing import words_placed
 from benchwright.planning.machine_facts import machine_facts
 from benchwright.planning.seats import Seat
-from benchwright.planning.suite_environment import Configuration, folder_variables, program_folders
+from benchwright.planning.suite_environment import Configuration, folder_variables, made_folders, program_folders
 from benchwright.planning.suite_words import filled_words
 
 
@@ -23,6 +23,7 @@ class SuiteProcess(msgspec.Struct, frozen=True):
     cwd: str
     env: dict[str, str | None]
     path: tuple[str, ...]
+    folders: tuple[str, ...]  # to be there before it starts
 
 
 def suite_process(benchmark: Benchmark, surroundings: Surroundings, machine: Machine) -> SuiteProcess:
@@ -41,4 +42,5 @@ def suite_process(benchmark: Benchmark, surroundings: Surroundings, machine: Mac
         cwd=pack.definition,
         env=env | words.env,
         path=program_folders(pack, surroundings),
+        folders=made_folders(pack, surroundings),
     )

@@ -46,6 +46,18 @@ def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchma
     return found
 
 
+def every_benchmark(target: str, suite: SuiteRequest) -> list[Benchmark]:
+    """All that a suite file defines, what is not enabled too; InvalidInput if there is no such suite, or it is wrong."""
+    from benchwright.pipeline.resolve import named_file
+    from benchwright.sources.base import SourceOptions
+    from benchwright.sources.suite import read_suite, suite_benchmarks
+
+    path = named_file(target)
+    if not Path(path).is_file():
+        raise InvalidInput("no such file", where=path, remedy="check the name of the suite")
+    return suite_benchmarks(read_suite(path), SourceOptions(definitions=definitions_folder(suite)))
+
+
 def definitions_folder(suite: SuiteRequest) -> str:
     """Where definitions that are git repositories are cloned to."""
     return str(Path(suite.base) / "extra" / ".definitions")
@@ -66,6 +78,7 @@ def surroundings_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> Sur
         system=system,
         sizing=_sizing(suite, system, benchmarks),
         python=suite.use_current_env,
+        overrides=suite.overrides,
         interpreters={} if suite.use_current_env else _without_environment(benchmarks, dirs["venv"]),
     )
 

@@ -16,6 +16,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     path: tuple[str, ...] = ()
     files: dict[str, str] = {}
     data_file: str | None = None
+    folders: tuple[str, ...] = ()
 
 
 def plain_command(benchmark: Benchmark) -> JobCommand:

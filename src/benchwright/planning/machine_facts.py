@@ -12,12 +12,16 @@ from benchwright.planning.system_options import check_options, switch, whole_num
 
 _SAME_NAME = ("cpu", "cuda", "xpu", "hpu", "mps", "xla", "ipu", "mtia")  # arch and torch's device are one word
 _CCL = {"cuda": "nccl", "rocm": "rccl", "hpu": "hccl", "xpu": "ccl"}
+_COUNTED = ("cuda", "cpu")  # their number is known: the driver tells CUDA's, and a CPU has none
 _SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _FEWEST_WORKERS, _MOST_WORKERS = 2, 16
 
 
 class MachineFacts(msgspec.Struct, frozen=True):
-    """`devices` are those to plan with; they are `emulated` where the system names more than the machine has."""
+    """`devices` are those to plan with; they are `emulated` where the system names more than the machine has.
+
+    Of other makers' devices the machine cannot be asked: they are `unseen`, and there as far as the system says so.
+    """
 
     arch: str
     devices: tuple[int, ...]
@@ -29,7 +33,11 @@ class MachineFacts(msgspec.Struct, frozen=True):
 
     @property
     def emulated(self) -> bool:
-        return len(self.devices) > len(self.real_devices)
+        return self.arch in _COUNTED and len(self.devices) > len(self.real_devices)
+
+    @property
+    def unseen(self) -> bool:
+        return self.arch not in _COUNTED and len(self.devices) > len(self.real_devices)
 
     @property
     def machine_count(self) -> int:

@@ -183,5 +183,6 @@ class _JobMaker:
             position=position,
             path=command.path,
             files=command.files,
+            folders=command.folders,
             data_file=command.data_file,
         )

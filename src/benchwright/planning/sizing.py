@@ -70,9 +70,13 @@ def _fitted(default: int, known: Scaling, sizing: Sizing, capacity: int | None) 
     if line is None:
         return _default(default, "the scaling data do not show memory growing with the batch size")
     size = rounded(line.items_within(capacity), multiple=sizing.multiple, power=sizing.power)
-    return BatchSize(
-        size, f"batch size {size}, by a fit of {line.observations} observations to {format_bytes(capacity)}"
-    )
+    note = f"by a fit of {line.observations} observations to {format_bytes(capacity)}"
+    too_large = min((o.batch_size for o in known.observations if o.memory_bytes is None), default=None)
+    # Of a device of another capacity, what did not fit says nothing.
+    if too_large is not None and sizing.capacity_bytes is None and size >= too_large:
+        size = rounded(too_large - 1, multiple=sizing.multiple, power=sizing.power)
+        note += f" and below {too_large}, which did not fit"
+    return BatchSize(size, f"batch size {size}, {note}")
 
 
 def memory_line(observations: Iterable[Observation]) -> MemoryLine | None:

@@ -30,6 +30,12 @@ def folders_of(pack: Pack, surroundings: Surroundings) -> dict[str, str]:
     }
 
 
+def made_folders(pack: Pack, surroundings: Surroundings) -> tuple[str, ...]:
+    """Those that a script may write to without making them first."""
+    folders = folders_of(pack, surroundings)
+    return folders["data"], folders["extra"], folders["cache"]
+
+
 def folder_variables(pack: Pack, surroundings: Surroundings) -> dict[str, str | None]:
     """Where a script finds its things: the same for every process of a benchmark, in every phase."""
     folders = folders_of(pack, surroundings)
@@ -92,7 +98,7 @@ def device_variables(seat: Seat, facts: MachineFacts) -> dict[str, str | None]:
         listed = ",".join(map(str, seat.devices))
         # HIP reads CUDA's variable too, and would count again among those that are left.
         return {variable: f"level_zero:{listed}" if facts.arch == "xpu" else listed, CUDA_SELECTION: None}
-    if facts.emulated:
+    if facts.emulated or facts.unseen:
         return {CUDA_SELECTION: ",".join(dict.fromkeys(_real(device, facts) for device in seat.devices))}
     return {}
 

@@ -23,6 +23,7 @@ from benchwright.planning.suite_environment import (
     Configuration,
     device_variables,
     folder_variables,
+    made_folders,
     node_variables,
     program_folders,
 )
@@ -70,7 +71,8 @@ class SuiteJobs:
         env |= parts.words.env
         if self._surroundings.system.container is not None:
             argv = self._in_container(parts, argv, env)
-        return JobCommand(argv, parts.pack.definition, env, parts.path, files, data_file)
+        folders = made_folders(parts.pack, self._surroundings)
+        return JobCommand(argv, parts.pack.definition, env, parts.path, files, data_file, folders)
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
         """What was chosen for it that the suite does not say."""
@@ -79,6 +81,10 @@ class SuiteJobs:
         if self._facts.emulated:
             there = len(self._facts.real_devices)
             notes.append(f"{len(self._facts.devices)} devices are emulated; the machine has {there}")
+        if self._facts.unseen:
+            count, arch = len(self._facts.devices), self._facts.arch
+            said = f"{count} {arch} device{'' if count == 1 else 's'} as the system file says"
+            notes.append(f"{said}; of {arch} the machine itself is not asked")
         return tuple(notes)
 
     def parts(self, benchmark: Benchmark) -> _Parts:

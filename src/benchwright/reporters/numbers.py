@@ -18,6 +18,12 @@ def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
     return format_number(value) if bare or not unit else f"{format_number(value)} {unit}"
 
 
+def format_ends(low: float, high: float, unit: str | None) -> tuple[str, str]:
+    """Both ends of a range, without a unit where it is plain: `900 ms` and `1.1 s`, since each may be in another."""
+    bare = unit != "s" or min(abs(low), abs(high)) >= 1
+    return format_value(low, unit, bare=bare), format_value(high, unit, bare=bare)
+
+
 def format_number(value: float) -> str:
     """Four significant digits, thousands separated."""
     if value != value or value in (float("inf"), float("-inf")):

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from benchwright.domain.quantities import format_bytes
 from benchwright.domain.status import Status
-from benchwright.reporters.one_line import clip
+from benchwright.reporters.one_line import clip, one_line
 
 
 class Row(Protocol):
@@ -30,14 +30,17 @@ class Row(Protocol):
 
 
 def run_list(rows: Sequence[Row], *, width: int = 80) -> str:
-    """One line a run; its annotation below it."""
+    """One line a run, or two if its id is long: an id is never cut. Its annotation stands below it."""
     if not rows:
         return "no runs\n"
     broadest = max(20, width - 42)
-    names = min(max(len(row.id) for row in rows), broadest)
+    names = max((len(row.id) for row in rows if len(row.id) <= broadest), default=20)
     lines = [f"{'run':<{names}}  {'status':<12} {'benchmarks':>10}  {'size':>9}  host"]
     for row in rows:
-        name = clip(row.id, names)
+        name = one_line(row.id)
+        if len(name) > names:
+            lines.append(name)
+            name = ""
         count = f"{row.benchmarks}" if not row.failed else f"{row.failed}/{row.benchmarks} ✗"
         line = f"{name:<{names}}  {row.status.value:<12} {count:>10}  {format_bytes(row.size_bytes):>9}  {row.host}"
         lines.append(clip(line, width))

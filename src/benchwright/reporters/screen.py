@@ -6,11 +6,12 @@ import textwrap
 from collections.abc import Mapping, Sequence
 
 from benchwright.domain.quantities import format_bytes, format_duration
-from benchwright.domain.run import Launch, Result
+from benchwright.domain.run import Launch, Result, culprit
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.efficiency import doubts
+from benchwright.reporters.numbers import format_ends
 from benchwright.reporters.numbers import format_number as format_number
 from benchwright.reporters.numbers import format_value as format_value
 from benchwright.reporters.one_line import one_line
@@ -87,7 +88,7 @@ def _trouble(result: Result, name: str, width: int, log_tails: Mapping[str, Sequ
     reason = f" {result.reason.value.replace('_', ' ')}" if result.reason and result.status is Status.FAILED else ""
     head = f" {name}  {word}{reason}: {result.detail or ''}"
     lines = textwrap.wrap(head, width, subsequent_indent="   ", break_long_words=True) or [head]
-    bad = next((x for x in result.launches if x.status is Status.FAILED and not x.warmup), None)
+    bad = culprit(result.launches)
     tail = list(log_tails.get(bad.job, ())) if bad else []
     if bad and (tail or len(result.launches) > 1):
         lines.append(_clip(f"   {_which(bad, result)}" + (", the log's last lines:" if tail else ""), width))
@@ -159,10 +160,10 @@ def _spread(summary: Summary) -> str:
     half = summary.half_width
     if half is not None and half < 1:
         wider = ", widened" if summary.interval is not None and summary.interval.widened > WORTH_SAYING else ""
-        return f"± {half * 100:.1f} % (95 %{wider})   best {format_value(summary.best, summary.unit, bare=True)}"
+        best, _ = format_ends(summary.best, summary.value, summary.unit)
+        return f"± {half * 100:.1f} % (95 %{wider})   best {best}"
     if summary.launches > 1:
-        low, high = (format_value(v, summary.unit, bare=True) for v in (min(summary.values), max(summary.values)))
-        return f"{low} to {high}"
+        return " to ".join(format_ends(min(summary.values), max(summary.values), summary.unit))
     return ""
 
 

@@ -121,7 +121,8 @@ _VALIDATION = table(
 )
 _STOP = Either(
     (
-        Text(says="a stop rule", example='"30s" or "1%"'),
+        Text(says="a stop rule", example="100 (steps), 30s or 1%"),
+        count(1, "a number of steps"),
         table(
             "stop",
             (
@@ -219,7 +220,7 @@ ENTRY = table(
         Key("requires_capabilities", _TEXTS, "conditions on the system, such as gpu['count'] > 1"),
         Key("capabilities", Anything(), "of the system"),
         Key("voir", _VOIR, "for scripts with a voirfile; stop, interval and skip count for all"),
-        Key("stop", _STOP, "when the loop was measured enough"),
+        Key("stop", _STOP, "when the loop was measured enough: 100 (steps), 30s, 1%, or a map"),
         Key("warmup", _WARMUP, "how much of the loop's beginning does not count: auto, 20 (steps) or 5s"),
         Key("loop", Text(), "the loop that counts; the first named train without it"),
         Key("metrics", MapOf(Text()), "numbers to read from the output: name → pattern, as --metric"),

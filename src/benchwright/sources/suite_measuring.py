@@ -99,6 +99,8 @@ def _stop(value: Any, at: tuple[Any, ...] = ("stop",)) -> StopRule:
             return parse_stop_rule(value)
         except InvalidInput as error:
             raise Wrong(at, error.what, error.remedy) from None
+    if not isinstance(value, dict):
+        return StopRule(steps=whole_of(value, at, 1))
     given = [key for key in _RULES if value.get(key) is not None]
     if len(given) != 1:
         what = "stop says nothing" if not given else f"stop says {' and '.join(given)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -70,6 +71,8 @@ def _keys(path: str) -> list[str]:
 
 
 def _value(text: str, written: str) -> Any:
+    if re.fullmatch(r"\$?\{[A-Za-z_][\w.]*\}", written.strip()):
+        return written.strip()  # a placeholder, not the map with one empty key that YAML sees in it
     try:
         return parse_yaml(written, WHERE, extras=True).value
     except InvalidInput as error:

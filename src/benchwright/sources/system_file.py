@@ -22,6 +22,7 @@ _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}", re.ASCII)
 _SMALLEST_DEVICE_BYTES = 1 << 20
 _DEEPEST_REFERENCE = 10
 _ARCH = "arch"
+_ARCHES = ("cpu", "cuda", "rocm", "xpu", "hpu", "mps", "xla", "ipu", "mtia", "npu", "musa")
 
 
 def read_system(path: str) -> tuple[System, Multirun]:
@@ -44,7 +45,7 @@ class _SystemFile:
         values.mapping(self._at("gpu"), "gpu", GPU_KEYS)
         sshkey = values.text(self._at("sshkey"), "sshkey")
         system = System(
-            arch=values.text(self._at(_ARCH), "arch") or values.text(self._at("gpu", "arch"), "arch"),
+            arch=self._arch(self._at(_ARCH)) or self._arch(self._at("gpu", _ARCH)),
             nodes=self._nodes(),
             sshkey=None if sshkey is None else os.path.expanduser(sshkey),
             gpu_count=values.whole(self._at("gpu", "count"), "the number of GPUs"),
@@ -57,6 +58,16 @@ class _SystemFile:
 
     def _at(self, *keys: Any) -> tuple[Any, ...]:
         return (*self._root, *keys)
+
+    def _arch(self, path: Path) -> str | None:
+        """One that is nearly a known word is a slip, which would have everything run on the CPU; others may be new."""
+        arch = self._values.text(path, "arch")
+        if arch is None or arch.lower() in _ARCHES:
+            return arch and arch.lower()
+        remedy = f"write one of {', '.join(_ARCHES)}" if arch == "gpu" else did_you_mean(arch.lower(), _ARCHES)
+        if remedy is not None:
+            raise self._file.error(f"'{arch}' is not an arch", path, remedy)
+        return arch
 
     def _nodes(self) -> tuple[Node, ...]:
         found: list[Node] = []

@@ -95,10 +95,10 @@ def _without_secrets(benchmark: Benchmark) -> Benchmark:
 
 
 def _setting(settings: RunSettings, field: str) -> Any:
-    """As plain values; what the system file is called does not change what is measured."""
+    """As plain values. What the system file is called changes nothing, and what was overridden is seen elsewhere."""
     value = msgspec.to_builtins(getattr(settings, field))
     if field == "surroundings" and value is not None:
-        value["system"]["file"] = None
+        value["system"]["file"] = value["overrides"] = None
     return value
 
 

@@ -68,7 +68,16 @@ def test_a_run_of_ours_is_judged_by_their_rule() -> None:
     cut_off = launch(
         5.0, exit_code=1, status=Status.FAILED, facts={"loops": [{"stop": {"rule": "steps", "by": "loop"}}]}
     )
-    for one, fails in ((stopped, 0), (cut_off, 1), (crashed, 1), (diverged, 1), (rateless, 1), (launch(5.0), 0)):
+    asked = launch(5.0, exit_code=None, facts={"voir": {"early_stop": True}})  # and was ended by us
+    for one, fails in (
+        (stopped, 0),
+        (asked, 0),
+        (cut_off, 1),
+        (crashed, 1),
+        (diverged, 1),
+        (rateless, 1),
+        (launch(5.0), 0),
+    ):
         assert milabench_row(result("b", one)).fail == fails
     assert milabench_row(on_devices("b", (10.0, 30.0))).score == pytest.approx(40.0)
 

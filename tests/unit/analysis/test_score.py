@@ -59,6 +59,14 @@ def test_one_launch_of_eight_devices_gives_an_interval_over_processes() -> None:
     assert score.half_width == pytest.approx(0.007, abs=0.003)
 
 
+def test_processes_have_no_order_in_time_that_could_widen_their_interval() -> None:
+    rates = (100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.1)
+    shuffled, sorted_ = (benchmark_score(on_devices("b", r)) for r in (rates, sorted(rates)))
+    assert shuffled.interval == sorted_.interval
+    assert sorted_.interval is not None
+    assert sorted_.interval.widened == 1.0
+
+
 def test_the_ranks_of_one_process_count_by_what_they_did_together() -> None:
     ranks = [measured("rate", 10.0, labels={"rank": str(n)}) for n in range(2)]
     whole = measured("rate", 21.0, labels={"ranks": "2"})

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from machines import MACHINE
 from suite_runs import benchmark, failed, launch, measured, on_devices, result
+from suites import entry, jobs_of
 
 from benchwright.analysis.validation import ALWAYS, NAMED, Circumstances, check, validation_names
 from benchwright.domain.benchmark import Benchmark, Command, Placement
@@ -183,6 +184,28 @@ def test_version_wants_the_same_python_and_packages_in_all_launches() -> None:
     same = layer("version", with_python(old, old), packages=packages)
     assert (same.status, same.explanation) == (PASSED, "all 2 launches used Python 3.11.1 and the same 2 packages")
     assert layer("version", result("b", launch(1.0))).status is NEITHER
+
+
+def test_version_says_no_more_than_is_known() -> None:
+    a, b = {"python": "3.11.1", "executable": "/a"}, {"python": "3.11.1", "executable": "/b"}
+    empty = layer("version", with_python(a, a))
+    assert empty.explanation == "all 2 launches used Python 3.11.1; no packages were found beside it"
+    half = layer("version", with_python(a, b), packages={"/a": {"torch": "2.1"}})
+    assert half.explanation.endswith("; packages were found in 1 of 2 environments")
+    silent = result("b", *with_python(a).launches, launch(1.0, position=1))
+    one = layer("version", silent, packages={"/a": {"torch": "2.1"}})
+    assert one.explanation == "1 of 2 launches used Python 3.11.1 and the same 1 package; the others did not tell"
+
+
+def test_version_of_a_script_that_voir_runs_tells_what_it_was_started_with() -> None:
+    found = result("b", launch(1.0, facts={"voir": {}}))
+    jobs = jobs_of(entry("b", pack={"voir": {}}), gpus=1)
+    said = layer("version", found, planned=(jobs,), packages={"/base/venv/torch/bin/python": {"torch": "2.1"}})
+    assert said.status is NEITHER
+    assert said.explanation == (
+        "voir does not tell which Python it ran in; it was started with /base/venv/torch/bin/python, which has 1 package"
+    )
+    assert layer("version", found).explanation == "voir does not tell which Python it ran in"
 
 
 def loop(steps: Sequence[float], items: float, window_s: float, **fields: Any) -> Launch:

@@ -243,6 +243,16 @@ class TestFolders:
         first, second, third = (MilabenchImporter().read(tmp_path / name)[0].id for name in "abc")
         assert first == second != third
 
+    def test_a_process_keeps_its_place_where_another_left_no_file(self, tmp_path: Path) -> None:
+        """Else what device 2 did in the second repetition would be taken for device 1's."""
+        for repeat, device in [(0, 0), (0, 1), (0, 2), (1, 0), (1, 2)]:
+            tag = ["bert", f"R{repeat}", f"D{device}"]
+            config = event("config", {"name": "bert", "tag": tag, "device": device}, None)
+            write(tmp_path / "run", ".".join(tag), job_lines(config=config))
+        (run,) = MilabenchImporter().read(tmp_path / "run")
+        seats = {x.job: x.measurements[0].labels["job"] for x in run.results[0].launches}
+        assert seats == {"bert.R0.D0": "0", "bert.R0.D1": "1", "bert.R0.D2": "2", "bert.R1.D0": "0", "bert.R1.D2": "2"}
+
     def test_many_runs_below_a_folder_are_all_read_and_other_phases_are_not(self, tmp_path: Path) -> None:
         for name in ("x.2025", "y.2025", "install.2025", "prepare.2025"):
             write(tmp_path / "runs" / name, "bert.D0", job_lines(line=event("line", name, "stdout")))

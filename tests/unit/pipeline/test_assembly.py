@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from suite_runs import benchmark, launch, measured
+from suite_runs import benchmark, launch, measured, run
 
 from benchwright.domain.benchmark import Placement
 from benchwright.domain.job import Job
 from benchwright.domain.run import Launch, Plan
 from benchwright.domain.status import Reason, Status
 from benchwright.pipeline.assembly import result_of
+from benchwright.pipeline.outcome import report_of
+from benchwright.reporters.html.reporter import HtmlReporter
+from benchwright.reporters.markdown import MarkdownReporter
+from benchwright.reporters.screen import ScreenReporter
 
 
 def plan(*ids: str) -> Plan:
@@ -21,6 +25,17 @@ def test_a_good_result_carries_the_checks_that_always_run() -> None:
     result = result_of(benchmark(), plan("a"), [launch(5.0)])
     assert result.status is Status.OK
     assert [c.layer for c in result.checks] == ["error", "ensure_rate", "loss"]
+
+
+def test_of_processes_that_ran_together_the_one_that_crashed_is_named_not_those_that_waited_for_it() -> None:
+    waited, crashed = (
+        Launch(job=job, status=Status.FAILED, reason=reason, detail=job)
+        for job, reason in (("waited", Reason.TIMED_OUT), ("crashed", Reason.CRASHED))
+    )
+    result = result_of(benchmark(), plan("waited", "crashed"), [waited, crashed])
+    assert (result.reason, result.detail) == (Reason.CRASHED, "crashed")
+    assert result.checks[0].explanation == "2 of 2 launches failed; crashed crashed: crashed"
+    assert result_of(benchmark(), plan("waited"), [waited]).reason is Reason.TIMED_OUT
 
 
 def test_no_rate_is_no_data_and_a_rate_of_0_invalid() -> None:
@@ -40,6 +55,20 @@ def test_a_failed_check_fails_only_if_it_was_named() -> None:
     named = result_of(two, plan("a", "b"), apart, validations=("planning",))
     assert (named.status, named.reason) == (Status.FAILED, Reason.INVALID)
     assert "20.0 %" in (named.detail or "")
+
+
+@pytest.mark.parametrize(("later", "said"), [(8, "20.0"), (2, "80.0"), (1, None), (0, None)])
+def test_processes_measured_apart_are_told_though_nobody_asked(later: int, said: str | None) -> None:
+    apart = [launch(5.0, seat=n, facts={"measured_ns": (n * later, n * later + 10)}) for n in range(2)]
+    two = benchmark(placement=Placement(jobs=2), notes=("first",))
+    found = result_of(two, plan("a", "b"), apart)
+    text = f"its processes were measured together for only {said} % of the time, so not under the load of all"
+    assert found.status is Status.OK
+    assert found.benchmark.notes == (("first",) if said is None else ("first", text))
+    for reporter in (ScreenReporter(), MarkdownReporter(), HtmlReporter()):
+        shown = " ".join(reporter.render(report_of(run(found))).split())
+        assert ("measured together for only" in shown) is (said is not None)
+    assert result_of(two, plan("a", "b"), apart, validations=("planning",)).benchmark.notes == ("first",)
 
 
 def test_a_launch_that_failed_says_why_itself() -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from suite_runs import measured, result
 
 from benchwright.domain.benchmark import Benchmark, Script
 from benchwright.domain.request import Request, SuiteRequest
@@ -24,6 +25,7 @@ from benchwright.pipeline.batch_search import (
 )
 from benchwright.pipeline.measure import Observer, measure
 from benchwright.pipeline.resolve import resolve
+from benchwright.pipeline.scaling import observation
 from benchwright.planning.batch_search import Bounds
 from benchwright.sources.scaling_file import read_scaling
 from benchwright.stores.base_folder import BaseFolder
@@ -156,6 +158,20 @@ def test_one_of_several_processes_without_memory_is_a_lack_of_memory():
     crashed = Result(benchmark=benchmark, status=Status.FAILED, reason=Reason.CRASHED, launches=launches)
     assert trial_of(crashed).reason is Reason.OUT_OF_MEMORY
     assert not trial_of(crashed).failed
+    kept = observation(crashed, 16)
+    assert kept is not None
+    assert (kept.batch_size, kept.memory_bytes) == (16, None)
+
+
+def test_the_performance_of_ranks_is_what_they_did_together():
+    ranks = [measured("rate", 10.0 + n, labels={"rank": str(n)}) for n in (0, 1)]
+    whole = measured("rate", 21.0, labels={"ranks": "2"})
+    peak = measured("memory.peak", 5.0 * MIB, unit="B")
+    done = Launch(job="b.0", status=Status.OK, measurements=(*ranks, whole, peak))
+    assert trial_of(result("b", done)).perf == 21.0
+    kept = observation(result("b", done), 8)
+    assert kept is not None
+    assert (kept.perf, kept.memory_bytes) == (21.0, 5 * MIB)
 
 
 def test_what_did_not_run_at_all_tells_nothing():

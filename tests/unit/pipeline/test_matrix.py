@@ -247,6 +247,18 @@ def test_resume_makes_only_what_is_missing(matrix, tmp_path):
     assert '"end"' in (second.path / "loop.0.data").read_text()
 
 
+def test_runs_of_a_suite_that_has_changed_are_not_taken_for_its_own(matrix, tmp_path):
+    matrix()
+    first, second, third = runs_in(tmp_path)
+    (second.path / "run.json").unlink()  # as if it had been killed
+    (tmp_path / "suite.yaml").write_text(SUITE.replace("steps: 5", "steps: 6"))
+    result = matrix("--resume", "--json")
+    body = json.loads(result.stdout)["runs"]
+    assert [(run["status"], run["exit_code"]) for run in body] == [("ok", 0), ("failed", 2), ("ok", 0)]
+    assert f"{second.id} is unfinished and differs: loop: stop: steps was 5, is 6" in body[1]["detail"]
+    assert {body[0]["id"], body[2]["id"]}.isdisjoint({first.id, third.id})
+
+
 def test_without_resume_everything_is_made_again(matrix, tmp_path):
     matrix()
     matrix()

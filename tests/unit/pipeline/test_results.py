@@ -11,8 +11,12 @@ import pytest
 from kept_runs import Kept
 
 from benchwright.domain.errors import InvalidInput
+from benchwright.pipeline.outcome import report_of
 from benchwright.pipeline.reading import read_run
 from benchwright.pipeline.results import digest_of
+from benchwright.reporters.html.reporter import HtmlReporter
+from benchwright.reporters.markdown import MarkdownReporter
+from benchwright.reporters.run_json import JsonReporter
 from benchwright.stores.base import RunFilter
 
 

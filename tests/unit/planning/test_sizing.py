@@ -44,6 +44,14 @@ def test_the_device_counts_where_no_capacity_is_given() -> None:
     assert chosen(sizing) == 12
 
 
+def test_no_size_is_chosen_that_is_known_not_to_fit_unless_for_another_device() -> None:
+    tried = Scaling(observations=(*STRAIGHT.observations, Observation(batch_size=250, memory_bytes=None)))
+    fitted = choose_batch_size("b", 12, Sizing(auto=True, scaling={"b": tried}), 48 * GB)
+    assert (fitted.size, "below 250, which did not fit" in (fitted.note or "")) == (248, True)
+    assert chosen(Sizing(auto=True, scaling={"b": tried}), device_bytes=30 * GB) == 160
+    assert chosen(Sizing(auto=True, scaling={"b": tried}, capacity_bytes=48 * GB), device_bytes=30 * GB) == 256
+
+
 def test_without_a_wish_the_default_stands_and_needs_no_note() -> None:
     assert choose_batch_size("b", 12, Sizing(scaling={"b": STRAIGHT}), 48 * GB).note is None
     assert chosen(Sizing(scaling={"b": STRAIGHT}), device_bytes=48 * GB) == 12

@@ -76,6 +76,19 @@ def test_other_vendors_have_their_own_variable(arch: str, variable: str, value: 
     assert env["CUDA_VISIBLE_DEVICES"] is None
 
 
+@pytest.mark.parametrize("arch", ["rocm", "hpu", "xpu"])
+def test_devices_that_cannot_be_counted_here_are_not_called_emulated(arch: str) -> None:
+    plan = planned(entry("b"), gpus=0, system=System(arch=arch, gpu_count=2))
+    assert plan.notes["b"] == (f"2 {arch} devices as the system file says; of {arch} the machine itself is not asked",)
+    one = planned(entry("b"), gpus=0, system=System(arch=arch, gpu_count=1))
+    assert one.notes["b"][0].startswith(f"1 {arch} device as the system file says;")
+
+
+def test_devices_of_a_cpu_are_emulated_for_certain() -> None:
+    plan = planned(entry("b"), gpus=0, system=System(arch="cpu", gpu_count=2))
+    assert plan.notes["b"] == ("2 devices are emulated; the machine has 0",)
+
+
 def test_with_nodes_a_job_goes_to_the_main_one() -> None:
     jobs = jobs_of(entry("b"), gpus=1, system=System(nodes=NODES))
     assert [(job.id, job.node) for job in jobs] == [("b.D0", "n2")]

@@ -25,6 +25,7 @@ from benchwright.importers.registry import import_results
 from benchwright.reporters.export import export_milabench
 
 MIB = 2**20
+SERIES = (("rate", "loop"), ("loss", "give"))
 MACHINE = Machine(
     hostname="n1",
     system="Linux",
@@ -197,3 +198,29 @@ def test_any_samples_come_back_exactly(
     assert all_samples(launch, "rate") == (*warm, *rates)
     if losses:
         assert [str(v) for v in all_samples(launch, "loss")] == [str(v) for v in losses]
+
+
+def test_their_report_of_what_we_wrote_is_ours_of_it(tmp_path: Path) -> None:
+    """Whatever ended a launch: also one that was measured enough and then diverged, or that we ended as it had asked."""
+    diverged = process(0, facts={"loops": [{"stop": {"rule": "steps", "by": "rule"}}]}, status=Status.FAILED)
+    lost = measured("loss", math.nan, source="give")
+    diverged = msgspec.structs.replace(diverged, measurements=(*diverged.measurements[:2], lost))
+    asked = process(1, exit_code=None, facts={"voir": {"early_stop": True}})
+    cut_off = process(
+        2, exit_code=1, facts={"loops": [{"stop": {"rule": "steps", "by": "loop"}}]}, status=Status.FAILED
+    )
+    ours = run_of(diverged, asked, cut_off)
+    export_milabench([ours], tmp_path)
+    (theirs,) = import_results(tmp_path).runs
+    before, after = milabench_score(ours), milabench_score(theirs)
+    assert (before.rows[0].n, before.rows[0].fail) == (after.rows[0].n, after.rows[0].fail) == (3, 1)
+    assert before.value == pytest.approx(after.value)
+
+
+def test_of_ranks_what_they_did_together_is_written_and_the_first_ones_loss(tmp_path: Path) -> None:
+    ranks = [measured(name, 1.0 + n, source=how, labels={"rank": str(n)}) for n in (0, 1) for name, how in SERIES]
+    whole = measured("rate", 3.0, unit="items/s", labels={"ranks": "2"})
+    export_milabench([run_of(process(0, measurements=(*ranks, whole)))], tmp_path)
+    (theirs,) = import_results(tmp_path).runs
+    (launch,) = theirs.results[0].launches
+    assert {m.metric: m.samples for m in launch.measurements} == {"rate": (3.0,), "loss": (1.0,)}

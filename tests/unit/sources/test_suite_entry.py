@@ -104,6 +104,9 @@ def test_plans(tmp_path: Path, code: Path, plan: str, placement: Placement) -> N
         ("stop: {precision: 1%}, warmup: auto", StopRule(precision=0.01), Warmup()),
         ("stop: {precision: 0.05}", StopRule(precision=0.05), Warmup()),
         ("stop: 30s, warmup: 5s", StopRule(seconds=30.0), Warmup(seconds=5.0)),
+        ("stop: 100", StopRule(steps=100), Warmup()),
+        ("stop: 1%", StopRule(precision=0.01), Warmup()),
+        ("weight: 7, stop: \"${weight}\"", StopRule(steps=7), Warmup()),
         ("voir: null", None, Warmup()),
     ],
 )  # fmt: skip

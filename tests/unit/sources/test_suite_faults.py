@@ -60,7 +60,7 @@ NEARLY = {
     "voir": st.fixed_dictionaries({}, optional={"stop": st.integers(0, 3), "interval": st.sampled_from(["1s", 1, "2", 0.5, "${weight}"]), "skip": st.floats(0, 5)}).map(
         lambda options: {"options": options}
     ),
-    "stop": st.sampled_from(["30s", "1%", {"steps": 2}, {"observations": 2, "interval": "3s"}, {"precision": 0.5}, {}, {"steps": "${num_machines}"}]),
+    "stop": st.sampled_from([9, "30s", "1%", {"steps": 2}, {"observations": 2, "interval": "3s"}, {"precision": 0.5}, {}, {"steps": "${num_machines}"}]),
     "warmup": st.sampled_from(["auto", 3, "5s", {"steps": 0}, {"seconds": 1}, "${weight}"]),
     "metrics": st.dictionaries(short, st.one_of(short, st.none()), max_size=2),
     "labels": st.dictionaries(short, scalars, max_size=2),

@@ -78,6 +78,14 @@ def test_an_empty_file_is_a_system_that_knows_nothing(tmp_path: Path) -> None:
     assert read(tmp_path, "# nothing yet\n") == (System(), Multirun())
 
 
+def test_an_arch_is_read_in_any_case_and_may_be_one_we_do_not_know(tmp_path: Path) -> None:
+    assert [read(tmp_path, f"arch: {word}")[0].arch for word in ("CUDA", "npu", "newchip")] == [
+        "cuda",
+        "npu",
+        "newchip",
+    ]
+
+
 def test_the_arch_of_the_machine_is_filled_in_later(tmp_path: Path) -> None:
     system, _ = read(tmp_path, "docker: {image: 'a:${system.arch}'}")
     assert system.container is not None
@@ -116,6 +124,8 @@ def test_what_is_no_capacity_is_refused(written: object) -> None:
         ("system:\n  arch: cuda\nsytem: 1", 3, 1, "did you mean 'system'?"),
         ("- a", 1, 1, "is not a map"),
         ("arch: [cuda]", 1, 7, "arch is not a text"),
+        ("arch: cudaa", 1, 7, "'cudaa' is not an arch; did you mean 'cuda'?"),
+        ("gpu: {arch: gpu}", 1, 13, "'gpu' is not an arch; write one of cpu, cuda"),
         ("nodes: {name: a}", 1, 8, "nodes is not a list"),
         ("nodes:\n  - {ip: 1.2.3.4}", 2, 5, "the node's name is missing"),
         ("nodes:\n  - {name: a}", 2, 5, "the node's ip is missing"),

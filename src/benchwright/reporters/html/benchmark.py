@@ -15,7 +15,7 @@ from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.commands import command_text
 from benchwright.reporters.efficiency import efficiency_words
-from benchwright.reporters.html.figures import counted, figure, hint, metric_name, percent, shown_first
+from benchwright.reporters.html.figures import best, counted, ends, figure, hint, metric_name, percent, shown_first
 from benchwright.reporters.html.findings import launch_notes
 from benchwright.reporters.html.markup import Html, data_block, element, together
 from benchwright.reporters.html.overview import status_badge
@@ -142,7 +142,7 @@ def _all_metrics(summaries: Sequence[Summary]) -> Html | None:
             metric_name(s.metric, s.labels),
             figure(s.value, s.unit),
             _interval(s),
-            figure(s.best, s.unit, bare=True),
+            best(s),
             f"{s.launches:,}",
             better[s.direction.value],
             s.source,
@@ -156,7 +156,7 @@ def _all_metrics(summaries: Sequence[Summary]) -> Html | None:
 def _interval(summary: Summary) -> str:
     if summary.interval is None:
         return "–"
-    low, high = (figure(end, summary.unit, bare=True) for end in (summary.interval.low, summary.interval.high))
+    low, high = ends(summary.interval.low, summary.interval.high, summary.unit)
     widened = summary.interval.widened
     return f"{low} to {high}" + (f", widened ×\u202f{widened:.2g}" if widened > WORTH_SAYING else "")
 

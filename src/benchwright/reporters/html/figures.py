@@ -6,8 +6,9 @@ import math
 from collections.abc import Mapping
 from datetime import datetime
 
+from benchwright.domain.quantities import format_duration
 from benchwright.domain.summary import Summary
-from benchwright.reporters.screen import format_number, format_value
+from benchwright.reporters.numbers import format_ends, format_number, format_value
 
 # What is measured beside the benchmark itself; shown among all metrics and over time, not in the first table.
 _BESIDE = ("memory.", "cpu.", "process.", "gpu.", "step_time", "wait_time", "throughput")
@@ -15,9 +16,19 @@ _LONGEST_UNIT = 16
 NOISY = 0.05  # launches that differ by more than this make a difference of a few per cent invisible
 
 
-def figure(value: float, unit: str | None, *, bare: bool = False) -> str:
+def figure(value: float, unit: str | None) -> str:
     """A number with its unit, which is cut where it is long."""
-    return format_value(value, short(unit, _LONGEST_UNIT) if unit else None, bare=bare)
+    return format_value(value, short(unit, _LONGEST_UNIT) if unit else None)
+
+
+def ends(low: float, high: float, unit: str | None) -> tuple[str, str]:
+    """Of a range: without a unit where it is plain."""
+    return format_ends(low, high, short(unit, _LONGEST_UNIT) if unit else None)
+
+
+def best(summary: Summary) -> str:
+    """Beside the median, whose unit it shares where it says none."""
+    return ends(summary.best, summary.value, summary.unit)[0]
 
 
 def short(text: str, most: int) -> str:
@@ -76,6 +87,16 @@ def moment(text: str) -> str:
         return text
     zone = when.tzname() or ""
     return f"{when.day} {when:%B %Y, %H:%M} {zone}".strip()
+
+
+def time_between(start: str, end: str | None) -> str:
+    """As exact as the two times are: most tell whole seconds."""
+    seconds = seconds_between(start, end)
+    if seconds is None or seconds < 0:
+        return "–"
+    if not seconds.is_integer():
+        return format_duration(seconds)
+    return "under 1 s" if seconds < 1 else f"{seconds:.0f} s" if seconds < 100 else format_duration(seconds)
 
 
 def seconds_between(start: str, end: str | None) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from benchwright.domain.run import Launch, Result
+from benchwright.domain.run import Launch, Result, culprit
 from benchwright.domain.status import Reason, Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
@@ -83,7 +83,7 @@ def _failure(number: int, result: Result, log_tails: Mapping[str, Sequence[str]]
     failed = [x for x in measured if x.status is Status.FAILED]
     reason = result.reason.value.replace("_", " ") if result.reason else "failed"
     share = f", {len(failed)} of {counted(len(measured), 'launch', 'launches')}" if len(measured) > 1 else ""
-    bad = failed[0] if failed else None
+    bad = culprit(measured)
     return Finding(
         severity="failed",
         text=f"{reason}{share}",

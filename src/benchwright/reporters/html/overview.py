@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchwright.domain.machine import Machine
-from benchwright.domain.quantities import format_bytes, format_duration
+from benchwright.domain.quantities import format_bytes
 from benchwright.domain.run import Result, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.html.figures import (
+    best,
     counted,
+    ends,
     figure,
     hint,
     is_noisy,
@@ -19,9 +21,9 @@ from benchwright.reporters.html.figures import (
     moment,
     percent,
     plain,
-    seconds_between,
     shown_first,
     spread,
+    time_between,
 )
 from benchwright.reporters.html.findings import Finding, Place, findings
 from benchwright.reporters.html.markup import Html, element, together
@@ -53,14 +55,13 @@ def status_badge(status: Status) -> Html:
 
 
 def header(run: Run) -> Html:
-    took = seconds_between(run.started, run.ended)
     launches = sum(len(r.launches) for r in run.results)
     ok = sum(1 for r in run.results if r.status is Status.OK)
     tiles = (
         ("Benchmarks", f"{len(run.results):,}", f"{ok} ok" if ok == len(run.results) else _status_words(run.results)),
         ("Launches", f"{launches:,}", ""),
         ("Samples", f"{sample_count(run.results):,}", "all in this file"),
-        ("Took", "–" if took is None else format_duration(took), "" if run.ended else "not finished"),
+        ("Took", time_between(run.started, run.ended), "" if run.ended else "not finished"),
     )
     return element(
         "header",
@@ -227,8 +228,7 @@ def _row(number: int, result: Result, s: Summary, memory: Html) -> Html:
         doubt: object = element("span", "–", title="too few launches to tell")
     else:
         low, high = (s.interval.low, s.interval.high) if s.interval else (min(s.values), max(s.values))
-        ends = f"{figure(low, s.unit, bare=True)} – {figure(high, s.unit, bare=True)}"
-        doubt = together((f"± {percent(apart)}", element("small", ends)))
+        doubt = together((f"± {percent(apart)}", element("small", " – ".join(ends(low, high, s.unit)))))
     return element(
         "tr",
         *_name_cells(number, result),
@@ -241,7 +241,7 @@ def _row(number: int, result: Result, s: Summary, memory: Html) -> Html:
             title=_SPREAD_WORDS[s.interval is not None] if apart is not None else None,
             class_="n doubt noisy" if is_noisy(s) else "n doubt",
         ),
-        element("td", figure(s.best, s.unit, bare=True), data_v=plain(s.best), data_label="best", class_="n best"),
+        element("td", best(s), data_v=plain(s.best), data_label="best", class_="n best"),
         element("td", f"{s.launches:,}", data_v=s.launches, data_label="launches", class_="n launches"),
         element("td", sparkline(s, result), class_="course"),
         memory,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
@@ -13,30 +12,20 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 M = TypeVar("M", bound=nn.Module)
-T = TypeVar("T")
-KERNELS = {
-    "sdpa": None,  # torch chooses
-    "math": SDPBackend.MATH,
-    "flash": SDPBackend.FLASH_ATTENTION,
-    "efficient": SDPBackend.EFFICIENT_ATTENTION,
-    "cudnn": SDPBackend.CUDNN_ATTENTION,
-}
+KERNELS = ("sdpa", "math", "flash", "efficient", "cudnn")  # sdpa: torch chooses
 
 
-def kernel(name: str) -> AbstractContextManager[Any]:
-    """Attention is computed by the kernel called so, while the block runs; torch says so if it cannot be."""
-    chosen = KERNELS[name]
-    return contextlib.nullcontext() if chosen is None else sdpa_kernel(chosen)
-
-
-def with_kernel(name: str, work: Callable[..., T]) -> Callable[..., T]:
-    """`work`, whose attention is computed by the kernel called so."""
-
-    def wrapped(*arguments: Any) -> T:
-        with kernel(name):
-            return work(*arguments)
-
-    return wrapped
+def use_kernel(name: str) -> None:
+    """From here on attention is computed by the kernel called so, backward passes included; torch says so if it cannot be."""
+    cuda = torch.backends.cuda  # torch keeps these there for all devices
+    switches = {
+        "math": cuda.enable_math_sdp,
+        "flash": cuda.enable_flash_sdp,
+        "efficient": cuda.enable_mem_efficient_sdp,
+        "cudnn": cuda.enable_cudnn_sdp,
+    }
+    for kernel, switch in switches.items():
+        switch(name in ("sdpa", kernel))
 
 
 def counting() -> AbstractContextManager[Any]:

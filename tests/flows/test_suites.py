@@ -1,0 +1,177 @@
+"""Suites run by the command line: where errors point to, what a run may be resumed as, which environment it runs in."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from processes import wait_for
+from suite_folder import PREPARE, SuiteFolder
+
+
+@pytest.fixture
+def suite(bw: CommandLine, tmp_path: Path) -> SuiteFolder:
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    return SuiteFolder(bw, folder)
+
+
+BENCH = "a: {definition: ., plan: {method: per_gpu},\n"
+WRONG = {  # what the suite says → how the error begins
+    BENCH + " argv: {--x: '{cpu_per_gpus}'}}": "suite.yaml:2:14: a: {cpu_per_gpus} is not a placeholder; did you mean",
+    BENCH + " argv: [one, 'auto({n_worker}']}": "suite.yaml:2:14: a: 'auto(' is not closed",
+    BENCH + " env: {X: 'expr(1 +)'}}": "suite.yaml:2:11: a: 'expr(1 +)': ",
+    "_p: {env: {X: '{nope}'}}\n" + BENCH + " inherits: _p}": "suite.yaml:1:15: a: {nope} is not a placeholder",
+    BENCH + " requires_capabilities: [gpus > 1]}": "suite.yaml:2:26: a requires 'gpus > 1': 'gpus' is not known here",
+    BENCH + " requires_capabilities: [cpu >]}": "suite.yaml:2:26: a requires 'cpu >': this is no expression",
+    "m:\n  matrix: {k: [1]}\n  job: {name: 'm{k}', definition: ., argv: {--k: '{k}{l}'}}": "suite.yaml:3:50: m1: {l} is",
+    BENCH + " server: {argv: {}, ready: ftp:x}}": "suite.yaml:2:28: 'ftp:x' is nothing to wait for; write tcp:HOST",
+    "a: 3": "suite.yaml:1:1: 'a' is 3, not an entry",
+    "[a, b]": "suite.yaml:1:1: a suite is a map of entries, this is a list",
+    "system: {arch: cuda}": "suite.yaml: is a system file, not a suite; name the suite, and give this with --system",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong_is_told_with_file_line_and_column_and_leaves_no_run(bw: CommandLine, text: str) -> None:
+    (bw.cwd / "suite.yaml").write_text(text)
+    (bw.cwd / "main.py").write_text("")
+    for command in ("plan", "run"):
+        assert bw(command, "suite.yaml", code=2).stderr.startswith(f"benchwright: {WRONG[text]}")
+    assert list(bw.base.glob("runs/*")) == []
+
+
+def test_a_word_of_an_override_is_said_to_be_one(bw: CommandLine) -> None:
+    (bw.cwd / "suite.yaml").write_text("a: {definition: ., argv: {--x: 1}}")
+    (bw.cwd / "main.py").write_text("")
+    said = bw("plan", "suite.yaml", "--override", "a.argv.--x={nope}", code=2).stderr
+    assert said.startswith("benchwright: --override: a: {nope} is not a placeholder")
+
+
+def test_a_script_that_is_not_there_is_noted_by_plan(bw: CommandLine) -> None:
+    (bw.cwd / "suite.yaml").write_text("a: {definition: .}")
+    assert f"note: there is no script {bw.cwd / 'main.py'}" in bw("plan", "suite.yaml").stdout
+
+
+def test_an_unknown_placeholder_in_the_name_of_a_run_is_refused(bw: CommandLine) -> None:
+    said = bw("run", "--run-name", "x.{tim}", "--", "true", code=2).stderr
+    assert said == "benchwright: --run-name: {tim} stands for nothing in the name of a run; write {time}\n"
+
+
+def interrupted(bw: CommandLine, suite: SuiteFolder) -> None:
+    """A run of two benchmarks, ended while the second one runs."""
+    process = subprocess.Popen(bw.argv("run", suite.path), cwd=bw.cwd, env=bw.env, stderr=subprocess.PIPE)
+    assert wait_for(lambda: any((bw.base / "runs").glob("*/two.D0.data")), 60)
+    os.kill(process.pid, signal.SIGTERM)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+
+
+@pytest.fixture
+def halfway(bw: CommandLine, suite: SuiteFolder) -> SuiteFolder:
+    suite.add("one", stop={"steps": 5}, warmup=2)
+    suite.add("two", stop={"steps": 500}, warmup=2)
+    interrupted(bw, suite)
+    return suite
+
+
+def test_a_changed_suite_is_not_resumed_and_each_change_is_told_once(bw: CommandLine, halfway: SuiteFolder) -> None:
+    halfway.entries["two"]["stop"] = {"steps": 6}
+    halfway.write()
+    said = bw("run", halfway.path, "--resume", code=2).stderr
+    assert "differs: two: stop: steps was 500, is 6; undo the change" in said
+    system = bw.cwd / "system.yaml"
+    system.write_text("system: {arch: cuda, gpu: {count: 2}}")
+    said = bw("run", halfway.path, "--resume", "--system", str(system), code=2).stderr
+    assert "surroundings: system: arch was not set, is cuda; surroundings: system: gpu_count was not set, is 2" in said
+
+
+def test_the_same_suite_in_other_lines_from_another_folder_is_resumed(bw: CommandLine, halfway: SuiteFolder) -> None:
+    path = Path(halfway.path)
+    path.write_text("# a remark\n" + path.read_text())
+    bw.cwd = path.parent
+    bw.env["BENCHWRIGHT_BASE"] = f"../{bw.base.name}"
+    body = json.loads(bw("run", "--json", path.name, "--resume").stdout)
+    assert [r["status"] for r in body["results"]] == ["ok", "ok"]
+    assert len(list(bw.base.glob("runs/*/one.D0*.data"))) == 1  # it was whole, and is not repeated
+
+
+def test_a_folder_in_the_place_of_a_stream_is_put_aside(bw: CommandLine, halfway: SuiteFolder) -> None:
+    [stream] = bw.base.glob("runs/*/two.D0.data")
+    stream.unlink()
+    stream.mkdir()
+    bw("report", "last")
+    assert bw.json("run", "--resume", "last")["status"] == "ok"
+
+
+def test_requirements_that_were_installed_in_vain_leave_the_environment_from_before_to_run_in(
+    bw: CommandLine, suite: SuiteFolder
+) -> None:
+    place = suite.add("one", {"requirements.in": "alpha<2\n"}, stop={"steps": 5}, warmup=2)
+    bw("install", suite.path)
+    (place / "requirements.in").write_text("alpha<2\nnothere\n")
+    assert "its requirements changed since it was installed" in bw("run", suite.path, code=3).stderr
+    assert "still in use" in bw("install", suite.path, code=1).stderr
+    said = "one: its new requirements could not be installed; it ran in the environment from before"
+    assert said in [note["text"] for note in bw.json("run", suite.path)["notes"]]
+    (place / "requirements.in").write_text("alpha<2\nnothere\nbeta\n")  # this was never tried
+    bw("run", suite.path, code=3)
+    (place / "requirements.in").write_text("alpha\n")
+    bw("install", suite.path)
+    assert said not in [note["text"] for note in bw.json("run", suite.path)["notes"]]
+
+
+def test_what_several_benchmarks_lack_is_told_once_with_one_command(bw: CommandLine, suite: SuiteFolder) -> None:
+    for number in range(7):
+        suite.add(f"b{number}", {"requirements.in": "alpha\n"}, folder="shared", install_group="g")
+    said = bw("run", suite.path, code=3).stderr
+    assert f"b0, b1, b2 and 4 more: it is not installed; run: benchwright install {suite.path}\n" in said
+    (bw.cwd / "system.yaml").write_text("system: {arch: cpu}")
+    said = bw("run", suite.path, "--system", "system.yaml", "--select", "b1,b2", code=3).stderr
+    assert f"b1, b2: it is not installed; run: benchwright install {suite.path} --select b1,b2 --system s" in said
+
+
+def test_the_command_that_prepares_has_the_overrides_that_made_it_necessary(
+    bw: CommandLine, suite: SuiteFolder
+) -> None:
+    suite.add("one", {"prepare.py": PREPARE}, argv={"--data": "small"}, stop={"steps": 5}, warmup=2)
+    bw("prepare", suite.path)
+    override = ("--override", "one.argv.--data=large")
+    said = bw("run", suite.path, *override, code=3).stderr
+    command = said.partition("run: benchwright ")[2].split()
+    assert command == ["prepare", suite.path, "--select", "one", *override]
+    bw(*command)
+    bw("run", suite.path, *override)
+
+
+def test_a_report_can_be_json(bw: CommandLine) -> None:
+    bw("run", "--no-store", "--", "true")
+    assert json.loads(bw("report", "--json").stdout)["status"] == "ok"
+    bw("report", "--json", "--format", "csv", code=2)
+
+
+def test_a_launch_that_takes_long_is_told_of_where_nothing_can_be_redrawn(bw: CommandLine) -> None:
+    said = bw("run", "--no-store", "--", "sleep", "3").stderr
+    assert "[1/1] sleep.D0: running for 2" in said
+
+
+WRITES = """\
+import os
+from benchprobe import iterate
+for name in ("MILABENCH_DATA_DIR", "MILABENCH_DIR_EXTRA", "XDG_CACHE_HOME"):
+    open(os.path.join(os.environ[name], "written"), "w").close()
+for step in iterate("train", range(9)):
+    pass
+"""
+
+
+def test_the_folders_a_script_is_told_of_are_there(bw: CommandLine, suite: SuiteFolder) -> None:
+    place = suite.add("one", group="g", stop={"steps": 5}, warmup=2)
+    (place / "main.py").write_text(WRITES)
+    bw("run", suite.path)
+    assert all((bw.base / folder / "written").exists() for folder in ("data", "extra/g", "cache"))
