@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "_shared"))
+
+import torch
 
 from workload.devices import choose
 from workload.options import parse, parser
@@ -18,6 +21,8 @@ SIZES: dict[str, dict[str, Any]] = {
     "small": {"precision": "fp32", "batch_size": 128, "width": 512, "blocks": 4, "phase_steps": 20},
     "full": {"precision": "bf16", "batch_size": 4096, "width": 2048, "blocks": 8, "phase_steps": 50},
 }
+
+MOST_ON_CPU = 8  # of `all`: each has the model, its gradients and the optimizer's state in main memory
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -41,11 +46,9 @@ def main(argv: list[str] | None = None) -> int:
 def how_many(word: str, device: str) -> int:
     if word != "all":
         return int(word)
-    import os
-
-    import torch
-
-    return torch.cuda.device_count() if choose(device).type == "cuda" else len(os.sched_getaffinity(0))
+    if choose(device).type == "cuda":
+        return torch.cuda.device_count()
+    return min(len(os.sched_getaffinity(0)), MOST_ON_CPU)
 
 
 if __name__ == "__main__":

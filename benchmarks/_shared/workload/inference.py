@@ -56,7 +56,9 @@ def check(options: Any, device: torch.device, inference: Inference) -> int:
             counted = counted_flops(lambda: answer(inference.model, batch))
             claims.append(Claim("FLOPs per item", inference.flops_per_item, counted / inference.items))
         first, again = (inference.answer(inference.model, batch) for _ in range(2))
-        same = all(torch.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(_tensors(first), _tensors(again), strict=True))
+        same = all(
+            torch.allclose(a, b, rtol=1e-4, atol=1e-5) for a, b in zip(_tensors(first), _tensors(again), strict=True)
+        )
         claims.append(Claim("the same answer twice", 1, float(same)))
         if inference.right is not None:
             claims.append(Claim("a right answer", 1, float(inference.right(first))))

@@ -14,8 +14,9 @@ from benchwright.domain.run import Launch
 from benchwright.domain.summary import Interval, Percentile, Summary
 
 FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median, however they fall
-# Whose samples are draws of one distribution; what is given is mostly a course (a loss), what is sampled depends on the clock.
-_DISTRIBUTED = ("loop", "log", "import")
+# Whose samples are draws of one distribution; a course that was given (a loss) has another aggregate, and what is sampled
+# depends on the clock.
+_DISTRIBUTED = ("loop", "log", "import", "give")
 _NO_DISTRIBUTION = ("first", "last", "count", "total")
 
 

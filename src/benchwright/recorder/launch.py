@@ -16,7 +16,7 @@ from benchwright.domain.metric import Direction, guess_direction
 from benchwright.domain.run import Launch, Note
 from benchwright.domain.stop_rule import StopRule
 from benchwright.domain.voir_record import LEFT, VoirRecord
-from benchwright.recorder.loops import LoopRecord, counting_loops, loop_measurements
+from benchwright.recorder.loops import LoopRecord, counting_loops, given_measurement, loop_measurements
 from benchwright.recorder.ranks import over_ranks
 from benchwright.recorder.reading import Event, decode_object, read_events
 from benchwright.recorder.samples import Samples, Span
@@ -232,12 +232,7 @@ def _measurements(
         notes += remarks
     if len(counting) > 1:
         found += over_ranks(found, len(counting))
-    found += [
-        Measurement(
-            metric=n, unit=None, direction=guess_direction(n, None), samples=tuple(v), source="give", aggregate="last"
-        )
-        for n, v in fold.given.items()
-    ]
+    found += [given_measurement(name, name, values) for name, values in fold.given.items()]
     found += [m for m in through_voir.measurements if not (counting and m.metric == "rate")]
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes
 

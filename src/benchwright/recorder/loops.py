@@ -150,7 +150,7 @@ def loop_measurements(record: LoopRecord, labels: dict[str, str]) -> tuple[list[
         if not measured.seconds or not record.phases["measured"].seconds:
             samples, before = given.warmup, []
         if samples or before:
-            found.append(_given(prefix + name, name, samples, before, labels))
+            found.append(given_measurement(prefix + name, name, samples, before, labels))
     return found, notes
 
 
@@ -211,16 +211,25 @@ def _spans(seconds: Sequence[float], interval_s: float) -> list[tuple[int, int]]
     return spans
 
 
-def _given(metric: str, name: str, samples: list[float], before: list[float], labels: dict[str, str]) -> Measurement:
+_TIME_UNITS = {"ms": "ms", "us": "µs", "ns": "ns", "s": "s", "seconds": "s"}
+
+
+def given_measurement(
+    metric: str, name: str, samples: Sequence[float], before: Sequence[float] = (), labels: dict[str, str] | None = None
+) -> Measurement:
+    """What a program gave. A time (`ttft_ms`) is a distribution of its own; anything else is mostly a course, such as a
+    loss, whose last value counts."""
+    unit = _TIME_UNITS.get(name.rpartition("_")[2]) if "_" in name else None
+    describes = "_per_item" in name  # of the workload: neither way is better
     return Measurement(
         metric=metric,
-        unit=None,
-        direction=guess_direction(name, None),
+        unit=unit,
+        direction=Direction.NEITHER if describes else Direction.LOWER if unit else guess_direction(name, None),
         samples=tuple(samples),
         warmup_samples=tuple(before),
         source="give",
-        aggregate="last",
-        labels=labels,
+        aggregate="median" if unit else "last",
+        labels=labels or {},
     )
 
 

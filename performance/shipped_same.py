@@ -1,0 +1,72 @@
+"""The same benchmark twice, interleaved: nothing must be found where nothing differs.
+
+Three benchmarks of `quick`, eight launches a side, compared as pairs with a margin of 10 %.
+
+    python performance/shipped_same.py [--quick]
+
+Bar: every verdict is `same` or `inconclusive`, at most one of them inconclusive.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCHMARKS = {"bert": "bert", "dlrm": "dlrm", "graph": "graph"}
+ENTRY = """
+{name}-{side}:
+  inherits: _defaults
+  definition: {definition}
+  plan: {{method: njobs, n: 1}}
+  stop: {{seconds: 2}}
+  warmup: {{seconds: 1}}
+  env: {{OMP_WAIT_POLICY: PASSIVE, OMP_NUM_THREADS: "1"}}
+  argv: {{--size: tiny}}
+"""
+
+
+def bw(*words: str, base: Path) -> str:
+    environment = {**os.environ, "VIRTUAL_ENV": sys.prefix}
+    command = [sys.executable, "-m", "benchwright", *words, "--base", str(base)]
+    return subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout
+
+
+def main() -> int:
+    launches = "6" if "--quick" in sys.argv else "8"
+    verdicts = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        for name, definition in BENCHMARKS.items():
+            suite = root / f"{name}.yaml"
+            place = ROOT / "benchmarks" / definition
+            suite.write_text("".join(ENTRY.format(name=name, side=side, definition=place) for side in "ab"))
+            bw("prepare", str(suite), "--use-current-env", base=root)
+            run = ["run", str(suite), "--use-current-env", "--interleave", "--repeat", launches, "--json", "-q"]
+            body = json.loads(bw(*run, base=root))
+            words = ["compare", body["id"], "--between", f"{name}-a", f"{name}-b", "--margin", "10%", "--json"]
+            compared = json.loads(bw(*words, base=root))
+            rate = next(e for e in effects(compared) if e["metric"] == "rate")
+            low, high = rate["interval"]["low"], rate["interval"]["high"]
+            verdicts.append(rate["verdict"])
+            print(f"{name}: ratio {rate['ratio']:.3f} [{low:.3f}, {high:.3f}], {rate['verdict']}")
+    ok = set(verdicts) <= {"same", "inconclusive"} and verdicts.count("inconclusive") <= 1
+    print("the bar is met" if ok else "THE BAR WAS MISSED")
+    return 0 if ok else 1
+
+
+def effects(compared: object) -> list[dict[str, object]]:
+    """Every effect in the JSON of `compare`, however it is nested."""
+    if isinstance(compared, dict):
+        if "verdict" in compared and "metric" in compared:
+            return [compared]
+        return [e for value in compared.values() for e in effects(value)]
+    return [e for value in compared for e in effects(value)] if isinstance(compared, list) else []
+
+
+if __name__ == "__main__":
+    sys.exit(main())
