@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from benchwright.analysis.efficiency import PEAK_TAG, peaks_of, run_efficiencies
-from benchwright.domain.efficiency import Peak, Work
+from benchwright.domain.efficiency import LEAST_GOT, Peak, Work
 from benchwright.domain.errors import BenchwrightError
 from benchwright.domain.run import Run
 from benchwright.pipeline.results import Results
@@ -17,7 +17,7 @@ _RUNS = 3  # the newest ones that are looked at: loading one takes a while
 def peaks_for(runs: Sequence[Run], results: Results) -> dict[str, dict[Work, Peak]]:
     """For each run, by its id, the highest peaks of the newest runs with a benchmark tagged `peak` on the same machine.
 
-    Empty, and the store is not opened, for a run that needs none. A store that cannot be used is no reason to show less
+    A peak that had to share the cores with others then is none now. Empty, and the store is not opened, for a run that needs none. A store that cannot be used is no reason to show less
     than is known without it.
     """
     found: dict[str, dict[Work, Peak]] = {}
@@ -34,7 +34,7 @@ def peaks_for(runs: Sequence[Run], results: Results) -> dict[str, dict[Work, Pea
         for other in known[fingerprint]:
             for work, peak in peaks_of(other.results, other.id).items() if other.id != run.id else ():
                 best = found.setdefault(run.id, {})
-                if work not in best or peak.value > best[work].value:
+                if peak.got >= LEAST_GOT and (work not in best or peak.value > best[work].value):
                     best[work] = peak
     return found
 

@@ -30,7 +30,7 @@ class Row(Protocol):
 
 
 def run_list(rows: Sequence[Row], *, width: int = 80) -> str:
-    """One line a run, or two if its id is long: an id is never cut. Its annotation stands below it."""
+    """One line a run, or more if its id is long: an id is never cut. Its annotation stands below it."""
     if not rows:
         return "no runs\n"
     broadest = max(20, width - 42)
@@ -39,7 +39,7 @@ def run_list(rows: Sequence[Row], *, width: int = 80) -> str:
     for row in rows:
         name = one_line(row.id)
         if len(name) > names:
-            lines.append(name)
+            lines += [name[at : at + width] for at in range(0, len(name), width)]
             name = ""
         count = f"{row.benchmarks}" if not row.failed else f"{row.failed}/{row.benchmarks} ✗"
         line = f"{name:<{names}}  {row.status.value:<12} {count:>10}  {format_bytes(row.size_bytes):>9}  {row.host}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os.path
 
-import benchwright
-
 
 def shipped_suites() -> dict[str, str]:
     """Name → path, of every suite that is shipped."""
@@ -24,6 +22,6 @@ def shipped_suite(target: str) -> str | None:
 
 def _root() -> str:
     """In an installed package the suites are inside it; in a checkout, beside its `src`."""
-    package = os.path.dirname(os.path.abspath(benchwright.__file__))
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     packaged = os.path.join(package, "shipped")
     return packaged if os.path.isdir(packaged) else os.path.dirname(os.path.dirname(package))

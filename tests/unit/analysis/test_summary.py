@@ -111,7 +111,7 @@ def test_percentiles_are_of_the_samples_of_all_launches_together() -> None:
     [
         {"aggregate": "last"},  # a loss: a course
         {"source": "sampler", "metric": "cpu.use"},  # how often depends on the clock
-        {"source": "give", "metric": "loss"},
+        {"source": "give", "metric": "loss", "aggregate": "last"},
         {"metric": "rate"},  # the step time says it
         {"metric": "validate.rate"},
     ],

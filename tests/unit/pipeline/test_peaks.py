@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from efficient_runs import peak, working
+from efficient_runs import disturbed, peak, working
 from machines import MACHINE
 from msgspec.structs import replace
 from suite_runs import launch, result, run
@@ -41,6 +41,12 @@ def test_the_best_of_the_newest_runs_of_the_same_machine_counts(results: Results
     with results:
         found = peaks_for([TELLING], results)
     assert (found["b.1"][FP32].value, found["b.1"][FP32].run) == (120.0, "p.2")
+
+
+def test_a_peak_that_had_to_share_the_cores_then_is_none_now(results: Results) -> None:
+    keep(results, run(peak([100.0], more=(disturbed(0.5),)), id="p.1"))
+    with results:
+        assert not peaks_for([TELLING], results).get("b.1")
 
 
 def test_no_store_is_opened_or_made_for_what_needs_none(results: Results, tmp_path: Path) -> None:

@@ -41,5 +41,10 @@ def test_only_long_ids_are_lined_up_too() -> None:
     assert head.index("status") == rest.index("ok")
 
 
+def test_an_id_that_no_line_holds_is_broken() -> None:
+    lines = run_list([Row(id="x" * 150)]).splitlines()
+    assert lines[1:3] == ["x" * 80, "x" * 70]
+
+
 def test_no_runs() -> None:
     assert run_list([]) == "no runs\n"
