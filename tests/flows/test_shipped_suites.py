@@ -74,4 +74,7 @@ def test_all_of_standard_runs_at_tiny(bw: CommandLine, part: str) -> None:
 @pytest.mark.timeout(600)
 def test_all_of_system_runs_at_tiny(bw: CommandLine) -> None:
     statuses = run_at_tiny(bw, "system", "--exclude", "matmul-fp16")  # half precision is slow on processors
-    assert set(statuses.values()) == {"ok"}
+    assert {status for name, status in statuses.items()} <= {"ok", "skipped"}
+    assert {"matmul-fp32", "memory-triad", "all-reduce-gloo", "disk-random"} <= {
+        n for n, s in statuses.items() if s == "ok"
+    }

@@ -25,7 +25,9 @@ def test_a_pipe_gets_a_line_for_each_step_and_each_end() -> None:
     stream = StringIO()
     with PhaseProgress(stream=stream) as progress:
         progress.on_step("torch", "making an environment")
-        built = Installed(name="torch", status="built", path="/v", seconds=2.5, packages={"alpha": "1"})
+        built = Installed(
+            name="torch", status="built", path="/v", seconds=2.5, python="3.11.7", packages={"alpha": "1"}
+        )
         progress.on_installed(built)
         progress.on_installed(Installed(name="jax", status="failed", path="/v", seconds=60.0))
         progress.on_installed(Installed(name="mlx", status="reused", path="/v"))
