@@ -31,6 +31,7 @@ WRONG = {  # what the suite says → how the error begins
     BENCH + " requires_capabilities: [cpu >]}": "suite.yaml:2:26: a requires 'cpu >': this is no expression",
     "m:\n  matrix: {k: [1]}\n  job: {name: 'm{k}', definition: ., argv: {--k: '{k}{l}'}}": "suite.yaml:3:50: m1: {l} is",
     BENCH + " server: {argv: {}, ready: ftp:x}}": "suite.yaml:2:28: 'ftp:x' is nothing to wait for; write tcp:HOST",
+    "a: {definition: ., plan: {method: njobs, n: 99999999}}": "suite.yaml:1:45: 99999999 processes together are too many",
     "a: 3": "suite.yaml:1:1: 'a' is 3, not an entry",
     "[a, b]": "suite.yaml:1:1: a suite is a map of entries, this is a list",
     "system: {arch: cuda}": "suite.yaml: is a system file, not a suite; name the suite, and give this with --system",

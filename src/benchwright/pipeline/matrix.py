@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
@@ -24,6 +25,9 @@ from benchwright.stores.run_folder import RunFolder, all_runs
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}", re.ASCII)
 _TIME = "time"  # filled in when the run begins
+
+
+_MOST_RUNS = 10_000
 
 
 class MatrixRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,13 +69,19 @@ def matrix_runs(multirun: Multirun, system: System, *, where: str) -> list[Matri
         remedy = 'add multirun: {runs: [{name: "auto.{time}", matrix: {sizer.auto: 1}}]}'
         raise InvalidInput("there is no run in multirun.runs", where=where, remedy=remedy)
     known = _flat(system.options)
+    count = sum(math.prod(len(v) if isinstance(v, list) else 1 for v in e.matrix.values()) for e in multirun.runs)
+    if count > _MOST_RUNS:
+        remedy = f"leave some values out: {_MOST_RUNS} is the most"
+        raise InvalidInput(f"multirun.runs makes {count} runs", where=where, remedy=remedy)
     runs = [
         MatrixRun(name=_named(entry, {**known, **options}, where), options=options)
         for entry in multirun.runs
         for options in _combinations(entry.matrix)
     ]
-    for first, second in itertools.combinations(runs, 2):
-        if first.name == second.name:
+    named: dict[str, MatrixRun] = {}
+    for second in runs:
+        first = named.setdefault(second.name, second)
+        if first is not second:
             differing = [key for key, value in first.options.items() if second.options.get(key) != value]
             remedy = f"put {{{differing[0]}}} into the name" if differing else "give one of them another name"
             raise InvalidInput(f"two runs are called '{first.name}'", where=where, remedy=remedy)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from benchwright.sources.base import SourceOptions
 
 
+_MOST_LAUNCHES = 100_000  # of one benchmark; more would take all memory to plan
+
+
 def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     """Reads every target; InvalidInput says which one is wrong and why. `allow_nothing`: a resumed run knows its own."""
     cwd = _checked_folder(request.cwd)
@@ -73,6 +76,8 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
     for value, least, where in ((request.repeat, 1, "repeat"), (request.warmup_runs, 0, "warmup_runs")):
         if value < least:
             raise InvalidInput(f"{value} is too few", where=where, remedy=f"give {least} or more")
+        if value > _MOST_LAUNCHES:
+            raise InvalidInput(f"{value} is too many", where=where, remedy=f"give {_MOST_LAUNCHES} or less")
     return RunSettings(
         repeat=request.repeat,
         warmup_runs=request.warmup_runs,

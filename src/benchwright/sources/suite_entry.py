@@ -17,6 +17,7 @@ from benchwright.sources.suite_measuring import Wrong, measuring_of, seconds_of,
 from benchwright.sources.suite_pack import folder_of, pack_of
 
 DEFAULT_DURATION_S = 600.0
+MOST_JOBS = 10_000  # of one launch: what is more is a slip, and would take all memory to plan
 
 
 class Folders:
@@ -100,8 +101,11 @@ def _words(entry: dict[str, Any]) -> tuple[str, ...]:
 def _placement(entry: dict[str, Any]) -> Placement:
     machines = entry.get("num_machines")
     plan = entry.get("plan") or {}
+    jobs = 1 if plan.get("n") is None or plan.get("method") in PER_DEVICE else whole_of(plan["n"], ("plan", "n"), 1)
+    if jobs > MOST_JOBS:
+        raise Wrong(("plan", "n"), f"{jobs} processes together are too many", f"write {MOST_JOBS} or less")
     return Placement(
-        jobs=1 if plan.get("n") is None or plan.get("method") in PER_DEVICE else whole_of(plan["n"], ("plan", "n"), 1),
+        jobs=jobs,
         per_device=plan.get("method") in PER_DEVICE,
         numbered=plan.get("method") not in PER_DEVICE,
         machines=1 if machines is None else whole_of(machines, ("num_machines",), 1),

@@ -21,6 +21,7 @@ OPTION_SECTIONS = (*OPTION_KEYS, "dirs")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}", re.ASCII)
 _SMALLEST_DEVICE_BYTES = 1 << 20
 _DEEPEST_REFERENCE = 10
+_MOST_GPUS = 10_000  # of one machine
 _ARCH = "arch"
 _ARCHES = ("cpu", "cuda", "rocm", "xpu", "hpu", "mps", "xla", "ipu", "mtia", "npu", "musa")
 
@@ -48,7 +49,7 @@ class _SystemFile:
             arch=self._arch(self._at(_ARCH)) or self._arch(self._at("gpu", _ARCH)),
             nodes=self._nodes(),
             sshkey=None if sshkey is None else os.path.expanduser(sshkey),
-            gpu_count=values.whole(self._at("gpu", "count"), "the number of GPUs"),
+            gpu_count=values.whole(self._at("gpu", "count"), "the number of GPUs", most=_MOST_GPUS),
             gpu_capacity_bytes=self._capacity(self._at("gpu", "capacity")),
             container=self._container(),
             dirs={**self._dirs(self._at("options", "dirs")), **self._dirs(self._at("dirs"))},

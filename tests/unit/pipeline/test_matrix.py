@@ -232,6 +232,13 @@ def test_each_run_has_its_options_and_a_failed_one_does_not_end_the_others(matri
     assert folders[2].read_plan().labels == {"sizer.batch_size": "8", "cpu.n_workers": "3"}
 
 
+def test_more_runs_than_anybody_can_mean_are_refused_before_they_are_made() -> None:
+    matrix = {key: list(range(100)) for key in ("sizer.add", "sizer.power", "cpu.max", "cpu.min")}
+    multirun = Multirun(runs=(MultirunEntry(name="x", matrix=matrix),))
+    with pytest.raises(InvalidInput, match="makes 100000000 runs"):
+        matrix_runs(multirun, System(), where="system.yaml")
+
+
 def test_resume_makes_only_what_is_missing(matrix, tmp_path):
     matrix()
     first, second, third = runs_in(tmp_path)

@@ -139,6 +139,7 @@ def test_what_is_no_capacity_is_refused(written: object) -> None:
         ("gpu: {capacity: 80}", 1, 17, "give the unit"),
         ("gpu: {count: -1}", 1, 14, "not a whole number"),
         ("gpu: {count: true}", 1, 14, "not a whole number"),
+        ("gpu: {count: 99999999}", 1, 14, "from 0 to 10000"),
         ("docker: {executable: podman}", 1, 1, "image is missing"),
         ("docker: {image: '${system.docker.bas}', base: /x}", 1, 17, "did you mean 'system.docker.base'?"),
         ("docker: {image: '${system.docker.image}'}", 1, 17, "refers to itself"),
