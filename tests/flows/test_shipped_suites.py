@@ -54,14 +54,6 @@ def run_at_tiny(bw: CommandLine, suite: str, *more: str) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_quick_runs(bw: CommandLine) -> None:
-    statuses = run_at_tiny(bw, "quick")
-    assert len(statuses) >= 8
-    assert set(statuses.values()) == {"ok"}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", ["training", "inference,system"])
 def test_all_of_standard_runs_at_tiny(bw: CommandLine, part: str) -> None:
     statuses = run_at_tiny(bw, "standard", "--select", part, "--exclude", "compile")

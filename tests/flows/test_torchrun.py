@@ -34,6 +34,8 @@ one = torch.ones(1)
 for _ in iterate("train", range(100_000), {options}batch_size=16):
     time.sleep(0.004 * (1 + dist.get_rank()))
     dist.all_reduce(one)
+dist.barrier()
+dist.destroy_process_group()
 """
 VOIRFILE = """
 import os

@@ -86,7 +86,7 @@ def test_wheels_are_pure_and_hold_their_packages_and_nothing_else(
 
 
 def _belongs(name: str) -> bool:
-    """Whether it is metadata, source that is no test, or an asset: of the HTML report, templates, schema, constraints."""
+    """Whether it is metadata, source that is no test, or an asset: of the HTML report, templates, schema, constraints, the shipped benchmarks."""
     folders, _, file = name.rpartition("/")
     if folders.partition("/")[0].endswith(".dist-info"):
         return True
@@ -99,6 +99,8 @@ def _belongs(name: str) -> bool:
         return file.endswith(assets[folders])
     if folders.startswith("benchwright/templates/"):
         return file.endswith(".template")
+    if folders.startswith("benchwright/shipped/"):
+        return file.endswith((".py", ".md", ".yaml", ".in", ".txt")) and "__pycache__" not in folders
     return file.endswith((".py", "py.typed")) and not file.startswith("test_") and "tests" not in folders.split("/")
 
 

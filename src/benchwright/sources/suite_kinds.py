@@ -198,8 +198,8 @@ class ListOf(msgspec.Struct, frozen=True):
     def problem(self, value: Any, name: str) -> Problem | None:
         if value is None:
             return None
-        if isinstance(value, dict) and list(value) == ["append"]:
-            found = self.problem(value["append"] or [], name)
+        if isinstance(value, dict) and list(value) == ["append"] and not isinstance(value["append"], dict):
+            found = self.problem(value["append"], name)
             return found and found.below("append")
         if not isinstance(value, list):
             return Problem((), f"{name} is {shown(value)}, not a list", "write [a, b], or one item a line behind '- '")
@@ -213,7 +213,7 @@ class ListOf(msgspec.Struct, frozen=True):
         items = {"type": "array", "items": self.item.schema()}
         append = {
             "type": "object",
-            "properties": {"append": items},
+            "properties": {"append": {"anyOf": [items, {"type": "null"}]}},
             "required": ["append"],
             "additionalProperties": False,
         }
