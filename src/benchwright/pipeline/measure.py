@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from types import FrameType
 
 import msgspec
 
@@ -29,6 +26,7 @@ from benchwright.pipeline.assembly import held_against_peaks, result_of, status_
 from benchwright.pipeline.outcome import summaries_of
 from benchwright.pipeline.packages import environments_of
 from benchwright.pipeline.placing import words_placed
+from benchwright.pipeline.stopping import stops_on_signals
 from benchwright.planning.placement import make_plan
 from benchwright.recorder import is_complete, record_stream
 from benchwright.reporters.run_json import run_body
@@ -254,7 +252,7 @@ class _Measurement:
         self._note_environment()
         self._keep()
         self.observer.on_run(self.folder.path, self.plan, self.machine)
-        with _stops_on_signals(self.executor) as stopped:
+        with stops_on_signals(self.executor.stop, second_ends=True) as stopped:
             self._launch_all(stopped)
         if not stopped():
             self.ended = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -382,31 +380,6 @@ def _refuse_other_machine(folder: RunFolder, machine: Machine) -> None:
             where="--resume",
             remedy="resume it there, or start a new run",
         )
-
-
-@contextmanager
-def _stops_on_signals(executor: Executor) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM end the jobs in order; yields a function that tells whether that was asked for."""
-    asked = threading.Event()
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        if asked.is_set() and signum == signal.SIGINT:
-            raise KeyboardInterrupt
-        asked.set()
-        executor.stop()
-
-    if threading.current_thread() is not threading.main_thread():
-        yield asked.is_set
-        return
-    listened = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started by nohup: the end of the terminal is not our end
-        listened.remove(signal.SIGHUP)
-    before = {number: signal.signal(number, stop) for number in listened}
-    try:
-        yield asked.is_set
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _usable_cores() -> list[int]:

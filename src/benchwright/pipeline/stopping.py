@@ -10,11 +10,16 @@ from types import FrameType
 
 
 @contextmanager
-def stops_on_signals(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM call `stop`; yields a function that tells whether that happened."""
+def stops_on_signals(stop: Callable[[], None], *, second_ends: bool = False) -> Iterator[Callable[[], bool]]:
+    """Ctrl-C and SIGTERM call `stop`; yields a function that tells whether that happened.
+
+    `second_ends`: a second Ctrl-C does not wait for the order any more.
+    """
     asked = threading.Event()
 
     def handle(number: int, frame: FrameType | None) -> None:
+        if second_ends and asked.is_set() and number == signal.SIGINT:
+            raise KeyboardInterrupt
         asked.set()
         stop()
 
@@ -22,7 +27,7 @@ def stops_on_signals(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
         yield asked.is_set
         return
     listened = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started by nohup
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started by nohup: the end of the terminal is not our end
         listened.remove(signal.SIGHUP)
     before = {number: signal.signal(number, handle) for number in listened}
     try:

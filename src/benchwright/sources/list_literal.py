@@ -7,7 +7,8 @@ import warnings
 
 import msgspec
 
-from benchwright.sources.task_syntax import Entry, Place, TaskFile
+from benchwright.sources.task_syntax import Entry, TaskFile
+from benchwright.sources.text_file import Place
 
 
 class Element(msgspec.Struct, frozen=True):

@@ -8,25 +8,16 @@ and comment lines between those, `[DEFAULT]`, a whole file indented by the same 
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 
 import msgspec
 
 from benchwright.domain.errors import InvalidInput
+from benchwright.sources.text_file import Place, decode, read_bytes
 
-LARGEST_FILE_BYTES = 16 << 20
 DEFAULTS = "DEFAULT"
 _SECTION = re.compile(r"\[([^\]]*)\]\s*([#;].*)?")
 _ENTRY = re.compile(r"([^=:\s][^=:]*?)\s*[=:]\s*(.*)", re.DOTALL)
-
-
-class Place(msgspec.Struct, frozen=True):
-    """A position in the file; both count from 1."""
-
-    line: int
-    column: int
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -78,7 +69,7 @@ class TaskFile(msgspec.Struct, frozen=True):
 
 def read_task_file(path: str) -> TaskFile:
     """The sections of the file at `path`; InvalidInput with the line where it cannot be understood."""
-    return parse_task_file(_decode(path, _read(path)), path)
+    return parse_task_file(_decode(path, read_bytes(path, kind="task file")), path)
 
 
 def parse_task_file(text: str, path: str) -> TaskFile:
@@ -100,42 +91,8 @@ def parse_task_file(text: str, path: str) -> TaskFile:
     return TaskFile(path, lines, sections)
 
 
-def _read(path: str) -> bytes:
-    try:
-        info = os.stat(path)
-        if not stat.S_ISREG(info.st_mode):
-            raise InvalidInput("this is not a file", where=path, remedy="name a task file")
-        if info.st_size > LARGEST_FILE_BYTES:
-            raise InvalidInput(
-                f"{info.st_size} bytes are too much for a task file", where=path, remedy="name a task file"
-            )
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise InvalidInput(
-            f"cannot be read: {error.strerror or error}", where=path, remedy="check the path and its permissions"
-        ) from None
-    except ValueError:  # a path with a NUL byte
-        raise InvalidInput("this is not a path", where=path, remedy="name a task file") from None
-
-
 def _decode(path: str, content: bytes) -> str:
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        # With a byte order mark the decoder counts from behind it; `error.object` is what it counts in.
-        before, line = error.object[: error.start], error.object.count(b"\n", 0, error.start) + 1
-        skipped = len(content) - len(error.object)
-        shown = error.object.split(b"\n")[line - 1].rstrip(b"\r")
-        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8", "backslashreplace")) + 1
-        raise InvalidInput(
-            f"byte 0x{error.object[error.start]:02x} at offset {error.start + skipped} is not UTF-8",
-            where=path,
-            line=line,
-            column=column,
-            text=shown.decode("utf-8", "backslashreplace"),
-            remedy="save the file as UTF-8",
-        ) from None
+    text = decode(path, content)
     nul = text.find("\0")
     if nul >= 0:
         line = text.count("\n", 0, nul) + 1

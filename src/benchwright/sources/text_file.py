@@ -21,10 +21,11 @@ class Place(msgspec.Struct, frozen=True):
 
 def read_text(path: str, *, kind: str) -> str:
     """The text of the file at `path`, which is meant to be a `kind` such as "suite file"; it is UTF-8 and not huge."""
-    return decode(path, _read(path, kind))
+    return decode(path, read_bytes(path, kind=kind))
 
 
-def _read(path: str, kind: str) -> bytes:
+def read_bytes(path: str, *, kind: str) -> bytes:
+    """The content of a file that is meant to be a `kind`, and not huge."""
     try:
         info = os.stat(path)
         if not stat.S_ISREG(info.st_mode):
