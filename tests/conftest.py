@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,3 +33,11 @@ def script(bw: CommandLine) -> Callable[[str, str], Path]:
         return path
 
     return write
+
+
+def pytest_configure() -> None:
+    """Tests of Ctrl-C and of closed terminals need signals that arrive; in the background a shell has them ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
