@@ -60,13 +60,3 @@ def test_all_of_standard_runs_at_tiny(bw: CommandLine, part: str) -> None:
     skipped = {name for name, status in statuses.items() if status == "skipped"}
     assert all(name.endswith("-gpus") for name in skipped)  # this machine has no two GPUs
     assert {status for name, status in statuses.items() if name not in skipped} == {"ok"}
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_all_of_system_runs_at_tiny(bw: CommandLine) -> None:
-    statuses = run_at_tiny(bw, "system", "--exclude", "matmul-fp16")  # half precision is slow on processors
-    assert {status for name, status in statuses.items()} <= {"ok", "skipped"}
-    assert {"matmul-fp32", "memory-triad", "all-reduce-gloo", "disk-random"} <= {
-        n for n, s in statuses.items() if s == "ok"
-    }
