@@ -25,7 +25,7 @@ run: $(DEV)
 	$(BIN)/benchwright report last --base .bench --format html -o .bench/report.html
 
 test: $(DEV)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
 
 check: lint test
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from command_line import CommandLine
+from postgresql import Server, running_server
 
 # Two busy cores make single examples slow now and then; that is no failure.
 hypothesis.settings.register_profile("shared-machine", deadline=None)
@@ -33,6 +35,38 @@ def script(bw: CommandLine) -> Callable[[str, str], Path]:
         return path
 
     return write
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Server]:
+    """One for all tests that use it; `xdist_group("postgresql")` brings them to the same process."""
+    with running_server() as started:
+        yield started
+
+
+# Coverage in each of a test's processes costs more than all they do. It is had where a process is what is tested, and
+# these are few; all other tests count by what they do in this one.
+PROCESSES_MEASURED = tuple(
+    str(Path(__file__).parent / path)
+    for path in (
+        *("unit/agent", "unit/benchprobe", "contracts/test_executor_contract.py"),
+        *("flows/test_models.py", "flows/test_voir_folders.py"),
+    )
+)
+_COVERAGE = "COVERAGE_PROCESS_CONFIG"
+_coverage_of_processes: dict[str, str] = {}
+
+
+def pytest_collection() -> None:
+    if _COVERAGE in os.environ:
+        _coverage_of_processes[_COVERAGE] = os.environ.pop(_COVERAGE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    os.environ.pop(_COVERAGE, None)
+    if str(item.path).startswith(PROCESSES_MEASURED):
+        os.environ.update(_coverage_of_processes)
 
 
 def pytest_configure() -> None:

@@ -13,12 +13,25 @@ run` records it. Which it is depends on the environment variable BENCHPROBE_CONF
 from __future__ import annotations
 
 import sys as _sys
+from typing import TYPE_CHECKING, Optional
 
 from benchprobe.config import from_environment as _from_environment
 from benchprobe.inert import give, iterate, phase
+from benchprobe.parameters import parse
 from benchprobe.version import __version__
 
-__all__ = ["__version__", "give", "iterate", "phase"]
+if TYPE_CHECKING:
+    from benchprobe.probe import Probe
+
+__all__ = ["__version__", "active_probe", "give", "iterate", "parse", "phase"]
+
+_probe: Optional[Probe] = None
+
+
+def active_probe() -> Optional[Probe]:
+    """The probe that records this process; None where nobody measures it."""
+    return _probe
+
 
 _config = _from_environment()
 if _config is not None:
@@ -26,6 +39,7 @@ if _config is not None:
         from benchprobe.active import functions as _functions
         from benchprobe.probe import Probe as _Probe
 
-        iterate, give, phase = _functions(_Probe(_config))  # type: ignore[misc,assignment]
+        _probe = _Probe(_config)
+        iterate, give, phase = _functions(_probe)  # type: ignore[misc,assignment]
     except Exception as _error:  # a program must run even if it cannot be measured
         print(f"benchprobe: {type(_error).__name__}: {_error}; the program runs unmeasured", file=_sys.stderr)

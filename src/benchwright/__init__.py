@@ -42,10 +42,14 @@ def run(
     system: str | os.PathLike[str] | None = None,
     use_current_env: bool = False,
     validations: Sequence[str] = (),
+    runtimes: Sequence[str] = (),
+    devices: Sequence[str] = (),
+    precisions: Sequence[str] = (),
+    params: Mapping[str, Sequence[object]] | None = None,
 ) -> Run:
     """Measures `target`, as `benchwright run` does, and returns the Run.
 
-    `target` is a command as a list of words, or the path of a suite, task file or script; `commands` are further commands, one
+    `target` is a command as a list of words, or the path of a suite, task file, script or model file; `commands` are further commands, one
     text each, interleaved with it. The other arguments are those of the command line, in its notation. A benchmark that
     fails is part of the result; wrong input raises `benchwright.domain.errors.InvalidInput`.
     """
@@ -72,4 +76,8 @@ def run(
         system=system,
         use_current_env=use_current_env,
         validations=validations,
+        runtimes=runtimes,
+        devices=devices,
+        precisions=precisions,
+        params=params,
     )

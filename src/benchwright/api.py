@@ -11,11 +11,13 @@ from benchwright.domain.quantities import parse_duration
 from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.run import Run
 from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
+from benchwright.pipeline.discovering import with_models_found
 from benchwright.pipeline.executor import executor_for
-from benchwright.pipeline.measure import measure
+from benchwright.pipeline.measure import Observer, measure
 from benchwright.pipeline.outcome import write_driver_files
 from benchwright.pipeline.resolve import resolve
 from benchwright.pipeline.suites import current_python
+from benchwright.sources.model_words import model_options_of
 from benchwright.stores.base_folder import BaseFolder
 
 
@@ -41,6 +43,10 @@ def run(
     system: str | os.PathLike[str] | None,
     use_current_env: bool,
     validations: Sequence[str],
+    runtimes: Sequence[str],
+    devices: Sequence[str],
+    precisions: Sequence[str],
+    params: Mapping[str, Sequence[object]] | None,
 ) -> Run:
     """See `benchwright.run`."""
     folder = BaseFolder.choose(base, os.environ)
@@ -70,15 +76,22 @@ def run(
             use_current_env=current_python() if use_current_env else None,
             validations=tuple(validations),
         ),
+        models=model_options_of({"runtimes": runtimes, "devices": devices, "precisions": precisions}),
+        params=tuple(f"{name}={','.join(map(str, values))}" for name, values in (params or {}).items()),
+        builds=str(folder.builds),
     )
     resolved = resolve(request, allow_nothing=resume is not None)
-    with executor_for(resolved.settings, folder, resume) as executor:
+    with (
+        executor_for(resolved.settings, folder, resume) as executor,
+        with_models_found(resolved, folder, executor, Observer()) as (complete, told),
+    ):
         run = measure(
-            resolved.benchmarks,
-            resolved.settings,
+            complete.benchmarks,
+            complete.settings,
             base=folder,
-            name=resolved.name,
+            name=complete.name,
             executor=executor,
+            told=told,
             resume=resume,
             labels=request.options.labels,
         )

@@ -24,8 +24,8 @@ def test_it_computes_what_it_claims(tmp_path):
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     prepare("data_loading", data=tmp_path)
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    assert_checked("data_loading", data=tmp_path)
-    assert_checked("data_loading", "--transform", "evaluate", "--batch-size", "10", data=tmp_path)
+    assert_checked("data_loading", data=tmp_path, is_process=True)
+    assert_checked("data_loading", "--transform", "evaluate", "--batch-size", "10", data=tmp_path, is_process=True)
 
 
 def size_of(path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 import pytest
-from shipped_benchmarks import assert_checked, load, prepare, run
+from shipped_benchmarks import assert_checked, load, prepare, run_here
 
 torch = pytest.importorskip("torch")
 llm = load("llm_inference")
@@ -30,7 +30,7 @@ def test_it_computes_what_it_claims(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["prefill", "decode", "serve"])
 def test_it_runs(tmp_path, mode):
-    done = run("llm_inference", "--mode", mode, "--steps", "3", data=tmp_path)
+    done = run_here("llm_inference", "--mode", mode, "--steps", "3", data=tmp_path)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 

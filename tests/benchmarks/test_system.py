@@ -6,7 +6,7 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from shipped_benchmarks import assert_checked, load, run
+from shipped_benchmarks import assert_checked, load, run, run_here
 
 torch = pytest.importorskip("torch")
 matmul, memory_bandwidth, all_reduce = load("matmul"), load("memory_bandwidth"), load("all_reduce")
@@ -28,7 +28,7 @@ def test_a_product_is_computed_in_the_precision_it_claims(tmp_path, precision):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
 @pytest.mark.parametrize(("precision", "why"), [("tf32", "tf32 is arithmetic of GPUs"), ("fp8", "number by number")])
 def test_what_a_machine_cannot_is_refused_in_words(tmp_path, precision, why):
-    done = run("matmul", "--precision", precision, "--steps", "1", data=tmp_path)
+    done = run_here("matmul", "--precision", precision, "--steps", "1", data=tmp_path)
     assert done.returncode == 1
     assert "cannot be measured here" in done.stderr
     assert why in done.stderr
@@ -93,12 +93,12 @@ def test_short_work_is_done_several_times_in_a_step():
 
 @pytest.mark.slow
 def test_two_processes_get_the_same_sum(tmp_path):
-    assert_checked("all_reduce", "--mib", "1", data=tmp_path)
+    assert_checked("all_reduce", "--mib", "1", data=tmp_path, is_process=True)
 
 
 @pytest.mark.slow
 def test_alone_there_is_nothing_to_reduce(tmp_path):
-    done = run("all_reduce", data=tmp_path)
+    done = run_here("all_reduce", data=tmp_path)
     assert done.returncode == 1
     assert "needs several processes; start it by torchrun" in done.stderr
 
@@ -113,7 +113,7 @@ def test_bandwidths_are_those_of_nccl_tests():
 
 @pytest.mark.slow
 def test_two_processes_train_one_model(tmp_path):
-    lines = assert_checked("ddp_scaling", "--width", "64", "--blocks", "1", data=tmp_path)
+    lines = assert_checked("ddp_scaling", "--width", "64", "--blocks", "1", data=tmp_path, is_process=True)
     assert any("two processes stay one model" in line for line in lines)
 
 

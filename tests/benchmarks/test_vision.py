@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from shipped_benchmarks import assert_checked, load, prepare, run
+from shipped_benchmarks import assert_checked, load, prepare, run_here
 
 pytest.importorskip("torch")
 vision = load("vision")
@@ -19,7 +19,7 @@ def test_training_computes_what_it_claims(tmp_path):
 def test_training_with_files_computes_what_it_claims(tmp_path):
     argv = ("--loader", "pipeline")
     assert prepare("vision", *argv, data=tmp_path) == tmp_path / "vision" / "tiny"
-    assert_checked("vision", *argv, data=tmp_path)
+    assert_checked("vision", *argv, data=tmp_path, is_process=True)
 
 
 @pytest.mark.slow
@@ -55,6 +55,6 @@ def test_full_size_is_in_bf16_with_channels_last_unless_told():
 
 @pytest.mark.slow
 def test_without_its_files_the_pipeline_says_what_to_do(tmp_path):
-    done = run("vision", "--loader", "pipeline", data=tmp_path)
+    done = run_here("vision", "--loader", "pipeline", data=tmp_path)
     assert done.returncode != 0
     assert "nothing was prepared there; run prepare.py with the same arguments" in done.stderr

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from postgresql import Server, running_server
+from postgresql import Server
 from sqlalchemy import func, select
 from stored_runs import launch, measurement, result, rich_run, run, same
 
@@ -26,17 +26,11 @@ from benchwright.stores.sql_store import SqlStore
 ALL = RunFilter()
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running_server() as started:
-        yield started
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.db'}"
-    server: Server = request.getfixturevalue("server")
+    server: Server = request.getfixturevalue("postgresql_server")
     return server.database()
 
 

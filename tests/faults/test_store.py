@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,17 +30,11 @@ ALL = RunFilter()
 KILLED = -signal.SIGKILL
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running_server() as started:
-        yield started
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "store.db")
-    server: Server = request.getfixturevalue("server")
+    server: Server = request.getfixturevalue("postgresql_server")
     return server.database()
 
 
@@ -58,10 +55,29 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-def use(*arguments: str, code: int = 0) -> None:
-    process = start(*arguments)
-    out, err = process.communicate(timeout=100)
-    assert process.returncode == code, f"exit {process.returncode}\n{out}{err}"
+Use = Callable[..., None]
+
+
+@pytest.fixture(scope="module")
+def use() -> Iterator[Use]:
+    """Runs the program to its end, as a process of its own that is forked off one with everything imported."""
+    with tempfile.TemporaryFile("a+") as said, subprocess.Popen(
+        [sys.executable, str(PROGRAM), "--serve"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, text=True
+    ) as server:  # fmt: skip
+        assert server.stdin is not None
+        assert server.stdout is not None
+        orders, codes = server.stdin, server.stdout
+
+        def use_it(*arguments: str, code: int = 0) -> None:
+            before = os.fstat(said.fileno()).st_size
+            orders.write(json.dumps(arguments) + "\n")
+            orders.flush()
+            ended = int(codes.readline())
+            said.seek(before)
+            assert ended == code, f"exit {ended}\n{said.read()}"
+
+        yield use_it
+        orders.close()
 
 
 def ids(store: SqlStore) -> list[str]:
@@ -70,7 +86,7 @@ def ids(store: SqlStore) -> list[str]:
 
 @pytest.mark.parametrize("statement", [1, 3, 6, 9, 11])
 def test_kill_9_during_ingest_leaves_the_store_whole_and_the_run_can_be_ingested_again(
-    url: str, statement: int
+    url: str, statement: int, use: Use
 ) -> None:
     with open_store(url) as store:
         store.ingest(rich_run(), digest="1")
@@ -86,7 +102,7 @@ def test_kill_9_during_ingest_leaves_the_store_whole_and_the_run_can_be_ingested
 
 
 @pytest.mark.parametrize("statement", [1, 4, 10, 20, 28])
-def test_kill_9_while_a_store_is_made_leaves_one_that_is_made_next_time(url: str, statement: int) -> None:
+def test_kill_9_while_a_store_is_made_leaves_one_that_is_made_next_time(url: str, statement: int, use: Use) -> None:
     use(url, "ingest", "first", "1", "10", "--die-anywhere", str(statement), code=KILLED)
     with open_store(url) as store:
         assert store.check() == []
@@ -119,7 +135,7 @@ def next_scripts(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("from_the_end", [0, 1, 2, 4])
 def test_kill_9_during_a_migration_leaves_the_old_version_whole(
-    url: str, next_scripts: Path, tmp_path: Path, from_the_end: int
+    url: str, next_scripts: Path, tmp_path: Path, from_the_end: int, use: Use
 ) -> None:
     with open_store(url) as store:
         store.ingest(rich_run(), digest="1")
@@ -159,7 +175,9 @@ def test_a_store_of_the_first_version_is_migrated_with_every_bit(url: str) -> No
 
 
 @pytest.mark.parametrize("statement", [3, 5, 8, 12, 15, 18])
-def test_kill_9_during_the_migration_of_samples_leaves_the_first_version_whole(url: str, statement: int) -> None:
+def test_kill_9_during_the_migration_of_samples_leaves_the_first_version_whole(
+    url: str, statement: int, use: Use
+) -> None:
     make_first_store(url, OLD_RUNS)
     use(url, "migrate", str(SCRIPTS), "--die-at", str(statement), code=KILLED)
     with open_store(url) as store:
@@ -186,7 +204,7 @@ def statements_of_migration(store: SqlStore, scripts: Path) -> int:
     return count
 
 
-def test_a_power_cut_that_loses_the_end_of_the_journal_leaves_the_file_whole(tmp_path: Path) -> None:
+def test_a_power_cut_that_loses_the_end_of_the_journal_leaves_the_file_whole(tmp_path: Path, use: Use) -> None:
     path = tmp_path / "store.db"
     open_store(str(path)).close()
     # Killed in its last run: the journal holds several finished runs and a part of one.
@@ -343,9 +361,10 @@ def test_a_database_of_another_program_is_refused_and_not_touched(tmp_path: Path
     assert path.read_bytes() == before
 
 
-def test_a_database_whose_tables_have_our_names_but_no_version_is_refused(server: Server) -> None:
-    url = server.database()
-    server.execute("CREATE TABLE runs (x int)", url)
+@pytest.mark.xdist_group("postgresql")
+def test_a_database_whose_tables_have_our_names_but_no_version_is_refused(postgresql_server: Server) -> None:
+    url = postgresql_server.database()
+    postgresql_server.execute("CREATE TABLE runs (x int)", url)
     with pytest.raises(StoreTrouble, match="'runs'"):
         open_store(url)
 
@@ -381,9 +400,10 @@ def test_a_server_that_stops_while_the_store_is_open_is_said() -> None:
         store.ingest(run("b.1"), digest="1")
 
 
-def test_a_database_that_does_not_exist_is_said(server: Server) -> None:
+@pytest.mark.xdist_group("postgresql")
+def test_a_database_that_does_not_exist_is_said(postgresql_server: Server) -> None:
     with pytest.raises(StoreTrouble, match=r"createdb|cannot be reached"):
-        open_store(server.url.replace("/postgres?", "/nowhere?"))
+        open_store(postgresql_server.url.replace("/postgres?", "/nowhere?"))
 
 
 def test_without_psycopg_the_remedy_is_the_extra(tmp_path: Path) -> None:

@@ -24,6 +24,9 @@ boasting: {inherits: _any, argv: [1e11]}
 """
 
 
+pytestmark = pytest.mark.xdist_group("efficiency")  # one worker: the suite is run once
+
+
 @pytest.fixture(scope="module")
 def bw(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     folder: Path = tmp_path_factory.mktemp("suite")

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from shipped_benchmarks import run_here
 
 from benchwright.sources.shipped import shipped_suite, shipped_suites
 from benchwright.sources.suite import read_suite
 
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = ["--override", "*.argv.--size=tiny", "--stop", "2", "--warmup", "1", "--no-store"]
+TINY = ["--override", "*.argv.--size=tiny"]
 
 
 def test_every_suite_is_found_by_name_and_holds_together() -> None:
@@ -41,22 +42,45 @@ def test_every_benchmark_is_in_a_suite_and_says_what_it_is() -> None:
             assert (ROOT / "benchmarks" / folder / file).is_file(), (folder, file)
 
 
-def run_at_tiny(bw: CommandLine, suite: str, *more: str) -> dict[str, str]:
-    environment = {"OMP_NUM_THREADS": "1", "VIRTUAL_ENV": os.fspath(Path(sys.prefix))}
-    small = ["--override", "*.argv.--size=tiny", *more]
-    bw("prepare", suite, "--use-current-env", *small, env=environment, timeout=300)
-    done = bw("run", suite, "--use-current-env", *SMALL, "--json", *more, env=environment, timeout=500, code=None)
-    results = json.loads(done.stdout)["results"]
-    failed = [(r["benchmark"], r["reason"], r["detail"]) for r in results if r["status"] == "failed"]
-    assert done.returncode == 0, failed
-    return {r["benchmark"]: r["status"] for r in results}
+# Entries of `standard` that differ from others only by arguments: what they compute is checked in tests/benchmarks.
+VARIANTS = {
+    *("resnet50", "convnext_large", "vit_b_16", "gpt2-compiled", "gpt2-checkpointing", "llama-1b"),
+    *("llama-1b-math-attention", "llm-prefill", "llm-decode", "peak-bf16"),
+}
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", ["training", "inference,system"])
-def test_all_of_standard_runs_at_tiny(bw: CommandLine, part: str) -> None:
-    statuses = run_at_tiny(bw, "standard", "--select", part, "--exclude", "compile")
+def test_every_benchmark_of_standard_runs_at_tiny(bw: CommandLine, part: str) -> None:
+    environment = {"OMP_NUM_THREADS": "1", "VIRTUAL_ENV": os.fspath(Path(sys.prefix))}
+    chosen = ["--select", part, "--exclude", ",".join(sorted(VARIANTS)), "--use-current-env", *TINY]
+    bw("prepare", "standard", *chosen, env=environment)
+    short = ["--stop", "2", "--warmup", "1", "--no-store"]
+    done = bw("run", "standard", *chosen, *short, "--json", env=environment, code=None)
+    results = json.loads(done.stdout)["results"]
+    failed = [(r["benchmark"], r["reason"], r["detail"]) for r in results if r["status"] == "failed"]
+    assert done.returncode == 0, failed
+    statuses = {r["benchmark"]: r["status"] for r in results}
     skipped = {name for name, status in statuses.items() if status == "skipped"}
     assert all(name.endswith("-gpus") for name in skipped)  # this machine has no two GPUs
     assert {status for name, status in statuses.items() if name not in skipped} == {"ok"}
+
+
+def test_nothing_but_variants_of_what_runs_is_left_out() -> None:
+    entries = read_suite(shipped_suites()["standard"]).entries
+    enabled = {name for name, entry in entries.items() if entry.get("enabled")}
+    assert enabled > VARIANTS
+    definitions = {name: entries[name]["definition"] for name in enabled}
+    assert {definitions[name] for name in VARIANTS} <= {definitions[name] for name in enabled - VARIANTS}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(VARIANTS - {"gpt2-compiled"}))  # compiling takes long
+def test_a_variant_is_started_with_arguments_that_its_program_takes(bw: CommandLine, name: str) -> None:
+    pytest.importorskip("torch")
+    plan = json.loads(bw("plan", "standard", "--select", name, "--use-current-env", *TINY, "--json").stdout)
+    ((job,),) = (benchmark["jobs"] for benchmark in plan["benchmarks"])
+    _, program, *argv = job["argv"]
+    done = run_here(Path(program).parent.name, *argv, "--steps", "2", data=bw.base)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr

@@ -12,7 +12,7 @@ from command_line import CommandLine
 from benchwright.pipeline.reading import read_run
 from benchwright.stores.run_folder import RunFolder
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("torchrun")]  # one worker: the suite is run once
 OBSERVATIONS = 6
 SUITE = f"""
 _two:

@@ -3,15 +3,19 @@
 use_store.py URL ingest PREFIX COUNT SAMPLES [--die-at N]
 use_store.py URL migrate SCRIPTS [--die-at N]
 use_store.py URL hold SECONDS
+use_store.py --serve: a process of its own for each line of stdin, which is such a list of arguments in JSON; the exit
+code of each is told on stdout. What is imported is imported once.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
 import time
+import traceback
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -52,6 +56,25 @@ def hold(store: SqlStore, seconds: str) -> None:
         time.sleep(float(seconds))
 
 
+def serve() -> None:
+    for line in sys.stdin:
+        pid = os.fork()
+        if pid == 0:
+            os.dup2(2, 1)
+            sys.argv[1:] = json.loads(line)
+            code = 1
+            try:
+                main()
+                code = 0
+            except Exception:
+                traceback.print_exc()
+            finally:
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(code)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
@@ -71,4 +94,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    serve() if sys.argv[1:] == ["--serve"] else main()

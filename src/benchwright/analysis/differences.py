@@ -11,6 +11,7 @@ import msgspec
 from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.comparison import Difference
 from benchwright.domain.machine import Machine
+from benchwright.domain.model import Model
 from benchwright.domain.run import Run
 
 _ABSENT = "not set"
@@ -114,6 +115,9 @@ def _words(benchmark: Benchmark) -> tuple[str, ...]:
     workload = benchmark.workload
     if isinstance(workload, Command):
         return (*workload.argv, "(shell)") if workload.shell else workload.argv
+    if isinstance(workload, Model):
+        on = (workload.runtime, workload.device, workload.precision, f"threads={workload.threads or 'all'}")
+        return (workload.python, workload.script or workload.file or "", *workload.args, workload.identity, *on)
     return (workload.python, workload.path, *workload.args)
 
 

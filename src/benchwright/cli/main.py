@@ -15,7 +15,8 @@ from benchwright.version import __version__
 
 # name → module below benchwright.cli that holds `command`, and what `--help` says about it.
 COMMANDS = {
-    "run": ("run", "Measure a suite, a command, a task file or a script."),
+    "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
+    "find": ("find", "List the models in scripts, without measuring them."),
     "plan": ("plan", "Show what would run, without running it."),
     "install": ("install", "Make the environments of a suite."),
     "prepare": ("prepare", "Bring the data of a suite, so that run needs no network."),
@@ -42,12 +43,14 @@ COMMANDS = {
 _OLD_NAMES = {"multirun": "matrix"}  # milabench's; not listed
 
 START = """\
-Benchwright measures machine-learning software honestly. Three ways to a first result:
+Benchwright measures machine-learning software honestly. Four ways to a first result:
 
   benchwright run --repeat 6 -- python train.py
       how long a command takes, with an interval, and the memory it needs
   benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
       a number out of its log
+  benchwright run model.py --runtime torch-eager,onnxruntime
+      the models that a script builds and calls, on several runtimes
   benchwright new mybench && benchwright run mybench/dev.yaml
       a benchmark of your own, as part of a suite
 

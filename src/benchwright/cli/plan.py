@@ -14,6 +14,7 @@ import click
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.job import Job
+from benchwright.domain.model import DEFAULT_RUNTIME, ModelScript
 from benchwright.domain.run import Plan
 from benchwright.domain.secrets import REDACTED, is_secret, redact
 
@@ -123,6 +124,9 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     lines.append(f"in {first.cwd}")
     if benchmark.pack is not None:
         lines.append(f"environment {first.env.get('VIRTUAL_ENV') or 'at hand: nothing is installed for it'}")
+    if isinstance(benchmark.workload, ModelScript):
+        runtimes = ", ".join(benchmark.workload.options.runtimes or (DEFAULT_RUNTIME,))
+        lines.append(f"then each model it calls, on {runtimes}; which these are, 'benchwright find' tells")
     own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SELECTION}
     if own:
         given = _shown(own).items()

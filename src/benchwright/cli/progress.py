@@ -9,9 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
+from urllib.parse import unquote
 
+from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.job import Job, Outcome
 from benchwright.domain.machine import Machine
+from benchwright.domain.model import Discovery
 from benchwright.domain.quantities import format_bytes, format_duration
 from benchwright.domain.run import Launch, Plan
 from benchwright.domain.status import Status
@@ -59,12 +62,24 @@ class Progress(Observer):
         with self.lock:
             self._clear()
 
+    def on_discovery(self, number: int, total: int, script: Benchmark) -> None:
+        self.launch_began = time.monotonic()
+        self.remind_at = self.launch_began + _FIRST_WORD_S
+        self.words = f"[{number}/{total}] looking for models in {script.name}"
+        self._start()
+
+    def on_discovered(self, script: Benchmark, found: Discovery) -> None:
+        self.remind_at = float("inf")
+        with self.lock:
+            self._clear()
+        if not self.quiet and found.trouble:
+            self._say(f"{script.name}: {found.trouble}")
+
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
         if self.verbose:
             self._say(f"run folder: {folder}")
-        if not self.quiet and plan.launches and self.stream is not None:
-            self.thread = threading.Thread(target=self._redraw, daemon=True)
-            self.thread.start()
+        if plan.launches:
+            self._start()
 
     def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
         self.launch_began = time.monotonic()
@@ -72,7 +87,9 @@ class Progress(Observer):
         with self.lock:
             self.said = {job.id: "starting" for job in jobs} if self.long else {}
             self._clear()  # what this launch prints begins a line of its own
-        self.words = f"[{number}/{total}] {jobs[0].id}" + (f" and {len(jobs) - 1} more" if len(jobs) > 1 else "")
+        self.words = f"[{number}/{total}] {_readable(jobs[0].id)}" + (
+            f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
+        )
         if self.verbose:
             self._say(f"{self.words}: {' '.join(jobs[0].argv)}")
 
@@ -84,7 +101,7 @@ class Progress(Observer):
             return
         took = "" if worst.duration_s is None else f", {format_duration(worst.duration_s)}"
         word = worst.status.value if worst.reason is None else f"{worst.status.value} ({worst.reason.value})"
-        self._say(f"[{number}/{total}] {worst.job}: {word}{took}")
+        self._say(f"[{number}/{total}] {_readable(worst.job)}: {word}{took}")
 
     def on_output(self, job_id: str, text: str) -> None:
         with self.lock:
@@ -109,6 +126,12 @@ class Progress(Observer):
 
     def on_trouble(self, text: str) -> None:
         self._say(f"benchwright: {text}")
+
+    def _start(self) -> None:
+        """Begins to redraw, unless that goes on already."""
+        if not self.quiet and self.stream is not None and self.thread is None:
+            self.thread = threading.Thread(target=self._redraw, daemon=True)
+            self.thread.start()
 
     def _say(self, text: str) -> None:
         with self.lock:
@@ -158,3 +181,8 @@ class Progress(Observer):
             self.stream.flush()
         except (OSError, ValueError):  # ValueError: it was closed
             self.stream = None
+
+
+def _readable(job_id: str) -> str:
+    """A job's name without the escapes that a file name needs."""
+    return unquote(job_id) if unquote(job_id).isprintable() else job_id

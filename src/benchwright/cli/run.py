@@ -29,6 +29,7 @@ Examples:
   benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
   benchwright run --repeat 8 -c 'python old.py' -c 'python new.py'
   benchwright run tasks.cfg --task resnet50 --num-gpus 0
+  benchwright run bert.py --runtime torch-eager,onnxruntime --param batch_size=1,8
   benchwright run suite.yaml --select vision --repeat 6
 """
 
@@ -82,12 +83,13 @@ def command(
     base: str | None,
     **values: Any,
 ) -> int:
-    """Measure TARGETS (suites, task files, scripts) or a command, and keep the results in a run folder.
+    """Measure TARGETS (suites, task files, scripts, models) or a command, and keep the results in a run folder.
 
     Results go to stdout, progress and advice to stderr. Exit code: 0 all went well, 1 something measured failed, 2 the
     input is wrong, 3 nothing could be measured, 130 interrupted (resumable).
     """
     from benchwright.cli.progress import Progress
+    from benchwright.pipeline.discovering import with_models_found
     from benchwright.pipeline.executor import executor_for
     from benchwright.pipeline.measure import measure
     from benchwright.pipeline.outcome import exit_code, keep_in_store, write_driver_files
@@ -108,16 +110,18 @@ def command(
     with (
         executor_for(resolved.settings, folder, resume) as executor,
         Progress(quiet=quiet, verbose=verbose, long=dash == "long") as progress,
+        with_models_found(resolved, folder, executor, progress) as (complete, told),
     ):
         run = measure(
-            resolved.benchmarks,
-            resolved.settings,
+            complete.benchmarks,
+            complete.settings,
             base=folder,
-            name=run_name or resolved.name,
+            name=run_name or complete.name,
             executor=executor,
             observer=progress,
             resume=resume,
             labels=request.options.labels,
+            told=told,
         )
     for problem in write_driver_files(run, Path.cwd()):
         click.echo(f"benchwright: {problem}", err=True)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from benchwright.cli.model_options import SECTION, finding_options, measuring_options
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.options import MeasureOptions
 from benchwright.domain.quantities import parse_duration
@@ -90,8 +92,8 @@ _OPTIONS = [
         "NAME[unit,higher|lower,method]=… says more. Repeatable.",
     ),
     option(_WHAT, "--name", help="What to call the benchmark (one command)."),
-    option(_WHAT, "--format", "format_", help="What kind of file the target is: suite, tasks or script."),
-    option(_WHAT, "--as", "as_", type=click.Choice(["loop", "command"]), help="How to measure a script."),
+    option(_WHAT, "--format", "format_", help="What kind of file the target is: suite, tasks, script or model."),
+    option(_WHAT, "--as", "as_", type=click.Choice(["loop", "models", "command"]), help="How to measure a script."),
     option(_WHAT, "--script-args", default="", help="Arguments for a script target, as one text."),
     option(_WHAT, "--python", help="The interpreter for script targets.  [default: python of the PATH]"),
     option(_WHAT, "--cwd", metavar="DIR", help="The folder commands run in.  [default: this one]"),
@@ -147,6 +149,8 @@ _OPTIONS = [
         help="How often memory and devices are looked at.  [default: 0.5s]",
     ),
     option(_HOW, "--seed", type=int, metavar="N", default=0, help="Rotates the order of interleaved launches."),
+    *finding_options(partial(option, SECTION)),
+    *measuring_options(partial(option, SECTION)),
     option(_TASKS, "--task", "tasks", multiple=True, metavar="NAME", help="Only this task. Repeatable."),
     option(_TASKS, "--task-name", "tasks_too", multiple=True, hidden=True),
     option(_TASKS, "--framework", metavar="NAME", help="Put before the result's keys."),
@@ -233,6 +237,8 @@ _OPTIONS = [
 
 def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Request:
     """The options as one checked request; suites find their things in the folder `base`."""
+    from benchwright.sources.model_words import model_options_of
+
     command = ctx.meta.get("command", ())
     if "command" in ctx.meta and not command:
         raise InvalidInput("there is no command after --", remedy="write benchwright run -- COMMAND ARGUMENTS")
@@ -260,6 +266,12 @@ def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Reques
         sample_interval_s=_sample_interval(values["sample_interval"]),
         seed=values["seed"],
         suite=suite_request(values, base),
+        models=model_options_of(values),
+        params=values["params"],
+        sweep=values["sweep"],
+        search_dirs=values["search_dirs"],
+        all_scripts=values["all_scripts"],
+        builds=str(base / "builds"),
     )
 
 

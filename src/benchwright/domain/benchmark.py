@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from benchwright.domain.metric import MetricSpec
+from benchwright.domain.model import Model, ModelScript
 from benchwright.domain.pack import Pack
 from benchwright.domain.stop_rule import StopRule, Warmup
 
@@ -28,7 +29,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
     python: str
 
 
-Workload = Command | Script
+Workload = Command | Script | ModelScript | Model
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,4 +70,5 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     weight: float = 1.0  # in a suite's score
     requires: tuple[str, ...] = ()  # conditions on the system, such as "gpu['count'] > 1"
     validation: dict[str, Any] = {}  # settings of validation layers
+    withheld: str | None = None  # why it is listed and not measured
     notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each

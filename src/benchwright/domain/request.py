@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from benchwright.domain.benchmark import Benchmark
+from benchwright.domain.model import ModelOptions
 from benchwright.domain.options import MeasureOptions
 from benchwright.domain.settings import RunSettings
 
@@ -55,6 +56,12 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     echo: bool = False
     suite: SuiteRequest | None = None
+    models: ModelOptions = ModelOptions()
+    params: tuple[str, ...] = ()  # NAME=VALUE,VALUE: sweeps of scripts
+    sweep: str = "grid"
+    search_dirs: tuple[str, ...] = ()  # where scripts that are named lie
+    all_scripts: bool = False  # all of them
+    builds: str = ""  # the folder of cached builds
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):

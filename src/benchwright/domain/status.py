@@ -27,6 +27,8 @@ class Reason(str, Enum):
     AGENT_LOST = "agent_lost"  # the agent died while it ran: nothing is known of its end
     LACKS_DEVICES = "lacks_devices"
     LACKS_CAPABILITY = "lacks_capability"  # a condition of requires_capabilities does not hold here
+    BUILD_FAILED = "build_failed"  # a model could not be exported, converted or compiled for its runtime
+    NOT_MEASURABLE = "not_measurable"  # found, but nothing that could be measured: never called, in training
     NOT_READY = "not_ready"  # not installed, not prepared, or its data are gone
     DISABLED = "disabled"
     STOPPED = "stopped"  # Ctrl-C or SIGTERM of benchwright

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.domain.benchmark import Benchmark, Script
+from benchwright.domain.benchmark import Benchmark, Command, Script
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.request import Request
 from benchwright.domain.run import Result
@@ -109,7 +109,8 @@ def find_and_save(
 
 def default_batch(benchmark: Benchmark) -> int | None:
     """The default of its `auto_batch(…)`; None: its batch size is not for us to choose."""
-    words = benchmark.workload.args if isinstance(benchmark.workload, Script) else benchmark.workload.argv
+    workload = benchmark.workload
+    words = workload.args if isinstance(workload, Script) else workload.argv if isinstance(workload, Command) else ()
     match = next(filter(None, (_AUTO_BATCH.search(word) for word in words)), None)
     return None if match is None else max(1, int(match[1]))
 

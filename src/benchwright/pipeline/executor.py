@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.settings import RunSettings
 from benchwright.executors.base import Executor
-from benchwright.pipeline.measure import NEWEST
+from benchwright.pipeline.resuming import NEWEST
 from benchwright.stores.base_folder import BaseFolder
 from benchwright.stores.run_folder import find_run
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.analysis.aggregate import WORKERS_VARIABLE
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput
 from benchwright.domain.job import Job, Outcome
 from benchwright.domain.machine import Machine
+from benchwright.domain.model import Discovery
 from benchwright.domain.run import Launch, Note, Plan, Run
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason, Status
@@ -26,19 +26,25 @@ from benchwright.pipeline.assembly import held_against_peaks, result_of, status_
 from benchwright.pipeline.outcome import summaries_of
 from benchwright.pipeline.packages import environments_of
 from benchwright.pipeline.placing import words_placed
+from benchwright.pipeline.resuming import check_workers, refuse_other_machine, to_resume
 from benchwright.pipeline.stopping import stops_on_signals
 from benchwright.planning.placement import make_plan
 from benchwright.recorder import is_complete, record_stream
 from benchwright.reporters.run_json import run_body
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan, all_runs, find_run
+from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan
 
 _WRITE_EVERY_S = 2.0
-NEWEST = "newest"  # resume the newest unfinished run of the same target
 
 
 class Observer(Listener):
     """Told what happens while a run is made; every method may be left as it is."""
+
+    def on_discovery(self, number: int, total: int, script: Benchmark) -> None:
+        """A script is about to be run to find its models."""
+
+    def on_discovered(self, script: Benchmark, found: Discovery) -> None:
+        """It ended, and told what it has."""
 
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
         """The run's folder exists and its plan is made."""
@@ -62,7 +68,7 @@ def plan_only(benchmarks: Sequence[Benchmark], settings: RunSettings, base: Base
             settings,
             folder=str(base.runs / "RUN"),
             probe_path=None,
-            usable_cores=_usable_cores(),
+            usable_cores=usable_cores(),
         )
 
 
@@ -76,10 +82,14 @@ def measure(
     observer: Observer | None = None,
     resume: str | None = None,
     labels: dict[str, str] | None = None,
+    told: Path | None = None,
 ) -> Run:
-    """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop."""
+    """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop.
+
+    `told`: a folder with what scripts told when their models were looked for; it becomes part of the run.
+    """
     observer = observer or Observer()
-    _check_workers(benchmarks, settings)
+    check_workers(benchmarks, settings)
     if resume is None:
         if not benchmarks:
             raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
@@ -90,8 +100,11 @@ def measure(
             name=name, started=started, benchmarks=tuple(benchmarks), settings=settings, labels=labels or {}
         )
     else:
-        folder, stored = _to_resume(base, resume, tuple(benchmarks), settings)
+        folder, stored = to_resume(base, resume, tuple(benchmarks), settings)
     with folder.locked():
+        if told is not None:
+            with suppress(OSError):  # from the resumed run's first beginning there may be one
+                told.rename(folder.path / "discovery")
         try:
             measurement = _Measurement(folder, stored, base, executor, observer)
         except BenchwrightError:
@@ -143,79 +156,6 @@ def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSetti
     raise CannotMeasure("nothing can be run yet: " + "; ".join(said[:5]) + more)
 
 
-def _check_workers(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
-    """InvalidInput, before anything runs, if a number could not be given for want of the number of workers."""
-    needing = [m.name for b in benchmarks for m in b.metrics if m.aggregate == "average_aggregate"]
-    if needing and not settings.workers:
-        raise InvalidInput(
-            f"'average_aggregate' of '{needing[0]}' multiplies by the number of workers, which is not known",
-            remedy=f"set {WORKERS_VARIABLE} to 1 or more",
-        )
-
-
-def _to_resume(
-    base: BaseFolder, resume: str, benchmarks: tuple[Benchmark, ...], settings: RunSettings
-) -> tuple[RunFolder, StoredPlan]:
-    """The run to go on with. Nothing may have changed in what it measures."""
-    if resume != NEWEST:
-        folder = find_run(base.runs, resume)
-        stored = folder.read_plan()
-        if benchmarks and (differences := stored.differences(benchmarks, settings)):
-            raise InvalidInput(
-                f"{folder.id} measures something else: " + "; ".join(differences[:5]),
-                where="--resume",
-                remedy="resume it without a target, or start a new run",
-            )
-        return folder, _completed(stored, benchmarks, settings)
-    unfinished = _unfinished_runs(base)
-    for folder, stored in unfinished:
-        if not benchmarks or stored.same_target(benchmarks, settings):
-            return folder, _completed(stored, benchmarks, settings)
-    if unfinished:
-        newest, stored = unfinished[0]
-        raise InvalidInput(
-            f"no unfinished run measures exactly this; the newest unfinished one, {newest.id}, differs: "
-            + "; ".join(stored.differences(benchmarks, settings)[:5]),
-            where="--resume",
-            remedy="undo the change, or start a new run",
-        )
-    raise InvalidInput(f"there is no unfinished run in {base.runs}", where="--resume", remedy="leave --resume out")
-
-
-def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
-    """Newest first. A run whose plan is damaged cannot be resumed, and must not be in the way of the others."""
-    found = []
-    for folder in all_runs(base.runs):
-        if _is_unfinished(folder):
-            with suppress(InvalidInput):
-                found.append((folder, folder.read_plan()))
-    return found
-
-
-def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> StoredPlan:
-    """The stored plan, with what is not kept: secrets, from the target if it was named again, and how output is shown."""
-    again = {b.name: b for b in benchmarks}
-    complete = msgspec.structs.replace(
-        stored,
-        benchmarks=tuple(again.get(b.name, b) for b in stored.benchmarks),
-        settings=msgspec.structs.replace(stored.settings, echo=settings.echo),
-    )
-    _check_workers(complete.benchmarks, complete.settings)
-    if not benchmarks and (secrets := stored.secrets_left_out()):
-        raise InvalidInput(
-            f"the value of {', '.join(dict.fromkeys(secrets))} looks secret and was not kept",
-            where="--resume",
-            remedy="resume with the same target and options as before",
-        )
-    return complete
-
-
-def _is_unfinished(folder: RunFolder) -> bool:
-    body = folder.read_run()
-    finished = body is not None and body.get("ended") is not None and body.get("status") != Status.INTERRUPTED.value
-    return not finished and not folder.is_busy()
-
-
 class _Measurement:
     """One run being made."""
 
@@ -227,7 +167,7 @@ class _Measurement:
         self.executor = executor
         self.observer = observer
         self.machine = executor.machine()
-        _refuse_other_machine(folder, self.machine)
+        refuse_other_machine(folder, self.machine)
         with words_placed(stored.benchmarks):
             self.plan = make_plan(
                 stored.benchmarks,
@@ -235,7 +175,7 @@ class _Measurement:
                 stored.settings,
                 folder=str(folder.path),
                 probe_path=str(probe_folder(base.artifacts)),
-                usable_cores=_usable_cores(),
+                usable_cores=usable_cores(),
                 not_ready=self.stored.not_ready,
             )
         self.benchmarks = {b.name: b for b in stored.benchmarks}
@@ -371,18 +311,8 @@ class _Measurement:
                 self.notes += (Note(text=text),)
 
 
-def _refuse_other_machine(folder: RunFolder, machine: Machine) -> None:
-    """Half a run from one machine and half from another would look like one."""
-    began = folder.read_machine()
-    if began is not None and began.fingerprint != machine.fingerprint:
-        raise InvalidInput(
-            f"{folder.id} was begun on another machine ({began.hostname}: {began.cpu}, {began.cores} cores)",
-            where="--resume",
-            remedy="resume it there, or start a new run",
-        )
-
-
-def _usable_cores() -> list[int]:
+def usable_cores() -> list[int]:
+    """Those this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
     return list(range(os.cpu_count() or 1))

@@ -13,8 +13,10 @@ from benchwright.analysis.validation import validation_names
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.errors import InvalidInput, did_you_mean
 from benchwright.domain.metric import MetricSpec
+from benchwright.domain.model import Model, ModelScript
 from benchwright.domain.request import Request, Resolved
 from benchwright.domain.settings import RunSettings
+from benchwright.pipeline.scripts import with_scripts
 
 if TYPE_CHECKING:
     from benchwright.sources.base import SourceOptions
@@ -28,8 +30,14 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     cwd = _checked_folder(request.cwd)
     metrics = _metrics(request)
     request = _with_suite_of_environment(request, allow_nothing)
+    named = request
+    request, of_folders = with_scripts(request)
     request = msgspec.structs.replace(request, targets=tuple(map(named_file, request.targets)))
-    benchmarks = [b for target in request.targets for b in _read_target(target, request, cwd, metrics)]
+    benchmarks = [
+        b
+        for target in request.targets
+        for b in (_read_one_of_many if target in of_folders else _read_target)(target, request, cwd, metrics)
+    ]
     if request.task_options.get("metrics_template") and not request.targets:
         benchmarks += _read_target(request.task_options["metrics_template"], request, cwd, metrics)
     commands = _commands(request, cwd, metrics)
@@ -40,7 +48,8 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         benchmarks = _named(benchmarks, request.name)
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])
     _check_text(benchmarks)
-    interleave = len(commands) > 1 if request.interleave is None else request.interleave
+    several = len(commands) > 1 or any(isinstance(b.workload, Model | ModelScript) for b in benchmarks)
+    interleave = several if request.interleave is None else request.interleave
     settings = _settings(request, interleave)
     if request.suite is not None and request.suite.validations:
         layers = validation_names(",".join(request.suite.validations))
@@ -49,7 +58,9 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         from benchwright.pipeline.suites import surroundings_of
 
         settings = msgspec.structs.replace(settings, surroundings=surroundings_of(request.suite, benchmarks))
-    return Resolved(benchmarks=tuple(benchmarks), settings=settings, name=_run_name(request, benchmarks))
+    return Resolved(
+        benchmarks=tuple(benchmarks), settings=settings, name=_run_name(named if of_folders else request, benchmarks)
+    )
 
 
 def named_file(target: str) -> str:
@@ -108,11 +119,19 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
     if source is None:
         _refuse_other_yaml(target)
         raise InvalidInput(
-            "is neither a suite, a task file nor a Python script",
+            "is neither a suite, a task file, a Python script nor a model file",
             where=target,
             remedy="say what it is with --format, or put a command after --",
         )
     return source.read(target, _source_options(request, cwd, metrics))
+
+
+def _read_one_of_many(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+    """One script of a folder: if it cannot be read, that is its own result, and the others are measured."""
+    try:
+        return _read_target(target, request, cwd, metrics)
+    except InvalidInput:
+        return _read_target(target, msgspec.structs.replace(request, as_="command"), cwd, metrics)
 
 
 def _refuse_other_yaml(target: str) -> None:
@@ -131,9 +150,7 @@ def _refuse_other_yaml(target: str) -> None:
 
 
 def _check_exists(target: str) -> None:
-    path = Path(target)
-    if path.is_dir():
-        raise InvalidInput("is a folder", where=target, remedy="name a task file or a script in it")
+    path = Path(target.partition("::")[0])
     if not path.exists():
         is_word = os.sep not in target and "." not in target
         remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
@@ -147,6 +164,7 @@ def _check_exists(target: str) -> None:
 def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> SourceOptions:
     from benchwright.pipeline.suites import definitions_folder
     from benchwright.sources.base import SourceOptions
+    from benchwright.sources.sweep import sweep_points
     from benchwright.sources.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
 
     flags: dict[str, str | None] = dict(parse_flag_option(text) for text in request.set_flags)
@@ -165,6 +183,9 @@ def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...])
         exclude=request.suite.exclude if request.suite else (),
         overrides=request.suite.overrides if request.suite else (),
         definitions=definitions_folder(request.suite) if request.suite else "",
+        models=request.models,
+        builds=request.builds,
+        points=tuple(sweep_points(request.params, request.sweep)),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.benchmark import Benchmark, Command, Script
 
 
 class JobCommand(msgspec.Struct, frozen=True):
@@ -24,4 +24,5 @@ def plain_command(benchmark: Benchmark) -> JobCommand:
     workload = benchmark.workload
     if isinstance(workload, Command):
         return JobCommand(workload.argv, workload.cwd, benchmark.env)
+    assert isinstance(workload, Script)
     return JobCommand((workload.python, workload.path, *workload.args), workload.cwd, benchmark.env)

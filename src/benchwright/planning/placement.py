@@ -11,11 +11,13 @@ from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.job import Barrier, Job
 from benchwright.domain.machine import Machine
+from benchwright.domain.model import Model, ModelScript
 from benchwright.domain.run import Plan
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason
 from benchwright.domain.stop_rule import probe_settings
 from benchwright.planning.commands import plain_command
+from benchwright.planning.model_jobs import model_command, model_settings
 from benchwright.planning.order import balanced_blocks
 from benchwright.planning.seats import Seat, plain_seats
 from benchwright.planning.stems import stem
@@ -42,10 +44,12 @@ def make_plan(
     probe_path: str | None,
     usable_cores: Sequence[int],
     not_ready: Mapping[str, str] | None = None,
+    count_work: bool = False,
 ) -> Plan:
     """Jobs of every benchmark in the order they will be launched; what this machine cannot run is skipped with its reason.
 
-    `not_ready`: benchmarks that lack their environment or data, with why.
+    `not_ready`: benchmarks that lack their environment or data, with why. `count_work`: scripts whose
+    models are looked for count their arithmetic too.
     """
     for benchmark in benchmarks:
         _check_cores(benchmark, usable_cores)
@@ -54,7 +58,7 @@ def make_plan(
     for name, why_not in (not_ready or {}).items():
         skipped.setdefault(name, (Reason.NOT_READY, why_not))
     runnable = [b for b in benchmarks if b.name not in skipped]
-    maker = _JobMaker(machine, settings, suites, folder=folder, probe_path=probe_path)
+    maker = _JobMaker(machine, settings, suites, folder=folder, probe_path=probe_path, count_work=count_work)
     launches = [
         maker.jobs(runnable[slot.benchmark], slot, position)
         for position, slot in enumerate(order_of_launches(len(runnable), settings))
@@ -81,15 +85,16 @@ def why_skipped(benchmark: Benchmark, machine: Machine, suites: SuiteJobs | None
     """The reason and a sentence, or None if it can run here."""
     if not benchmark.enabled:
         return Reason.DISABLED, "not enabled"
+    if benchmark.withheld is not None:
+        return Reason.NOT_MEASURABLE, benchmark.withheld
     if suites is not None and benchmark.pack is not None:
         return suites.why_skipped(benchmark)
     needed, there = benchmark.placement.needs_devices, len(machine.accelerators)
     if needed > there:
         has = {0: "no GPU", 1: "1 GPU"}.get(there, f"{there} GPUs")
-        return (
-            Reason.LACKS_DEVICES,
-            f"needs {needed} GPU{'s' if needed > 1 else ''}, this machine has {has}; --num-gpus {there} runs it on what is there",
-        )
+        remedy = "--device cpu" if isinstance(benchmark.workload, Model) else f"--num-gpus {there}"
+        needs = f"needs {needed} GPU{'s' if needed > 1 else ''}, this machine has {has}"
+        return Reason.LACKS_DEVICES, f"{needs}; {remedy} runs it on what is there"
     return None
 
 
@@ -130,7 +135,9 @@ class _JobMaker:
         *,
         folder: str,
         probe_path: str | None,
+        count_work: bool,
     ) -> None:
+        self._count_work = count_work
         self._machine = machine
         self._settings = settings
         self._suites = suites
@@ -142,12 +149,15 @@ class _JobMaker:
         suites = self._suites if benchmark.pack is not None else None
         seats = plain_seats(benchmark, self._machine) if suites is None else suites.seats(benchmark)
         probe = probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop)
+        probe |= model_settings(benchmark, self._machine, self._settings.seed, count_work=self._count_work)
         return tuple([self._job(benchmark, slot, position, seat, probe) for seat in seats])
 
     def _job(self, benchmark: Benchmark, slot: Slot, position: int, seat: Seat, probe: dict[str, Any]) -> Job:
         node = seat.node if seat.machines > 1 else None
         name = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, device=seat.device, job=seat.job, node=node)
-        if self._suites is None or benchmark.pack is None:
+        if isinstance(benchmark.workload, Model | ModelScript):
+            command = model_command(benchmark, self._machine)
+        elif self._suites is None or benchmark.pack is None:
             command = plain_command(benchmark)
         else:
             command = self._suites.command(benchmark, seat, name, slot.repeat)

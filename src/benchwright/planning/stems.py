@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_.+=@,-]")
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.+=@,:-]")
 _LONGEST = 120  # bytes of a name; file systems take 255, and suffixes follow
 
 

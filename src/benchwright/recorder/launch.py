@@ -13,10 +13,13 @@ from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.job import Job
 from benchwright.domain.measurement import Measurement
 from benchwright.domain.metric import Direction, guess_direction
+from benchwright.domain.model import Model
 from benchwright.domain.run import Launch, Note
+from benchwright.domain.status import Status
 from benchwright.domain.stop_rule import StopRule
 from benchwright.domain.voir_record import LEFT, VoirRecord
 from benchwright.recorder.loops import LoopRecord, counting_loops, given_measurement, loop_measurements
+from benchwright.recorder.models import ModelRecord, as_model_metrics, judge_model
 from benchwright.recorder.ranks import over_ranks
 from benchwright.recorder.reading import Event, decode_object, read_events
 from benchwright.recorder.samples import Samples, Span
@@ -37,6 +40,7 @@ class _Fold:
     log_values: dict[str, list[float]] = field(default_factory=dict)
     given: dict[str, list[float]] = field(default_factory=dict)
     voir: VoirRecord = field(default_factory=VoirRecord)
+    model: ModelRecord = field(default_factory=ModelRecord)
     notes: list[Note] = field(default_factory=list)
     extraction: Event | None = None
     end: Event | None = None
@@ -120,6 +124,30 @@ def _message(fold: _Fold, event: Event) -> None:
         fold.notes.append(Note(text=f"{event.get('source', 'probe')}: {event['text']}", severity=event["severity"]))
 
 
+def _model(fold: _Fold, event: Event) -> None:
+    fold.model.model = event
+
+
+def _runtime(fold: _Fold, event: Event) -> None:
+    fold.model.runtime = event
+
+
+def _build_step(fold: _Fold, event: Event) -> None:
+    fold.model.build.append(event)
+
+
+def _measured(fold: _Fold, event: Event) -> None:
+    fold.model.add_figure(event)
+
+
+def _check(fold: _Fold, event: Event) -> None:
+    fold.model.check = event
+
+
+def _failure(fold: _Fold, event: Event) -> None:
+    fold.model.failure = fold.model.failure or event
+
+
 def _unreadable(fold: _Fold, event: Event) -> None:
     fold.unreadable += 1
 
@@ -146,6 +174,12 @@ _HANDLERS = {
     "voir": _voir,
     "extraction": _extraction,
     "message": _message,
+    "model": _model,
+    "runtime": _runtime,
+    "build_step": _build_step,
+    "measured": _measured,
+    "check": _check,
+    "failure": _failure,
     "unreadable": _unreadable,
     "lost": _lost,
     "end": _end,
@@ -173,9 +207,12 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
     counting = counting_loops(list(fold.loops.values()))
     span = _measured_span(counting) or through_voir.span
     measurements, loop_notes = _measurements(fold, benchmark, through_voir, span)
+    measurements = as_model_metrics(measurements, benchmark)
     if seat := _seat(job):
         measurements = [msgspec.structs.replace(m, labels=seat | m.labels) for m in measurements]
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
+    if verdict.status is Status.OK:
+        verdict = judge_model(benchmark, fold.model, measurements) or verdict
     notes = (
         fold.notes
         + loop_notes
@@ -234,6 +271,7 @@ def _measurements(
         found += over_ranks(found, len(counting))
     found += [given_measurement(name, name, values) for name, values in fold.given.items()]
     found += [m for m in through_voir.measurements if not (counting and m.metric == "rate")]
+    found += fold.model.figures
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes
 
 
@@ -291,7 +329,8 @@ def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord])
         if record.stop is not None and (record.stop.get("detail") or {}).get("reached") is False:
             notes.append(_imprecise(record.name, record.stop))
     ended_well = fold.end is not None and fold.end.get("exit_code") == 0
-    if benchmark.stop is not None and not counting and not fold.voir.lines and ended_well:
+    of_model = isinstance(benchmark.workload, Model)  # which says itself why it was not measured
+    if benchmark.stop is not None and not counting and not fold.voir.lines and ended_well and not of_model:
         notes.append(Note(text=_no_loop_to_stop(fold, benchmark)))
     return notes
 
@@ -360,7 +399,7 @@ def _comparable(facts: dict[str, Any], fold: _Fold, job: Job) -> dict[str, Any]:
 
 
 def _facts(fold: _Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured) -> dict[str, Any]:
-    facts: dict[str, Any] = {"started": fold.start.get("pid") is not None}
+    facts: dict[str, Any] = {"started": fold.start.get("pid") is not None} | fold.model.facts()
     if fold.voir.lines:
         wall = [(event or {}).get("wall") for event in (fold.start, fold.end)]  # seconds since 1970
         facts["voir"] = through_voir.facts | {"wall": wall}

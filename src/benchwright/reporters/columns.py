@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 import msgspec
@@ -29,16 +30,30 @@ class Row(msgspec.Struct, frozen=True):
     rest: str | None = None
 
 
-def table(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[str]:
-    """Lines of at most `width`, the heads first; the first column holds names, which may be cut."""
-    empty = {i for i in range(1, len(columns)) if all(len(r.cells) <= i or not r.cells[i] for r in rows)}
-    kept = [i for i in range(len(columns)) if i not in empty or not columns[i].spare]
-    widths = {i: max(len(columns[i].head), *(len(r.cells[i]) for r in rows if len(r.cells) > i), 0) for i in kept}
-    widths, gap = _fitted(columns, widths, width)
+def table(columns: Sequence[Column], rows: Sequence[Row], width: int, *, whole: bool = False) -> list[str]:
+    """Lines of at most `width`, the heads first; the first column holds names, which may be cut.
+
+    `whole`: a long `rest` goes on in further lines instead of being cut.
+    """
+    widths, gap = _fitted(columns, _wanted(columns, rows), width)
     return [
         _line(Row(tuple(c.head for c in columns)), columns, widths, gap, width),
-        *(_line(row, columns, widths, gap, width) for row in rows),
+        *(line for row in rows for line in _lines(row, columns, widths, gap, width, whole=whole)),
     ]
+
+
+def left_out(columns: Sequence[Column], rows: Sequence[Row], width: int) -> list[str]:
+    """The heads of columns that `table` has no room for, luxuries apart."""
+    wanted = _wanted(columns, rows)
+    kept, _ = _fitted(columns, wanted, width)
+    return [columns[i].head for i in wanted if i not in kept and columns[i].spare < LUXURY]
+
+
+def _wanted(columns: Sequence[Column], rows: Sequence[Row]) -> dict[int, int]:
+    """How wide each column is that has something to say."""
+    empty = {i for i in range(1, len(columns)) if all(len(r.cells) <= i or not r.cells[i] for r in rows)}
+    kept = [i for i in range(len(columns)) if i not in empty or not columns[i].spare]
+    return {i: max(len(columns[i].head), *(len(r.cells[i]) for r in rows if len(r.cells) > i), 0) for i in kept}
 
 
 def _fitted(columns: Sequence[Column], widths: dict[int, int], width: int) -> tuple[dict[int, int], int]:
@@ -57,6 +72,21 @@ def _fitted(columns: Sequence[Column], widths: dict[int, int], width: int) -> tu
 
 def _total(widths: dict[int, int], gap: int) -> int:
     return 1 + sum(widths.values()) + gap * (len(widths) - 1)
+
+
+def _lines(
+    row: Row, columns: Sequence[Column], widths: dict[int, int], gap: int, width: int, *, whole: bool
+) -> list[str]:
+    if not whole or row.rest is None:
+        return [_line(row, columns, widths, gap, width)]
+    head = _line(Row(row.cells, "·"), columns, widths, gap, 10 * width).removesuffix("·")
+    indent = min(len(head), width // 2)
+    room = max(width - indent, _READABLE_NAME)
+    texts = textwrap.wrap(one_line(row.rest), room, break_on_hyphens=False) or [""]
+    lines = [f"{head}{texts[0]}", *(" " * indent + text for text in texts[1:])]
+    if len(lines[0]) > width:
+        lines = [head.rstrip(), *(" " * indent + text for text in texts)]
+    return [clip(line, width).rstrip() for line in lines]
 
 
 def _line(row: Row, columns: Sequence[Column], widths: dict[int, int], gap: int, width: int) -> str:

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import shlex
 
-from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.benchmark import Benchmark, Command, Script
+from benchwright.domain.model import Model, ModelScript
 from benchwright.reporters.base import Report
 
 
 def command_text(benchmark: Benchmark, report: Report) -> str:
-    """Of a suite's benchmark that of its first process; where its plan is not known, the script and its words."""
+    """Of a suite's benchmark that of its first process; where its plan is not known, the script and its words.
+
+    Of a model it is the script that calls it: that is how it is made again.
+    """
     work = benchmark.workload
     if isinstance(work, Command):
         return work.argv[0] if work.shell and len(work.argv) == 1 else shlex.join(work.argv)
     planned = report.commands.get(benchmark.name)
-    return shlex.join(planned or [word for word in (work.python, work.path) if word] + list(work.args))
+    return shlex.join(planned or words_of(work))
+
+
+def words_of(work: Script | ModelScript | Model) -> list[str]:
+    """The script or model file, with the interpreter before it and its words after it."""
+    path = (work.script or work.file) if isinstance(work, Model) else work.path
+    python = "" if isinstance(work, Model) and work.script is None else work.python
+    return [word for word in (python, path) if word] + list(work.args)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from benchwright.domain.run import Result, Run
 from benchwright.domain.summary import Percentile, Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.model_rows import only_models
 
 if TYPE_CHECKING:
     from _csv import Writer as CsvWriter
@@ -37,11 +38,21 @@ COLUMNS = (
 
 
 class CsvReporter:
-    """A benchmark without numbers has one row too, with its status: what failed is not left out."""
+    """A benchmark without numbers has one row too, with its status: what failed is not left out.
+
+    A run of nothing but models has a table of its own, a row for each model (`models_csv`); `metrics` asks for this one anyway.
+    """
 
     name = "csv"
 
+    def __init__(self, *, metrics: bool = False) -> None:
+        self._metrics = metrics
+
     def render(self, report: Report) -> str:
+        if only_models(report) and not self._metrics:
+            from benchwright.reporters.models_csv import models_csv
+
+            return models_csv([report])
         text = io.StringIO()
         writer_for(COLUMNS, text).writerow(COLUMNS)
         for result in report.run.results:

@@ -12,6 +12,10 @@ from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.commands import command_text
 from benchwright.reporters.efficiency import efficiency_words
+from benchwright.reporters.model_details import model_details
+from benchwright.reporters.model_facts import is_model
+from benchwright.reporters.model_rows import model_rows
+from benchwright.reporters.models import operator_lines
 from benchwright.reporters.one_line import clip, one_line
 from benchwright.reporters.percentiles import ABOUT, bound_words, percentile_name
 from benchwright.reporters.screen import format_value
@@ -25,8 +29,11 @@ _TELLING = ("torch", "numpy", "transformers", "onnxruntime", "jax", "tensorflow"
 def details(report: Report, annotation: str | None = None) -> str:
     """Text that follows the screen report."""
     lines = ["", *_about(report.run, annotation, report.width)]
-    for result in report.run.results:
+    models = {row.number: row for row in model_rows(report)}
+    for number, result in enumerate(report.run.results):
         lines += _launches(result, report)
+        if number in models:
+            lines += [*model_details(models[number], report.width), *operator_lines(models[number], report.width)]
     lines += _machine(report.run, report.width) + _packages(report.run, report.width)
     return "\n".join(lines) + "\n"
 
@@ -53,6 +60,8 @@ def _launches(result: Result, report: Report) -> list[str]:
         lines += textwrap.wrap(efficiency_words(e), report.width, initial_indent="   ", subsequent_indent="     ")
     told = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")]
     shown = list({s.metric: s for s in told}.values())[:2]  # jobs that ran together each have theirs
+    if is_model(result):
+        shown = [s for s in told if s.metric == "latency"][:1]
     for launch in result.launches:
         parts = [f"   {launch.job:<28}", launch.status.value if launch.reason is None else launch.reason.value]
         if launch.duration_s is not None:

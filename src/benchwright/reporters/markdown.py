@@ -8,11 +8,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
+from itertools import filterfalse
 
 from benchwright.domain.run import Result, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Remark, Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.model_facts import is_model, told_why
+from benchwright.reporters.model_rows import model_groups, model_rows, operators
+from benchwright.reporters.model_table import TableLine, model_table
+from benchwright.reporters.models import remarks_of_model
 from benchwright.reporters.remarks import remarks_of_benchmark, remarks_of_metric
 from benchwright.reporters.score_markdown import Tables
 from benchwright.reporters.screen import WORTH_SAYING, format_value
@@ -34,7 +39,9 @@ class MarkdownReporter:
             (r for r in report.run.results if r.status is not Status.OK), key=lambda result: _ORDER[result.status]
         )
         blocks += Tables(code, plain, lambda head, rows, numbers: _table(head, rows, numbers=numbers)).blocks(report)
-        blocks += _troubles(troubled, report.log_tails)
+        blocks += _models(report)
+        blocks += _troubles([r for r in troubled if not is_model(r)], report.log_tails)
+        blocks += _logs([r for r in troubled if is_model(r) and not told_why(r)], report.log_tails)
         blocks += _metrics(report)
         blocks += _remarks(report)
         return "\n\n".join(blocks) + "\n"
@@ -88,13 +95,38 @@ def _logs(results: Sequence[Result], log_tails: Mapping[str, Sequence[str]]) -> 
     return blocks
 
 
+def _models(report: Report) -> list[str]:
+    """A table for each model, as on the screen; below it, folded, where the time goes."""
+    blocks = []
+    for group in model_groups(report):
+        made = model_table(group)
+        blocks.append(f"#### {code(made.heading[0])} {' · '.join(map(plain, made.heading[1:]))}".rstrip())
+        heads = [c.head for c in (*made.index, *made.values)] + ([] if made.values else ["result"])
+        rows = [_model_row(line, len(heads)) for line in made.lines]
+        if rows:
+            blocks.append(_table([plain(head) for head in heads], rows, numbers=len(made.values)))
+        for row in group.every:
+            if found := operators(row):
+                cells = [[code(o.op), _value(o.seconds, "s"), f"{o.share * 100:.1f} %", plain(o.calls)] for o in found]
+                body = _table(["operator", "time", "share", "calls"], cells, numbers=3)
+                blocks.append(_folded(f"where the time goes: {row.result.benchmark.name}", body))
+    return blocks
+
+
+def _model_row(line: TableLine, columns: int) -> list[str]:
+    """Of one without numbers what is the trouble, in the first column that is free."""
+    cells = [code(word) if word else "" for word in line.index]
+    cells += [code(line.trouble)] if line.trouble is not None else [plain(word) for word in line.values]
+    return cells + [""] * (columns - len(cells))
+
+
 def _metrics(report: Report) -> list[str]:
     shown, aside = [], []
     for result in report.run.results:
         summaries = report.summaries.get(result.benchmark.name, ())
-        chosen = _chosen(summaries)
+        chosen = [] if is_model(result) else _chosen(summaries)
         shown += [_metric_row(result, s) for s in chosen]
-        aside += [_metric_row(result, s) for s in summaries if s not in chosen]
+        aside += [_metric_row(result, s) for s in summaries if s not in chosen and s.metric != "op.time"]
     head = ["benchmark", "metric", "value", "95 % interval", "launches"]
     blocks = [_table(head, shown, numbers=3)] if shown else []
     return blocks + ([_folded("memory, CPU, devices and more", _table(head, aside, numbers=3))] if aside else [])
@@ -125,7 +157,11 @@ def _remarks(report: Report) -> list[str]:
     """Each once: what was noted of the run, of benchmarks and launches, and what stands out in the metrics of the first table."""
     texts = {plain(note.text): None for note in report.run.notes}
     texts |= {plain(f"{remark.text}; {remark.advice}"): None for remark in report.remarks}
-    for result in report.run.results:
+    for row in model_rows(report):
+        texts |= {
+            f"{code(row.result.benchmark.name)}: {plain(str(note))}": None for note in remarks_of_model(row, report)
+        }
+    for result in filterfalse(is_model, report.run.results):
         name = code(result.benchmark.name)
         found = [*result.benchmark.notes, *(note.text for x in result.launches if not x.warmup for note in x.notes)]
         texts |= {f"{name}: {plain(text)}": None for text in found}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def one_line(text: str) -> str:
     """Without line ends and control characters, which could paint over what is on the screen."""
@@ -12,3 +14,14 @@ def clip(line: str, width: int) -> str:
     """One line that is no longer than `width`; a cut is marked."""
     line = one_line(line)
     return line if len(line) <= width else line[: width - 1] + "…"
+
+
+def packed(parts: Iterable[str], width: int, indent: str, after: str) -> list[str]:
+    """Parts side by side, two spaces between them, in as many lines as they need; none is broken, unless it is too long by itself."""
+    lines: list[str] = []
+    for part in map(one_line, parts):
+        if lines and len(lines[-1]) + 2 + len(part) <= width:
+            lines[-1] += f"  {part}"
+        else:
+            lines.append((after if lines else indent) + part)
+    return [clip(line, width) for line in lines]

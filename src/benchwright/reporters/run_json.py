@@ -11,10 +11,17 @@ import msgspec
 
 from benchwright.domain.efficiency import Efficiency
 from benchwright.domain.measurement import Measurement
+from benchwright.domain.model import Model
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
+from benchwright.reporters.model_rows import rows_of
 from benchwright.reporters.score_json import score_bodies
+
+_OF_MODEL = (
+    *("script", "args", "file", "class", "identity", "weights", "parameters", "place", "inputs", "items"),
+    *("runtime", "device", "precision", "threads", "streams", "profile", "source_note"),
+)
 
 
 class JsonReporter:
@@ -31,6 +38,7 @@ def run_body(
     run: Run, summaries: Mapping[str, Sequence[Summary]], efficiency: Mapping[str, Sequence[Efficiency]] | None = None
 ) -> dict[str, Any]:
     """What run.json holds and `--json` prints; documented in docs/reference/files.md."""
+    speedups = {row.number: row.speedup for row in rows_of(run.results, summaries, efficiency or {})}
     return {
         "id": run.id,
         "name": run.name,
@@ -43,7 +51,8 @@ def run_body(
         "notes": [msgspec.to_builtins(note) for note in run.notes],
         "results": [
             _result(r, summaries.get(r.benchmark.name, ()), (efficiency or {}).get(r.benchmark.name, ()))
-            for r in run.results
+            | _model(r, speedups.get(number))
+            for number, r in enumerate(run.results)
         ],
         "pairs": _pairs(run),
     }
@@ -64,6 +73,20 @@ def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[E
         "launches": [_launch(x) for x in result.launches],
         **({"efficiency": [_efficiency(e) for e in efficiency]} if efficiency else {}),
     }
+
+
+def _model(result: Result, speedup: float | None) -> dict[str, Any]:
+    """Of a model: what it is, and on what it was measured; of anything that was swept or labelled, how."""
+    benchmark, workload = result.benchmark, result.benchmark.workload
+    added: dict[str, Any] = {}
+    if benchmark.parameters:
+        added["parameters"] = benchmark.parameters
+    if benchmark.labels:
+        added["labels"] = benchmark.labels
+    if isinstance(workload, Model):
+        body = msgspec.to_builtins(workload)
+        added["model"] = {name: body.get(name) for name in _OF_MODEL} | {"vs_eager": speedup}
+    return added
 
 
 def _summary(summary: Summary) -> dict[str, Any]:

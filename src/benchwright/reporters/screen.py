@@ -11,12 +11,14 @@ from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.efficiency import doubts
+from benchwright.reporters.model_facts import is_model
+from benchwright.reporters.models import model_lines
 from benchwright.reporters.numbers import format_ends
 from benchwright.reporters.numbers import format_number as format_number
 from benchwright.reporters.numbers import format_value as format_value
 from benchwright.reporters.one_line import one_line
-from benchwright.reporters.remarks import remarks_of_benchmark, remarks_of_metric
-from benchwright.reporters.score import closing_lines, score_lines, warnings_of
+from benchwright.reporters.remarks import noted, remarks_of_benchmark, remarks_of_metric
+from benchwright.reporters.score import closing_lines, score_lines
 
 # Shown in a benchmark's first line or of little interest on the screen; run.json has them all.
 _QUIET = ("memory.", "cpu.", "process.", "gpu.")
@@ -26,7 +28,7 @@ WORTH_SAYING = 1.05  # from here on it is said by how much an interval was widen
 
 
 class ScreenReporter:
-    """Failures first, with reason and the log's last lines; then one block for each benchmark.
+    """Failures first, with reason and the log's last lines; then one block for each benchmark, and a table for each model.
 
     Of a suite its table first, then failures, then what is to be said of the others, and the score at the end.
     """
@@ -39,7 +41,9 @@ class ScreenReporter:
         show = _aside if table else _block
         lines: list[str] = []
         for result in sorted(report.run.results, key=lambda r: order[r.status]):
-            lines += show(result, report)
+            if not is_model(result):
+                lines += show(result, report)
+        lines += model_lines(report)
         lines = [*table, *([""] if table and lines else []), *lines, *_closing(report)]
         return "\n".join(lines) + "\n"
 
@@ -168,22 +172,7 @@ def _spread(summary: Summary) -> str:
 
 
 def _remarks(result: Result, width: int) -> list[str]:
-    """What was noted when the benchmark was read, and checks that warn; then each note of its launches once, with how many it concerns."""
-    measured = [x for x in result.launches if not x.warmup]
-    figures: dict[str, list[str]] = {}
-    for launch in measured:
-        for note in launch.notes:
-            figures.setdefault(note.text, []).append(note.figure or "")
-    lines = [_remark(text, width) for text in (*result.benchmark.notes, *warnings_of(result))]
-    warmups = [x for x in result.launches if x.warmup]
-    if failed := [x for x in warmups if x.status is Status.FAILED]:
-        lines.append(_remark(f"{len(failed)} of {len(warmups)} warm-up launches failed: {failed[0].detail}", width))
-    for text, seen in figures.items():
-        where = "" if len(measured) == 1 else f"{len(seen)} of {len(measured)} launches"
-        worst = min(filter(None, seen), default="")
-        more = ", ".join(filter(None, (where, worst)))
-        lines.append(_remark(f"{text} ({more})" if more else text, width))
-    return [line for remark in lines for line in remark]
+    return [line for note in noted(result) for line in _remark(str(note), width)]
 
 
 def _remark(text: str, width: int) -> list[str]:

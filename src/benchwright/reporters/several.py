@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from benchwright.domain.errors import InvalidInput
 from benchwright.reporters.base import Report, Reporter
+from benchwright.reporters.csv_table import CsvReporter
+from benchwright.reporters.model_rows import only_models
+from benchwright.reporters.models_csv import models_csv
 from benchwright.reporters.one_line import clip
 
 FORMAT = "benchwright-report"
@@ -23,6 +26,10 @@ def render_several(reporter: Reporter, reports: Sequence[Report]) -> str:
         return several_html(reports)
     if reporter.name == "driver":
         raise InvalidInput("a file of the driver holds one run", where="report", remedy="name one run")
+    if reporter.name == "csv" and any(map(only_models, reports)):
+        if all(map(only_models, reports)):
+            return models_csv(reports)
+        reporter = CsvReporter(metrics=True)  # one document has one kind of row
     texts = [reporter.render(report) for report in reports]
     if reporter.name == "json":
         body = {"format": FORMAT, "version": VERSION, "runs": [json.loads(text) for text in texts]}

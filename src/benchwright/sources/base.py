@@ -8,6 +8,7 @@ import msgspec
 
 from benchwright.domain.benchmark import Benchmark
 from benchwright.domain.metric import MetricSpec
+from benchwright.domain.model import ModelOptions
 from benchwright.sources.task_overrides import TaskOverrides
 
 ENTRY_POINT_GROUP = "benchwright.sources"
@@ -22,10 +23,13 @@ class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
     script_args: tuple[str, ...] = ()
     python: str | None = None  # the interpreter for scripts
     cwd: str | None = None
-    as_: str | None = None  # how to measure a script: loop or command
+    as_: str | None = None  # how to measure a script: loop, models or command
     select: tuple[str, ...] = ()  # of a suite: only these names, groups or tags
     exclude: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()  # of a suite: a.b=c, as written
+    models: ModelOptions = ModelOptions()
+    builds: str = ""  # the folder of cached builds of models
+    points: tuple[dict[str, str], ...] = ({},)  # of a sweep: parameters of a script
     definitions: str = ""  # of a suite: the folder for definitions that are cloned from git
 
 

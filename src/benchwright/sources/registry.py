@@ -14,6 +14,7 @@ BUILT_IN = {
     "suite": "benchwright.sources.suite:SuiteSource",
     "tasks": "benchwright.sources.task_config:TaskConfigSource",
     "script": "benchwright.sources.script:ScriptSource",
+    "model": "benchwright.sources.model_file:ModelFileSource",
 }
 
 

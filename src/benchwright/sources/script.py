@@ -1,45 +1,76 @@
-"""A Python script as a target: its instrumented loop is measured."""
+"""A Python script as a target: its instrumented loop is measured, or else the models it builds and calls."""
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
 import sys
-import tokenize
 from pathlib import Path
 
-from benchwright.domain.benchmark import Benchmark, Script
+import msgspec
+
+from benchwright.domain.benchmark import Benchmark, Command, Script
 from benchwright.domain.errors import InvalidInput
+from benchwright.domain.model import ModelScript
 from benchwright.sources.base import SourceOptions
+from benchwright.sources.script_notes import ScriptNotes, read_notes
+from benchwright.sources.sweep import named_point, script_arguments
+
+MEMBER = "::"  # script.py::BertModel
 
 
 class ScriptSource:
-    """Reads one script as one benchmark."""
+    """Reads one script as one benchmark for each point of a sweep."""
 
     name = "script"
 
     def recognises(self, target: str) -> bool:
-        return target.endswith(".py") and os.path.isfile(target)
+        path = target.partition(MEMBER)[0]
+        return path.endswith(".py") and os.path.isfile(path)
 
     def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
-        path = Path(target).absolute()
-        if options.as_ is None and not uses_probe(path):
-            raise InvalidInput(
-                "no loop to measure: it does not import benchprobe",
-                where=target,
-                remedy=f"put iterate() around its loop, or measure it as a command: benchwright run -- python {target}",
+        place, _, members = target.partition(MEMBER)
+        path = Path(place).absolute()
+        notes = checked_notes(path) if options.as_ != "command" else ScriptNotes({}, None, False)
+        as_ = options.as_ or ("loop" if notes.uses_loop and not members else "models")
+        select = tuple(word for word in members.split(",") if word)
+        if select and as_ != "models":
+            raise InvalidInput("only models have names in it", where=target, remedy="leave --as out")
+        found = []
+        for point in options.points:
+            args = (*options.script_args, *script_arguments(point))
+            workload = _workload(path, args, options, as_, select)
+            name = path.name + named_point(point)
+            metrics = () if as_ == "models" else options.metrics
+            found.append(
+                Benchmark(
+                    name=name,
+                    workload=workload,
+                    source=target,
+                    metrics=metrics,
+                    parameters=point,
+                    labels=notes.labels,
+                )
             )
-        python = options.python or default_python()
-        workload = Script(path=str(path), args=options.script_args, cwd=options.cwd or os.getcwd(), python=python)
-        return [Benchmark(name=path.name, workload=workload, source=target, metrics=options.metrics)]
+        return found
 
 
-def uses_probe(path: Path) -> bool:
-    """Whether the script imports benchprobe; InvalidInput if it is no Python."""
+def _workload(
+    path: Path, args: tuple[str, ...], options: SourceOptions, as_: str, select: tuple[str, ...]
+) -> Command | Script | ModelScript:
+    cwd, python = options.cwd or os.getcwd(), options.python or default_python()
+    if as_ == "command":
+        return Command(argv=(python, str(path), *args), cwd=cwd)
+    if as_ == "loop":
+        return Script(path=str(path), args=args, cwd=cwd, python=python)
+    models = msgspec.structs.replace(options.models, select=select)
+    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models)
+
+
+def checked_notes(path: Path) -> ScriptNotes:
+    """What the script says of itself; InvalidInput if it is no Python."""
     try:
-        with tokenize.open(path) as handle:
-            tree = ast.parse(handle.read(), filename=str(path))
+        return read_notes(path)
     except SyntaxError as error:
         raise InvalidInput(
             f"is not valid Python: {error.msg}",
@@ -50,12 +81,6 @@ def uses_probe(path: Path) -> bool:
         ) from None
     except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"is not readable as Python: {error}", where=str(path), remedy="check the file") from None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import) and any(a.name.split(".")[0] == "benchprobe" for a in node.names):
-            return True
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "benchprobe":
-            return True
-    return False
 
 
 def default_python() -> str:

@@ -10,12 +10,13 @@ from benchwright.domain.errors import InvalidInput
 
 
 class BaseFolder:
-    """Flat: `runs`, `artifacts` and, for suites, `data extra cache venv builds store.db`. Constructing it touches nothing."""
+    """Flat: `runs`, `artifacts`, `builds` of models and, for suites, `data extra cache venv store.db`. Constructing it touches nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.runs = path / "runs"
         self.artifacts = path / "artifacts"
+        self.builds = path / "builds"
 
     @staticmethod
     def choose(given: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> BaseFolder:

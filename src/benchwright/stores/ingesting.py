@@ -174,6 +174,8 @@ def _label_rows(run: Run) -> Iterator[Row]:
     pairs = dict.fromkeys(
         pair for labels in (run.labels, *(r.benchmark.labels for r in run.results)) for pair in labels.items()
     )
+    # A label of a model script may have several values, `test_group::daily,monthly`: each finds it.
+    pairs |= {(label, part): None for label, value in list(pairs) if "," in value for part in value.split(",") if part}
     pairs |= {("tag", tag): None for r in run.results for tag in r.benchmark.tags}
     for label, value in pairs:
         yield {"pair": label_pair(label, value), "label": plain(label), "value": plain(value)}

@@ -17,8 +17,9 @@ from benchwright.domain.run import Run
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason, Status
 from benchwright.executors.fake import FakeExecutor
-from benchwright.pipeline.measure import NEWEST, Observer, measure
+from benchwright.pipeline.measure import Observer, measure
 from benchwright.pipeline.outcome import exit_code, summaries_of
+from benchwright.pipeline.resuming import NEWEST
 from benchwright.stores.base_folder import BaseFolder
 from benchwright.stores.run_folder import RunFolder, all_runs
 

@@ -8,8 +8,9 @@ import pytest
 
 from benchwright.domain.benchmark import Command, Script
 from benchwright.domain.errors import InvalidInput
+from benchwright.domain.model import ModelScript
 from benchwright.domain.options import MeasureOptions
-from benchwright.domain.request import Request
+from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.stop_rule import StopRule
 from benchwright.pipeline.resolve import resolve
 
@@ -40,11 +41,43 @@ def test_a_script_that_uses_the_probe_is_a_script(tmp_path: Path) -> None:
     assert benchmark.workload == Script(path=str(script), args=("-x",), cwd=str(Path.cwd()), python="/usr/bin/py")
 
 
-def test_a_script_without_a_loop_is_refused_with_what_to_do(tmp_path: Path) -> None:
+def test_a_script_without_a_loop_is_looked_through_for_models(tmp_path: Path) -> None:
     script = tmp_path / "plain.py"
-    script.write_text("print(1)\n")
-    with pytest.raises(InvalidInput, match=r"does not import benchprobe.*-- python"):
-        resolve(Request(targets=(str(script),)))
+    script.write_text("# labels: author::me\nprint(1)\n")
+    request = Request(targets=(f"{script}::Net,Bert",), params=("k=1,2",))
+    first, second = resolve(request).benchmarks
+    assert isinstance(first.workload, ModelScript)
+    assert first.workload.options.select == ("Net", "Bert")
+    assert (first.workload.args, second.workload.args) == (("--k", "1"), ("--k", "2"))  # type: ignore[union-attr]
+    assert (first.name, second.name) == ("plain.py[k=1]", "plain.py[k=2]")
+    assert first.labels == {"author": "me"}
+
+
+def test_a_folder_is_all_its_scripts_and_a_broken_one_is_a_result_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name in ("b.py", "more/a.py", "__init__.py", ".hidden/c.py", "notes.txt"):
+        (tmp_path / name).write_text("print(1)\n")
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    found = resolve(Request(targets=(str(tmp_path),))).benchmarks
+    assert [b.name for b in found] == ["b.py", "broken.py", "a.py"]
+    assert isinstance(found[1].workload, Command)
+    again = resolve(Request(all_scripts=True, search_dirs=(str(tmp_path),))).benchmarks
+    assert [b.name for b in again] == [b.name for b in found]
+    (one,) = resolve(Request(targets=("a.py::Net",), search_dirs=(str(tmp_path / "more"),))).benchmarks
+    assert isinstance(one.workload, ModelScript)
+    assert one.workload.options.select == ("Net",)
+
+
+def test_scripts_of_a_folder_are_selected_by_label(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("# labels: group::daily,monthly\n")
+    (tmp_path / "b.py").write_text("# labels: group::weekly\n")
+    suite = SuiteRequest(base=str(tmp_path), select=("group=daily",))
+    (found,) = resolve(Request(targets=(str(tmp_path),), suite=suite)).benchmarks
+    assert found.name == "a.py"
+    suite = SuiteRequest(base=str(tmp_path), select=("group=never",))
+    with pytest.raises(InvalidInput, match="no script there has these labels"):
+        resolve(Request(targets=(str(tmp_path),), suite=suite))
 
 
 def test_a_script_that_is_no_python_is_placed(tmp_path: Path) -> None:
@@ -56,9 +89,13 @@ def test_a_script_that_is_no_python_is_placed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "says"), [("absent.cfg", "no such file"), ("train", "benchwright run -- train"), (".", "is a folder")]
+    ("target", "says"),
+    [("absent.cfg", "no such file"), ("train", "benchwright run -- train"), (".", "no Python script in it")],
 )
-def test_a_target_that_is_nothing_is_refused(target: str, says: str) -> None:
+def test_a_target_that_is_nothing_is_refused(
+    target: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(InvalidInput, match=says):
         resolve(Request(targets=(target,)))
 

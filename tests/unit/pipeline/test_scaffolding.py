@@ -113,18 +113,19 @@ def test_voir_gives_the_rates_that_were_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["voir", pytest.param("model", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("variable", ["BENCHWRIGHT_DATA_DIR", "MILABENCH_DATA_DIR"])
-def test_prepare_makes_data_where_it_is_told_to(name, variable, tmp_path):
+def test_prepare_makes_data_once_where_it_is_told_to_in_either_way(name, tmp_path):
     folder = make_benchmark("mine", name, tmp_path)
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("BENCH", "MILABENCH"))}
-    environment |= {variable: str(tmp_path / "data"), "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    done = subprocess.run([folder / "prepare.py"], cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    [file] = (tmp_path / "data" / "mine").iterdir()
-    assert done.stdout == f"{file}\n"
-    before = file.stat().st_mtime_ns
-    subprocess.run([folder / "prepare.py"], cwd=folder, env=environment, check=True, capture_output=True)
-    assert file.stat().st_mtime_ns == before
+    environment["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    made = []
+    for variable in ("BENCHWRIGHT_DATA_DIR", "MILABENCH_DATA_DIR"):
+        told = environment | {variable: str(tmp_path / "data")}
+        done = subprocess.run([folder / "prepare.py"], cwd=folder, env=told, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        [file] = (tmp_path / "data" / "mine").iterdir()
+        assert done.stdout == f"{file}\n"
+        made.append(file.stat().st_mtime_ns)
+    assert made[0] == made[1]
 
 
 def test_a_folder_that_exists_is_left_alone(tmp_path):

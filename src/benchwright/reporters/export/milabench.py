@@ -20,9 +20,11 @@ from benchwright.domain.benchmark import Command
 from benchwright.domain.errors import BenchwrightError, InvalidInput
 from benchwright.domain.machine import Machine
 from benchwright.domain.measurement import Measurement
+from benchwright.domain.model import Model
 from benchwright.domain.run import Launch, Result, Run
 from benchwright.domain.secrets import redact
 from benchwright.domain.status import Reason, Status
+from benchwright.reporters.commands import words_of
 from benchwright.reporters.export.aside import written_aside
 
 _MIB = 2**20
@@ -211,6 +213,8 @@ def _command(result: Result) -> list[str]:
     workload = result.benchmark.workload
     if isinstance(workload, Command):
         return list(workload.argv)
+    if isinstance(workload, Model):
+        return words_of(workload)
     return [workload.python or "python", workload.path, *workload.args]
 
 

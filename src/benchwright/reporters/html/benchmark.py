@@ -20,6 +20,7 @@ from benchwright.reporters.html.findings import launch_notes
 from benchwright.reporters.html.markup import Html, data_block, element, together
 from benchwright.reporters.html.overview import status_badge
 from benchwright.reporters.html.packing import packed
+from benchwright.reporters.model_rows import telling
 from benchwright.reporters.percentiles import ABOUT, bound_words, percentile_name
 from benchwright.reporters.screen import WORTH_SAYING
 
@@ -60,7 +61,7 @@ def _headline(result: Result, summaries: Sequence[Summary]) -> str:
     by_metric = {s.metric: s for s in summaries}
     parts = [
         f"{metric_name(s.metric, s.labels)} {figure(s.value, s.unit)}"
-        for s in shown_first(list(summaries))[:1]
+        for s in shown_first(telling(result, summaries))[:1]
         if s.metric != "process.duration"
     ]
     count = len({x.position for x in result.counted})
@@ -90,7 +91,7 @@ def _remarks(result: Result) -> Html | None:
 def _launches(result: Result, summaries: Sequence[Summary]) -> Html | None:
     if not result.launches:
         return None
-    shown = [s for s in shown_first(list(summaries)) if s.metric != "process.duration"][:_MOST_COLUMNS]
+    shown = [s for s in shown_first(telling(result, summaries)) if s.metric != "process.duration"][:_MOST_COLUMNS]
     values = [iter(s.values) for s in shown]
     rows = [
         _launch_row(launch, shown[:1], [_value_of(launch, s, v) for s, v in zip(shown, values, strict=True)])

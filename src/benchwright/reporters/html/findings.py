@@ -11,6 +11,7 @@ from benchwright.domain.status import Reason, Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.html.figures import counted, is_noisy, metric_name, percent, shown_first, spread
+from benchwright.reporters.model_rows import telling
 from benchwright.reporters.remarks import remarks_of_metric
 
 _FEWEST_FOR_INTERVAL = 6
@@ -20,6 +21,7 @@ _REMEDIES = {
     Reason.SIGNALLED: "Something outside ended it: look for the kernel's out-of-memory killer, a quota or a job limit.",
     Reason.TIMED_OUT: "Give it more time with --timeout, or measure less of it with --stop.",
     Reason.NO_DATA: "Compare the metric's pattern with what the program prints (its log is below).",
+    Reason.BUILD_FAILED: "The runtime cannot run this model as it is: try another runtime or version, or change the operator.",
     Reason.INVALID: "The program ran, but its numbers cannot be true; check its inputs before its speed.",
     Reason.AGENT_LOST: "Nothing is known of its end; measure it again.",
     Reason.LACKS_DEVICES: "Run it on a machine that has the devices, or ask for fewer.",
@@ -158,7 +160,7 @@ def _remarks(results: Sequence[Result], summaries: Mapping[str, Sequence[Summary
     """What the analysis noticed; remarks of the same kind together."""
     same: dict[tuple[str, str], list[Place]] = {}
     for number, r in enumerate(results):
-        for s in shown_first(list(summaries.get(r.benchmark.name, ()))):
+        for s in shown_first(telling(r, summaries.get(r.benchmark.name, ()))):
             for remark in remarks_of_metric(s):
                 place = Place(number, r.benchmark.name, f"{metric_name(s.metric, s.labels)} {remark.text}")
                 same.setdefault((remark.kind, remark.advice), []).append(place)
@@ -176,7 +178,7 @@ def _remarks(results: Sequence[Result], summaries: Mapping[str, Sequence[Summary
 def _noise(results: Sequence[Result], summaries: Mapping[str, Sequence[Summary]]) -> list[Finding]:
     noisy: list[tuple[float, Place]] = []
     for number, r in enumerate(results):
-        for s in shown_first(list(summaries.get(r.benchmark.name, ()))):
+        for s in shown_first(telling(r, summaries.get(r.benchmark.name, ()))):
             said = any(remark.kind == "noisy" for remark in s.remarks)
             if not said and is_noisy(s) and (apart := spread(s)) is not None:
                 noisy.append(

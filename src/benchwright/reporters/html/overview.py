@@ -29,6 +29,7 @@ from benchwright.reporters.html.findings import Finding, Place, findings
 from benchwright.reporters.html.markup import Html, element, together
 from benchwright.reporters.html.packing import sample_count
 from benchwright.reporters.html.sparkline import sparkline
+from benchwright.reporters.model_rows import telling
 
 _MOST_PLACES = 12
 _SEVERITY_WORDS = {"failed": "Failed", "warning": "Warning", "info": "Note"}
@@ -199,7 +200,7 @@ def _rows(number: int, result: Result, report: Report) -> list[Html]:
     summaries = list(report.summaries.get(result.benchmark.name, ()))
     peak = next((s for s in summaries if s.metric == "memory.peak"), None)
     memory = _memory_cell(peak)
-    shown = shown_first(summaries)
+    shown = shown_first(telling(result, summaries))
     rows = [_row(number, result, s, memory) for s in shown]
     if not rows:
         why = result.detail or (result.reason.value.replace("_", " ") if result.reason else "nothing measured")

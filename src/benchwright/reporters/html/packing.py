@@ -20,6 +20,7 @@ from benchwright.domain.run import Launch, Result
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.html.figures import metric_name, plain, shown_first
+from benchwright.reporters.model_rows import telling
 
 PRECISION = "32-bit floats (7 significant digits)"
 _LARGEST, _SMALLEST = 3.4e38, 1.2e-38  # of a normal 32-bit float
@@ -36,7 +37,7 @@ def packed(result: Result, summaries: Sequence[Summary], interval_s: float | Non
     series: dict[_Key, dict[str, Any]] = {}
     blocks: dict[_Key, list[tuple[float, ...]]] = {}
     known = {_key(s.metric, s.labels): s for s in summaries}
-    first = [_key(s.metric, s.labels) for s in shown_first(list(summaries))]
+    first = [_key(s.metric, s.labels) for s in shown_first(telling(result, summaries))]
     numbers = {key: iter(s.values) for key, s in known.items()}
     for index, launch in enumerate(result.launches):
         for m in launch.measurements:

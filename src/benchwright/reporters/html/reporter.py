@@ -12,9 +12,11 @@ from benchwright.reporters.base import Report
 from benchwright.reporters.html.benchmark import benchmark_section
 from benchwright.reporters.html.environment import environment_section
 from benchwright.reporters.html.markup import Html, clean, element, together
+from benchwright.reporters.html.models import models_section
 from benchwright.reporters.html.overview import header, standing_out, summary_table
 from benchwright.reporters.html.packing import PRECISION
 from benchwright.reporters.html.score import checks_section, score_section
+from benchwright.reporters.model_facts import is_model
 from benchwright.version import __version__
 
 _SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "page.js")
@@ -66,6 +68,7 @@ def content_of(report: Report) -> Html:
             score_section(report),
             standing_out(report),
             checks_section(report),
+            models_section(report),
             summary_table(report),
             _benchmarks(report),
             environment_section(report),
@@ -88,7 +91,9 @@ def _asset(name: str) -> str:
 
 def _navigation(report: Report) -> Html:
     links = [("score", "Score")] if report.score is not None else []
-    links += [("findings", "What stands out"), ("summary", "Results"), ("benchmarks", "Benchmarks")]
+    links.append(("findings", "What stands out"))
+    links += [("models", "Models")] if any(map(is_model, report.run.results)) else []
+    links += [("summary", "Results"), ("benchmarks", "Benchmarks")]
     links = [pair for pair in links if pair[0] != "benchmarks" or report.run.results]
     links.append(("environment", "Environment"))
     return navigation_bar(links)

@@ -1,0 +1,144 @@
+"""What looking for models costs the script that is looked at: CPU time under discovery ÷ plain.
+
+A script with a transformers BERT (or, where that is not installed, an encoder of torch of the same size), run plainly and under
+`python -m benchprobe.models` in turn, whole processes with imports and all: the quickest of each side are compared, since what
+else runs on the machine only ever adds. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
+
+    python performance/discovery_cost.py [--quick]
+
+Bars: at most 1.05 for the script, at most 1.10 for a step of the loop.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SCRIPT_BAR, STEP_BAR = 1.05, 1.10
+
+BERT = """
+import torch
+from transformers import BertConfig, BertModel
+torch.manual_seed(0)
+model = BertModel(BertConfig()).eval()
+inputs = {"input_ids": torch.ones(1, 128, dtype=torch.long), "attention_mask": torch.ones(1, 128, dtype=torch.long)}
+with torch.no_grad():
+    for _ in range(5):
+        model(**inputs)
+"""
+ENCODER = """
+import torch
+from torch import nn
+torch.manual_seed(0)
+model = nn.TransformerEncoder(nn.TransformerEncoderLayer(768, 12, 3072, batch_first=True), 12).eval()
+with torch.no_grad():
+    for _ in range(5):
+        model(torch.ones(1, 128, 768))
+"""
+STEPS = """
+import json, sys, time
+import torch
+from torch import nn
+from benchprobe.models.found import Watcher
+from benchprobe.models.frameworks import HookOptions
+from benchprobe.models.imports import ImportWatch
+from benchprobe.models.torch_hook import TorchHook
+torch.set_num_threads(1)
+model, loss_of = nn.Linear(10, 10), nn.MSELoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+x, y = torch.ones(8, 10), torch.zeros(8, 10)
+def steps(count):
+    begin = time.process_time()
+    for _ in range(count):
+        optimizer.zero_grad()
+        loss_of(model(x), y).backward()
+        optimizer.step()
+    return (time.process_time() - begin) / count
+def under_hook(count):
+    hook = TorchHook(Watcher(4, lambda entry, call: None), HookOptions(__file__, 0, True, print))
+    hook.install(ImportWatch(print))
+    steps(20)
+    took = steps(count)
+    hook.uninstall()
+    return took
+def plain(count):
+    steps(20)
+    return steps(count)
+plain(500), under_hook(500)
+pairs = []
+for number in range(int(sys.argv[1])):
+    if number % 2:
+        a = plain(100); b = under_hook(100)
+    else:
+        b = under_hook(100); a = plain(100)
+    pairs.append((a, b))
+print(json.dumps(pairs))
+"""
+
+
+class Side:
+    """One way to start a script."""
+
+    def __init__(self, folder: Path, under_discovery: bool) -> None:
+        self._command = [sys.executable, *(["-m", "benchprobe.models"] if under_discovery else [])]
+        config = {"stream": str(folder / "stream.data"), "models": {"mode": "discover", "weights": True}}
+        self._environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        if under_discovery:
+            self._environment["BENCHPROBE_CONFIG"] = json.dumps(config)
+
+    def cpu_s(self, script: Path) -> float:
+        process = subprocess.Popen([*self._command, str(script)], env=self._environment, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise SystemExit(f"{script} ended with {process.returncode}")
+        return usage.ru_utime + usage.ru_stime
+
+
+def told(name: str, plain: float, found: float, ratio: float, bar: float) -> bool:
+    """Prints both sides and their ratio; whether the bar is met."""
+    print(f"{name:28} plain {plain:8.2f}   under discovery {found:8.2f}   ratio {ratio:.3f}   bar {bar}")
+    return ratio <= bar
+
+
+def whole_script(root: Path, rounds: int) -> bool:
+    has_transformers = importlib.util.find_spec("transformers") is not None
+    script = root / "model.py"
+    script.write_text(BERT if has_transformers else ENCODER)
+    sides = (Side(root, False), Side(root, True))
+    sides[0].cpu_s(script)  # fills the caches of both
+    times: dict[Side, list[float]] = {side: [] for side in sides}
+    for number in range(rounds):
+        for side in sides if number % 2 else sides[::-1]:
+            times[side].append(side.cpu_s(script))
+    plain, found = (min(times[side]) for side in sides)
+    name = "a transformers BERT, s" if has_transformers else "an encoder like BERT, s"
+    return told(name, plain, found, found / plain, SCRIPT_BAR)
+
+
+def step_of_a_loop(root: Path, blocks: int) -> bool:
+    (root / "steps.py").write_text(STEPS)
+    command = [sys.executable, str(root / "steps.py"), str(blocks)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    pairs = json.loads(done.stdout)
+    ratio = statistics.median(found / plain for plain, found in pairs)
+    plain, found = (statistics.median(side) * 1e6 for side in zip(*pairs, strict=True))
+    return told("a step of a tiny loop, µs", plain, found, ratio, STEP_BAR)
+
+
+def main() -> int:
+    quick = "--quick" in sys.argv
+    with tempfile.TemporaryDirectory() as folder:
+        met = [whole_script(Path(folder), 3 if quick else 11), step_of_a_loop(Path(folder), 100 if quick else 400)]
+    print("the bars are met" if all(met) else "A BAR WAS MISSED")
+    return 0 if all(met) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,256 @@
+"""Our latency beside a careful loop written by hand, on every runtime that is here.
+
+    python performance/latency_agreement.py [--quick] [--runtime NAME]... [--device cuda] [--threads N]
+
+One process for each runtime and model. Blocks of both kinds take turns, in an order that changes: ours is `latency_loop` and
+what the stream recorded, theirs reads the clock around the runtime's own call, on the same loaded model. The ratio is that of
+the medians of two neighbouring blocks; its interval is one of order statistics for the median over all pairs.
+`apart` is the same loop by hand on a model that was loaded by hand as well, for what our way of loading costs; no bar.
+Bars: the interval lies within 0.98 to 1.02; the loop adds at most 1 us to a call that does nothing.
+OpenVINO's benchmark_app runs the same file, in turns with ours; it times inside OpenVINO, without Python's call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+from _by_hand import loaded_by_hand, model_named, native_call
+
+from benchprobe.runtimes.base import ARTIFACT, ArtifactFolder, Options, TimedSteps
+from benchprobe.runtimes.registry import known_runtimes, runtime_named
+
+SOURCE = sys.path[0]
+BLOCK_NS = 25_000_000
+MODELS = ("mlp", "cnn")
+PRECISE = 0.005  # half-width at which no more pairs are needed
+
+
+class Interval(NamedTuple):
+    low: float
+    middle: float
+    high: float
+
+
+def median_interval(values: list[float]) -> Interval:
+    """Of the median, 95 %: whatever the distribution, as long as the values are independent."""
+    ordered, n = sorted(values), len(values)
+    tail, below = 0.0, 0
+    for k in range(n // 2):  # as many as may lie outside
+        tail += math.comb(n, k) / 2**n
+        if 2 * tail > 0.05:
+            break
+        below = k
+    return Interval(ordered[below], median(ordered), ordered[n - 1 - below])
+
+
+def by_hand(call: Callable[[], Any], calls: int) -> float:
+    """The median of one block, in ns."""
+    times = []
+    gc.collect()
+    gc.freeze()
+    for _ in range(calls):
+        began = perf_counter_ns()
+        call()
+        times.append(perf_counter_ns() - began)
+    gc.unfreeze()
+    return median(times)
+
+
+class Ours:
+    """Blocks of our own loop, read from the stream that it writes."""
+
+    def __init__(self, run: Callable[[Any], Any], prepared: Any, calls: int) -> None:
+        from benchprobe.models import timing
+
+        timing.CALLS_WITHOUT_RULE = self._calls = calls  # no rule stops it
+        self._loop = lambda: timing.latency_loop(run, prepared, 1, None, False)
+        self._stream = open(json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"], "rb")  # noqa: SIM115 open to the end
+
+    def block(self) -> float:
+        from benchprobe.models.stream import put
+
+        self._loop()
+        put({"event": "message", "source": "block", "text": "end", "severity": "info"})
+        steps: list[int] = []
+        for line in self._lines():
+            event = json.loads(line)
+            if event["event"] == "steps":
+                steps += event.get("device_ns") or event["step_ns"]
+            elif event.get("source") == "block":
+                break
+        if len(steps) != self._calls:
+            raise RuntimeError(f"{len(steps)} steps of {self._calls} were recorded")
+        return median(steps)
+
+    def _lines(self) -> Iterator[bytes]:
+        rest = b""
+        while True:
+            rest += self._stream.readline()
+            if rest.endswith(b"\n"):
+                yield rest
+                rest = b""
+
+
+def one(name: str, model: str, options: Options, pairs: int, folder: str) -> dict[str, Any]:
+    """Measures one runtime with one model, in this process."""
+    runtime, captured = runtime_named(name), model_named(model)
+    if runtime.kind == ARTIFACT:
+        runtime.build(captured, folder, options, TimedSteps())
+        session = runtime.load(ArtifactFolder(folder), options)
+        inputs: Any = {"x": captured.args[0].numpy()}
+    else:
+        session, inputs = runtime.load(captured, options), captured
+    prepared = session.prepare(inputs)
+    native = native_call(name, session, prepared)
+    calls = max(20, min(1000, round(BLOCK_NS / min(by_hand(native, 20) for _ in range(3)))))
+    ours = Ours(session.run, prepared, calls)
+    apart = loaded_by_hand(name, folder, captured, options.threads) if options.device == "cpu" else None
+    kinds = {"ours": ours.block, "native": lambda: by_hand(native, calls)}
+    if apart is not None:
+        kinds["apart"] = lambda: by_hand(apart, calls)
+    medians: dict[str, list[float]] = {kind: [] for kind in kinds}
+    for number in range(-2, pairs):
+        for kind in list(kinds) if number % 2 else reversed(kinds):
+            found = kinds[kind]()
+            if number >= 0:  # the first of each only warm up
+                medians[kind].append(found)
+        if number >= 19 and number % 10 == 9 and _precise(medians):
+            break
+    return {**medians, "details": session.details}
+
+
+def _precise(medians: dict[str, list[float]]) -> bool:
+    found = ratio(medians, "native")
+    return found.high - found.low < 2 * PRECISE
+
+
+def ratio(medians: dict[str, list[float]], other: str) -> Interval:
+    return median_interval([a / b for a, b in zip(medians["ours"], medians[other], strict=True)])
+
+
+def overhead_us(blocks: int) -> float:
+    """What our loop adds to a call of nothing, over what a loop by hand does."""
+
+    def nothing(prepared: Any) -> None:
+        pass
+
+    ours = Ours(nothing, None, 1000)
+    pairs = [(ours.block(), by_hand(lambda: nothing(None), 1000)) for _ in range(blocks)]
+    return median(mine - theirs for mine, theirs in pairs[1:]) / 1e3
+
+
+def in_child(*argv: str) -> Any:
+    """This script in a process of its own that is measured; what it printed last."""
+    with tempfile.TemporaryDirectory() as folder:
+        stream = Path(folder) / "stream"
+        stream.touch()
+        config = json.dumps({"stream": str(stream), "warmup": {"steps": 0}})
+        env = {**os.environ, "BENCHPROBE_CONFIG": config, "PYTHONPATH": SOURCE, "OMP_WAIT_POLICY": "PASSIVE"}
+        command = [sys.executable, __file__, "--child", folder, *argv]
+        done = subprocess.run(command, env=env, capture_output=True, text=True)
+        if done.returncode:
+            return {"failed": done.stderr.strip().splitlines()[-1:]}
+        found = json.loads(done.stdout.splitlines()[-1])
+        if (Path(folder) / "model.xml").exists() and "--app" in argv:
+            found["app_us"] = benchmark_app(folder, found["details"]["threads"])
+        return found
+
+
+def benchmark_app(folder: str, threads: int) -> float | None:
+    """The median that OpenVINO's own tool finds for the same file, in us."""
+    program = shutil.which("benchmark_app", path=f"{Path(sys.executable).parent}:{os.environ.get('PATH', '')}")
+    if program is None:
+        return None
+    flags = "-d CPU -api sync -niter 2000 -hint none -infer_precision f32 -nstreams 1 -nthreads".split()
+    env = {**os.environ, "CI": "true"}  # no telemetry
+    done = subprocess.run(
+        [program, "-m", f"{folder}/model.xml", *flags, str(threads)], capture_output=True, text=True, env=env
+    )
+    found = re.search(r"Median:\s+([\d.]+) ms", done.stdout)
+    return float(found.group(1)) * 1e3 if found else None
+
+
+def show(name: str, model: str, found: dict[str, Any]) -> bool:
+    if "failed" in found:
+        print(f"{name:14} {model:4} failed: {' '.join(found['failed'])}")
+        return False
+    mine, theirs, near = median(found["ours"]) / 1e3, median(found["native"]) / 1e3, ratio(found, "native")
+    good = near.low >= 0.98 and near.high <= 1.02
+    text = f"{name:14} {model:4} ours {mine:9.2f} us  by hand {theirs:9.2f} us  ratio {near.middle:.4f} [{near.low:.4f}, {near.high:.4f}]"
+    if "apart" in found:
+        far = ratio(found, "apart")
+        text += f"  apart {median(found['apart']) / 1e3:9.2f} us, {far.middle:.3f} [{far.low:.3f}, {far.high:.3f}]"
+    print(f"{text}  {len(found['ours'])} pairs  {'within' if good else 'NOT WITHIN'} 2 %", flush=True)
+    return good
+
+
+def compare_with_app(options: Options, rounds: int) -> None:
+    common = ("--threads", str(options.threads), "--pairs", "20", "--app")
+    for model in MODELS:
+        runs = [in_child("openvino", model, *common) for _ in range(rounds)]
+        both = [(median(run["ours"]) / 1e3, run["app_us"]) for run in runs if run.get("app_us")]
+        if both:
+            listed = "  ".join(f"{mine:.1f}/{app:.1f}" for mine, app in both)
+            print(
+                f"openvino {model}, ours/benchmark_app in us: {listed}; medians {median(b[0] for b in both):.1f}/{median(b[1] for b in both):.1f}"
+            )
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--app", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--runtime", action="append", help="only this one; may be given again")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--pairs", type=int, default=200, help="at most")
+    parser.add_argument("--quick", action="store_true", help="at most 20 pairs, no torch-compile, no aot-inductor")
+    return parser.parse_args()
+
+
+def main() -> int:
+    given = parse()
+    options = Options(given.device, "fp32", given.threads)
+    if given.child:
+        name, *rest = given.what
+        found = {"us": overhead_us(50)} if name == "overhead" else one(name, rest[0], options, given.pairs, given.child)
+        print(json.dumps(found))
+        return 0
+    pairs = 20 if given.quick else given.pairs
+    slow = ("torch-compile", "aot-inductor") if given.quick else ()
+    names = given.runtime or [name for name in known_runtimes() if name not in slow]
+    added = in_child("overhead")["us"]
+    print(f"the loop adds {added:.3f} us to a call (bar 1)")
+    good = added <= 1.0
+    for name in names:
+        reason = runtime_named(name).unavailable(options)
+        if reason is not None:
+            print(f"{name:14} not here: {reason}")
+            continue
+        for model in MODELS:
+            argv = ("--device", given.device, "--threads", str(given.threads), "--pairs", str(pairs))
+            good = show(name, model, in_child(name, model, *argv)) and good
+    if "openvino" in names and given.device == "cpu" and runtime_named("openvino").unavailable(options) is None:
+        compare_with_app(options, 2 if given.quick else 5)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

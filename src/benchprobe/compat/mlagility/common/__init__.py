@@ -1,0 +1,1 @@
+"""Holds `mlagility.common.labels`."""

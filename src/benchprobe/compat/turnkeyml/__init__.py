@@ -1,0 +1,1 @@
+"""Stands for turnkey's package in scripts that import its parser."""

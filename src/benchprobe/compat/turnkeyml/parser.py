@@ -1,0 +1,7 @@
+"""`from turnkeyml.parser import parse`, as scripts of its corpora have it."""
+
+from __future__ import annotations
+
+from benchprobe.parameters import parse
+
+__all__ = ["parse"]

@@ -1,0 +1,103 @@
+"""Tensors as arrays of numpy, and files of them that need no torch to be read."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from typing import Any, Dict, Mapping, Optional, Tuple
+
+FORMAT = 1
+
+
+def is_tensor(value: Any) -> bool:
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def to_array(tensor: Any) -> Any:
+    """A copy of the tensor's values as a numpy array."""
+    plain = on_host(tensor)
+    try:
+        array = plain.numpy()
+    except TypeError:
+        array = plain.float().numpy()
+    return array.copy()
+
+
+def on_host(tensor: Any) -> Any:
+    """The tensor on the CPU, dense, with nothing lazy about it."""
+    plain = tensor.detach()
+    if plain.is_quantized:
+        plain = plain.dequantize()
+    if str(plain.layout) != "torch.strided":
+        plain = plain.to_dense()
+    return plain.cpu().resolve_conj().resolve_neg()
+
+
+def save_arrays(path: str, arrays: Mapping[str, Any]) -> None:
+    """Writes tensors and arrays of numpy to one file, aside first. No pickle; types without numpy's as their bits."""
+    numpy: Any = importlib.import_module("numpy")
+    members: Dict[str, Any] = {}
+    described = []
+    for index, (name, value) in enumerate(arrays.items()):
+        array, bits_of = _as_bits(value) if is_tensor(value) else (numpy.asarray(value), None)
+        if array.dtype.hasobject:
+            raise ValueError(f"'{name}' holds Python objects")
+        if bits_of is not None and array.dtype.itemsize == 1:
+            members[f"table.{bits_of}"] = _table(bits_of)
+        members[str(index)] = array
+        described.append({"name": name, "bits_of": bits_of})
+    text = json.dumps({"format": FORMAT, "arrays": described})
+    members["description"] = numpy.frombuffer(text.encode(), dtype=numpy.uint8)
+    aside = f"{path}.{os.getpid()}.aside"
+    try:
+        with open(aside, "wb") as file:
+            numpy.savez(file, **members)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException:
+        if os.path.exists(aside):
+            os.unlink(aside)
+        raise
+
+
+def load_arrays(path: str) -> Dict[str, Any]:
+    """What `save_arrays` wrote, in its order; values of types that numpy lacks as float32, exactly. Needs no torch."""
+    numpy: Any = importlib.import_module("numpy")
+    with numpy.load(path, allow_pickle=False) as members:
+        description = json.loads(bytes(members["description"]))
+        if description.get("format") != FORMAT:
+            raise ValueError(f"{path}: format {description.get('format')}, not {FORMAT}")
+        arrays: Dict[str, Any] = {}
+        for index, described in enumerate(description["arrays"]):
+            array = members[str(index)]
+            if described["bits_of"] == "bfloat16":
+                array = numpy.asarray(array.astype(numpy.uint32) << 16, dtype=numpy.uint32).view(numpy.float32)
+            elif described["bits_of"] is not None:
+                array = numpy.asarray(members[f"table.{described['bits_of']}"][array])
+            arrays[described["name"]] = array
+        return arrays
+
+
+def _as_bits(tensor: Any) -> Tuple[Any, Optional[str]]:
+    """The values, or their bits and the name of their type where numpy does not know it."""
+    torch: Any = importlib.import_module("torch")
+    plain = on_host(tensor)
+    try:
+        return plain.contiguous().numpy(), None
+    except TypeError:
+        pass
+    if plain.dtype == torch.bfloat16:
+        return plain.contiguous().view(torch.int16).numpy().view("uint16"), "bfloat16"
+    if plain.element_size() == 1:
+        return plain.contiguous().view(torch.uint8).numpy(), str(plain.dtype).partition(".")[2]
+    return plain.float().numpy(), None
+
+
+def _table(dtype: str) -> Any:
+    """What each of the 256 patterns of an 8-bit type means."""
+    torch: Any = importlib.import_module("torch")
+    return torch.arange(256, dtype=torch.uint8).view(getattr(torch, dtype)).float().numpy()

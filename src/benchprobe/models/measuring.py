@@ -1,0 +1,236 @@
+"""Measures a model that is at hand: loads it, calls it, times it, and holds its outputs against the reference."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from contextlib import contextmanager
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+
+import benchprobe
+from benchprobe.models.agreement import Agreement
+from benchprobe.models.ending import end_children, leave
+from benchprobe.models.failures import TIMED_OUT
+from benchprobe.models.memory import PeakMemory
+from benchprobe.models.profiling import tell_operators
+from benchprobe.models.reference import Reference, judged
+from benchprobe.models.reports import HIGHER, BuildSteps, Reports
+from benchprobe.models.settings import ModelSettings
+from benchprobe.models.timing import Caller, latency_loop, streams_rates
+from benchprobe.models.work import Work
+from benchprobe.runtimes.base import Options, Runtime, Session
+
+SMALL_BYTES = 16_000_000
+WORK_KINDS = {"int8-dynamic": "int8"}
+
+
+class Subject(NamedTuple):
+    """What is measured. `reference` and `work` are asked for when all is measured: what they need is then no part of it.
+
+    `build_s`: what its build took; None: it has none.
+    """
+
+    load: Callable[[], Session]
+    inputs: Any
+    items: Optional[int]
+    reference: Callable[[], Reference]
+    work: Callable[[str], Work]
+    build_s: Optional[float] = None
+
+
+class Measuring:
+    """One model on one runtime. What it raises is the failure of `reports.stage`. `endless`: a rule stops the loop."""
+
+    def __init__(
+        self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports, endless: bool = True
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._options = options
+        self._reports = reports
+        self._endless = endless
+
+    def measure(self, subject: Subject) -> None:
+        peak = PeakMemory()
+        with self._reports.at("load"):
+            began = perf_counter_ns()
+            session = subject.load()
+            load_s = (perf_counter_ns() - began) / 1e9
+        try:
+            calls = _Calls(session, subject.inputs, peak)
+            outputs = self._first_calls(calls, subject.build_s, load_s)
+            self._tell_runtime(session)
+            if self._settings.profile:
+                self._profile(calls)
+                return
+            self._measure_loops(calls, subject.items)
+            self._tell_memory(peak)
+            with self._reports.at("run"):
+                outputs.append(session.outputs(session.run(calls.prepared())))
+            precision = session.precision
+        finally:
+            session.close()
+        self._tell_work(subject.work(precision), subject.items, precision)
+        self._check(outputs, subject.reference, precision)
+
+    def _first_calls(self, calls: _Calls, build_s: Optional[float], load_s: float) -> List[Dict[str, Any]]:
+        """The outputs of the first call, unless they are large: kept, they would count as memory of the runtime."""
+        with self._reports.at("first_run"):
+            if calls.session.first_run_builds:
+                build_s = self._compile(calls)
+            began = perf_counter_ns()
+            result = calls.session.run(calls.prepared())
+            first_s = (perf_counter_ns() - began) / 1e9
+            outputs = calls.looked_at(result)
+        measured = self._reports.measured
+        measured("time.load", [load_s])
+        measured("time.first_run", [first_s])
+        measured("time.to_first_result", [load_s + (build_s or 0.0) + first_s])
+        return [outputs] if sum(array.nbytes for array in outputs.values()) <= SMALL_BYTES else []
+
+    def _compile(self, calls: _Calls) -> float:
+        steps = BuildSteps(self._reports, self._runtime.versions())
+        with _limited(self._settings.step_timeout_s, self._reports, "compile"), steps.step("compile"):
+            result = calls.session.run(calls.prepared())
+        calls.looked_at(result)
+        self._reports.measured("time.build", [steps.seconds])
+        self._reports.measured("build.compile", [steps.seconds])
+        return steps.seconds
+
+    def _measure_loops(self, calls: _Calls, items: Optional[int]) -> None:
+        with self._reports.at("run"):
+            fresh = calls.fresh if calls.used_up else None
+            latency_loop(calls.session.run, calls.prepared(), items, fresh, self._endless)
+            if self._settings.streams > 1:
+                self._measure_streams(calls, items)
+
+    def _measure_streams(self, calls: _Calls, items: Optional[int]) -> None:
+        streams = self._settings.streams
+        rates = streams_rates([calls.new_caller for _ in range(streams)], items)
+        self._reports.measured("throughput.streams", rates, "items/s", HIGHER, {"streams": str(streams)})
+
+    def _profile(self, calls: _Calls) -> None:
+        with self._reports.at("run"):
+            found = calls.session.profile(calls.prepared(), self._settings.profile_calls)
+            tell_operators(self._reports, found)
+
+    def _tell_runtime(self, session: Session) -> None:
+        options, details = self._options, session.details
+        self._reports.event(
+            "runtime",
+            name=self._runtime.name,
+            version=self._runtime.version(),
+            device=options.device,
+            provider=session.provider,
+            threads=details.get("threads", options.threads),
+            wait_policy=details.get("wait_policy"),
+            precision=session.precision,
+            streams=options.streams,
+            details={key: value for key, value in details.items() if key not in ("threads", "wait_policy")},
+        )
+
+    def _tell_memory(self, peak: PeakMemory) -> None:
+        host = peak.host_bytes()
+        self._reports.measured("memory.host", [host], "B", labels={"bound": "upper"} if peak.is_upper_bound else {})
+        device = peak.device_bytes()
+        if device is not None:
+            self._reports.measured("memory.device", [device], "B")
+
+    def _tell_work(self, work: Work, items: Optional[int], precision: str) -> None:
+        told: Dict[str, float] = {}
+        if work.flops:
+            told[f"flops_per_item.{WORK_KINDS.get(precision, precision)}"] = work.flops / (items or 1)
+        if work.bytes_:
+            told["bytes_per_item"] = work.bytes_ / (items or 1)
+        if told:
+            benchprobe.give(**told)
+        if work.note:
+            self._reports.message(f"work: {work.note}", "info")
+
+    def _check(self, outputs: List[Dict[str, Any]], find: Callable[[], Reference], precision: str) -> None:
+        with self._reports.at("check"):
+            gc.collect()  # the session's copies of the weights
+            try:
+                reference = find()
+            except Exception as error:
+                text = f"could not be checked, there is no reference: {type(error).__name__}: {error}"
+                self._tell_check(Agreement(False, text[:1000], {}))
+                return
+            found = judged(outputs, reference, precision)
+            if reference.note:
+                self._reports.message(f"the reference is {reference.label}: {reference.note}", "info")
+            if "varies" in found.figures:
+                self._reports.message(found.detail)
+            self._tell_check(found)
+
+    def _tell_check(self, found: Agreement) -> None:
+        self._reports.event("check", name="outputs", ok=found.ok, detail=found.detail, figures=found.figures)
+        for name, direction in (
+            ("max_abs", "lower"),
+            ("relative_l2", "lower"),
+            ("cosine", "higher"),
+            ("equal", "higher"),
+        ):
+            if name in found.figures:
+                self._reports.measured(f"error.{name}", [found.figures[name]], None, direction)
+
+
+class _Calls:
+    """A session with inputs prepared beforehand; they are made anew for each call once one was seen to use them up."""
+
+    def __init__(self, session: Session, inputs: Any, peak: PeakMemory) -> None:
+        self.session = session
+        self._inputs = inputs
+        self._prepared = session.prepare(inputs)
+        self._peak = peak
+        self._changed = False
+        self._making = threading.Lock()
+
+    @property
+    def used_up(self) -> bool:
+        return self._changed or self.session.consumes_inputs
+
+    def looked_at(self, result: Any) -> Dict[str, Any]:
+        """The outputs of the call that was made with what is prepared now; also sees whether it changed that."""
+        with self._peak.apart():
+            outputs = self.session.outputs(result)
+            if not self.used_up:
+                self._changed = self.session.inputs_changed(self._prepared, self._inputs)
+            if self.used_up:
+                self._prepared = self.fresh()
+            return outputs
+
+    def prepared(self) -> Any:
+        """What the next call takes: each is to be followed by `looked_at` or to be the last."""
+        return self._prepared
+
+    def fresh(self) -> Any:
+        return self.session.prepare(self._inputs)
+
+    def new_caller(self) -> Caller:
+        """One more stream, to be asked for in its own thread."""
+        with self._making:
+            stream = self.session.new_stream()
+            if self.used_up:
+                return Caller(stream.run, lambda: stream.prepare(self._inputs), stream.close)
+            prepared = stream.prepare(self._inputs)
+            return Caller(stream.run, lambda: prepared, stream.close)
+
+
+@contextmanager
+def _limited(seconds: float, reports: Reports, stage: str) -> Iterator[None]:
+    """Ends this process, with a failure told, if it takes longer."""
+    done = threading.Event()
+
+    def watch() -> None:
+        if not done.wait(seconds):
+            reports.failure(TIMED_OUT, f"{stage} took longer than {seconds:g} s", stage)
+            end_children()
+            leave(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()

@@ -1,0 +1,77 @@
+"""OpenVINO's files (`.xml` with its `.bin`): inputs, and a reference by OpenVINO itself in float32."""
+
+from __future__ import annotations
+
+from typing import Any, List, Mapping
+
+from benchprobe.models.model_file import FileInput, Size
+from benchprobe.models.reference import Reference, difference
+from benchprobe.models.work import Work
+from benchprobe.runtimes.base import Unsupported
+from benchprobe.runtimes.openvino_ import openvino
+
+REFERENCE = "openvino CPU float32"
+
+
+class OpenvinoFile:
+    """Read by OpenVINO's own reader."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            library = openvino()
+        except ImportError:
+            raise Unsupported("load", ".xml files need openvino; pip install openvino", kind="unavailable") from None
+        try:
+            self._core = library.Core()
+            self._model = self._core.read_model(path)
+        except Exception as error:
+            raise Unsupported("load", f"{path} is no OpenVINO model: {_last_line(error)}", kind="error") from None
+        self.title = str(self._model.get_friendly_name())
+        self.inputs: List[FileInput] = [_input(port) for port in self._model.inputs]
+
+    def size(self) -> Size:
+        constants = [node for node in self._model.get_ops() if node.get_type_name() == "Constant"]
+        sizes = [(_elements(node), node.get_element_type().bitwidth) for node in constants]
+        return Size(sum(count for count, _ in sizes), sum(count * bits // 8 for count, bits in sizes))
+
+    def work(self, arrays: Mapping[str, Any]) -> Work:
+        moved = self.size().bytes_
+        return Work(None, None if moved is None else float(moved), "arithmetic of .xml files is not counted")
+
+    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+        settings = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": "1"}
+        self._model.reshape({each.name: list(arrays[each.name].shape) for each in self.inputs})
+        request = self._core.compile_model(self._model, "CPU", settings).create_infer_request()
+        names = [each.name for each in self.inputs]
+        found = []
+        for _ in range(2):
+            request.infer([arrays[name] for name in names])
+            found.append(
+                {_name(port, i): request.get_output_tensor(i).data.copy() for i, port in enumerate(self._model.outputs)}
+            )
+        return Reference(found[0], REFERENCE, [], difference(*found))
+
+
+def _input(port: Any) -> FileInput:
+    partial = port.get_partial_shape()
+    if partial.rank.is_dynamic:
+        raise Unsupported("load", f"input {_name(port, 0)} has no fixed number of dimensions")
+    shape = [size.get_length() if size.is_static else f"dim{place}" for place, size in enumerate(partial)]
+    return FileInput(_name(port, port.get_index()), shape, str(port.get_element_type().to_dtype()))
+
+
+def _name(port: Any, index: int) -> str:
+    names = port.get_names()
+    return str(port.get_any_name()) if names else str(index)
+
+
+def _elements(node: Any) -> int:
+    count = 1
+    for size in node.get_output_shape(0):
+        count *= size
+    return count
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[-1] if lines else type(error).__name__

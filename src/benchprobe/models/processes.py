@@ -1,0 +1,73 @@
+"""How many processes a script starts in which nobody looks for models: interpreters, and what launches them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, List
+
+from benchprobe.models.imports import ImportWatch
+
+LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "ray")
+HELPERS = ("resource_tracker", "forkserver", "compile_worker", "_inductor")  # of Python and torch themselves
+SHELLS = ("sh", "bash", "dash", "zsh", "env", "nohup", "nice")
+
+
+class StartedProcesses:
+    """Counts from `install` on. No audit hook: that would make every `id()` and `open()` of the program slower."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._process = os.getpid()
+
+    def install(self, imports: ImportWatch) -> None:
+        imports.after("subprocess", lambda module: self._watch(module.Popen, "__init__", 1, "args"))
+        imports.after("multiprocessing.util", lambda module: self._watch(module, "spawnv_passfds", 1, "args"))
+        for name, position in (("system", 0), ("posix_spawn", 1), ("posix_spawnp", 1)):
+            self._watch(os, name, position, "command" if name == "system" else "argv")
+
+    def _watch(self, owner: Any, name: str, position: int, keyword: str) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            self._look(args[position] if len(args) > position else kwargs.get(keyword))
+            return original(*args, **kwargs)
+
+        setattr(owner, name, watched)
+
+    def _look(self, command: Any) -> None:
+        try:
+            if os.getpid() == self._process and runs_python([_text(word) for word in _words(command)]):
+                self.count += 1
+        except Exception:  # whatever the program gives, it is for the function below to complain
+            pass
+
+
+def runs_python(command: List[str]) -> bool:
+    """Whether a command is an interpreter, a launcher of them, or a shell or the like that starts one."""
+    if not command or any(helper in word for word in command for helper in HELPERS):
+        return False
+    names = [os.path.basename(word) for word in command]
+    if names[0] in SHELLS:
+        return any(_is_python(os.path.basename(word)) for text in command[1:] for word in text.split())
+    return any(_is_python(name) for name in names[:2])
+
+
+def _is_python(name: str) -> bool:
+    return name.startswith(("python", "pypy")) or name in LAUNCHERS or name.endswith(".py")
+
+
+def _words(command: Any) -> List[Any]:
+    if isinstance(command, (str, bytes)):
+        return ["sh", command]
+    if isinstance(command, os.PathLike):
+        return [command]
+    try:
+        return list(command)
+    except TypeError:
+        return [command]
+
+
+def _text(word: Any) -> str:
+    return os.fsdecode(word) if isinstance(word, (str, bytes, os.PathLike)) else str(word)

@@ -1,0 +1,85 @@
+"""What a process that measures or builds a model has to say: events, each written at once."""
+
+from __future__ import annotations
+
+import contextlib
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from benchprobe.events import Event, message_event
+
+LOWER, HIGHER = "lower", "higher"
+# Steps of a build that are another stage of the whole.
+STAGES = {"optimise": "convert", "reference": "check", "verify": "load"}
+
+
+class Reports:
+    """`put` takes an event and writes it. `stage` is the part of the work that runs, for the failure that may follow."""
+
+    def __init__(self, put: Callable[[Event], None]) -> None:
+        self._put = put
+        self.stage = "load"
+        self.failed = False
+
+    def event(self, event: str, /, **values: Any) -> None:
+        self._put({"event": event, "t": perf_counter_ns(), **values})
+
+    def measured(
+        self,
+        metric: str,
+        values: Sequence[float],
+        unit: Optional[str] = "s",
+        direction: str = LOWER,
+        labels: Optional[Mapping[str, str]] = None,
+    ) -> None:
+        """Figures that are no loop's."""
+        self.event(
+            "measured", metric=metric, unit=unit, direction=direction, values=list(values), labels=dict(labels or {})
+        )
+
+    def message(self, text: str, severity: str = "warning") -> None:
+        self._put(message_event("models", text, severity))
+
+    def failure(self, kind: str, text: str, stage: Optional[str] = None, operator: Optional[str] = None) -> None:
+        """The end of it, as a result. Only the first one counts."""
+        if not self.failed:
+            self.failed = True
+            self.event("failure", stage=stage or self.stage, kind=kind, text=text, operator=operator)
+
+    @contextlib.contextmanager
+    def at(self, stage: str) -> Iterator[None]:
+        """While it runs, a failure is one of that stage; it stays so if it fails."""
+        before, self.stage = self.stage, stage
+        yield
+        self.stage = before
+
+
+class BuildSteps:
+    """The steps of a build: each is announced, timed and told. Passed to a runtime as its `steps`."""
+
+    def __init__(self, reports: Reports, versions: Optional[Mapping[str, str]] = None) -> None:
+        self._reports = reports
+        self._versions = dict(versions or {})
+        self.done: List[Dict[str, Any]] = []
+
+    @contextlib.contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        self._reports.event("build_begin", step=name)
+        began = perf_counter_ns()
+        with self._reports.at(STAGES.get(name, name)):
+            try:
+                yield
+            except BaseException as error:
+                self._tell(name, began, False, f"{type(error).__name__}: {error}"[:2000])
+                raise
+        self._tell(name, began, True, None)
+
+    @property
+    def seconds(self) -> float:
+        return float(sum(step["seconds"] for step in self.done))
+
+    def _tell(self, name: str, began_ns: int, ok: bool, detail: Optional[str]) -> None:
+        seconds = (perf_counter_ns() - began_ns) / 1e9
+        told = {"step": name, "seconds": seconds, "ok": ok, "detail": detail, "versions": self._versions}
+        self.done.append(told)
+        self._reports.event("build_step", cached=False, **told)

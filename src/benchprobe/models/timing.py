@@ -1,0 +1,139 @@
+"""The measured loops: one call after the other (latency), and several callers at once (throughput of streams)."""
+
+from __future__ import annotations
+
+import gc
+import math
+import threading
+from itertools import repeat
+from time import perf_counter_ns
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
+
+import benchprobe
+
+LOOP = "latency"
+CALLS_WITHOUT_RULE = 100  # where nobody said when to stop
+ROUND_NS = 50_000_000
+WARMUP_ROUNDS = 2
+MIN_ROUNDS, MAX_ROUNDS = 5, 20
+MAX_SECONDS = 20.0  # of all rounds; the fewest are made even if they take longer
+
+
+class Caller(NamedTuple):
+    """One stream: what it calls, what gives it the inputs of its next call, and what ends it."""
+
+    run: Callable[[Any], Any]
+    inputs: Callable[[], Any]
+    close: Callable[[], None]
+
+
+def latency_loop(
+    run: Callable[[Any], Any],
+    prepared: Any,
+    items: Optional[int],
+    fresh: Optional[Callable[[], Any]] = None,
+    endless: bool = True,
+) -> None:
+    """Calls `run` under the probe's loop until its stop rule is satisfied; not `endless`: a fixed number of calls.
+
+    `fresh`: makes the inputs of each call, where a call uses them up; that happens while the loop waits for its next
+    step, so the time of a call is the step's less its wait.
+    """
+    gc.collect()
+    gc.freeze()  # what the script made is not searched for garbage while calls are timed
+    try:
+        for inputs in benchprobe.iterate(LOOP, _inputs(prepared, fresh, endless), batch_size=items or 1):
+            run(inputs)
+    finally:
+        gc.unfreeze()
+
+
+def _inputs(prepared: Any, fresh: Optional[Callable[[], Any]], endless: bool) -> Any:
+    if fresh is None:
+        return repeat(prepared) if endless else repeat(prepared, CALLS_WITHOUT_RULE)
+    return _fresh_inputs(fresh, None if endless else CALLS_WITHOUT_RULE)
+
+
+def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[Any]:
+    for _ in repeat(None) if count is None else range(count):
+        yield fresh()
+
+
+def streams_rates(makers: Sequence[Callable[[], Caller]], items: Optional[int]) -> List[float]:
+    """Items per second of all callers together, one number for each round. Each caller is made in its own thread.
+
+    In a round each caller makes the same number of calls, enough for 50 ms; it lasts from the first one's beginning to the
+    last one's end.
+    """
+    with _Crowd(makers) as crowd:
+        once_ns = min(crowd.round(1) for _ in range(WARMUP_ROUNDS))
+        calls = max(1, math.ceil(ROUND_NS / max(once_ns, 1)))
+        calls = max(1, math.ceil(calls * ROUND_NS / max(crowd.round(calls), 1)))  # many calls in a row are faster
+        rates: List[float] = []
+        began_ns = perf_counter_ns()
+        while len(rates) < MAX_ROUNDS:
+            took_ns = crowd.round(calls)
+            rates.append(len(makers) * calls * (items or 1) / (took_ns / 1e9))
+            if len(rates) >= MIN_ROUNDS and perf_counter_ns() - began_ns > MAX_SECONDS * 1e9:
+                break
+        return rates
+
+
+class _Crowd:
+    """A thread for each caller; between rounds they wait. What one of them raises is raised by `round`."""
+
+    def __init__(self, makers: Sequence[Callable[[], Caller]]) -> None:
+        self._barrier = threading.Barrier(len(makers) + 1)
+        self._calls = 0
+        self._spans: List[List[int]] = [[0, 0] for _ in makers]
+        self._errors: List[BaseException] = []
+        self._threads = [
+            threading.Thread(target=self._live, args=(make, span), daemon=True)
+            for make, span in zip(makers, self._spans)
+        ]
+
+    def __enter__(self) -> _Crowd:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._barrier.abort()
+        for thread in self._threads:
+            thread.join(10.0)
+
+    def round(self, calls: int) -> int:
+        """So many calls by each; how long it took."""
+        self._calls = calls
+        try:
+            self._barrier.wait()
+            self._barrier.wait()
+        except threading.BrokenBarrierError:
+            pass
+        if self._errors:
+            raise self._errors[0]
+        return max(end for _, end in self._spans) - min(begin for begin, _ in self._spans)
+
+    def _live(self, make: Callable[[], Caller], span: List[int]) -> None:
+        try:
+            caller = make()
+            try:
+                self._work(caller, span)
+            finally:
+                caller.close()
+        except threading.BrokenBarrierError:
+            pass
+        except BaseException as error:
+            self._errors.append(error)
+            self._barrier.abort()
+
+    def _work(self, caller: Caller, span: List[int]) -> None:
+        run, inputs = caller.run, caller.inputs
+        while True:
+            self._barrier.wait()
+            calls = range(self._calls)
+            span[0] = perf_counter_ns()
+            for _ in calls:
+                run(inputs())
+            span[1] = perf_counter_ns()
+            self._barrier.wait()

@@ -1,0 +1,250 @@
+"""What becomes of a call of a torch module that the hook has seen: it is counted in its entry, or a new entry is made."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from _thread import get_ident
+from types import FrameType
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
+
+from benchprobe.models import torch_models
+from benchprobe.models.callers import outermost_forward, place_of_call
+from benchprobe.models.found import Call, Entry, Watcher
+from benchprobe.models.frameworks import HookOptions, Uncalled
+from benchprobe.models.identity import structure_of
+from benchprobe.models.made import MadeModules
+from benchprobe.models.signatures import key_maker, signature_of
+from benchprobe.models.torch_uncalled import UncalledModules, described
+
+MAX_KEYS = 10_000  # of one module; calls with more of them are looked at each time
+BY_FORWARD = ".forward()"
+UNSEEN_INPUTS = "it was called through .forward(), with inputs that could not be seen; call the module itself"
+
+
+class Record:
+    """One module object. `target` is what it wraps, or itself; it shares the entries of that."""
+
+    __slots__ = ("entries", "full", "ignored", "ref", "target", "wrappers")
+
+    def __init__(self, ref: Any, target: Any, wrappers: Tuple[str, ...], entries: Dict[Any, Entry]) -> None:
+        self.ref = ref
+        self.target = target
+        self.wrappers = wrappers
+        self.entries = entries
+        self.ignored = False
+        self.full: Dict[bool, str] = {}  # its structure, once it has no room for more calls without or with gradients
+
+
+class TorchCalls:
+    """`stacks`: the modules that each thread is in. `hook_forward` makes calls of a class's `forward` count from then on."""
+
+    def __init__(
+        self, watcher: Watcher, options: HookOptions, stacks: Dict[int, List[Any]], hook_forward: Callable[[Any], None]
+    ) -> None:
+        self._watcher = watcher
+        self._options = options
+        self._stacks = stacks
+        self._hook_forward = hook_forward
+        self.records: Dict[int, Record] = {}
+        self._made = MadeModules(options.script, torch_models.is_wrapper)
+        self._uncalled = UncalledModules(self._made, self._has_entry)
+        self.pending: List[
+            Tuple[Entry, Any]
+        ] = []  # called with gradients since the last backward; whether that was training is open
+        self._by_forward: List[Any] = []  # weak references to models that were called through `forward`
+        self.made = self._made.note
+
+    def begin(self, module_class: Any, tensor_types: FrozenSet[type]) -> None:
+        """torch.nn is there now."""
+        self._module_class = module_class
+        self.gradients: Callable[[], bool] = torch_models.torch()._C.is_grad_enabled
+        self._key = key_maker(tensor_types)
+
+    def note(self, module: Any, args: Any, kwargs: Any, via: Any = None) -> bool:
+        """Counts a call. True: the module has no parameters yet, so this is to be asked again when the call is over."""
+        record = self.records.get(id(module))
+        if record is None or record.ref() is not module:
+            record = self.record(module)
+        if record.ignored:
+            return False
+        key = self.key(args, kwargs)
+        entry = record.entries.get(key)
+        if entry is None:
+            return self.unknown(record, key, args, kwargs, via)
+        self._count(entry, record, module)
+        return False
+
+    def key(self, args: Any, kwargs: Any) -> Any:
+        """The same for calls with the same signature; None where there is no telling."""
+        try:
+            return self._key(args, kwargs)
+        except Exception as error:  # objects may do anything when they are looked at
+            self._options.complain(f"inputs could not be looked at: {type(error).__name__}: {error}")
+            return None
+
+    def unknown(self, record: Record, key: Any, args: Any, kwargs: Any, via: Any = None) -> bool:
+        """As `note`, for a call that this module has not had yet."""
+        module = record.target()
+        try:
+            if key is None or module is None:
+                return False
+            graded = bool(self.gradients() and module.training)
+            if graded in record.full:
+                self._watcher.other_shape(record.full[graded], hash(key))
+                return False
+            if torch_models.is_lazy(module):
+                return True
+            entry = self._first(record, key, args, kwargs, via, graded)
+            if entry is not None:
+                self._count(entry, record, module)
+        except Exception as error:  # the program must go on as if we were not there
+            self._options.complain(
+                f"a call of {type(module).__name__} was not looked at: {type(error).__name__}: {error}"
+            )
+        return False
+
+    def _count(self, entry: Entry, record: Record, module: Any) -> None:
+        entry.calls += 1
+        if self.gradients() and module.training:
+            entry.graded += 1
+            if entry.undecided > 0:
+                self.await_backward(entry, record)
+
+    def failed(self, record: Optional[Record], args: Any, kwargs: Any, error: BaseException) -> None:
+        """A call that was counted has ended with an exception."""
+        entry = record.entries.get(self.key(args, kwargs)) if record is not None else None
+        if entry is not None:
+            entry.failures += 1
+            entry.failure = f"{type(error).__name__}: {error}"[:300]
+
+    def await_backward(self, entry: Entry, record: Record) -> None:
+        """The next backward will tell whether this was training."""
+        entry.undecided = -entry.undecided
+        self.pending.append((entry, record.target))
+
+    def trained(self) -> None:
+        """A backward has just ended: what gradients have reached is being trained."""
+        pending = self.pending[:]
+        self.pending.clear()
+        for entry, target in pending:
+            module = target()
+            entry.undecided = -entry.undecided - 1
+            if module is not None and torch_models.got_gradients(module):
+                entry.undecided, entry.trained = 0, True
+                self._watcher.changed(entry)
+
+    def uncalled(self) -> Iterator[Uncalled]:
+        """At the end: what was made and has no entry."""
+        yield from self._uncalled.told()
+        for owner in [ref() for ref in self._by_forward]:
+            if owner is not None and not self._has_entry(owner):
+                yield Uncalled(structure_of(owner), described(owner, self._made.find(owner)), UNSEEN_INPUTS)
+
+    def _has_entry(self, module: Any) -> bool:
+        record = self.records.get(id(module))
+        return record is not None and record.ref() is module and bool(record.entries)
+
+    def record(self, module: Any) -> Record:
+        """Of a module that is called for the first time."""
+        try:
+            return self._new_record(module)
+        except Exception as error:  # such as a module that was never initialised: the call itself will say so
+            self._options.complain(f"{type(module).__name__} was not looked at: {type(error).__name__}: {error}")
+            record = Record(lambda: module, lambda: module, (), {})
+            record.ignored = True
+            return record
+
+    def _new_record(self, module: Any) -> Record:
+        key = id(module)
+        target, wrappers = torch_models.unwrap(module)
+        entries: Dict[Any, Entry] = {}
+        if target is not module:
+            inner = self.records.get(id(target))
+            entries = (inner if inner is not None and inner.ref() is target else self.record(target)).entries
+        record = Record(
+            weakref.ref(module, lambda _: self.records.pop(key, None)), weakref.ref(target), wrappers, entries
+        )
+        record.ignored = torch_models.is_loss(target) or (bool(self._stack()) and not torch_models.has_state(target))
+        self.records[key] = record
+        self._made.mark_called(module)
+        self._made.mark_called(target)
+        return record
+
+    def _stack(self) -> List[Any]:
+        return self._stacks.get(get_ident(), [])
+
+    def _first(self, record: Record, key: Any, args: Any, kwargs: Any, via: Any, graded: bool) -> Optional[Entry]:
+        """The entry of a call that this module has not had yet; None: it does not count, or there is no room."""
+        with self._watcher.lock:
+            module = record.target()
+            if not torch_models.is_real_call(module, args, kwargs, sys._getframe(1)):
+                return None
+            if not self._stack() and self._is_part_of_forward(module):
+                return None
+            function = via.__get__(module) if via is not None else module.forward
+            entry = self._entry(record, args, kwargs, function, graded)
+            if entry is not None and len(record.entries) < MAX_KEYS:
+                record.entries[key] = entry
+            elif entry is None:
+                record.full[graded] = structure_of(module)
+                self._watcher.other_shape(record.full[graded], hash(key))
+            return entry
+
+    def _entry(
+        self, record: Record, args: Any, kwargs: Any, function: Any, graded: bool, frame: Optional[FrameType] = None
+    ) -> Optional[Entry]:
+        """The entry for such a call of the module; None: there is no room for another one."""
+        module = record.target()
+        signature = signature_of(function, args, kwargs)
+        structure = structure_of(module)
+        known = self._watcher.known(structure, signature)
+        if known is not None:
+            known.objects += known not in record.entries.values()
+            return known
+        if not self._watcher.has_room(structure, graded):
+            return None
+        facts = {**torch_models.facts_of(module), **self._places(module, frame or sys._getframe(1))}
+        facts["wrappers"] = [*record.wrappers, *torch_models.autocast_note(), *((BY_FORWARD,) if frame else ())]
+        hidden = not torch_models.has_state(module)
+        entry = self._watcher.add(Call(module, args, kwargs, function, signature, structure, facts, hidden, graded))
+        if self._options.everything and not self._stack():
+            self._uncalled.describe()
+        return entry
+
+    def _places(self, module: Any, frame: FrameType) -> Dict[str, Any]:
+        """Where it was called and made, and whose part it is."""
+        called = place_of_call(self._options.script, frame)
+        made = self._made.find(module)
+        made_at = None if made is None else made.place
+        parent = self._made.parent(module)
+        stack = self._stack()
+        above = self.records.get(id(stack[-1])) if stack else None
+        return {
+            "place": None if called is None else called.as_dict(),
+            "made_at": None if made_at is None else made_at.as_dict(),
+            "depth": len(stack),
+            "parent": next((entry.identity for entry in above.entries.values()), None) if above is not None else None,
+            "path": "" if parent is None else parent.path,
+        }
+
+    def _is_part_of_forward(self, module: Any) -> bool:
+        """Whether a `forward` calls it that somebody called by itself: then that is the model, and counts as called."""
+        found = outermost_forward(sys._getframe(1), self._module_class)
+        if found is None or found.module is module:
+            return False
+        owner = found.module
+        if not any(ref() is owner for ref in self._by_forward):
+            self._by_forward.append(weakref.ref(owner))
+            self._hook_forward(type(owner))
+            record = self.record(owner)
+            if found.arguments is not None and found.caller is not None:
+                self._note_forward(record, owner, *found.arguments, found.caller)
+        return True
+
+    def _note_forward(self, record: Record, owner: Any, args: Any, kwargs: Any, frame: FrameType) -> None:
+        graded = bool(self.gradients() and owner.training)
+        entry = self._entry(record, args, kwargs, owner.forward, graded, frame)
+        if entry is not None:
+            record.entries[self.key(args, kwargs)] = entry
+            self._count(entry, record, owner)

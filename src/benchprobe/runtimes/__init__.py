@@ -1,0 +1,1 @@
+"""Runtimes: ways to run a model, one file each behind the contract in `base`."""

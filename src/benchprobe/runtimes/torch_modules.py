@@ -1,0 +1,156 @@
+"""Modules of torch as runtimes need them: in eval mode, on the device, in the precision; the captured one stays as it was."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Dict, NamedTuple, Optional
+
+from benchprobe.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Options, Unsupported
+
+TF32 = "tf32"
+CAST_TO = {BF16: "bfloat16", FP16: "float16"}
+PRECISION_OF = {"float32": FP32, "bfloat16": BF16, "float16": FP16, "float64": "fp64"}
+
+
+class Fitted(NamedTuple):
+    """A module that is ready to be called, and the precision it computes in."""
+
+    module: Any
+    precision: str
+
+
+def unavailable(options: Options) -> Optional[str]:
+    """Why torch cannot run on that device. Imports torch only if an accelerator is asked for."""
+    if find_spec("torch") is None:
+        return "torch is not installed: pip install torch"
+    kind = options.device_type
+    if kind == "cpu":
+        return None
+    torch: Any = import_module("torch")
+    backend = getattr(torch, kind, None)
+    available = getattr(backend, "is_available", None) or getattr(
+        getattr(torch.backends, kind, None), "is_available", None
+    )
+    if backend is None or available is None or not available():
+        return f"torch {torch.__version__} finds no {kind} device here"
+    count = backend.device_count() if hasattr(backend, "device_count") else 1
+    if options.device_index >= count:
+        return f"there is no {options.device}: this machine has {count} of that kind"
+    return None
+
+
+def set_threads(options: Options) -> Dict[str, Any]:
+    """Sets torch's threads; what they are then."""
+    torch: Any = import_module("torch")
+    torch.set_num_threads(options.threads)
+    try:
+        torch.set_num_interop_threads(1)
+    except RuntimeError:
+        pass  # the script has used them already
+    return {
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "wait_policy": os.environ.get("OMP_WAIT_POLICY", "default").lower(),
+        "float32_matmul_precision": torch.get_float32_matmul_precision(),
+    }
+
+
+def device_details(options: Options) -> Dict[str, Any]:
+    """What else decides how it computes on an accelerator."""
+    if options.device_type != "cuda":
+        return {}
+    torch: Any = import_module("torch")
+    return {
+        "device_name": torch.cuda.get_device_name(options.device),
+        "tf32_matmul": _allows_tf32(torch.backends.cuda.matmul),
+        "tf32_convolution": _allows_tf32(torch.backends.cudnn),
+        "cudnn_benchmark": torch.backends.cudnn.benchmark,
+    }
+
+
+def fitted(module: Any, options: Options) -> Fitted:
+    """The module in eval mode, on the device and in the precision; a copy if anything about its weights has to change."""
+    if options.precision == INT8_DYNAMIC:
+        return Fitted(_quantized(_moved(module, "cpu", None)), INT8_DYNAMIC)
+    torch: Any = import_module("torch")
+    wanted = CAST_TO.get(options.precision)
+    moved = _moved(module, options.device, None if wanted is None else getattr(torch, wanted))
+    if wanted is not None:
+        return Fitted(moved, options.precision)
+    own = own_precision(moved)
+    return Fitted(moved, TF32 if own == FP32 and options.device_type == "cuda" and _uses_tf32(moved) else own)
+
+
+def own_precision(module: Any) -> str:
+    """That of most of its weights."""
+    sizes: Dict[str, int] = {}
+    for tensor in [*module.parameters(), *module.buffers()]:
+        if tensor.is_floating_point():
+            name = str(tensor.dtype).partition(".")[2]
+            sizes[name] = sizes.get(name, 0) + tensor.numel()
+    if not sizes:
+        return FP32
+    most = max(sizes, key=lambda name: sizes[name])
+    return PRECISION_OF.get(most, most)
+
+
+def _uses_tf32(module: Any) -> bool:
+    """Whether float32 is rounded to ten bits in its products: torch does so in convolutions unless it is told not to."""
+    torch: Any = import_module("torch")
+    if _allows_tf32(torch.backends.cuda.matmul):
+        return True
+    convolves = any("Conv" in type(part).__name__ for part in module.modules())
+    return convolves and _allows_tf32(torch.backends.cudnn)
+
+
+def _allows_tf32(backend: Any) -> bool:
+    try:
+        return bool(backend.allow_tf32)
+    except RuntimeError:  # torch's newer switches were used, and it does not mix the two
+        return str(getattr(backend, "fp32_precision", "")) == "tf32"
+
+
+def _moved(module: Any, device: str, dtype: Any) -> Any:
+    torch: Any = import_module("torch")
+    target = torch.device(device)
+    if target.type == "cuda" and target.index is None:
+        target = torch.device("cuda", torch.cuda.current_device())
+    weights = [*module.parameters(), *module.buffers()]
+    if all(t.device == target and (dtype is None or t.dtype == dtype or not t.is_floating_point()) for t in weights):
+        return _in_eval(module)
+    # deepcopy finds these in the place of the weights, so they are never in memory a third time.
+    copies: Dict[int, Any] = {}
+    for tensor in weights:
+        new = tensor.detach().to(device=target, dtype=dtype if tensor.is_floating_point() else None, copy=True)
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        copies[id(tensor)] = torch.nn.Parameter(new, requires_grad=False) if is_parameter else new
+    try:
+        clone = copy.deepcopy(module, copies)
+    except Exception as error:
+        text = f"the model cannot be copied to another device or precision: {type(error).__name__}: {error}"
+        raise Unsupported("convert", text, kind="error") from error
+    return _in_eval(clone.to(device=target, dtype=dtype))
+
+
+def _in_eval(module: Any) -> Any:
+    try:
+        return module.eval()
+    except NotImplementedError:  # a module that was exported has no modes
+        return module
+
+
+def _quantized(module: Any) -> Any:
+    """Linear layers with int8 weights, whose inputs are quantised as they come."""
+    torch: Any = import_module("torch")
+    quantization: Any = import_module("torch.ao.quantization")
+    whole = torch.nn.Sequential(module) if isinstance(module, torch.nn.Linear) else module
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = quantization.quantize_dynamic(whole, {torch.nn.Linear}, dtype=torch.qint8)
+    if not any(type(part).__module__.startswith("torch.ao.nn.quantized.dynamic") for part in made.modules()):
+        raise Unsupported("convert", "it has no Linear layer, so there is nothing to quantise to int8")
+    return _in_eval(made)

@@ -1,0 +1,237 @@
+"""Models as comma-separated values: one row for each result, MLAgility's columns first, then ours."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from benchwright.domain.efficiency import BYTES, FLOPS
+from benchwright.domain.run import Run
+from benchwright.domain.status import Status
+from benchwright.domain.summary import Summary
+from benchwright.reporters.base import Report
+from benchwright.reporters.csv_table import writer_for
+from benchwright.reporters.model_columns import PLAIN_ITEMS
+from benchwright.reporters.model_facts import checked, fact, step_outcome, steps_done
+from benchwright.reporters.model_rows import ModelRow, model_rows
+
+# Of MLAgility's report, in its order; times in milliseconds.
+THEIRS = (
+    "model_name",
+    "author",
+    "model_class",
+    "params",
+    "hash",
+    "license",
+    "task",
+    "groq_chips_used",
+    "groq_estimated_latency",
+    "nvidia_latency",
+    "x86_latency",
+    "onnx_exported",
+    "onnx_optimized",
+    "onnx_converted",
+)
+OURS = (
+    "run",
+    "benchmark",
+    "script",
+    "place",
+    "runtime",
+    "runtime_version",
+    "device",
+    "provider",
+    "precision",
+    "threads",
+    "inputs",
+    "items",
+    "status",
+    "reason",
+    "detail",
+    "launches",
+    "latency_ms",
+    "latency_low_ms",
+    "latency_high_ms",
+    "p90_ms",
+    "p95_ms",
+    "p99_ms",
+    "p99_bound_ms",
+    "samples",
+    "items_per_s",
+    "streams",
+    "streams_items_per_s",
+    "vs_eager",
+    "error_relative_l2",
+    "error_max_abs",
+    "error_cosine",
+    "outputs",
+    "reference",
+    "load_s",
+    "build_s",
+    "first_run_s",
+    "to_first_result_s",
+    "memory_bytes",
+    "device_memory_bytes",
+    "flops_per_call",
+    "flop_per_s",
+    "of_peak",
+    "bytes_per_s",
+)
+Cells = dict[str, object]
+
+
+def models_csv(reports: Sequence[Report]) -> str:
+    """One table for all of them. Columns for parameters, labels and steps of builds follow as far as any row has them."""
+    rows = [_cells(row, report.run) for report in reports for row in model_rows(report) if not _told_elsewhere(row)]
+    added = sorted({name for row in rows for name in row if name not in THEIRS and name not in OURS}, key=_order)
+    heads = (*THEIRS, *OURS, *added)
+    text = io.StringIO()
+    writer_for(heads, text).writerow(heads)
+    for row in rows:
+        cells = [row.get(name, "") for name in heads]
+        writer_for(cells, text).writerow(cells)
+    return text.getvalue()
+
+
+def _told_elsewhere(row: ModelRow) -> bool:
+    """A profile that went well has no figure of the whole model."""
+    return row.model.profile and row.result.status is Status.OK and not row.measured
+
+
+def _order(name: str) -> tuple[int, str]:
+    return ("parameter.", "label.", "build.").index(name.partition(".")[0] + "."), name
+
+
+def _cells(row: ModelRow, run: Run) -> Cells:
+    result = row.result
+    cells: Cells = _theirs(row, run) | _about(row, run) | _figures(row) | _outputs(row)
+    cells |= {f"parameter.{name}": value for name, value in result.benchmark.parameters.items()}
+    cells |= {f"label.{name}": value for name, value in result.benchmark.labels.items()}
+    cells |= {f"build.{step}_s": seconds for step, seconds in steps_done(row.builders).items()}
+    return {name: "" if value is None else value for name, value in cells.items()}
+
+
+def _theirs(row: ModelRow, run: Run) -> Cells:
+    model, labels = row.model, row.result.benchmark.labels
+    path = model.script or model.file or ""
+    latency = _milliseconds(row.latency) if row.result.status is Status.OK else None
+    return {
+        "model_name": labels.get("name") or os.path.splitext(os.path.basename(path))[0],
+        "author": labels.get("author"),
+        "model_class": model.class_,
+        "params": row.parameter_count or None,
+        "hash": model.identity,
+        "license": labels.get("license"),
+        "task": labels.get("task"),
+        "nvidia_latency": latency if _on_nvidia(row) else None,
+        "x86_latency": latency if model.device == "cpu" and run.machine.architecture in ("x86_64", "AMD64") else None,
+        **_onnx_steps(row),
+    }
+
+
+def _on_nvidia(row: ModelRow) -> bool:
+    provider = str((fact(row.result, "runtime") or {}).get("provider", ""))
+    return row.model.device.startswith("cuda") and "ROCM" not in provider.upper() and "HIP" not in provider.upper()
+
+
+def _onnx_steps(row: ModelRow) -> Cells:
+    """Only of runtimes that are given an ONNX file; `convert` of others makes something else."""
+    runtime, result = row.model.runtime, row.result
+    through = runtime.startswith("onnxruntime") or runtime == "openvino"
+    return {
+        "onnx_exported": step_outcome(result, "export") if through else None,
+        "onnx_optimized": step_outcome(result, "optimise") if through else None,
+        "onnx_converted": step_outcome(result, "convert") if runtime.startswith("onnxruntime") else None,
+    }
+
+
+def _about(row: ModelRow, run: Run) -> Cells:
+    model, result = row.model, row.result
+    runtime: dict[str, Any] = fact(result, "runtime") or {}
+    tried = result.benchmark.withheld is None
+    return {
+        "run": run.id,
+        "benchmark": result.benchmark.name,
+        "script": model.script or model.file,
+        "place": model.place,
+        "runtime": model.runtime if tried else None,
+        "runtime_version": runtime.get("version"),
+        "device": model.device if tried else None,
+        "provider": runtime.get("provider"),
+        "precision": row.precision if tried else None,
+        "threads": runtime.get("threads"),
+        "inputs": "; ".join(map(str, model.inputs)),
+        "items": model.items,
+        "status": result.status.value,
+        "reason": result.reason.value if result.reason else None,
+        "detail": result.detail,
+    }
+
+
+def _figures(row: ModelRow) -> Cells:
+    latency, rate, streams = row.latency, row.figure("rate"), row.figure("throughput.streams")
+    percentiles = {p.percent: p for p in latency.percentiles} if latency is not None else {}
+    p99 = percentiles.get(99.0)
+    build = row.build_s
+    interval = latency.interval if latency is not None else None
+    return {
+        "launches": latency.launches if latency is not None else None,
+        "latency_ms": _milliseconds(latency),
+        "latency_low_ms": interval.low * 1e3 if interval is not None else None,
+        "latency_high_ms": interval.high * 1e3 if interval is not None else None,
+        **{f"p{percent:g}_ms": p.value * 1e3 for percent, p in percentiles.items() if percent in (90.0, 95.0, 99.0)},
+        "p99_bound_ms": p99.bound * 1e3 if p99 is not None and p99.bound is not None else None,
+        "samples": next((p.samples for p in percentiles.values()), None) or _samples(row),
+        "items_per_s": rate.value if rate is not None and rate.unit != PLAIN_ITEMS else None,
+        "streams": streams.labels.get("streams") if streams is not None else None,
+        "streams_items_per_s": _value(streams),
+        "vs_eager": row.speedup,
+        "load_s": _value(row.figure("time.load")),
+        "build_s": build if row.measured or build else None,
+        "first_run_s": _value(row.figure("time.first_run")),
+        "to_first_result_s": _value(row.figure("time.to_first_result")),
+        "memory_bytes": _value(row.figure("memory.host")),
+        "device_memory_bytes": _value(row.figure("memory.device")),
+        "flops_per_call": row.flops,
+        **_efficiency(row),
+    }
+
+
+def _efficiency(row: ModelRow) -> Cells:
+    flops = next((e for e in row.efficiency if e.work.quantity == FLOPS), None)
+    moved = next((e for e in row.efficiency if e.work.quantity == BYTES), None)
+    return {
+        "flop_per_s": flops.achieved if flops is not None else None,
+        "of_peak": flops.share if flops is not None else None,
+        "bytes_per_s": moved.achieved if moved is not None else None,
+    }
+
+
+def _outputs(row: ModelRow) -> Cells:
+    """`outputs`: right, wrong or non-deterministic."""
+    found = checked(row.result)
+    figures = (fact(row.result, "check") or {}).get("figures") or {}
+    if found is None:
+        return {}
+    return {
+        "error_relative_l2": found.error,
+        "error_max_abs": figures.get("max_abs"),
+        "error_cosine": figures.get("cosine"),
+        "outputs": "wrong" if not found.ok else "right" if found.deterministic else "non-deterministic",
+        "reference": found.reference,
+    }
+
+
+def _samples(row: ModelRow) -> int | None:
+    counts = [len(m.samples) for x in row.result.counted for m in x.measurements if m.metric == "latency"]
+    return sum(counts) if counts and row.measured else None
+
+
+def _milliseconds(summary: Summary | None) -> float | None:
+    return None if summary is None else summary.value * 1e3
+
+
+def _value(summary: Summary | None) -> float | None:
+    return None if summary is None else summary.value

@@ -1,0 +1,185 @@
+"""Models in scripts and files, from the command line to the report."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine, metric
+
+pytestmark = pytest.mark.xdist_group("models")
+
+TWO_MODELS = '''# labels: author::me test_group::daily,monthly
+"""Made for a test."""
+import torch
+from mlagility.parser import parse
+
+(batch_size,) = parse(["batch_size"])
+
+
+class Small(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.one = torch.nn.Linear(8, width)
+        self.two = torch.nn.Linear(width, 4)
+
+    def forward(self, x, scale=1.0):
+        return {"y": self.two(torch.relu(self.one(x))) * scale}
+
+
+class Never(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(2, 2)
+
+
+def main():
+    never = Never()
+    for width in (16, 32):
+        Small(width)(torch.randn(batch_size, 8), scale=2.0)
+
+
+if __name__ == "__main__":
+    main()
+'''
+QUICK = ("--stop", "40", "--warmup", "5", "--threads", "1")
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandLine, dict[str, Any]]:
+    """One run on two runtimes, which several tests look at."""
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "elsewhere").mkdir()
+    bw = CommandLine(folder / "base", folder / "elsewhere")
+    (bw.cwd / "two.py").write_text(TWO_MODELS)
+    body = bw.json("run", "two.py", "--runtime", "torch-eager,onnxruntime", "--param", "batch_size=4", *QUICK)
+    return bw, body
+
+
+def by_name(body: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {result["benchmark"]: result for result in body["results"]}
+
+
+def test_each_model_is_measured_on_each_runtime_and_its_outputs_are_right(
+    measured: tuple[CommandLine, dict[str, Any]],
+) -> None:
+    _, body = measured
+    results = by_name(body)
+    ran = {name: r for name, r in results.items() if r["status"] == "ok"}
+    assert len(ran) == 4
+    assert sum("@onnxruntime" in name for name in ran) == 2
+    assert all("[batch_size=4]" in name for name in ran)
+    (never,) = (r for r in results.values() if r["status"] == "skipped")
+    assert never["reason"] == "not_measurable"
+    assert "not called" in never["detail"]
+    for number, result in enumerate(body["results"]):
+        if result["status"] == "ok":
+            assert len(metric(body, "latency", number)["values"]) == 1
+            assert metric(body, "latency", number)["unit"] == "s"
+            assert metric(body, "error.relative_l2", number)["value"] < 1e-4
+
+
+def test_the_screen_shows_a_table_of_runtimes(measured: tuple[CommandLine, dict[str, Any]]) -> None:
+    bw, _ = measured
+    shown = bw("report").stdout
+    assert "Small" in shown
+    assert "torch-eager" in shown
+    assert "onnxruntime" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_the_table_for_spreadsheets_has_the_known_columns(measured: tuple[CommandLine, dict[str, Any]]) -> None:
+    bw, _ = measured
+    rows = list(csv.DictReader(io.StringIO(bw("report", "--format", "csv").stdout)))
+    assert {row["model_class"] for row in rows} >= {"Small"}
+    assert {row["author"] for row in rows} == {"me"}
+    assert {row["runtime"] for row in rows if row["status"] == "ok"} == {"torch-eager", "onnxruntime"}
+
+
+def test_runs_are_found_by_the_labels_of_their_scripts(measured: tuple[CommandLine, dict[str, Any]]) -> None:
+    bw, _ = measured
+    assert "two" in bw("runs", "--label", "test_group=monthly").stdout
+    assert "two" not in bw("runs", "--label", "author=somebody").stdout
+
+
+def test_a_second_run_uses_what_was_built_and_agrees(measured: tuple[CommandLine, dict[str, Any]]) -> None:
+    bw, first = measured
+    args = ("two.py", "--runtime", "onnxruntime", "--script-args", "--batch_size 4", *QUICK)
+    again = bw.json("run", *args)
+    identities = {r["benchmark"].partition("@")[0].replace("[batch_size=4]", "") for r in first["results"]}
+    assert {r["benchmark"].partition("@")[0] for r in again["results"]} == identities
+    (folder,) = (Path(again["folder"]),)
+    streams = [p for p in folder.glob("*.data") if "onnxruntime" in p.name]
+    steps = [e for p in streams for e in map(json.loads, p.read_text().splitlines()) if e["event"] == "build_step"]
+    assert steps
+    assert all(step["cached"] for step in steps if step["step"] in ("export", "reference"))
+
+
+def test_models_are_listed_without_being_measured(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("two.py", TWO_MODELS)
+    body = bw.json("find", "two.py", "--param", "batch_size=1,8")
+    assert len(body["scripts"]) == 2
+    models = body["scripts"][1]["models"]
+    small = [m for m in models if m["class"] == "Small"]
+    assert [m["parameters"] for m in small] == [16 * 8 + 16 + 16 * 4 + 4, 32 * 8 + 32 + 32 * 4 + 4]
+    assert small[0]["flops"] == 2 * 8 * (8 * 16 + 16 * 4)
+    assert small[0]["inputs"][0]["shape"] == [8, 8]
+    assert "Never" in {m["class"] for m in models}
+    assert not (bw.base / "runs").exists()
+
+
+def test_a_script_without_a_model_runs_as_before(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("plain.py", "import sys\nprint('hello')\nsys.exit(7)\n")
+    body = bw.json("run", "plain.py", code=1)
+    (result,) = body["results"]
+    assert (result["reason"], result["detail"]) == ("crashed", "exit code 7")
+    script("fine.py", "print('hello')\n")
+    assert bw.json("run", "fine.py")["results"][0]["status"] == "ok"
+    assert bw("find", "fine.py", code=3).stdout
+
+
+def test_a_folder_of_scripts_each_on_its_own(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    (bw.cwd / "corpus").mkdir()
+    script("corpus/a.py", "import torch\ntorch.nn.Linear(4, 4)(torch.ones(2, 4))\nraise ValueError('late')\n")
+    script("corpus/b.py", "import os\nos._exit(3)\n")
+    script("corpus/c.py", "def f(:\n")
+    body = bw.json("run", "corpus", *QUICK, code=1)
+    status = {r["benchmark"]: (r["status"], r["reason"]) for r in body["results"]}
+    assert status == {
+        "a.py::Linear@torch-eager": ("ok", None),
+        "b.py": ("failed", "crashed"),
+        "c.py": ("failed", "crashed"),
+    }
+    assert any("late" in note for note in by_name(body)["a.py::Linear@torch-eager"]["notes"])
+
+
+def test_a_model_file_is_a_target(bw: CommandLine) -> None:
+    export = (
+        "import torch\n"
+        "net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU()).eval()\n"
+        "torch.onnx.export(net, (torch.ones(2, 4),), 'net.onnx', dynamo=True, verbose=False)\n"
+    )
+    subprocess.run([sys.executable, "-c", export], cwd=bw.cwd, check=True, capture_output=True)
+    body = bw.json("run", "net.onnx", "--runtime", "onnxruntime,openvino", *QUICK)
+    assert [r["status"] for r in body["results"]] == ["ok", "ok"]
+    assert metric(body, "latency")["value"] > 0
+
+
+def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("a.py", "print(1)\n")
+    for option, word, says in (
+        ("--runtime", "onnxruntim", "did you mean"),
+        ("--device", "gpu", "cpu, cuda"),
+        ("--precision", "int4", "is no precision"),
+        ("--shape", "x=1x", "is no shape"),
+        ("--param", "x", "sweeps nothing"),
+    ):
+        assert says in bw("run", "a.py", option, word, code=2).stderr
+    assert "no such file" in bw("run", "absent.py::Net", code=2).stderr

@@ -1,0 +1,387 @@
+"""Whatever a script does to call a model, the call is found, with its inputs, and only the outermost one."""
+
+from __future__ import annotations
+
+import gc
+
+TWO_LAYERS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(4, 8), nn.Linear(8, 2)
+    def forward(self, x, scale=1.0):
+        return self.second(torch.relu(self.first(x))) * scale
+"""
+
+
+def test_only_the_outermost_call_is_a_model(found):
+    models = found(TWO_LAYERS + "net = Net()\nnet(x)\nnet(x)\n")
+    net = models["Net"]
+    assert models.classes == ["Net"]
+    assert (net["parameters"], net["parameter_bytes"], net["trainable"]) == (58, 232, 58)
+    assert (net["calls"], net["mode"], net["items"], net["reason"]) == (2, "inference", 3, None)
+    assert net["inputs"] == [{"name": "x", "shape": [3, 4], "dtype": "float32"}]
+    assert (net["qualified"], net["dtype"], net["device"]) == ("__main__.Net", "float32", "cpu")
+    assert (net["made_at"]["line"], net["place"]["line"]) == (11, 12)
+
+
+def test_models_are_found_wherever_they_are_called(found):
+    models = found(
+        """
+        class Pipeline:
+            def __init__(self):
+                self.models = {"a": nn.Linear(4, 1), "b": nn.Linear(4, 2)}
+            def __call__(self, x):
+                return [model(x) for model in self.models.values()]
+        def helper(layer):
+            return layer(x)
+        Pipeline()(x)
+        nn.Linear(4, 3)(x)
+        helper(nn.Linear(4, 5))
+        if __name__ == "__main__":
+            layer = nn.Linear(4, 6)
+            layer(x)
+        import threading
+        inside = nn.Linear(4, 7)
+        thread = threading.Thread(target=inside, args=(x,))
+        thread.start()
+        thread.join()
+        """
+    )
+    assert sorted(model["parameters"] // 5 for model in models.models) == [1, 2, 3, 5, 6, 7]
+
+
+def test_each_shape_and_dtype_of_a_model_is_an_entry_however_the_call_is_written(found):
+    models = found(
+        TWO_LAYERS
+        + """
+net = Net()
+net(x); net(x=x); net(x, 1.0); net(x, scale=1.0); net(scale=1.0, x=x)
+net(x, 2.0)
+net(torch.ones(5, 4))
+net.double()(x.double())
+"""
+    )
+    told = [(m["calls"], m["inputs"][0]["shape"], m["inputs"][0]["dtype"], m["objects"]) for m in models.models]
+    assert told == [
+        (5, [3, 4], "float32", 1),
+        (1, [3, 4], "float32", 1),
+        (1, [5, 4], "float32", 1),
+        (1, [3, 4], "float64", 1),
+    ]
+    assert models.models[1]["inputs"][1] == {"name": "scale", "value": "2.0"}
+    groups = [model["shape_group"] for model in models.models]
+    assert groups[0] == groups[1] == groups[2] != groups[3]
+
+
+def test_inputs_of_every_form_are_described(found):
+    models = found(
+        """
+        import collections, dataclasses
+        @dataclasses.dataclass
+        class Batch:
+            ids: torch.Tensor
+            name: str = "n"
+        Point = collections.namedtuple("Point", "u v")
+        class Cache:
+            def __init__(self):
+                self.layers, self._secret = [(torch.ones(1, 2), torch.ones(1, 3))], 1
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.weight = nn.Parameter(torch.ones(4))
+            def forward(self, pair, options, batch, *more, cache=None, **rest):
+                return self.weight
+        Net()((x, [x, 3]), {"mask": None, "deep": {"y": x}}, Batch(x), Point(1, x), "text", cache=Cache(), flag=True)
+        """
+    )
+    told = {i["name"]: i.get("shape") or i["value"] for i in models["Net"]["inputs"]}
+    assert told == {
+        "pair.0": [3, 4], "pair.1.0": [3, 4], "pair.1.1": "3", "options.deep.y": [3, 4], "options.mask": "None",
+        "batch": "<Batch>", "batch.ids": [3, 4], "batch.name": "'n'", "more.0.u": "1", "more.0.v": [3, 4],
+        "more.1": "'text'", "cache": "<Cache>", "cache.layers.0.0": [1, 2], "cache.layers.0.1": [1, 3], "flag": "True",
+    }  # fmt: skip
+
+
+def test_calls_with_many_shapes_are_grouped(found):
+    models = found(
+        TWO_LAYERS
+        + """
+net = Net().eval()
+with torch.no_grad():
+    for length in range(1, 21):
+        net(torch.ones(1, length, 4))
+        net(torch.ones(1, length, 4))
+"""
+    )
+    assert [m["calls"] for m in models.models] == [2, 2, 2, 2]
+    assert [m["other_shapes"] for m in models.models] == [16, 0, 0, 0]
+
+
+def test_submodules_are_models_down_to_the_depth_asked_for(found):
+    program = TWO_LAYERS + "class Outer(nn.Sequential): pass\nOuter(Net(), nn.ReLU(), nn.Linear(2, 2))(x)\n"
+    assert found(program).classes == ["Outer"]
+    models = found(program, max_depth=1)
+    outer, net, last = models["Outer"], models["Net"], models["Linear"]
+    assert models.classes == ["Outer", "Net", "Linear"]
+    assert [(m["depth"], m["parent"], m["path"]) for m in (net, last)] == [
+        (1, outer["identity"], "0"),
+        (1, outer["identity"], "2"),
+    ]
+    assert [m["depth"] for m in found(program, max_depth=2).models] == [0, 1, 2, 2, 1]
+
+
+def test_training_is_told_apart_from_inference(found):
+    models = found(
+        TWO_LAYERS
+        + """
+net, untrained = Net(), nn.Linear(4, 2)
+loss_of = nn.MSELoss()
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for step in range(6):
+    untrained(x)
+    loss = loss_of(net(x), torch.zeros(3, 2))
+    optimizer.zero_grad(); loss.backward(); optimizer.step()
+net.eval()
+with torch.no_grad():
+    net(torch.ones(9, 4))
+"""
+    )
+    trained, evaluated = models.all("Net")
+    assert (trained["mode"], trained["calls"], trained["training_calls"]) == ("training", 6, 6)
+    assert "6 training steps only (x 3×4 float32)" in trained["reason"]
+    assert (evaluated["mode"], evaluated["calls"], evaluated["reason"]) == ("inference", 1, None)
+    assert (models["Linear"]["mode"], models["Linear"]["training_calls"]) == ("inference", 0)
+    assert "MSELoss" not in models.classes
+
+
+def test_shapes_of_training_take_no_room_from_those_of_inference(found):
+    models = found(
+        TWO_LAYERS
+        + """
+net = Net()
+for size in range(1, 20):
+    net(torch.ones(size, 4)).sum().backward()
+net.eval()
+with torch.no_grad():
+    net(torch.ones(50, 4)); net(torch.ones(3, 4))
+"""
+    )
+    assert [m["inputs"][0]["shape"][0] for m in models.all("Net", mode="inference")] == [3, 50]
+    assert len(models.all("Net", mode="training")) == 3
+
+
+def test_models_that_are_never_called_are_listed_with_the_reason(found):
+    models = found(
+        TWO_LAYERS
+        + """
+def main():
+    used, unused = Net(), nn.Conv2d(1, 2, 3)
+    used(x)
+main()
+class Holder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+holder = Holder()
+holder.net(torch.ones(7, 4))
+loss, other = nn.CrossEntropyLoss(weight=torch.ones(2)), nn.GRU(2, 2)
+"""
+    )
+    conv, gru, whole = models["Conv2d"], models["GRU"], models["Holder"]
+    assert {m["mode"] for m in (conv, gru, whole)} == {"never_called"}
+    assert conv["made_at"]["line"] == 13
+    assert "not called" in conv["reason"]
+    assert "parts of it (net)" in whole["reason"]
+    assert models.all("Net")[1]["path"] == "net"
+    assert len(models.models) == 5
+
+
+def test_modules_without_anything_learnt_count_only_if_there_is_nothing_else(found):
+    plain = "class Add(nn.Module):\n    def forward(self, x): return x + 1\nAdd()(x); nn.L1Loss()(x, x)\n"
+    assert found(plain).classes == ["Add"]
+    assert found(plain + "nn.Linear(4, 4)(x)\n").classes == ["Linear"]
+
+
+def test_wrapped_and_scripted_models_are_found_below_what_wraps_them(found):
+    models = found(
+        TWO_LAYERS
+        + """
+net = Net().eval()
+net(x)
+torch.nn.DataParallel(net)(x)
+torch.compile(net, backend="eager")(x)
+class Named(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 9)
+    def forward(self, x): return self.layer(x)
+compiled = torch.compile(Named(), backend="eager")
+compiled(x); compiled(x)
+net2 = nn.Linear(4, 11)
+net2.compile(backend="eager")
+net2(x)
+import warnings
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    scripted = torch.jit.trace(nn.Sequential(nn.Linear(4, 12)), x)
+scripted(x)
+with torch.autocast("cpu", dtype=torch.bfloat16):
+    nn.Linear(4, 13)(x)
+""",
+    )
+    assert (models["Net"]["calls"], models["Net"]["wrappers"]) == (3, [])
+    assert (models["Named"]["calls"], models["Named"]["wrappers"]) == (2, ["torch.compile"])
+    assert models.all("Linear", parameters=55)[0]["wrappers"] == ["Module.compile"]
+    assert models["Sequential"]["wrappers"] == ["torch.jit"]
+    assert models["Sequential"]["calls"] == 1
+    assert models.all("Linear", parameters=65)[0]["wrappers"] == ["autocast bfloat16"]
+    assert len(models.models) == 5
+
+
+def test_a_class_with_its_own_call_and_a_forward_called_directly_are_seen(found):
+    models = found(
+        TWO_LAYERS
+        + """
+class Own(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+    def __call__(self, text, times=2):
+        return self.net(torch.ones(len(text), 4) * times)
+Own()("abc")
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+stack = Stack()
+stack.forward(x)
+stack.forward(x)
+class Changed(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+    def forward(self, x):
+        x = x.reshape(-1, 4)
+        return self.layer(x)
+changed = Changed()
+changed.forward(x)
+again = Changed()
+again.forward(x.reshape(1, 3, 4))
+"""
+    )
+    assert models.classes == ["Own", "Stack", "Changed", "Changed"]
+    assert models["Own"]["inputs"] == [{"name": "text", "value": "'abc'"}]
+    assert (models["Stack"]["calls"], models["Stack"]["wrappers"]) == (2, [".forward()"])
+    seen, unseen = models.all("Changed")
+    assert seen["inputs"][0]["shape"] == [1, 3, 4]
+    assert "could not be seen" in unseen["reason"]
+
+
+def test_lazy_checkpointed_and_traced_calls_are_no_trouble(found):
+    models = found(
+        """
+        from torch.utils.checkpoint import checkpoint
+        lazy = nn.Sequential(nn.LazyLinear(6), nn.ReLU())
+        lazy(x)
+        class Deep(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = nn.Linear(4, 4)
+            def forward(self, x):
+                return checkpoint(self.block, x, use_reentrant=False)
+        deep = Deep()
+        deep(x).sum().backward()
+        exported = torch.export.export(nn.Sequential(nn.Linear(4, 5)), (x,))
+        """
+    )
+    assert [(m["class"], m["mode"]) for m in models.models if m["mode"] != "never_called"] == [
+        ("Sequential", "inference"), ("Deep", "training"),
+    ]  # fmt: skip
+    assert models.all("Sequential", mode="inference")[0]["parameters"] == 30
+
+
+def test_nothing_is_kept_alive(found):
+    models = found(
+        """
+        import weakref
+        kept = []
+        class Cache:
+            def __init__(self): self.keys = torch.ones(2)
+        class Net(nn.Linear):
+            def forward(self, x, cache): return super().forward(x)
+        def main():
+            net, y, cache = Net(4, 2), torch.ones(2, 4), Cache()
+            net(y, cache)
+            kept.extend(weakref.ref(one) for one in (net, y, cache))
+        main()
+        """
+    )
+    gc.collect()
+    assert [reference() for reference in models.names["kept"]] == [None, None, None]
+
+
+def test_the_script_may_put_its_own_call_over_ours(found, torch):
+    call, init = torch.nn.Module.__call__, torch.nn.Module.__init__
+    models = found(
+        """
+        nn.Linear(4, 2)(x)
+        before = nn.Module.__call__
+        def mine(self, *args, **kwargs): return before(self, *args, **kwargs)
+        nn.Module.__call__ = mine
+        nn.Linear(4, 3)(x)
+        """
+    )
+    try:
+        assert models.lost
+        assert len(models.models) == 2  # it still called the one below
+    finally:
+        torch.nn.Module.__call__ = models.names["before"]
+    assert (torch.nn.Module.__call__, torch.nn.Module.__init__) == (call, init)
+
+
+def test_torch_is_as_it_was_after_the_hook(found, torch):
+    code = torch.nn.Module.__call__.__code__
+    before = {name: vars(torch.nn.Module).get(name) for name in ("__call__", "__init__", "__init_subclass__")}
+    backward = torch.autograd.backward
+    assert not found("nn.Linear(4, 2)(x)").lost
+    assert {name: vars(torch.nn.Module).get(name) for name in before} == before
+    assert torch.nn.Module.__call__.__code__ is code
+    assert torch.autograd.backward is backward
+    assert not any(name.startswith("_benchprobe") for name in vars(torch.nn.modules.module))
+
+
+def test_many_threads_at_once_lose_no_call(found):
+    models = found(
+        TWO_LAYERS
+        + """
+import threading
+nets = [Net() for _ in range(4)]
+def work(net):
+    for _ in range(200): net(x)
+threads = [threading.Thread(target=work, args=(net,)) for net in nets]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+    )
+    assert (models["Net"]["calls"], models["Net"]["objects"]) == (800, 4)
+
+
+def test_calls_that_fail_are_not_to_be_measured(found):
+    models = found(
+        """
+        layer = nn.Linear(4, 2)
+        for size in (4, 5):
+            try:
+                layer(torch.ones(2, size))
+            except RuntimeError:
+                pass
+        """
+    )
+    works, fails = models.models
+    assert works["reason"] is None
+    assert "always with an exception: RuntimeError: mat1" in fails["reason"]

@@ -1,0 +1,145 @@
+"""An identity is the same wherever the same model is, and another one for anything that would change what is measured."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+
+import pytest
+
+from benchprobe.models.identity import structure_of
+from benchprobe.models.source_text import normalised
+from benchprobe.models.weights import weights_digest
+
+ELSEWHERE = [
+    ("Block", "4f0f28148a134427"),
+    ("Block", "54db00a999af4105"),
+    ("Convolutions", "36f3921656540db4"),
+    ("LSTM", "45a1801676e79e57"),
+    ("TransformerEncoder", "95fe6b8d76976a24"),
+    ("TransformerEncoderLayer", "cba23d55b353a196"),
+]
+
+NET = """
+HIDDEN = 8
+def activation(x):
+    return torch.relu(x)
+class Net(nn.Module):
+    def __init__(self, heads=2, width=8):
+        super().__init__()
+        self.start = nn.Linear(4, width)
+        self.attention = nn.MultiheadAttention(width, heads)
+        self._steps = 3
+    def helper(self, x):
+        return activation(x) * HIDDEN
+    def forward(self, x):
+        y = self.helper(self.start(x))
+        return self.attention(y, y, y)[0]
+"""
+
+
+@pytest.fixture
+def identity(found):
+    def of(program: str) -> str:
+        (model,) = found(program, max_depth=0).models
+        return model["identity"]
+
+    return of
+
+
+def test_it_does_not_depend_on_how_the_model_is_used(identity):
+    plain = identity(NET + "Net()(x)")
+    assert identity(NET + "Net().eval()(x)") == plain
+    assert identity(NET + "with torch.no_grad(): Net()(x=x)") == plain
+    assert identity(NET + "with torch.inference_mode(): Net().requires_grad_(False)(x.clone())") == plain
+    assert identity(NET + "torch.compile(Net(), backend='eager')(x)") == plain
+    assert identity("y = x\n" + NET.replace("class Net", "# a comment\n\nclass Net") + "Net()(y)") == plain
+    assert identity(NET.replace("activation(x) * HIDDEN", "activation( x )  *  HIDDEN # same") + "Net()(x)") == plain
+    trained = NET + "net = Net()\nnet(x).sum().backward()\ntorch.optim.SGD(net.parameters(), 1.).step()\n"
+    assert identity(trained) == plain
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("heads=2", "heads=4"),
+        ("width=8", "width=16"),
+        ("torch.relu", "torch.tanh"),
+        ("HIDDEN = 8", "HIDDEN = 9"),
+        ("self._steps = 3", "self._steps = 4"),
+        ("self.start = nn.Linear(4, width)", "self.start = nn.Linear(4, width, bias=False)"),
+        ("self.start = nn.Linear(4, width)", "self.start = nn.Linear(4, width); self.register_buffer('b', x)"),
+        ("y = self.helper(self.start(x))", "y = self.helper(self.start(x))\n        y = y + 1"),
+        ("Net()(x)", "Net()(x.repeat(2, 1))"),
+        ("Net()(x)", "Net().double()(x.double())"),
+    ],
+)
+def test_it_changes_with_what_matters(identity, before, after):
+    program = NET + "Net()(x)"
+    assert identity(program) != identity(program.replace(before, after))
+
+
+def test_tied_parameters_are_not_the_same_as_two(torch):
+    nn = torch.nn
+    two = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    tied = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
+    tied[1].weight = tied[0].weight
+    shared = nn.Sequential(two[0], two[0])
+    assert len({structure_of(two), structure_of(tied), structure_of(shared)}) == 3
+
+
+def test_settings_of_torchs_own_classes_count(torch):
+    nn = torch.nn
+    pairs = [
+        (nn.Conv2d(3, 8, 3), nn.Conv2d(3, 8, 3, stride=2)), (nn.Dropout(0.1), nn.Dropout(0.2)),
+        (nn.LSTM(4, 4), nn.LSTM(4, 4, batch_first=True)), (nn.LayerNorm(4), nn.LayerNorm(4, eps=1e-3)),
+        (nn.TransformerEncoderLayer(4, 2), nn.TransformerEncoderLayer(4, 2, activation="gelu")),
+        (nn.Upsample(scale_factor=2), nn.Upsample(scale_factor=2, mode="bilinear")),
+    ]  # fmt: skip
+    for one, other in pairs:
+        assert structure_of(one) != structure_of(other), one
+        assert structure_of(one) == structure_of(type(one).__call__ and one.eval())
+
+
+def test_the_same_script_gives_the_same_identities_in_two_processes(under_discovery, programs_folder):
+    """On the machine with a GPU, too: these are what Python 3.12 with torch 2.11 found there."""
+    first = under_discovery(programs_folder / "two_models.py", weights=True)
+    second = under_discovery(programs_folder / "two_models.py", weights=True, python=(sys.executable, "-R"))
+    assert first.code == 0, first.errors
+    told = [(m["class"], m["identity"]) for m in first.models]
+    assert told == [(m["class"], m["identity"]) for m in second.models]
+    assert [m["weights"] for m in first.models] == [m["weights"] for m in second.models]
+    assert told == ELSEWHERE
+
+
+def test_source_is_compared_without_comments_and_blanks_but_with_its_blocks():
+    def text(source: str) -> str:
+        return normalised(textwrap.dedent(source))
+
+    assert text("if a:\n    b( 1 )  # c\n\nd\n") == text("if a:\n  b(1)\nd\n")
+    assert text("if a:\n    b\nd\n") != text("if a:\n    b\n    d\n")
+    assert text("f'{x} {{y}}'\n") != text("f'{x} {{ y}}'\n")
+
+
+def test_weights_are_told_apart(torch):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(33, 17), nn.BatchNorm1d(17), nn.Conv1d(3, 5, 7))
+    model.register_buffer("scalar", torch.tensor(1.5))
+    model.register_buffer("strided", torch.arange(12.0).reshape(3, 4).t())
+    model.register_buffer("flags", torch.tensor([True, False, True]))
+    model.register_buffer("halves", torch.arange(7).to(torch.bfloat16))
+    model.register_buffer("waves", torch.ones(3, dtype=torch.complex64).conj())
+    before = weights_digest(model)
+    assert before == weights_digest(model.eval().requires_grad_(False))
+    assert before is not None
+    seen = {before}
+    with torch.no_grad():
+        for tensor in (*model.parameters(), *model.buffers()):
+            last = tuple(size - 1 for size in tensor.shape)
+            tensor[last] = ~tensor[last] if tensor.dtype == torch.bool else tensor[last] + 1
+            seen.add(weights_digest(model))
+        first, *_ = model.parameters()
+        first[0, 0], first[5, 6] = first[5, 6].clone(), first[0, 0].clone()
+        seen.add(weights_digest(model))
+    assert len(seen) == 2 + len([*model.parameters(), *model.buffers()])
+    assert weights_digest(nn.Linear(2, 2, device="meta")) is None

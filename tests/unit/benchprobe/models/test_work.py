@@ -1,0 +1,95 @@
+"""Arithmetic and bytes, counted by hand and by us."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from benchprobe.models import work  # noqa: E402
+from benchprobe.models.work import count_work  # noqa: E402
+
+FLOAT, LONG = 4, 8
+
+
+class Looks(nn.Module):
+    """Decides by its data."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(x) if x.sum().item() > 0 else x
+
+
+class Tied(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(100, 16)
+        self.head = nn.Linear(16, 100, bias=False)
+        self.head.weight = self.table.weight
+
+    def forward(self, ids: Any) -> Any:
+        return self.head(self.table(ids))
+
+
+CASES = {
+    "linear": (nn.Linear(64, 32), torch.ones(8, 64), 2 * 8 * 64 * 32, FLOAT * (64 * 32 + 32 + 8 * 64 + 8 * 32)),
+    "convolution": (nn.Conv2d(3, 8, 3, padding=1, bias=False), torch.ones(2, 3, 16, 16), 2 * 2 * 8 * 16 * 16 * 27, FLOAT * (8 * 27 + 2 * 256 * 11)),
+    "recurrent": (nn.LSTM(32, 32, bias=False), torch.ones(5, 2, 32), 2 * 5 * 2 * 8 * 32 * 32, None),
+    "attention": (nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.ones(2, 16, 64), 2 * 2 * 16 * 64 * (4 * 64 + 2 * 128) + 4 * 2 * 16 * 16 * 64, None),
+    "embedding": (nn.Embedding(1000, 16), torch.zeros(2, 8, dtype=torch.long), 0, 16 * (16 * FLOAT + LONG + 16 * FLOAT)),
+    "tied": (Tied(), torch.zeros(2, 8, dtype=torch.long), 2 * 16 * 16 * 100, 100 * 16 * FLOAT + 16 * LONG + 16 * 100 * FLOAT),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("way", ["_on_no_device", "_without_data", "_for_real"])
+def test_every_way_of_counting_gives_what_the_formula_says(name: str, way: str) -> None:
+    module, inputs, flops, _ = CASES[name]
+    assert getattr(work, way)(module, (inputs,), {}).flops == flops
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[3] is not None])
+def test_bytes_are_each_tensor_once_and_only_the_rows_that_are_looked_up(name: str) -> None:
+    module, inputs, flops, size = CASES[name]
+    assert count_work(module, (inputs,), {}) == (flops, size, None)
+
+
+def test_a_lower_precision_moves_fewer_bytes() -> None:
+    module, inputs, flops, size = CASES["linear"]
+    assert count_work(module, (inputs,), {}, "bf16")[:2] == (flops, size / 2)
+    assert count_work(module, (inputs,), {}, "int8-dynamic").bytes_ == size - 3 * 64 * 32
+
+
+def test_a_model_that_looks_into_its_data_is_counted_in_a_real_call() -> None:
+    found = count_work(Looks(), (torch.ones(2, 4),), {})
+    assert found.flops == 64
+    assert "counted in a real call" in str(found.note)
+
+
+def test_a_model_that_fails_is_not_counted_and_nothing_is_raised() -> None:
+    found = count_work(nn.Linear(4, 4), (torch.ones(2, 5),), {})
+    assert found.flops is None
+    assert "not counted" in str(found.note)
+
+
+@pytest.mark.parametrize("may_call", [False, True])
+def test_counting_leaves_modes_random_numbers_and_settings_as_they_are(may_call: bool) -> None:
+    module = nn.TransformerEncoderLayer(16, 2, 16).train()
+    module.dropout.eval()
+    torch.manual_seed(7)
+    expected = torch.rand(3)
+    torch.manual_seed(7)
+    assert count_work(module, (torch.ones(2, 2, 16, requires_grad=True),), {}, may_call=may_call).flops
+    assert torch.equal(torch.rand(3), expected)
+    assert module.training
+    assert not module.dropout.training
+    assert torch.backends.mkldnn.enabled
+    assert torch.backends.mha.get_fastpath_enabled()
+    assert torch.is_grad_enabled()
+    assert all(parameter.device.type == "cpu" for parameter in module.parameters())
