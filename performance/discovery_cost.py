@@ -1,8 +1,8 @@
 """What looking for models costs the script that is looked at: CPU time under discovery ÷ plain.
 
 A script with a transformers BERT (or, where that is not installed, an encoder of torch of the same size), run plainly and under
-`python -m benchprobe.models` in turn, whole processes with imports and all: the quickest of each side are compared, since what
-else runs on the machine only ever adds. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
+`python -m benchprobe.models` in turn, whole processes from start to end, in stages: of each stage the quickest run counts, since
+what else happens on the machine only ever adds. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
 
     python performance/discovery_cost.py [--quick]
 
@@ -12,6 +12,7 @@ Bars: at most 1.05 for the script, at most 1.10 for a step of the loop.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import statistics
@@ -23,23 +24,27 @@ from pathlib import Path
 SCRIPT_BAR, STEP_BAR = 1.05, 1.10
 
 BERT = """
+import json, sys, time
+stamps = [time.process_time()]
 import torch
-from transformers import BertConfig, BertModel
-torch.manual_seed(0)
-model = BertModel(BertConfig()).eval()
-inputs = {"input_ids": torch.ones(1, 128, dtype=torch.long), "attention_mask": torch.ones(1, 128, dtype=torch.long)}
+stamps.append(time.process_time())
+{build}
+stamps.append(time.process_time())
 with torch.no_grad():
     for _ in range(5):
         model(**inputs)
+        stamps.append(time.process_time())
+print(json.dumps(stamps))
 """
-ENCODER = """
-import torch
-from torch import nn
-torch.manual_seed(0)
-model = nn.TransformerEncoder(nn.TransformerEncoderLayer(768, 12, 3072, batch_first=True), 12).eval()
-with torch.no_grad():
-    for _ in range(5):
-        model(torch.ones(1, 128, 768))
+OF_TRANSFORMERS = """
+from transformers import BertConfig, BertModel
+stamps.append(time.process_time())
+model = BertModel(BertConfig()).eval()
+inputs = {"input_ids": torch.ones(1, 128, dtype=torch.long), "attention_mask": torch.ones(1, 128, dtype=torch.long)}
+"""
+OF_TORCH = """
+layer = torch.nn.TransformerEncoderLayer(768, 12, 3072, batch_first=True)
+model, inputs = torch.nn.TransformerEncoder(layer, 12).eval(), {"src": torch.ones(1, 128, 768)}
 """
 STEPS = """
 import json, sys, time
@@ -92,13 +97,19 @@ class Side:
         if under_discovery:
             self._environment["BENCHPROBE_CONFIG"] = json.dumps(config)
 
-    def cpu_s(self, script: Path) -> float:
-        process = subprocess.Popen([*self._command, str(script)], env=self._environment, stderr=subprocess.DEVNULL)
+    def stages_s(self, script: Path) -> list[float]:
+        """CPU time of each stage of the script, from the start of the process to its end."""
+        process = subprocess.Popen(
+            [*self._command, str(script)], env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        assert process.stdout is not None
+        printed = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
             raise SystemExit(f"{script} ended with {process.returncode}")
-        return usage.ru_utime + usage.ru_stime
+        stamps = [0.0, *json.loads(printed.splitlines()[-1]), usage.ru_utime + usage.ru_stime]
+        return [later - earlier for earlier, later in itertools.pairwise(stamps)]
 
 
 def told(name: str, plain: float, found: float, ratio: float, bar: float) -> bool:
@@ -110,14 +121,14 @@ def told(name: str, plain: float, found: float, ratio: float, bar: float) -> boo
 def whole_script(root: Path, rounds: int) -> bool:
     has_transformers = importlib.util.find_spec("transformers") is not None
     script = root / "model.py"
-    script.write_text(BERT if has_transformers else ENCODER)
+    script.write_text(BERT.replace("{build}", OF_TRANSFORMERS if has_transformers else OF_TORCH))
     sides = (Side(root, False), Side(root, True))
-    sides[0].cpu_s(script)  # fills the caches of both
-    times: dict[Side, list[float]] = {side: [] for side in sides}
+    sides[0].stages_s(script)  # fills the caches of both
+    times: dict[Side, list[list[float]]] = {side: [] for side in sides}
     for number in range(rounds):
         for side in sides if number % 2 else sides[::-1]:
-            times[side].append(side.cpu_s(script))
-    plain, found = (min(times[side]) for side in sides)
+            times[side].append(side.stages_s(script))
+    plain, found = (sum(min(stage) for stage in zip(*times[side], strict=True)) for side in sides)
     name = "a transformers BERT, s" if has_transformers else "an encoder like BERT, s"
     return told(name, plain, found, found / plain, SCRIPT_BAR)
 

@@ -36,7 +36,7 @@ from benchprobe.runtimes.base import ARTIFACT, ArtifactFolder, Options, TimedSte
 from benchprobe.runtimes.registry import known_runtimes, runtime_named
 
 SOURCE = sys.path[0]
-BLOCK_NS = 25_000_000
+BLOCK_NS = 6_000_000
 MODELS = ("mlp", "cnn")
 PRECISE = 0.005  # half-width at which no more pairs are needed
 
@@ -62,14 +62,21 @@ def median_interval(values: list[float]) -> Interval:
 def by_hand(call: Callable[[], Any], calls: int) -> float:
     """The median of one block, in ns."""
     times = []
-    gc.collect()
-    gc.freeze()
     for _ in range(calls):
         began = perf_counter_ns()
         call()
         times.append(perf_counter_ns() - began)
-    gc.unfreeze()
     return median(times)
+
+
+class NoCollector:
+    """In the place of `gc` where everything was collected and frozen once."""
+
+    @staticmethod
+    def collect() -> None:
+        pass
+
+    freeze = unfreeze = collect
 
 
 class Ours:
@@ -79,6 +86,9 @@ class Ours:
         from benchprobe.models import timing
 
         timing.CALLS_WITHOUT_RULE = self._calls = calls  # no rule stops it
+        timing.gc = NoCollector  # searching for garbage before each block would take longer than the block
+        gc.collect()
+        gc.freeze()
         self._loop = lambda: timing.latency_loop(run, prepared, 1, None, False)
         self._stream = open(json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"], "rb")  # noqa: SIM115 open to the end
 
@@ -118,7 +128,7 @@ def one(name: str, model: str, options: Options, pairs: int, folder: str) -> dic
         session, inputs = runtime.load(captured, options), captured
     prepared = session.prepare(inputs)
     native = native_call(name, session, prepared)
-    calls = max(20, min(1000, round(BLOCK_NS / min(by_hand(native, 20) for _ in range(3)))))
+    calls = max(12, min(1000, round(BLOCK_NS / min(by_hand(native, 20) for _ in range(3)))))
     ours = Ours(session.run, prepared, calls)
     apart = loaded_by_hand(name, folder, captured, options.threads) if options.device == "cpu" else None
     kinds = {"ours": ours.block, "native": lambda: by_hand(native, calls)}
@@ -130,7 +140,7 @@ def one(name: str, model: str, options: Options, pairs: int, folder: str) -> dic
             found = kinds[kind]()
             if number >= 0:  # the first of each only warm up
                 medians[kind].append(found)
-        if number >= 19 and number % 10 == 9 and _precise(medians):
+        if number > 0 and number % 50 == 49 and _precise(medians):
             break
     return {**medians, "details": session.details}
 
@@ -182,8 +192,8 @@ def benchmark_app(folder: str, threads: int) -> float | None:
     done = subprocess.run(
         [program, "-m", f"{folder}/model.xml", *flags, str(threads)], capture_output=True, text=True, env=env
     )
-    found = re.search(r"Median:\s+([\d.]+) ms", done.stdout)
-    return float(found.group(1)) * 1e3 if found else None
+    found = re.search(r"Median:\s+([\d.]+) (us|ms)", done.stdout)
+    return None if found is None else float(found.group(1)) * (1e3 if found.group(2) == "ms" else 1.0)
 
 
 def show(name: str, model: str, found: dict[str, Any]) -> bool:
@@ -201,15 +211,20 @@ def show(name: str, model: str, found: dict[str, Any]) -> bool:
 
 
 def compare_with_app(options: Options, rounds: int) -> None:
-    common = ("--threads", str(options.threads), "--pairs", "20", "--app")
+    common = ("--threads", str(options.threads), "--pairs", "100", "--app")
     for model in MODELS:
         runs = [in_child("openvino", model, *common) for _ in range(rounds)]
         both = [(median(run["ours"]) / 1e3, run["app_us"]) for run in runs if run.get("app_us")]
-        if both:
-            listed = "  ".join(f"{mine:.1f}/{app:.1f}" for mine, app in both)
-            print(
-                f"openvino {model}, ours/benchmark_app in us: {listed}; medians {median(b[0] for b in both):.1f}/{median(b[1] for b in both):.1f}"
-            )
+        if not both:
+            print(f"openvino {model}: benchmark_app is not here, or says nothing that is understood")
+            continue
+        mine, app = [one for one, _ in both], [other for _, other in both]
+        listed = "  ".join(f"{one:.1f}/{other:.1f}" for one, other in both)
+        spread = max(max(mine) / min(mine), max(app) / min(app)) - 1
+        print(
+            f"openvino {model}, ours/benchmark_app in us: {listed}; "
+            f"ratio of medians {median(mine) / median(app):.3f}, spread of launches {spread:.1%}"
+        )
 
 
 def parse() -> argparse.Namespace:
@@ -220,8 +235,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--runtime", action="append", help="only this one; may be given again")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--pairs", type=int, default=200, help="at most")
-    parser.add_argument("--quick", action="store_true", help="at most 20 pairs, no torch-compile, no aot-inductor")
+    parser.add_argument("--pairs", type=int, default=1000, help="at most")
+    parser.add_argument("--quick", action="store_true", help="at most 100 pairs, no torch-compile, no aot-inductor")
     return parser.parse_args()
 
 
@@ -233,7 +248,7 @@ def main() -> int:
         found = {"us": overhead_us(50)} if name == "overhead" else one(name, rest[0], options, given.pairs, given.child)
         print(json.dumps(found))
         return 0
-    pairs = 20 if given.quick else given.pairs
+    pairs = 100 if given.quick else given.pairs
     slow = ("torch-compile", "aot-inductor") if given.quick else ()
     names = given.runtime or [name for name in known_runtimes() if name not in slow]
     added = in_child("overhead")["us"]

@@ -11,9 +11,8 @@ from benchwright.domain.quantities import parse_duration
 from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.run import Run
 from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
-from benchwright.pipeline.discovering import with_models_found
-from benchwright.pipeline.executor import executor_for
-from benchwright.pipeline.measure import Observer, measure
+from benchwright.pipeline.discovering import measured
+from benchwright.pipeline.measure import Observer
 from benchwright.pipeline.outcome import write_driver_files
 from benchwright.pipeline.resolve import resolve
 from benchwright.pipeline.suites import current_python
@@ -81,19 +80,6 @@ def run(
         builds=str(folder.builds),
     )
     resolved = resolve(request, allow_nothing=resume is not None)
-    with (
-        executor_for(resolved.settings, folder, resume) as executor,
-        with_models_found(resolved, folder, executor, Observer()) as (complete, told),
-    ):
-        run = measure(
-            complete.benchmarks,
-            complete.settings,
-            base=folder,
-            name=complete.name,
-            executor=executor,
-            told=told,
-            resume=resume,
-            labels=request.options.labels,
-        )
+    run = measured(resolved, folder, Observer(), resume=resume, labels=request.options.labels)
     write_driver_files(run, Path.cwd())
     return run

@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import CommandLine, metric
+from onnx_models import looked_up
 
 pytestmark = pytest.mark.xdist_group("models")
 
@@ -161,13 +160,10 @@ def test_a_folder_of_scripts_each_on_its_own(bw: CommandLine, script: Callable[[
 
 
 def test_a_model_file_is_a_target(bw: CommandLine) -> None:
-    export = (
-        "import torch\n"
-        "net = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU()).eval()\n"
-        "torch.onnx.export(net, (torch.ones(2, 4),), 'net.onnx', dynamo=True, verbose=False)\n"
-    )
-    subprocess.run([sys.executable, "-c", export], cwd=bw.cwd, check=True, capture_output=True)
-    body = bw.json("run", "net.onnx", "--runtime", "onnxruntime,openvino", *QUICK)
+    looked_up(bw.cwd)
+    refused = bw.json("run", "tiny.onnx", code=1)
+    assert "give --shape ids=1x6" in refused["results"][0]["detail"]
+    body = bw.json("run", "tiny.onnx", "--shape", "ids=2x6", "--runtime", "onnxruntime,openvino", *QUICK)
     assert [r["status"] for r in body["results"]] == ["ok", "ok"]
     assert metric(body, "latency")["value"] > 0
 

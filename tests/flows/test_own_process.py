@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from command_line import CommandLine
@@ -77,10 +75,9 @@ def keys_of(body: object, place: str = "") -> set[str]:
     return {place}
 
 
-def test_what_it_says_can_go_into_a_pipe_that_is_closed_early(bw: CommandLine, tmp_path: Path) -> None:
+def test_what_it_says_can_go_into_a_pipe_that_is_closed_early(bw: CommandLine) -> None:
     done = subprocess.run(
         ["sh", "-c", '"$@" | head -c 1', "sh", *bw.argv("report", "--format", "html")],
         cwd=bw.cwd, env=bw.env, capture_output=True, text=True,
     )  # fmt: skip
     assert (done.stdout, done.stderr) == ("<", "")
-    assert done.returncode != -signal.SIGPIPE

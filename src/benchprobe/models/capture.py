@@ -55,7 +55,7 @@ class _Capture:
         self._then = then
         self._complain = complainer()
         self._watcher = Watcher(settings.max_shapes, self._on_new)
-        options = HookOptions(script, settings.max_depth, False, self._complain)
+        options = HookOptions(script, settings.max_depth, False, self._complain, settings.weights_in_identity)
         self._frameworks: List[Framework] = open_frameworks(self._watcher, options)
         self._imports = ImportWatch(self._complain)
         self._process = os.getpid()
@@ -83,6 +83,7 @@ class _Capture:
         code = 1
         try:
             self._uninstall()
+            _leave_removed_folder()
             with as_outside_of_modes():
                 self._then(self._captured(entry, call))
             code = 0
@@ -146,3 +147,11 @@ def _flush_output() -> None:
             stream.flush()
         except Exception:
             pass
+
+
+def _leave_removed_folder() -> None:
+    """A script may remove the folder it is in; exporters and compilers need one that is there."""
+    try:
+        os.getcwd()
+    except OSError:
+        os.chdir("/")

@@ -42,7 +42,7 @@ class Discovery:
         self._put = put
         self._complain = complainer(put)
         self._watcher = Watcher(settings.max_shapes, self._on_new, self._tell)
-        options = HookOptions(script, settings.max_depth, True, self._complain)
+        options = HookOptions(script, settings.max_depth, True, self._complain, settings.weights_in_identity)
         self._frameworks: List[Framework] = open_frameworks(self._watcher, options)
         self._started = StartedProcesses()
         self._process = os.getpid()

@@ -147,7 +147,7 @@ def model_event(entry: Entry, other_shapes: int, in_main_process: bool) -> Event
         **entry.facts,
         "inputs": inputs,
         "items": entry.signature.items,
-        "calls": entry.calls,
+        "calls": max(entry.calls, 1),  # the one that is just about to be made
         "training_calls": entry.training_calls,
         "mode": entry.mode,
         "reason": _reason(entry) if in_main_process else FORKED,

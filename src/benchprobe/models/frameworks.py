@@ -18,6 +18,7 @@ class HookOptions(NamedTuple):
     max_depth: int
     everything: bool
     complain: Callable[[str], None]
+    weights: bool = False  # they are part of an identity
 
 
 class Uncalled(NamedTuple):

@@ -1,6 +1,6 @@
 """Who a model is: a hash of its structure (classes, settings, shapes and dtypes, its own source) and of its inputs' signature.
 
-The same in every process, on every machine and device, with and without gradients, trained or not; weights do not count.
+The same in every process, on every machine and device, with and without gradients, trained or not; weights count only if that is asked for.
 """
 
 from __future__ import annotations

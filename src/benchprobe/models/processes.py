@@ -50,7 +50,8 @@ def runs_python(command: List[str]) -> bool:
         return False
     names = [os.path.basename(word) for word in command]
     if names[0] in SHELLS:
-        return any(_is_python(os.path.basename(word)) for text in command[1:] for word in text.split())
+        words = [word for text in command[1:] for word in text.split() if not word.startswith("-")]
+        return any(_is_python(os.path.basename(word)) for word in words)  # no option such as -I/usr/include/python3.11
     return any(_is_python(name) for name in names[:2])
 
 

@@ -22,6 +22,7 @@ class ModelSettings(NamedTuple):
     max_shapes: int = 4
     count_work: bool = False
     weights: bool = False
+    weights_in_identity: bool = False  # whether values of weights make another model
     seed: Optional[int] = 0
     file: Optional[str] = None
     shapes: Mapping[str, Sequence[int]] = {}

@@ -16,6 +16,7 @@ from benchprobe.models.identity import structure_of
 from benchprobe.models.made import MadeModules
 from benchprobe.models.signatures import key_maker, signature_of
 from benchprobe.models.torch_uncalled import UncalledModules, described
+from benchprobe.models.weights import weights_digest
 
 MAX_KEYS = 10_000  # of one module; calls with more of them are looked at each time
 BY_FORWARD = ".forward()"
@@ -25,7 +26,7 @@ UNSEEN_INPUTS = "it was called through .forward(), with inputs that could not be
 class Record:
     """One module object. `target` is what it wraps, or itself; it shares the entries of that."""
 
-    __slots__ = ("entries", "full", "ignored", "ref", "target", "wrappers")
+    __slots__ = ("entries", "full", "ignored", "last", "ref", "target", "wrappers")
 
     def __init__(self, ref: Any, target: Any, wrappers: Tuple[str, ...], entries: Dict[Any, Entry]) -> None:
         self.ref = ref
@@ -33,6 +34,7 @@ class Record:
         self.wrappers = wrappers
         self.entries = entries
         self.ignored = False
+        self.last: Optional[Entry] = None  # of its last call, where sub-modules count
         self.full: Dict[bool, str] = {}  # its structure, once it has no room for more calls without or with gradients
 
 
@@ -49,9 +51,8 @@ class TorchCalls:
         self.records: Dict[int, Record] = {}
         self._made = MadeModules(options.script, torch_models.is_wrapper)
         self._uncalled = UncalledModules(self._made, self._has_entry)
-        self.pending: List[
-            Tuple[Entry, Any]
-        ] = []  # called with gradients since the last backward; whether that was training is open
+        # Called with gradients since the last backward, which will tell whether that was training.
+        self.pending: List[Tuple[Entry, Any]] = []
         self._by_forward: List[Any] = []  # weak references to models that were called through `forward`
         self.made = self._made.note
 
@@ -72,6 +73,7 @@ class TorchCalls:
         entry = record.entries.get(key)
         if entry is None:
             return self.unknown(record, key, args, kwargs, via)
+        record.last = entry
         self._count(entry, record, module)
         return False
 
@@ -95,7 +97,7 @@ class TorchCalls:
                 return False
             if torch_models.is_lazy(module):
                 return True
-            entry = self._first(record, key, args, kwargs, via, graded)
+            record.last = entry = self._first(record, key, args, kwargs, via, graded)
             if entry is not None:
                 self._count(entry, record, module)
         except Exception as error:  # the program must go on as if we were not there
@@ -139,7 +141,11 @@ class TorchCalls:
         yield from self._uncalled.told()
         for owner in [ref() for ref in self._by_forward]:
             if owner is not None and not self._has_entry(owner):
-                yield Uncalled(structure_of(owner), described(owner, self._made.find(owner)), UNSEEN_INPUTS)
+                yield Uncalled(self._structure(owner), described(owner, self._made.find(owner)), UNSEEN_INPUTS)
+
+    def _structure(self, module: Any) -> str:
+        structure = structure_of(module)
+        return f"{structure} {weights_digest(module)}" if self._options.weights else structure
 
     def _has_entry(self, module: Any) -> bool:
         record = self.records.get(id(module))
@@ -187,7 +193,7 @@ class TorchCalls:
             if entry is not None and len(record.entries) < MAX_KEYS:
                 record.entries[key] = entry
             elif entry is None:
-                record.full[graded] = structure_of(module)
+                record.full[graded] = self._structure(module)
                 self._watcher.other_shape(record.full[graded], hash(key))
             return entry
 
@@ -197,7 +203,7 @@ class TorchCalls:
         """The entry for such a call of the module; None: there is no room for another one."""
         module = record.target()
         signature = signature_of(function, args, kwargs)
-        structure = structure_of(module)
+        structure = self._structure(module)
         known = self._watcher.known(structure, signature)
         if known is not None:
             known.objects += known not in record.entries.values()
@@ -224,7 +230,7 @@ class TorchCalls:
             "place": None if called is None else called.as_dict(),
             "made_at": None if made_at is None else made_at.as_dict(),
             "depth": len(stack),
-            "parent": next((entry.identity for entry in above.entries.values()), None) if above is not None else None,
+            "parent": above.last.identity if above is not None and above.last is not None else None,
             "path": "" if parent is None else parent.path,
         }
 

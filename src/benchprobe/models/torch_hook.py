@@ -52,8 +52,9 @@ class TorchHook:
         imports.after("torch.nn.modules.module", self._hook_modules)
         if self._options.everything:
             imports.after("torch", self._hook_backward)
-        # Dynamo must not compile what it finds of ours on the stack.
+        # Dynamo must not compile what it finds of ours on the stack, nor look into our code as if it were torch's.
         imports.after("torch._dynamo.trace_rules", lambda rules: rules.add("benchprobe"))
+        imports.after("torch._dynamo.convert_frame", self._stand_aside_in_dynamo)
 
     def uninstall(self) -> None:
         self._patches.undo()
@@ -71,7 +72,7 @@ class TorchHook:
         self._function = function = vars(module)["__call__"]
         if not isinstance(function, FunctionType) or function.__closure__:
             raise RuntimeError("this version of torch calls modules in a way that is not known; no model is found")
-        original = with_code(function, function.__code__)
+        self._original = original = with_code(function, function.__code__)
         known = function.__code__.co_names == KNOWN_NAMES
         self._code = code_in_place_of(
             function, (CALL if known else CALL_OF_ANOTHER_TORCH).format(name=function.__name__)
@@ -90,6 +91,23 @@ class TorchHook:
         if self._options.everything:
             self._hook_constructor(module)
 
+    def _stand_aside_in_dynamo(self, convert_frame: ModuleType) -> None:
+        """While dynamo traces a frame, nn.Module.__call__ has its own code."""
+        compile_frame = convert_frame._compile
+        function, ours = self._function, self._code
+
+        @functools.wraps(compile_frame)
+        def _compile(*args: Any, **kwargs: Any) -> Any:
+            if function.__code__ is not ours:
+                return compile_frame(*args, **kwargs)
+            function.__code__ = self._original.__code__
+            try:
+                return compile_frame(*args, **kwargs)
+            finally:
+                function.__code__ = ours
+
+        self._patches.set_attribute(convert_frame, "_compile", _compile)
+
     def _hook_classes(self, module: Any) -> None:
         """A class that has its own `__call__` is hooked there, since it need not come to the one of nn.Module."""
         before = getattr(module.__init_subclass__, "__func__", None)  # of a torch that has one
@@ -106,8 +124,11 @@ class TorchHook:
         self._patches.set_attribute(module, "__init_subclass__", classmethod(__init_subclass__))
 
     def _hook_own_call(self, cls: Any) -> None:
-        own = vars(cls).get("__call__")
-        if isinstance(own, FunctionType) and own is not self._function and not cls.__module__.startswith("torch."):
+        owner = next(one for one in cls.__mro__ if "__call__" in vars(one))
+        if owner is not cls and issubclass(owner, self._module):
+            return  # nn.Module itself, or a class that is hooked already
+        own = vars(owner)["__call__"]
+        if isinstance(own, FunctionType) and not cls.__module__.startswith("torch."):
             self._patches.set_attribute(cls, "__call__", self._around(own))
 
     def _called_by_forward(self, cls: Any) -> None:

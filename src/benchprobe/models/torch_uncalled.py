@@ -31,7 +31,7 @@ class UncalledModules:
     def told(self) -> Iterator[Uncalled]:
         """At the end of the script; each kind of model once."""
         counters = getattr(sys.modules.get("torch._dynamo.utils"), "counters", {})
-        reason = NOT_CALLED + (IN_COMPILED if counters.get("frames") else "")
+        reason = NOT_CALLED + (IN_COMPILED if any(counters.values()) else "")
         told: Set[str] = set()
         for made, module in self._made.uncalled_roots():
             if not _counts(module):

@@ -40,7 +40,7 @@ class OpenVinoSession:
         self._request = self._compiled.create_infer_request()
         self._infer = self._request.infer
         self._bound: Any = None
-        self._ports = [_name(port) for port in self._compiled.inputs]
+        self._ports = [sorted(port.get_names()) or [_name(port)] for port in self._compiled.inputs]
         self._types = [_type_of(port) for port in self._compiled.inputs]
         self._output_types = [_type_of(port) for port in self._compiled.outputs]
         self._output_names = [_name(port) for port in self._compiled.outputs]
@@ -49,7 +49,10 @@ class OpenVinoSession:
         self.details = self._told()
 
     def prepare(self, inputs: Any) -> Any:
-        arrays = in_order(inputs, self._ports, self._artifact)
+        # A port goes by all the names that its value has in the graph.
+        known = {*inputs, *(each.port for each in self._artifact.inputs)}
+        named = [next((name for name in names if name in known), names[0]) for names in self._ports]
+        arrays = in_order(inputs, named, self._artifact)
         return [
             self._tensor(array, port, kind) for array, port, kind in zip(arrays, self._compiled.inputs, self._types)
         ]

@@ -57,6 +57,7 @@ class TorchEager:
     def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
         module = module_of(what)
         details = torch_modules.set_threads(options)
+        torch_modules.forbid_compiling()
         with explaining("load"):
             fit = torch_modules.fitted(module, options)
         details.update(torch_modules.device_details(options))

@@ -154,3 +154,10 @@ def _quantized(module: Any) -> Any:
     if not any(type(part).__module__.startswith("torch.ao.nn.quantized.dynamic") for part in made.modules()):
         raise Unsupported("convert", "it has no Linear layer, so there is nothing to quantise to int8")
     return _in_eval(made)
+
+
+def forbid_compiling() -> None:
+    """Eager is eager: parts that the script decorated with torch.compile run as they are written."""
+    set_stance = getattr(import_module("torch").compiler, "set_stance", None)
+    if set_stance is not None:
+        set_stance("force_eager")

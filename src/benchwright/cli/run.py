@@ -89,9 +89,7 @@ def command(
     input is wrong, 3 nothing could be measured, 130 interrupted (resumable).
     """
     from benchwright.cli.progress import Progress
-    from benchwright.pipeline.discovering import with_models_found
-    from benchwright.pipeline.executor import executor_for
-    from benchwright.pipeline.measure import measure
+    from benchwright.pipeline.discovering import measured
     from benchwright.pipeline.outcome import exit_code, keep_in_store, write_driver_files
     from benchwright.pipeline.resolve import resolve
     from benchwright.stores.base_folder import BaseFolder
@@ -107,22 +105,8 @@ def command(
     resolved = resolve(request, allow_nothing=resume is not None)
     if not resolved.benchmarks:
         _check_nothing_is_changed(ctx)
-    with (
-        executor_for(resolved.settings, folder, resume) as executor,
-        Progress(quiet=quiet, verbose=verbose, long=dash == "long") as progress,
-        with_models_found(resolved, folder, executor, progress) as (complete, told),
-    ):
-        run = measure(
-            complete.benchmarks,
-            complete.settings,
-            base=folder,
-            name=run_name or complete.name,
-            executor=executor,
-            observer=progress,
-            resume=resume,
-            labels=request.options.labels,
-            told=told,
-        )
+    with Progress(quiet=quiet, verbose=verbose, long=dash == "long") as progress:
+        run = measured(resolved, folder, progress, name=run_name, resume=resume, labels=request.options.labels)
     for problem in write_driver_files(run, Path.cwd()):
         click.echo(f"benchwright: {problem}", err=True)
     code = exit_code(run)

@@ -117,6 +117,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     file: str | None = None
     identity: str
     weights: str | None = None
+    weights_in_identity: bool = False
     class_: str = msgspec.field(name="class", default="")
     parameters: int = 0
     place: str = ""  # such as bert.py:21

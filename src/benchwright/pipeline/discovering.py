@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,18 +13,15 @@ from benchwright.domain.errors import CannotMeasure, Interrupted
 from benchwright.domain.job import Job, Outcome
 from benchwright.domain.model import Discovery, ModelScript
 from benchwright.domain.request import Resolved
+from benchwright.domain.run import Run
 from benchwright.domain.settings import RunSettings
 from benchwright.environments.probe_folder import probe_folder
 from benchwright.executors.base import Executor
-from benchwright.pipeline.measure import Observer, usable_cores
+from benchwright.pipeline.executor import executor_for
+from benchwright.pipeline.measure import Observer, measure, usable_cores
 from benchwright.pipeline.stopping import stops_on_signals
 from benchwright.planning.placement import make_plan
-from benchwright.recorder.discovery import record_discovery
-from benchwright.recorder.reading import read_events
-from benchwright.sources.found_models import benchmarks_of
-from benchwright.sources.script_notes import read_notes
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.logs import tail_texts
 
 _LOG_LINES = 8
 
@@ -47,6 +42,8 @@ def with_models_found(
     if not is_open(resolved.benchmarks):
         yield resolved, None
         return
+    from benchwright.sources.found_models import benchmarks_of  # most runs need none of it
+
     folder = _aside(base)
     try:
         found = discover(resolved.benchmarks, resolved.settings, base, executor, observer, folder=folder)
@@ -56,7 +53,34 @@ def with_models_found(
             benchmarks += [benchmark] if discovery is None else benchmarks_of(benchmark, discovery, str(base.builds))
         yield msgspec.structs.replace(resolved, benchmarks=tuple(_unique(benchmarks))), folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
+
+
+def measured(
+    resolved: Resolved,
+    base: BaseFolder,
+    observer: Observer,
+    *,
+    name: str | None = None,
+    resume: str | None = None,
+    labels: dict[str, str] | None = None,
+) -> Run:
+    """The run of what was resolved, with the models of its scripts found first; `name`: what to call it, if not by its target."""
+    with (
+        executor_for(resolved.settings, base, resume) as executor,
+        with_models_found(resolved, base, executor, observer) as (complete, told),
+    ):
+        return measure(
+            complete.benchmarks,
+            complete.settings,
+            base=base,
+            name=name or complete.name,
+            executor=executor,
+            observer=observer,
+            resume=resume,
+            labels=labels,
+            told=told,
+        )
 
 
 def discover(
@@ -94,10 +118,15 @@ def discover(
         return found
     finally:
         if folder is None:
-            shutil.rmtree(aside, ignore_errors=True)
+            _remove(aside)
 
 
 def _read(script: Benchmark, job: Job, outcome: Outcome) -> Discovery:
+    from benchwright.recorder.discovery import record_discovery
+    from benchwright.recorder.reading import read_events
+    from benchwright.sources.script_notes import read_notes
+    from benchwright.stores.logs import tail_texts
+
     assert isinstance(script.workload, ModelScript)
     try:
         events = list(read_events(job.stream))
@@ -109,7 +138,15 @@ def _read(script: Benchmark, job: Job, outcome: Outcome) -> Discovery:
     return msgspec.structs.replace(discovery, labels=notes.labels, source_note=notes.docstring, log=tuple(log))
 
 
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _aside(base: BaseFolder) -> Path:
+    import tempfile
+
     try:
         base.builds.mkdir(parents=True, exist_ok=True)
         return Path(tempfile.mkdtemp(dir=base.builds, prefix=".discovery-"))

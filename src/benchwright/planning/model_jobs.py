@@ -45,6 +45,7 @@ def model_settings(benchmark: Benchmark, machine: Machine, seed: int, *, count_w
                 "mode": "discover",
                 "max_depth": workload.options.max_depth,
                 "weights": True,
+                "weights_in_identity": workload.options.weights,
                 "count_work": count_work,
                 "seed": seed,
             }
@@ -56,6 +57,7 @@ def model_settings(benchmark: Benchmark, machine: Machine, seed: int, *, count_w
             "mode": "measure",
             "identity": workload.identity,
             "weights_digest": workload.weights,
+            "weights_in_identity": workload.weights_in_identity,
             "file": workload.file,
             "shapes": {name: list(shape) for name, shape in workload.shapes.items()},
             "max_depth": workload.max_depth,

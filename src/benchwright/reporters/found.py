@@ -131,6 +131,7 @@ def _closing(discovery: Discovery, width: int) -> list[str]:
     if discovery.trouble:
         kept = "; what it had called before that is listed" if discovery.models else ""
         lines += _wrapped(f"⚠ the script failed: {discovery.trouble}{kept}", "   ", width)
+        lines += [f"     | {line}"[:width] for line in discovery.log]
     elif not discovery.ended:
         lines += _wrapped("⚠ the script ended without telling so: models may be missing", "   ", width)
     for note in discovery.notes:

@@ -107,6 +107,7 @@ def _workload(script: ModelScript, model: FoundModel, discovery: Discovery, buil
         args=script.args,
         identity=model.identity,
         weights=model.weights,
+        weights_in_identity=options.weights,
         class_=model.class_,
         parameters=model.parameters,
         place=place_of(model),

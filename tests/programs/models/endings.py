@@ -19,6 +19,8 @@ model(torch.ones(3, 4))
 if how == "os_exit":
     print("leaving", flush=True)
     os._exit(9)
+elif how == "kill":
+    os.kill(os.getpid(), 9)
 elif how == "fork":
     child = os.fork()
     if child == 0:

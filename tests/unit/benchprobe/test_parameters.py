@@ -10,7 +10,14 @@ from benchprobe.parameters import PARAMETERS, parse
 
 def test_values_come_in_the_order_asked_for_and_other_arguments_are_left_alone():
     argv = ["--mine", "3", "--width", "32", "positional", "--batch_size=8", "--alpha", "1.5", "--pretrained"]
-    assert parse(["alpha", "batch_size", "width", "height", "pretrained", "kvcache"], argv) == [1.5, 8, 32, 224, True, False]
+    assert parse(["alpha", "batch_size", "width", "height", "pretrained", "kvcache"], argv) == [
+        1.5,
+        8,
+        32,
+        224,
+        True,
+        False,
+    ]
     assert parse("max_seq_length", ["--max_seq", "4"]) == [128]  # no abbreviations: they may be the script's own
 
 
@@ -24,7 +31,9 @@ def test_the_standard_set_has_the_usual_values():
 
 
 def test_a_name_that_is_not_standard_is_told_with_those_that_are():
-    with pytest.raises(ValueError, match=r"does not know 'batchsize'; the standard parameters are batch_size, max_seq_length"):
+    with pytest.raises(
+        ValueError, match=r"does not know 'batchsize'; the standard parameters are batch_size, max_seq_length"
+    ):
         parse(["batchsize"], [])
 
 

@@ -54,7 +54,9 @@ def find(
     given = settings_from({"mode": "discover", **settings})
     complaints: list[str] = []
     watcher = Watcher(given.max_shapes, on_new or (lambda entry, call: None))
-    hook = TorchHook(watcher, HookOptions(str(path), given.max_depth, True, complaints.append))
+    hook = TorchHook(
+        watcher, HookOptions(str(path), given.max_depth, True, complaints.append, given.weights_in_identity)
+    )
     main, before = ModuleType("__main__"), sys.modules["__main__"]
     main.__file__ = str(path)
     imports = ImportWatch(complaints.append)
@@ -137,6 +139,12 @@ def under_discovery(tmp_path: Path) -> Iterator[Callable[..., Ended]]:
         return Ended(done, stream)
 
     return run
+
+
+@pytest.fixture
+def found_in(torch: Any) -> Callable[..., Found]:
+    """The same for a file."""
+    return find
 
 
 @pytest.fixture(scope="session")

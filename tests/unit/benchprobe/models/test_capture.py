@@ -18,8 +18,9 @@ def then(captured):
     print("modes", torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu"))
     print("plain", module.__call__.__code__.co_names, "__init_subclass__" in vars(module), module.__init__.__code__.co_filename.endswith("module.py"))
     print("requires", [a.requires_grad or a.is_inference() for a in captured.args])
-    from torch._dynamo import utils
-    print("dynamo", utils.unpatched_nn_module_call is module.__call__)
+    from torch._dynamo import convert_frame, utils
+    print("dynamo", utils.unpatched_nn_module_call is module.__call__, convert_frame._compile.__code__.co_filename[-16:])
+    print("compiled", captured.module._compiled_call_impl is not None)
     captured.module(*captured.args, **captured.kwargs)
     if "raise" in sys.argv:
         raise ValueError("in the measurement")
@@ -41,7 +42,8 @@ SCRIPT = """
     x = torch.ones(3, 4, requires_grad=True) * 2
     other(x)
     with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
-        torch.compile(model)(x)
+        model.compile(backend="eager")
+        torch.compile(model, backend="eager")(x)
     with torch.inference_mode():
         Own()(torch.ones(5, 4))
     print("not reached unless it is not called")
@@ -65,7 +67,11 @@ def capturing(under_discovery, tmp_path):
 
 
 def test_the_model_is_taken_with_its_inputs_and_torch_is_as_it_was(under_discovery, capturing):
-    found = under_discovery(SCRIPT.replace("torch.compile(model)(x)", "model(x)"))
+    found = under_discovery(
+        SCRIPT.replace('torch.compile(model, backend="eager")(x)', "model(x)").replace(
+            'model.compile(backend="eager")', ""
+        )
+    )
     assert [m["class"] for m in found.models] == ["Linear", "Linear", "Own"]
     other, model, own = (m["identity"] for m in found.models)
     taken = capturing(model)
@@ -75,7 +81,8 @@ def test_the_model_is_taken_with_its_inputs_and_torch_is_as_it_was(under_discove
         "modes True False False",
         "plain ('_compiled_call_impl', '_call_impl') False True",
         "requires [False]",
-        "dynamo True",
+        "dynamo True convert_frame.py",
+        "compiled False",
     ]
     assert taken.all("failure") == []
     assert capturing(own).output.startswith(f"captured Own ('x',) [(5, 4)] {{}} {own}")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gc
+import textwrap
+
+import pytest
 
 TWO_LAYERS = """
 class Net(nn.Module):
@@ -129,6 +132,10 @@ def test_submodules_are_models_down_to_the_depth_asked_for(found):
         (1, outer["identity"], "2"),
     ]
     assert [m["depth"] for m in found(program, max_depth=2).models] == [0, 1, 2, 2, 1]
+    twice = found(TWO_LAYERS + "net = Net()\nnet(x)\nnet(torch.ones(5, 4))\n", max_depth=1)
+    first, second = twice.all("Net")
+    parents = [m["parent"] for m in twice.all("Linear")]
+    assert parents == [first["identity"], first["identity"], second["identity"], second["identity"]]
 
 
 def test_training_is_told_apart_from_inference(found):
@@ -239,6 +246,35 @@ with torch.autocast("cpu", dtype=torch.bfloat16):
     assert len(models.models) == 5
 
 
+def test_dynamo_compiles_the_same_graphs_as_without_the_hook(found, torch):
+    program = """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 4)
+            def forward(self, x): return self.layer(x)
+        net, other = Net(), Net()
+        net.layer.register_forward_hook(lambda module, inputs, output: output + 1)
+        whole = torch.compile(net, backend="eager", fullgraph=True)
+        function = torch.compile(lambda x: net(x) + other(x), backend="eager", fullgraph=True)
+        for _ in range(3):
+            whole(x), function(x)
+        counted = {name: dict(values) for name, values in torch._dynamo.utils.counters.items()}
+        """
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    models = found(program)
+    with_hook = models.names["counted"]
+    torch._dynamo.reset()
+    torch._dynamo.utils.counters.clear()
+    names: dict[str, object] = {}
+    exec("import torch\nfrom torch import nn\nx = torch.ones(3, 4)\n" + textwrap.dedent(program), names)
+    assert with_hook == names["counted"]
+    assert with_hook["stats"]["unique_graphs"] == 2
+    assert [(m["calls"], m["wrappers"]) for m in models.all("Net", mode="inference")] == [(3, ["torch.compile"])]
+    assert "compiled by torch.compile is not seen" in models.all("Net", mode="never_called")[0]["reason"]
+
+
 def test_a_class_with_its_own_call_and_a_forward_called_directly_are_seen(found):
     models = found(
         TWO_LAYERS
@@ -250,6 +286,15 @@ class Own(nn.Module):
     def __call__(self, text, times=2):
         return self.net(torch.ones(len(text), 4) * times)
 Own()("abc")
+class Mixin:
+    def __call__(self, x): return self.layer(x) + 1
+class Mixed(Mixin, nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 5)
+Mixed()(x)
+class Below(Own): pass
+Below()("ab")
 class Stack(nn.Module):
     def __init__(self):
         super().__init__()
@@ -274,7 +319,7 @@ again = Changed()
 again.forward(x.reshape(1, 3, 4))
 """
     )
-    assert models.classes == ["Own", "Stack", "Changed", "Changed"]
+    assert models.classes == ["Own", "Mixed", "Below", "Stack", "Changed", "Changed"]
     assert models["Own"]["inputs"] == [{"name": "text", "value": "'abc'"}]
     assert (models["Stack"]["calls"], models["Stack"]["wrappers"]) == (2, [".forward()"])
     seen, unseen = models.all("Changed")
@@ -385,3 +430,45 @@ def test_calls_that_fail_are_not_to_be_measured(found):
     works, fails = models.models
     assert works["reason"] is None
     assert "always with an exception: RuntimeError: mat1" in fails["reason"]
+
+
+def test_of_objects_of_libraries_only_tensors_count(found):
+    models = found(
+        """
+        import types
+        class Net(nn.Linear):
+            def forward(self, graph): return super().forward(graph._nodes)
+        net = Net(4, 2)
+        for version, size in ((1, 3), (2, 3), (2, 5)):
+            net(types.SimpleNamespace(_nodes=torch.ones(size, 4), version=version, itself=[net]))
+        """
+    )
+    assert [(m["calls"], m["inputs"][1:]) for m in models.models] == [
+        (2, [{"name": "graph._nodes", "shape": [3, 4], "dtype": "float32"}]),
+        (1, [{"name": "graph._nodes", "shape": [5, 4], "dtype": "float32"}]),
+    ]
+
+
+def test_inputs_that_cannot_be_looked_at_do_not_harm_the_script(found):
+    models = found(
+        """
+        class Odd:
+            @property
+            def __dict__(self): raise OSError("not for you")
+        class Net(nn.Linear):
+            def forward(self, x, odd): return super().forward(x)
+        assert Net(4, 2)(x, Odd()).shape == (3, 2)
+        """,
+        complain=True,
+    )
+    assert "not for you" in models.complaints[0]
+
+
+@pytest.mark.slow
+def test_a_generating_model_of_transformers_is_grouped(found_in, programs_folder):
+    pytest.importorskip("transformers")
+    models = found_in(programs_folder / "generates.py")
+    gpt, bert = models.all("GPT2LMHeadModel"), models["BertModel"]
+    assert [m["inputs"][0]["shape"] for m in gpt] == [[1, 5], [1, 1], [1, 1], [1, 1]]
+    assert {"name": "past_key_values.layers.0.keys", "shape": [1, 2, 5, 16], "dtype": "float32"} in gpt[1]["inputs"]
+    assert (gpt[0]["other_shapes"], bert["calls"], bert["items"]) == (8, 2, 2)

@@ -55,6 +55,8 @@ def test_it_does_not_depend_on_how_the_model_is_used(identity):
     assert identity(NET + "torch.compile(Net(), backend='eager')(x)") == plain
     assert identity("y = x\n" + NET.replace("class Net", "# a comment\n\nclass Net") + "Net()(y)") == plain
     assert identity(NET.replace("activation(x) * HIDDEN", "activation( x )  *  HIDDEN # same") + "Net()(x)") == plain
+    parts = "net = Net()\nnet.start = torch.compile(net.start, backend='eager')\nnet(x)"
+    assert identity(NET + parts) == plain
     trained = NET + "net = Net()\nnet(x).sum().backward()\ntorch.optim.SGD(net.parameters(), 1.).step()\n"
     assert identity(trained) == plain
 
@@ -143,3 +145,11 @@ def test_weights_are_told_apart(torch):
         seen.add(weights_digest(model))
     assert len(seen) == 2 + len([*model.parameters(), *model.buffers()])
     assert weights_digest(nn.Linear(2, 2, device="meta")) is None
+
+
+def test_weights_make_another_model_only_if_asked(found):
+    program = "torch.manual_seed(0)\none, other = nn.Linear(4, 4), nn.Linear(4, 4)\none(x)\nother(x)\n"
+    assert len(found(program).models) == 1
+    first, second = (found(program, weights_in_identity=True).models for _ in range(2))
+    assert len(first) == 2
+    assert [m["identity"] for m in first] == [m["identity"] for m in second]

@@ -134,6 +134,15 @@ def test_however_the_script_ends_the_last_counts_are_told(under_discovery, progr
     assert found.one("discovery_end")["models"] == len(calls)
 
 
+def test_a_script_that_is_killed_leaves_what_was_found(under_discovery, programs_folder):
+    found = under_discovery(programs_folder / "endings.py", "kill")
+    assert found.code == -9
+    assert [(model["class"], model["calls"], model["inputs"][0]["shape"]) for model in found.models] == [
+        ("Linear", 1, [3, 4])
+    ]
+    assert found.all("discovery_end") == []
+
+
 def test_a_forked_child_tells_only_what_it_found_itself(under_discovery, programs_folder):
     found = under_discovery(programs_folder / "endings.py", "fork")
     assert found.code == 0, found.errors
