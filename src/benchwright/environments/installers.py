@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from typing import Protocol
 
 from benchwright.domain.errors import InvalidInput
@@ -71,7 +71,7 @@ class Pip:
 
     def __init__(self, indexes: PackageIndexes, *, own_pip: bool | None = None) -> None:
         self.indexes = indexes
-        self.own_pip = find_spec("pip") is not None if own_pip is None else own_pip
+        self.own_pip = PathFinder.find_spec("pip") is not None if own_pip is None else own_pip
 
     def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
         base = _neutral(inherited)

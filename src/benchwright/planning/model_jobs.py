@@ -20,7 +20,10 @@ def model_command(benchmark: Benchmark, machine: Machine) -> JobCommand:
         return JobCommand((workload.python, *_MODULE, workload.path, *workload.args), workload.cwd, benchmark.env)
     assert isinstance(workload, Model)
     words = (workload.script, *workload.args) if workload.script is not None else ()
-    env: dict[str, str | None] = {**thread_settings(threads_of(benchmark, machine)), **benchmark.env}
+    env: dict[str, str | None] = {**thread_settings(threads_of(benchmark, machine))}
+    if workload.builds:
+        env["TORCHINDUCTOR_CACHE_DIR"] = f"{workload.builds}/inductor"  # what it compiled is kept with the other builds
+    env |= benchmark.env
     return JobCommand((workload.python, *_MODULE, *words), workload.cwd, env)
 
 

@@ -272,7 +272,18 @@ def _measurements(
     found += [given_measurement(name, name, values) for name, values in fold.given.items()]
     found += [m for m in through_voir.measurements if not (counting and m.metric == "rate")]
     found += fold.model.figures
+    found += _energy(fold, counting, span)
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes
+
+
+def _energy(fold: _Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:
+    """What one item took, of all devices together, while it was measured."""
+    items = [record.phases["measured"].counted_items for record in counting]
+    used = fold.samples.energy_j(span) if span is not None else None
+    if used is None or not items or not all(items):
+        return []
+    each = used / sum(n for n in items if n is not None)
+    return [Measurement(metric="energy.item", unit="J", direction=Direction.LOWER, samples=(each,), source="sampler")]
 
 
 def _log_measurements(fold: _Fold, benchmark: Benchmark) -> list[Measurement]:

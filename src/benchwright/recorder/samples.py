@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from benchwright.domain.measurement import Measurement
@@ -80,6 +81,16 @@ class Samples:
                 found.append(_measurement(used, (points[-1][1] - points[0][1],), device))
         return found
 
+    def energy_j(self, measured: Span) -> float | None:
+        """What all devices used in that time, between samples in proportion; None if it was not sampled from before to after."""
+        used = []
+        for (_, name, _), points in self.series.items():
+            if name == "energy_j":
+                if points[0][0] > measured[0] or points[-1][0] < measured[1]:
+                    return None
+                used.append(_at(points, measured[1]) - _at(points, measured[0]))
+        return sum(used) if used else None
+
     def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
         """`cpu_share`: how much of a core the program used over its life."""
         notes = []
@@ -94,6 +105,14 @@ class Samples:
 
     def peak_rss_bytes(self) -> float:
         return max((value for _, value in self.series.get(("process", "rss_bytes", None), [])), default=0.0)
+
+
+def _at(points: list[tuple[int, float]], moment: int) -> float:
+    """A counter's value at a moment between its first and its last point."""
+    for (t0, v0), (t1, v1) in pairwise(points):
+        if t0 <= moment <= t1:
+            return v0 + (v1 - v0) * (moment - t0) / (t1 - t0) if t1 > t0 else v1
+    return points[-1][1]
 
 
 def _split(points: list[tuple[int, float]], span: Span | None) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -31,7 +31,7 @@ def expand_matrices(entries: dict[str, Any], places: Places) -> Expanded:
         return Expanded(entries, {})
     expanded = Expanded({}, {})
     for name, entry in entries.items():
-        if MATRIX not in entry:
+        if MATRIX not in entry or _is_made(entry):
             _add(expanded.entries, name, entry, name, places)
             continue
         for values in _combinations(name, entry, places):
@@ -39,6 +39,12 @@ def expand_matrices(entries: dict[str, Any], places: Places) -> Expanded:
             _add(expanded.entries, made_name, made, name, places)
             expanded.made[made_name] = name
     return expanded
+
+
+def _is_made(entry: dict[str, Any]) -> bool:
+    """Whether it is what a matrix made, as `resolve` prints it: its matrix is the one value of each key."""
+    matrix = entry[MATRIX]
+    return JOB not in entry and isinstance(matrix, dict) and not any(isinstance(v, list) for v in matrix.values())
 
 
 def combinations(matrix: dict[str, Any]) -> Iterator[dict[str, Any]]:

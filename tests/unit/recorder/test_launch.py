@@ -455,3 +455,20 @@ def test_a_value_that_is_not_finite_is_noted_where_it_is_no_loss() -> None:
 def test_a_loop_that_does_not_exist_is_said_with_those_that_do() -> None:
     launch = recorded(loop(counts=False), steps("measured", [1000]), stop=StopRule(steps=5), loop="trian")
     assert [n.text for n in launch.notes] == ["a stop rule was given but no loop is called 'trian'; there is 'train'"]
+
+
+def test_energy_of_an_item_is_that_of_the_measured_time() -> None:
+    second = 1_000_000_000
+    counter = [
+        {"event": "sample", "sampler": "nvidia", "device": 0, "t": t * second, "values": {"energy_j": e}}
+        for t, e in ((0, 1000.0), (2, 1200.0), (4, 1600.0))
+    ]
+    loop = [
+        {"event": "loop", "process": 1, "loop": 1, "name": "train", "counts": True},
+        {"event": "steps", "process": 1, "loop": 1, "first": 0, "phase": "measured", "t": second}
+        | {"step_ns": [second, second], "wait_ns": [0, 0], "items": 5},
+    ]
+    measured = recorded(*counter, *loop).measurement("energy.item")
+    assert measured is not None
+    assert measured.samples == ((1400.0 - 1100.0) / 10,)  # from 1 s to 3 s
+    assert recorded(*counter[:2], *loop).measurement("energy.item") is None  # nothing is known of the last second

@@ -188,6 +188,7 @@ def test_any_options(overrides: list[str], select: list[str]) -> None:
 
 @settings(max_examples=30)
 @given(suite_like)
+@example({"a": {"definition": ".", "matrix": {"k": [1, 2]}, "job": {"name": "j{k}"}}})
 def test_resolved_entries_can_be_read_again(content: dict[str, Any]) -> None:
     """What `resolve` prints is itself a suite that resolves to the same."""
     with tempfile.TemporaryDirectory() as folder:
