@@ -1,8 +1,7 @@
 """What looking for models costs the script that is looked at: CPU time under discovery ÷ plain.
 
 A script with a transformers BERT (or, where that is not installed, an encoder of torch of the same size), run plainly and under
-`python -m benchprobe.models` in turn, whole processes from start to end, in stages: of each stage the quickest run counts, since
-what else happens on the machine only ever adds. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
+`python -m benchprobe.models` in turn, whole processes from start to end; the median of the ratios of neighbours counts. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
 
     python performance/discovery_cost.py [--quick]
 
@@ -22,6 +21,7 @@ import tempfile
 from pathlib import Path
 
 SCRIPT_BAR, STEP_BAR = 1.05, 1.10
+STAGES = ("start", "torch", "transformers", "build", "first call", *("call",) * 4, "end")
 
 BERT = """
 import json, sys, time
@@ -94,6 +94,7 @@ class Side:
         self._command = [sys.executable, *(["-m", "benchprobe.models"] if under_discovery else [])]
         config = {"stream": str(folder / "stream.data"), "models": {"mode": "discover", "weights": True}}
         self._environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)  # torch's bytecode is there; ours may be kept as well
         if under_discovery:
             self._environment["BENCHPROBE_CONFIG"] = json.dumps(config)
 
@@ -128,9 +129,15 @@ def whole_script(root: Path, rounds: int) -> bool:
     for number in range(rounds):
         for side in sides if number % 2 else sides[::-1]:
             times[side].append(side.stages_s(script))
-    plain, found = (sum(min(stage) for stage in zip(*times[side], strict=True)) for side in sides)
+    plain, found = ([sum(stages) for stages in times[side]] for side in sides)
+    ratios = sorted(b / a for a, b in zip(plain, found, strict=True))
     name = "a transformers BERT, s" if has_transformers else "an encoder like BERT, s"
-    return told(name, plain, found, found / plain, SCRIPT_BAR)
+    met = told(name, statistics.median(plain), statistics.median(found), statistics.median(ratios), SCRIPT_BAR)
+    print(f"  ratios of neighbours: {', '.join(f'{ratio:.3f}' for ratio in ratios)}")
+    for number, stage in enumerate(STAGES if has_transformers else []):
+        more = statistics.median(b[number] - a[number] for a, b in zip(*times.values(), strict=True))
+        print(f"  {stage:22} {more:+.3f}")
+    return met
 
 
 def step_of_a_loop(root: Path, blocks: int) -> bool:

@@ -17,14 +17,14 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHMARKS = {"bert": "bert", "dlrm": "dlrm", "graph": "graph"}
+BENCHMARKS = {"matmul": "matmul", "vision": "vision", "embedding": "embedding"}
 ENTRY = """
 {name}-{side}:
   inherits: _defaults
   definition: {definition}
   plan: {{method: njobs, n: 1}}
-  stop: {{seconds: 2}}
-  warmup: {{seconds: 1}}
+  stop: {{seconds: 8}}
+  warmup: {{seconds: 2}}
   env: {{OMP_WAIT_POLICY: PASSIVE, OMP_NUM_THREADS: "1"}}
   argv: {{--size: tiny}}
 """
