@@ -17,13 +17,13 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-BENCHMARKS = {"matmul": "matmul", "vision": "vision", "embedding": "embedding"}
+BENCHMARKS = {"graph": "graph", "embedding": "embedding", "vision": "vision"}
 ENTRY = """
 {name}-{side}:
   inherits: _defaults
   definition: {definition}
   plan: {{method: njobs, n: 1}}
-  stop: {{seconds: 8}}
+  stop: {{seconds: 6}}
   warmup: {{seconds: 2}}
   env: {{OMP_WAIT_POLICY: PASSIVE, OMP_NUM_THREADS: "1"}}
   argv: {{--size: tiny}}
