@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,173 +16,15 @@ from benchwright.domain.model import Model
 from benchwright.domain.run import Launch, Note
 from benchwright.domain.status import Status
 from benchwright.domain.stop_rule import StopRule
-from benchwright.domain.voir_record import LEFT, VoirRecord
+from benchwright.domain.voir_record import LEFT
+from benchwright.recorder.fold import Fold
 from benchwright.recorder.loops import LoopRecord, counting_loops, given_measurement, loop_measurements
-from benchwright.recorder.models import ModelRecord, as_model_metrics, judge_model
+from benchwright.recorder.models import as_model_metrics, judge_model
 from benchwright.recorder.ranks import over_ranks
-from benchwright.recorder.reading import Event, decode_object, read_events
-from benchwright.recorder.samples import Samples, Span
+from benchwright.recorder.reading import Event, read_events
+from benchwright.recorder.samples import Span
 from benchwright.recorder.verdict import judge, log_notes
 from benchwright.recorder.voir_rates import VoirMeasured, add_gpu_samples, measured_through_voir
-
-_MOST_NOTES = 20
-
-
-@dataclass
-class _Fold:
-    """What has been gathered from the events so far."""
-
-    loops: dict[tuple[int, str], LoopRecord] = field(default_factory=dict)
-    loop_names: dict[tuple[int, int], str] = field(default_factory=dict)
-    probes: dict[int, Event] = field(default_factory=dict)
-    samples: Samples = field(default_factory=Samples)
-    log_values: dict[str, list[float]] = field(default_factory=dict)
-    given: dict[str, list[float]] = field(default_factory=dict)
-    voir: VoirRecord = field(default_factory=VoirRecord)
-    model: ModelRecord = field(default_factory=ModelRecord)
-    notes: list[Note] = field(default_factory=list)
-    extraction: Event | None = None
-    end: Event | None = None
-    start: Event = field(default_factory=dict)
-    unreadable: int = 0
-    lost: int = 0
-
-    def add(self, event: Event) -> None:
-        handler = _HANDLERS.get(event["event"])
-        if handler is not None:
-            handler(self, event)
-
-    def loop_of(self, event: Event) -> LoopRecord:
-        process = event["process"]
-        name = self.loop_names.get((process, event["loop"]), str(event["loop"]))
-        rank = self.probes.get(process, {}).get("rank")
-        return self.loops.setdefault((process, name), LoopRecord(process, name, rank=rank))
-
-
-def _start(fold: _Fold, event: Event) -> None:
-    fold.start = event
-    if isinstance(event.get("wall"), int | float) and isinstance(event.get("t"), int):
-        fold.voir.began = (event["t"], event["wall"])
-
-
-def _probe(fold: _Fold, event: Event) -> None:
-    fold.probes[event["process"]] = event
-
-
-def _loop(fold: _Fold, event: Event) -> None:
-    fold.loop_names[(event["process"], event["loop"])] = event["name"]
-    record = fold.loop_of(event)
-    record.counts = record.counts or bool(event.get("counts"))
-
-
-def _steps(fold: _Fold, event: Event) -> None:
-    fold.loop_of(event).add_steps(event)
-
-
-def _measure(fold: _Fold, event: Event) -> None:
-    fold.loop_of(event).measure = event
-
-
-def _stop(fold: _Fold, event: Event) -> None:
-    fold.loop_of(event).stop = event
-
-
-def _loop_end(fold: _Fold, event: Event) -> None:
-    fold.loop_of(event).ends.append(event["how"])
-
-
-def _sample(fold: _Fold, event: Event) -> None:
-    fold.samples.add(event)
-
-
-def _metric(fold: _Fold, event: Event) -> None:
-    fold.log_values.setdefault(event["name"], []).extend(event["values"])
-
-
-def _give(fold: _Fold, event: Event) -> None:
-    for name, value in event["values"].items():
-        if isinstance(value, int | float):
-            fold.given.setdefault(name, []).append(float(value))
-
-
-def _voir(fold: _Fold, event: Event) -> None:
-    for line in event["lines"]:
-        said = decode_object(line.encode("utf-8", "replace"))
-        if said is None:
-            fold.voir.unread()
-        else:
-            fold.voir.say(said, event["t"])
-
-
-def _extraction(fold: _Fold, event: Event) -> None:
-    fold.extraction = event
-
-
-def _message(fold: _Fold, event: Event) -> None:
-    if event.get("severity") in ("warning", "error") and len(fold.notes) < _MOST_NOTES:
-        fold.notes.append(Note(text=f"{event.get('source', 'probe')}: {event['text']}", severity=event["severity"]))
-
-
-def _model(fold: _Fold, event: Event) -> None:
-    fold.model.model = event
-
-
-def _runtime(fold: _Fold, event: Event) -> None:
-    fold.model.runtime = event
-
-
-def _build_step(fold: _Fold, event: Event) -> None:
-    fold.model.build.append(event)
-
-
-def _measured(fold: _Fold, event: Event) -> None:
-    fold.model.add_figure(event)
-
-
-def _check(fold: _Fold, event: Event) -> None:
-    fold.model.check = event
-
-
-def _failure(fold: _Fold, event: Event) -> None:
-    fold.model.failure = fold.model.failure or event
-
-
-def _unreadable(fold: _Fold, event: Event) -> None:
-    fold.unreadable += 1
-
-
-def _lost(fold: _Fold, event: Event) -> None:
-    fold.lost += event.get("events", 1)
-
-
-def _end(fold: _Fold, event: Event) -> None:
-    fold.end = event
-
-
-_HANDLERS = {
-    "start": _start,
-    "probe": _probe,
-    "loop": _loop,
-    "steps": _steps,
-    "measure": _measure,
-    "stop": _stop,
-    "loop_end": _loop_end,
-    "sample": _sample,
-    "metric": _metric,
-    "give": _give,
-    "voir": _voir,
-    "extraction": _extraction,
-    "message": _message,
-    "model": _model,
-    "runtime": _runtime,
-    "build_step": _build_step,
-    "measured": _measured,
-    "check": _check,
-    "failure": _failure,
-    "unreadable": _unreadable,
-    "lost": _lost,
-    "end": _end,
-}
 
 
 def record_stream(path: str | Path, job: Job, benchmark: Benchmark) -> Launch:
@@ -196,7 +37,7 @@ def record_stream(path: str | Path, job: Job, benchmark: Benchmark) -> Launch:
 
 def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> Launch:
     """Fold `events` into measurements, notes and a verdict."""
-    fold = _Fold()
+    fold = Fold()
     for event in events:
         try:
             fold.add(event)
@@ -252,7 +93,7 @@ def _speaks_voir(job: Job) -> bool:
 
 
 def _measurements(
-    fold: _Fold, benchmark: Benchmark, through_voir: VoirMeasured, span: Span | None
+    fold: Fold, benchmark: Benchmark, through_voir: VoirMeasured, span: Span | None
 ) -> tuple[list[Measurement], list[Note]]:
     found: list[Measurement] = _log_measurements(fold, benchmark)
     notes: list[Note] = list(through_voir.notes)
@@ -276,7 +117,7 @@ def _measurements(
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes
 
 
-def _energy(fold: _Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:
+def _energy(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:
     """What one item took, of all devices together, while it was measured."""
     items = [record.phases["measured"].counted_items for record in counting]
     used = fold.samples.energy_j(span) if span is not None else None
@@ -286,7 +127,7 @@ def _energy(fold: _Fold, counting: list[LoopRecord], span: Span | None) -> list[
     return [Measurement(metric="energy.item", unit="J", direction=Direction.LOWER, samples=(each,), source="sampler")]
 
 
-def _log_measurements(fold: _Fold, benchmark: Benchmark) -> list[Measurement]:
+def _log_measurements(fold: Fold, benchmark: Benchmark) -> list[Measurement]:
     return [
         Measurement(
             metric=spec.name,
@@ -301,7 +142,7 @@ def _log_measurements(fold: _Fold, benchmark: Benchmark) -> list[Measurement]:
     ]
 
 
-def _process_measurements(fold: _Fold) -> list[Measurement]:
+def _process_measurements(fold: Fold) -> list[Measurement]:
     end = fold.end
     if end is None:
         return []
@@ -324,7 +165,7 @@ def _process_measurements(fold: _Fold) -> list[Measurement]:
     return found
 
 
-def _stream_notes(fold: _Fold, benchmark: Benchmark, counting: list[LoopRecord]) -> list[Note]:
+def _stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -> list[Note]:
     notes = []
     if fold.unreadable:
         notes.append(
@@ -361,7 +202,7 @@ def _ended_early(record: LoopRecord, rule: StopRule) -> str | None:
     return "by itself before its stop rule was met"
 
 
-def _no_loop_to_stop(fold: _Fold, benchmark: Benchmark) -> str:
+def _no_loop_to_stop(fold: Fold, benchmark: Benchmark) -> str:
     names = sorted({f"'{record.name}'" for record in fold.loops.values()})
     if not names:
         return "a stop rule was given but no loop is instrumented; use benchprobe.iterate"
@@ -388,7 +229,7 @@ def _cpu_share(end: Event | None) -> float:
     return float(end.get("cpu_s") or 0.0) / float(end["duration_s"])
 
 
-def _left_ns(fold: _Fold) -> int | None:
+def _left_ns(fold: Fold) -> int | None:
     """When a script run by voir, measured together with others, left or was ended."""
     if LEFT in fold.voir.marks:
         return fold.voir.marks[LEFT][0]
@@ -396,7 +237,7 @@ def _left_ns(fold: _Fold) -> int | None:
     return end["t"] if end.get("early_stop") and isinstance(end.get("t"), int) else None
 
 
-def _comparable(facts: dict[str, Any], fold: _Fold, job: Job) -> dict[str, Any]:
+def _comparable(facts: dict[str, Any], fold: Fold, job: Job) -> dict[str, Any]:
     """Times of one of several nodes as times of day: their monotonic clocks have nothing to do with each other."""
     if job.node == "localhost" or fold.voir.began is None:
         return facts
@@ -409,7 +250,7 @@ def _comparable(facts: dict[str, Any], fold: _Fold, job: Job) -> dict[str, Any]:
     return facts
 
 
-def _facts(fold: _Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured) -> dict[str, Any]:
+def _facts(fold: Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured) -> dict[str, Any]:
     facts: dict[str, Any] = {"started": fold.start.get("pid") is not None} | fold.model.facts()
     if fold.voir.lines:
         wall = [(event or {}).get("wall") for event in (fold.start, fold.end)]  # seconds since 1970
