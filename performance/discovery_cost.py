@@ -1,7 +1,8 @@
 """What looking for models costs the script that is looked at: CPU time under discovery ÷ plain.
 
 A script with a transformers BERT (or, where that is not installed, an encoder of torch of the same size), run plainly and under
-`python -m benchprobe.models` in turn, whole processes from start to end; the median of the ratios of neighbours counts. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
+`python -m benchprobe.models` at once, whole processes from start to end, one of which is always stopped, in turns of a quarter of a
+second; the median of the ratios counts. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
 
     python performance/discovery_cost.py [--quick]
 
@@ -19,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from _turns import in_turns
 
 SCRIPT_BAR, STEP_BAR = 1.05, 1.10
 STAGES = ("start", "torch", "transformers", "build", "first call", *("call",) * 4, "end")
@@ -98,19 +101,23 @@ class Side:
         if under_discovery:
             self._environment["BENCHPROBE_CONFIG"] = json.dumps(config)
 
-    def stages_s(self, script: Path) -> list[float]:
-        """CPU time of each stage of the script, from the start of the process to its end."""
-        process = subprocess.Popen(
-            [*self._command, str(script)], env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    def start(self, script: Path) -> subprocess.Popen[str]:
+        command = [*self._command, str(script)]
+        return subprocess.Popen(
+            command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )
-        assert process.stdout is not None
-        printed = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit(f"{script} ended with {process.returncode}")
-        stamps = [0.0, *json.loads(printed.splitlines()[-1]), usage.ru_utime + usage.ru_stime]
-        return [later - earlier for earlier, later in itertools.pairwise(stamps)]
+
+
+def stages_s(process: subprocess.Popen[str]) -> list[float]:
+    """CPU time of each stage of the script, from the start of the process to its end."""
+    assert process.stdout is not None
+    printed = process.stdout.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"the script ended with {process.returncode}")
+    stamps = [0.0, *json.loads(printed.splitlines()[-1]), usage.ru_utime + usage.ru_stime]
+    return [later - earlier for earlier, later in itertools.pairwise(stamps)]
 
 
 def told(name: str, plain: float, found: float, ratio: float, bar: float) -> bool:
@@ -124,16 +131,19 @@ def whole_script(root: Path, rounds: int) -> bool:
     script = root / "model.py"
     script.write_text(BERT.replace("{build}", OF_TRANSFORMERS if has_transformers else OF_TORCH))
     sides = (Side(root, False), Side(root, True))
-    sides[0].stages_s(script)  # fills the caches of both
+    stages_s(sides[1].start(script))  # fills the caches of both
     times: dict[Side, list[list[float]]] = {side: [] for side in sides}
     for number in range(rounds):
-        for side in sides if number % 2 else sides[::-1]:
-            times[side].append(side.stages_s(script))
+        order = sides if number % 2 else sides[::-1]
+        processes = (order[0].start(script), order[1].start(script))
+        in_turns(processes)
+        for side, process in zip(order, processes, strict=True):
+            times[side].append(stages_s(process))
     plain, found = ([sum(stages) for stages in times[side]] for side in sides)
     ratios = sorted(b / a for a, b in zip(plain, found, strict=True))
     name = "a transformers BERT, s" if has_transformers else "an encoder like BERT, s"
     met = told(name, statistics.median(plain), statistics.median(found), statistics.median(ratios), SCRIPT_BAR)
-    print(f"  ratios of neighbours: {', '.join(f'{ratio:.3f}' for ratio in ratios)}")
+    print(f"  ratios of pairs: {', '.join(f'{ratio:.3f}' for ratio in ratios)}")
     for number, stage in enumerate(STAGES if has_transformers else []):
         more = statistics.median(b[number] - a[number] for a, b in zip(*times.values(), strict=True))
         print(f"  {stage:22} {more:+.3f}")

@@ -2,13 +2,17 @@
 
 Three benchmarks of `quick`, eight launches a side, compared as pairs with a margin of 10 %.
 
-    python performance/shipped_same.py [--quick]
+    python performance/shipped_same.py [--quick] [--seconds S] [--size small] [--whole-launches]
+
+The two launches of a pair take turns of half a second (`--turns`), each measured for 10 s of its own: on machines shared with
+others the speed of a core wanders within seconds. `--whole-launches` shows what that buys: one launch after the other.
 
 Bar: every verdict is `same` or `inconclusive`, at most one of them inconclusive.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -23,10 +27,10 @@ ENTRY = """
   inherits: _defaults
   definition: {definition}
   plan: {{method: njobs, n: 1}}
-  stop: {{seconds: 6}}
+  stop: {{seconds: {seconds}}}
   warmup: {{seconds: 2}}
   env: {{OMP_WAIT_POLICY: PASSIVE, OMP_NUM_THREADS: "1"}}
-  argv: {{--size: tiny}}
+  argv: {{--size: {size}}}
 """
 
 
@@ -36,17 +40,34 @@ def bw(*words: str, base: Path) -> str:
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="six launches a side, 4 s each: whether the script works")
+    parser.add_argument("--seconds", type=float, help="how long one launch is measured (default: 10)")
+    parser.add_argument("--size", default="tiny", help="of the benchmarks: tiny, small or full (default: tiny)")
+    parser.add_argument("--whole-launches", action="store_true", help="one after the other instead of taking turns")
+    return parser.parse_args()
+
+
 def main() -> int:
-    launches = "6" if "--quick" in sys.argv else "8"
+    options = arguments()
+    launches = "6" if options.quick else "8"
+    seconds = options.seconds or (4.0 if options.quick else 10.0)
+    how = ["--interleave"] if options.whole_launches else ["--turns", "500ms"]
     verdicts = []
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         for name, definition in BENCHMARKS.items():
             suite = root / f"{name}.yaml"
             place = ROOT / "benchmarks" / definition
-            suite.write_text("".join(ENTRY.format(name=name, side=side, definition=place) for side in "ab"))
+            suite.write_text(
+                "".join(
+                    ENTRY.format(name=name, side=side, definition=place, seconds=seconds, size=options.size)
+                    for side in "ab"
+                )
+            )
             bw("prepare", str(suite), "--use-current-env", base=root)
-            run = ["run", str(suite), "--use-current-env", "--interleave", "--repeat", launches, "--json", "-q"]
+            run = ["run", str(suite), "--use-current-env", "--repeat", launches, "--json", "-q", *how]
             body = json.loads(bw(*run, base=root))
             words = ["compare", body["id"], "--between", f"{name}-a", f"{name}-b", "--margin", "10%", "--json"]
             compared = json.loads(bw(*words, base=root))

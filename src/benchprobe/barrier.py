@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Set
+from typing import Any, Dict, Set
 
 from benchprobe.config import Barrier
 
@@ -34,6 +34,17 @@ class Meeting:
 
     def say_done(self) -> None:
         self._create(f"done-{self._barrier.rank}")
+
+    def let_others(self, now_ns: int) -> int:
+        """Between two chunks of steps. Returns for how long it was their turn."""
+        return 0
+
+    def leave(self) -> None:
+        """The process ends."""
+
+    def told(self) -> Dict[str, Any]:
+        """What is worth telling about it at the end."""
+        return {}
 
     def all_done(self) -> bool:
         return self._count("done-", "gone-") >= self._barrier.size

@@ -10,11 +10,15 @@ VARIABLE = "BENCHPROBE_CONFIG"
 
 
 class Barrier(NamedTuple):
-    """The processes that are measured together: their shared folder, how many they are, and which this is."""
+    """The processes that are measured together: their shared folder, how many they are, and which this is.
+
+    `turn_s`: they do not run at the same time but take turns of that length.
+    """
 
     folder: str
     size: int
     rank: int
+    turn_s: Optional[float] = None
 
 
 class Config(NamedTuple):
@@ -39,13 +43,19 @@ def parse(text: str) -> Config:
         raise ValueError('it must be a JSON object with a "stream"')
     barrier = raw.get("barrier")
     try:
-        met = None if barrier is None else Barrier(str(barrier["folder"]), int(barrier["size"]), int(barrier["rank"]))
+        met = None if barrier is None else _barrier(barrier)
     except (KeyError, TypeError) as error:
         raise ValueError('"barrier" needs a folder, a size and a rank') from error
     for key in ("stop", "warmup"):
         if not isinstance(raw.get(key), (dict, type(None))):
             raise ValueError(f'"{key}" must be an object')
     return Config(raw["stream"], raw.get("stop") or None, raw.get("warmup") or {}, raw.get("loop"), met)
+
+
+def _barrier(raw: Mapping[str, Any]) -> Barrier:
+    turn_s = raw.get("turn_s")
+    length = None if turn_s is None else float(turn_s)
+    return Barrier(str(raw["folder"]), int(raw["size"]), int(raw["rank"]), length)
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Optional[Config]:

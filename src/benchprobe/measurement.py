@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
@@ -36,6 +37,7 @@ class Measurement:
         self._meeting = meeting
         self._agreement = agreement
         self._measured = 0
+        self._paused_ns = 0  # while others had their turn: it counts for no stop rule
         self._warmup: WarmupRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
         self._stop: StopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
         self._began = False
@@ -65,7 +67,10 @@ class Measurement:
         """The first step that ends after this should be followed by `add`."""
         if self.phase == AFTER:
             return perf_counter_ns() + AFTER_POLL_NS
-        return (self._warmup if self.phase == WARMUP else self._stop).deadline_ns()
+        if self.phase == WARMUP:
+            return self._warmup.deadline_ns()
+        deadline_ns = self._stop.deadline_ns()
+        return None if deadline_ns is None else deadline_ns + self._paused_ns
 
     def add(self, step_ns: Sequence[int], now_ns: int) -> None:
         """Steps of the present phase that ended by `now_ns`; may lead to the next phase."""
@@ -77,8 +82,10 @@ class Measurement:
                     self._begin_measuring(warm)
             elif self.phase == MEASURED:
                 self._measured += len(step_ns)
-                if self._stop.add(step_ns, now_ns):
+                if self._stop.add(step_ns, now_ns - self._paused_ns):
                     self._end_measuring()
+                else:
+                    self._let_others(now_ns)
             if self.phase == AFTER and self._agreement is None and self._others_done():
                 self.phase = STOPPED
         except Exception as error:
@@ -106,8 +113,21 @@ class Measurement:
 
     def end(self) -> None:
         """The process ends. A rule that was not satisfied by then says what it knows."""
-        if self.phase == MEASURED and self._stop.name != "none":
+        takes_turns = self._meeting is not None and bool(self._meeting.told())
+        if self.phase == MEASURED and (self._stop.name != "none" or takes_turns):
             self._emit({**self._stop_event(self._stop.detail()), "by": "loop"})
+        if self._meeting is not None:
+            with suppress(OSError):
+                self._meeting.leave()
+
+    def _let_others(self, now_ns: int) -> None:
+        if self._meeting is None:
+            return
+        try:
+            self._paused_ns += self._meeting.let_others(now_ns)
+        except OSError as error:
+            self._meeting = None
+            self._emit(message_event("turns", f"{error}; from here on others may have run meanwhile", "error"))
 
     def _begin_measuring(self, warmup: str) -> None:
         arrived_ns = perf_counter_ns()
@@ -134,7 +154,8 @@ class Measurement:
 
     def _stop_event(self, detail: Dict[str, Any]) -> Event:
         return {"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps,
-                "rule": self._stop.name, "steps": self._measured, "detail": detail}  # fmt: skip
+                "rule": self._stop.name, "steps": self._measured, "detail": detail,
+                **(self._meeting.told() if self._meeting is not None else {})}  # fmt: skip
 
     def _give_up(self, error: Exception) -> None:
         """A rule failed: the warm-up counts as never settled, a stop rule never stops, nobody is waited for."""

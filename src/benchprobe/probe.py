@@ -12,11 +12,11 @@ from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Tuple, Union
 
 from benchprobe.agreement import Agreement, find_agreement
-from benchprobe.barrier import Meeting
 from benchprobe.config import Config
 from benchprobe.device import DeviceTimer, find_timer
 from benchprobe.events import Chunk, message_event, probe_event
 from benchprobe.measurement import STOPPED, Measurement
+from benchprobe.turns import meeting_at
 from benchprobe.values import settle
 from benchprobe.version import __version__
 from benchprobe.writer import Writer
@@ -168,7 +168,7 @@ class Probe:
         self._measurement = Measurement(
             self._config.warmup,
             self._config.stop,
-            Meeting(barrier) if barrier else None,
+            meeting_at(barrier) if barrier else None,
             self.writer.emit,
             self._agreement(name),
         )

@@ -65,6 +65,7 @@ def probe_configuration(job: Job) -> dict[str, Any]:
             "folder": job.barrier.folder,
             "size": job.barrier.size,
             "rank": job.barrier.rank,
+            "turn_s": job.barrier.turn_s,
         }
     return configuration
 

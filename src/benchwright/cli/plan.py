@@ -17,6 +17,7 @@ from benchwright.domain.job import Job
 from benchwright.domain.model import DEFAULT_RUNTIME, ModelScript
 from benchwright.domain.run import Plan
 from benchwright.domain.secrets import REDACTED, is_secret, redact
+from benchwright.planning.turns import started_together
 
 # What tells a program which devices it may use.
 _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
@@ -86,6 +87,7 @@ def _job_body(job: Job) -> dict[str, Any]:
         "warmup": job.warmup,
         "block": job.block,
         "together": 1 if job.barrier is None else job.barrier.size,
+        "turn_s": None if job.barrier is None else job.barrier.turn_s,
         "files": job.files,
     }
 
@@ -104,10 +106,8 @@ def plan_text(plan: Plan) -> str:
         lines += [f"  reads {m.name}: {m.kind.value} {m.pattern!r}, {m.aggregate}" for m in benchmark.metrics]
     count = len(plan.launches)
     if count:
-        order = " ".join(
-            together[0].id if len(together) == 1 else f"[{' '.join(j.id for j in together)}]"
-            for together in plan.launches
-        )
+        groups = [[job for launch in group for job in launch] for group in started_together(plan.launches)]
+        order = " ".join(jobs[0].id if len(jobs) == 1 else f"[{' '.join(j.id for j in jobs)}]" for jobs in groups)
         lines.append(f"{count} launch{'es' if count > 1 else ''}: {order}")
     return "\n".join(lines) + "\n"
 

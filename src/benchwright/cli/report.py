@@ -60,7 +60,7 @@ def command(
     width, with_logs = terminal_width(), format_ == "html"
     reports = [report_of(r, width=width, with_logs=with_logs, scoring=asked, peaks=peaks.get(r.id)) for r in found]
     text = render_several(reporter, reports)
-    if output is None:
+    if output is None or output == "-":
         click.echo(coloured(text) if format_ == "screen" else text, nl=False)
     else:
         write_whole(output, text.encode())

@@ -129,6 +129,12 @@ _OPTIONS = [
     ),
     option(
         _HOW,
+        "--turns",
+        metavar="TIME",
+        help="Run alternated benchmarks at the same time, taking turns of this long: for machines whose speed wanders.",
+    ),
+    option(
+        _HOW,
         "--stop",
         "stop",
         metavar="RULE",
@@ -261,7 +267,8 @@ def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Reques
         options=_measure_options(values),
         repeat=values["repeat"],
         warmup_runs=values["warmup_runs"],
-        interleave=values["interleave"],
+        interleave=_interleave(values["interleave"], values["turns"]),
+        turn_s=_turn(values["turns"]),
         discard_logs=values["discard_logs"],
         sample_interval_s=_sample_interval(values["sample_interval"]),
         seed=values["seed"],
@@ -371,6 +378,25 @@ def _timeout(text: str) -> float:
     seconds = parse_duration(text, where="--timeout")
     if seconds <= 0:
         raise InvalidInput(f"{text} leaves no time", where="--timeout", remedy="leave it out for no limit")
+    return seconds
+
+
+def _interleave(asked: bool | None, turns: str | None) -> bool | None:
+    if turns is None:
+        return asked
+    if asked is False:
+        raise InvalidInput("alternates, and --no-interleave forbids it", where="--turns", remedy="leave one out")
+    return True
+
+
+def _turn(text: str | None) -> float | None:
+    if text is None:
+        return None
+    seconds = parse_duration(text, where="--turns")
+    if seconds < 0.05:
+        raise InvalidInput(
+            f"{text} is too short", where="--turns", remedy="a turn ends at a step: give 50ms or more, such as 500ms"
+        )
     return seconds
 
 

@@ -10,11 +10,15 @@ from benchwright.domain.metric import MetricSpec
 
 
 class Barrier(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs of one launch meet here after warm-up, and run on until the last has been measured."""
+    """The jobs of one launch meet here after warm-up, and run on until the last has been measured.
+
+    `turn_s`: they are of launches that take turns of that length instead of running at the same time.
+    """
 
     folder: str
     size: int
     rank: int
+    turn_s: float | None = None
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

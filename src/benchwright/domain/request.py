@@ -51,6 +51,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     repeat: int = 1
     warmup_runs: int = 0
     interleave: bool | None = None  # None: only several commands
+    turn_s: float | None = None
     discard_logs: bool = False
     sample_interval_s: float = 0.5
     seed: int = 0

@@ -73,6 +73,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         """The launches that count: not warm-up, and ended well."""
         return tuple(x for x in self.launches if not x.warmup and x.status is Status.OK)
 
+    @property
+    def turn_s(self) -> float | None:
+        """How long its turns were, if it took turns with others."""
+        loops = (loop for launch in self.counted for loop in launch.facts.get("loops", ()))
+        return next((stop["turn_s"] for loop in loops if (stop := loop.get("stop") or {}).get("turn_s")), None)
+
 
 def culprit(launches: Sequence[Launch]) -> Launch | None:
     """The failed one that tells most: of those that ran together, rather one that did not only wait until time was up."""

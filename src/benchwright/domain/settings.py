@@ -8,11 +8,13 @@ from benchwright.domain.system import Surroundings
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`interleave`: launches of all benchmarks alternate in balanced order, and are recorded as pairs."""
+    """`interleave`: launches of all benchmarks alternate in balanced order, and are recorded as pairs. `turn_s`: those of a pair
+    are started together and take turns of that length."""
 
     repeat: int = 1
     warmup_runs: int = 0
     interleave: bool = False
+    turn_s: float | None = None
     echo: bool = False
     discard_logs: bool = False
     sample_interval_s: float = 0.5

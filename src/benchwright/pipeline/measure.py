@@ -29,6 +29,7 @@ from benchwright.pipeline.placing import words_placed
 from benchwright.pipeline.resuming import check_workers, refuse_other_machine, to_resume
 from benchwright.pipeline.stopping import stops_on_signals
 from benchwright.planning.placement import make_plan
+from benchwright.planning.turns import started_together
 from benchwright.recorder import is_complete, record_stream
 from benchwright.reporters.run_json import run_body
 from benchwright.stores.base_folder import BaseFolder
@@ -202,16 +203,18 @@ class _Measurement:
         return self.run()
 
     def _launch_all(self, stopped: Callable[[], bool]) -> None:
-        total = len(self.plan.launches)
-        for number, jobs in enumerate(self.plan.launches, start=1):
+        groups = started_together(self.plan.launches)
+        for number, group in enumerate(groups, start=1):
             if stopped():
                 return
             outcomes: dict[str, Outcome] = {}
+            jobs = [job for launch in group for job in launch]
             if not all(is_complete(job.stream) for job in jobs):
-                outcomes = self._launch(number, total, jobs)
-            launches = [self._record(job, outcomes.get(job.id)) for job in jobs]
-            self.launches[jobs[0].benchmark] += launches
-            self.observer.on_recorded(number, total, launches)
+                outcomes = self._launch(number, len(groups), jobs)
+            for launch in group:
+                launches = [self._record(job, outcomes.get(job.id)) for job in launch]
+                self.launches[launch[0].benchmark] += launches
+                self.observer.on_recorded(number, len(groups), launches)
             if time.monotonic() - self.written_at > _WRITE_EVERY_S:
                 self._keep()
 

@@ -93,6 +93,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         repeat=request.repeat,
         warmup_runs=request.warmup_runs,
         interleave=interleave,
+        turn_s=request.turn_s,
         echo=request.echo,
         discard_logs=request.discard_logs,
         sample_interval_s=request.sample_interval_s,

@@ -21,6 +21,7 @@ from benchwright.planning.model_jobs import model_command, model_settings
 from benchwright.planning.order import balanced_blocks
 from benchwright.planning.seats import Seat, plain_seats
 from benchwright.planning.stems import stem
+from benchwright.planning.turns import barrier_of_turns, refuse_too_few, refuse_turns
 
 if TYPE_CHECKING:
     from benchwright.planning.suite_jobs import SuiteJobs
@@ -33,6 +34,7 @@ class Slot(msgspec.Struct, frozen=True):
     repeat: int | None
     warmup: bool
     block: int | None
+    place: int = 0  # in its block
 
 
 def make_plan(
@@ -58,7 +60,11 @@ def make_plan(
     for name, why_not in (not_ready or {}).items():
         skipped.setdefault(name, (Reason.NOT_READY, why_not))
     runnable = [b for b in benchmarks if b.name not in skipped]
-    maker = _JobMaker(machine, settings, suites, folder=folder, probe_path=probe_path, count_work=count_work)
+    if settings.turn_s is not None:
+        refuse_too_few(runnable)
+    maker = _JobMaker(
+        machine, settings, suites, folder=folder, probe_path=probe_path, count_work=count_work, count=len(runnable)
+    )
     launches = [
         maker.jobs(runnable[slot.benchmark], slot, position)
         for position, slot in enumerate(order_of_launches(len(runnable), settings))
@@ -109,7 +115,8 @@ def order_of_launches(count: int, settings: RunSettings) -> list[Slot]:
         return slots
     slots = [Slot(benchmark, n, True, None) for n in range(settings.warmup_runs) for benchmark in range(count)]
     for block, row in enumerate(balanced_blocks(count, settings.repeat, start=settings.seed)):
-        slots += [Slot(benchmark, block if numbered else None, False, block) for benchmark in row]
+        repeat = block if numbered else None
+        slots += [Slot(benchmark, repeat, False, block, place) for place, benchmark in enumerate(row)]
     return slots
 
 
@@ -136,8 +143,10 @@ class _JobMaker:
         folder: str,
         probe_path: str | None,
         count_work: bool,
+        count: int,
     ) -> None:
         self._count_work = count_work
+        self._count = count  # of benchmarks that are launched
         self._machine = machine
         self._settings = settings
         self._suites = suites
@@ -148,6 +157,8 @@ class _JobMaker:
         """Those of one launch."""
         suites = self._suites if benchmark.pack is not None else None
         seats = plain_seats(benchmark, self._machine) if suites is None else suites.seats(benchmark)
+        if self._settings.turn_s is not None:
+            refuse_turns(benchmark, seats)
         probe = probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop)
         probe |= model_settings(benchmark, self._machine, self._settings.seed, count_work=self._count_work)
         return tuple([self._job(benchmark, slot, position, seat, probe) for seat in seats])
@@ -162,7 +173,11 @@ class _JobMaker:
         else:
             command = self._suites.command(benchmark, seat, name, slot.repeat)
         barrier = None
-        if seat.together > 1:
+        if self._settings.turn_s is not None and slot.block is not None:
+            barrier = barrier_of_turns(
+                self._folder, slot.block, size=self._count, rank=slot.place, turn_s=self._settings.turn_s
+            )
+        elif seat.together > 1:
             launch = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, node=node)
             barrier = Barrier(folder=f"{self._folder}/.barrier/{launch}", size=seat.together, rank=seat.rank)
         return Job(
@@ -178,7 +193,7 @@ class _JobMaker:
             cores=benchmark.placement.cores,
             node=seat.node,
             machines=seat.machines,
-            timeout_s=benchmark.timeout_s,
+            timeout_s=_timeout_s(benchmark, barrier),
             grace_s=self._settings.grace_s,
             metrics=benchmark.metrics,
             probe=probe,
@@ -196,3 +211,11 @@ class _JobMaker:
             folders=command.folders,
             data_file=command.data_file,
         )
+
+
+def _timeout_s(benchmark: Benchmark, barrier: Barrier | None) -> float | None:
+    """Time in which others have their turn is not its own."""
+    shared = barrier is not None and barrier.turn_s is not None
+    if barrier is None or benchmark.timeout_s is None or not shared:
+        return benchmark.timeout_s
+    return benchmark.timeout_s * barrier.size

@@ -23,8 +23,11 @@ from benchwright.recorder.models import as_model_metrics, judge_model
 from benchwright.recorder.ranks import over_ranks
 from benchwright.recorder.reading import Event, read_events
 from benchwright.recorder.samples import Span
+from benchwright.recorder.turns import judge_turns, own_only, takes_turns
 from benchwright.recorder.verdict import judge, log_notes
 from benchwright.recorder.voir_rates import VoirMeasured, add_gpu_samples, measured_through_voir
+
+_STOP_FACTS = ("rule", "steps", "detail", "by", "turn_s", "turns", "paused_ns")
 
 
 def record_stream(path: str | Path, job: Job, benchmark: Benchmark) -> Launch:
@@ -49,16 +52,20 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
     span = _measured_span(counting) or through_voir.span
     measurements, loop_notes = _measurements(fold, benchmark, through_voir, span)
     measurements = as_model_metrics(measurements, benchmark)
+    if takes_turns(job):
+        measurements = own_only(measurements)
     if seat := _seat(job):
         measurements = [msgspec.structs.replace(m, labels=seat | m.labels) for m in measurements]
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is Status.OK:
         verdict = judge_model(benchmark, fold.model, measurements) or verdict
+    if verdict.status is Status.OK and takes_turns(job):
+        verdict = judge_turns(counting) or verdict
     notes = (
         fold.notes
         + loop_notes
         + fold.voir.notes()
-        + fold.samples.notes(span, _cpu_share(fold.end))
+        + ([] if takes_turns(job) else fold.samples.notes(span, _cpu_share(fold.end)))
         + log_notes(fold.extraction, measurements)
         + _stream_notes(fold, benchmark, counting)
     )
@@ -83,7 +90,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
 
 def _seat(job: Job) -> dict[str, str]:
     """Which of the processes of a launch this is: what they measured side by side must not pass for several launches."""
-    seat = {"job": str(job.barrier.rank)} if job.barrier is not None else {}
+    seat = {"job": str(job.barrier.rank)} if job.barrier is not None and not takes_turns(job) else {}
     return seat | ({"node": job.node} if job.machines > 1 else {})
 
 
@@ -272,7 +279,7 @@ def _facts(fold: Fold, counting: list[LoopRecord], span: Span | None, through_vo
                 "on_device": r.on_device,
                 "steps": {phase: len(steps.seconds) for phase, steps in r.phases.items()},
                 "warmup": (r.measure or {}).get("warmup"),
-                "stop": {k: v for k, v in (r.stop or {}).items() if k in ("rule", "steps", "detail", "by")} or None,
+                "stop": {k: v for k, v in (r.stop or {}).items() if k in _STOP_FACTS} or None,
             }
             for r in counting
         ]

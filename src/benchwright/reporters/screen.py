@@ -113,6 +113,8 @@ def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
         parts[0] += f" × {len(result.counted) // count} jobs"
     if "process.duration" in by_metric:
         parts[0] += f" of {format_duration(by_metric['process.duration'].value)}"
+    if result.turn_s is not None:
+        parts[0] += f" in turns of {format_duration(result.turn_s)}"
     if "memory.peak" in by_metric:
         peak = by_metric["memory.peak"]
         # The bound is the kernel's, who looks at each process alone.

@@ -12,6 +12,7 @@ from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Reason
 from benchwright.domain.stop_rule import StopRule
 from benchwright.planning.placement import make_plan
+from benchwright.planning.turns import started_together
 
 
 def machine(gpus: int = 0) -> Machine:
@@ -132,3 +133,32 @@ def test_a_job_has_the_deadline_environment_and_settings_of_its_benchmark() -> N
     (job,) = jobs
     assert (job.timeout_s, job.grace_s, job.sample_interval_s) == (90.0, 2.5, 0.25)
     assert (job.env, job.discard_log, job.echo, job.probe_path) == ({"A": "1"}, True, True, "/probe")
+
+
+def test_launches_that_take_turns_share_a_place_and_their_order_alternates() -> None:
+    settings = RunSettings(repeat=2, interleave=True, turn_s=0.5, warmup_runs=1)
+    plan = planned(benchmark("a", timeout_s=10.0), benchmark("b"), settings=settings)
+    groups = started_together(plan.launches)
+    assert [[launch[0].id for launch in group] for group in groups] == [
+        ["a.W0.D0"], ["b.W0.D0"], ["a.R0.D0", "b.R0.D0"], ["b.R1.D0", "a.R1.D0"]
+    ]  # fmt: skip
+    jobs = [launch[0] for group in groups[2:] for launch in group]
+    assert [(j.barrier.rank, j.barrier.size, j.barrier.turn_s) for j in jobs if j.barrier] == [
+        (0, 2, 0.5), (1, 2, 0.5), (0, 2, 0.5), (1, 2, 0.5)
+    ]  # fmt: skip
+    assert len({job.barrier.folder for job in jobs if job.barrier}) == 2
+    assert [job.timeout_s for job in jobs] == [20.0, None, None, 20.0]  # the others' turns are not its own time
+    assert plan.launches[0][0].barrier is None
+
+
+@pytest.mark.parametrize(
+    ("fields", "gpus"), [({"placement": Placement(jobs=2)}, 0), ({"placement": Placement(per_device=True)}, 2)]
+)
+def test_what_is_several_processes_cannot_take_turns(fields: dict[str, object], gpus: int) -> None:
+    with pytest.raises(InvalidInput, match="several processes"):
+        planned(
+            benchmark("a"),
+            benchmark("b", **fields),
+            gpus=gpus,
+            settings=RunSettings(interleave=True, turn_s=1.0),
+        )

@@ -67,6 +67,8 @@ def _headline(result: Result, summaries: Sequence[Summary]) -> str:
     count = len({x.position for x in result.counted})
     jobs = f" × {len(result.counted) // count} jobs" if count and len(result.counted) > count else ""
     of = f" of {format_duration(by_metric['process.duration'].value)}" if "process.duration" in by_metric else ""
+    if result.turn_s is not None:
+        of = f" in turns of {format_duration(result.turn_s)}"
     if count:
         parts.append(f"{counted(count, 'launch', 'launches')}{jobs}{of}")
     if result.overlap is not None:
