@@ -2,10 +2,10 @@
 
 Three benchmarks of `quick`, eight launches a side, compared as pairs with a margin of 10 %.
 
-    python performance/shipped_same.py [--quick] [--seconds S] [--size small] [--whole-launches]
+    python performance/shipped_same.py [--quick] [--seconds S] [--size small] [--cores 0] [--whole-launches]
 
 The two launches of a pair take turns of half a second (`--turns`), each measured for 10 s of its own: on machines shared with
-others the speed of a core wanders within seconds. `--whole-launches` shows what that buys: one launch after the other.
+others the speed of a core wanders within seconds. They use the same core, since one core may be slower than another for minutes. `--whole-launches` shows what that buys: one launch after the other.
 
 Bar: every verdict is `same` or `inconclusive`, at most one of them inconclusive.
 """
@@ -45,6 +45,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="six launches a side, 4 s each: whether the script works")
     parser.add_argument("--seconds", type=float, help="how long one launch is measured (default: 10)")
     parser.add_argument("--size", default="tiny", help="of the benchmarks: tiny, small or full (default: tiny)")
+    parser.add_argument("--cores", default="0", help="those that both sides use, in turns (default: 0)")
     parser.add_argument("--whole-launches", action="store_true", help="one after the other instead of taking turns")
     return parser.parse_args()
 
@@ -67,7 +68,18 @@ def main() -> int:
                 )
             )
             bw("prepare", str(suite), "--use-current-env", base=root)
-            run = ["run", str(suite), "--use-current-env", "--repeat", launches, "--json", "-q", *how]
+            run = [
+                "run",
+                str(suite),
+                "--use-current-env",
+                "--repeat",
+                launches,
+                "--cores",
+                options.cores,
+                "--json",
+                "-q",
+                *how,
+            ]
             body = json.loads(bw(*run, base=root))
             words = ["compare", body["id"], "--between", f"{name}-a", f"{name}-b", "--margin", "10%", "--json"]
             compared = json.loads(bw(*words, base=root))

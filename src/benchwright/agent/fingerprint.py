@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+from typing import Any
 
 from benchwright.agent.nvml import as_text, find_handles, open_nvml
 from benchwright.agent.processes import LINUX
@@ -121,6 +122,15 @@ def _virtual() -> str | None:
     return "virtual machine" if " hypervisor" in flags else None
 
 
+def _compute(nvml: Any, handle: Any) -> float | None:
+    """Which instructions it knows: 9.0 of an H200; None where the driver is too old to tell."""
+    try:
+        major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
+    except (nvml.NVMLError, AttributeError):
+        return None
+    return float(f"{major}.{minor}")
+
+
 def _accelerators() -> tuple[Accelerator, ...]:
     """The GPUs that CUDA_VISIBLE_DEVICES leaves, numbered from 0 in its order."""
     nvml = open_nvml()
@@ -135,6 +145,7 @@ def _accelerators() -> tuple[Accelerator, ...]:
                 memory_bytes=nvml.nvmlDeviceGetMemoryInfo(handle).total,
                 uuid=as_text(nvml.nvmlDeviceGetUUID(handle)),
                 driver=driver,
+                compute=_compute(nvml, handle),
             )
             for index, handle in enumerate(find_handles(nvml, visible_devices(os.environ)))
         )

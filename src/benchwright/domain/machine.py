@@ -13,6 +13,7 @@ class Accelerator(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int | None = None
     uuid: str | None = None
     driver: str | None = None
+    compute: float | None = None  # CUDA's compute capability, such as 9.0
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):

@@ -79,7 +79,8 @@ def _names(
     cpu_count = _cpu_count(machine, system)
     cpu_per_gpu = cpu_count // max(len(devices), 1)
     name = machine.accelerators[0].name if machine.accelerators else ""
-    gpu = {"count": len(devices), "capacity": capacity or 0, "name": name, "arch": arch}
+    compute = min((a.compute for a in machine.accelerators if a.compute is not None), default=0.0)
+    gpu = {"count": len(devices), "capacity": capacity or 0, "name": name, "arch": arch, "compute": compute}
     described = [_described(node) for node in nodes] or [{"name": "localhost", "ip": "127.0.0.1", "main": True}]
     of_system = {"arch": arch, "gpu": gpu, "nodes": described, "options": system.options, "dirs": system.dirs}
     if system.container is not None:

@@ -3,7 +3,11 @@ from __future__ import annotations
 import os
 import sys
 import time
+from types import SimpleNamespace
 
+import pytest
+
+from benchwright.agent import fingerprint
 from benchwright.agent.fingerprint import read_machine
 from benchwright.agent.packages import list_packages
 
@@ -34,6 +38,35 @@ def test_packages_are_listed_by_name_and_version(tmp_path):
 
 
 def test_the_packages_of_this_python_include_pytest():
-    import pytest
-
     assert list_packages(sys.path)["pytest"] == pytest.__version__
+
+
+class NoAnswer(Exception):
+    pass
+
+
+def nvml_of_one_gpu(capability: object) -> SimpleNamespace:
+    def asked(_: object) -> object:
+        if capability is None:
+            raise NoAnswer
+        return capability
+
+    return SimpleNamespace(
+        NVMLError=NoAnswer,
+        nvmlSystemGetDriverVersion=lambda: "580.1",
+        nvmlDeviceGetCount=lambda: 1,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetName=lambda _: b"NVIDIA H200",
+        nvmlDeviceGetUUID=lambda _: "GPU-1",
+        nvmlDeviceGetMemoryInfo=lambda _: SimpleNamespace(total=1 << 37),
+        nvmlDeviceGetCudaComputeCapability=asked,
+        nvmlShutdown=lambda: None,
+    )
+
+
+@pytest.mark.parametrize(("capability", "told"), [((9, 0), 9.0), ([8, 9], 8.9), ((12, 1), 12.1), (None, None)])
+def test_a_gpu_tells_what_it_can_compute(monkeypatch, capability, told):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(fingerprint, "open_nvml", lambda: nvml_of_one_gpu(capability))
+    (gpu,) = read_machine().accelerators
+    assert (gpu.name, gpu.compute) == ("NVIDIA H200", told)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,3 +176,16 @@ def test_every_process_has_a_place_of_its_own(
     assert len(set(places)) == len(places) == (len(jobs) if on_each > 1 else 0)
     assert all(job.barrier.size == on_each for job in jobs if job.barrier is not None)
     assert all(len(job.devices) == (min(1, devices) if per_device else devices) for job in jobs)
+
+
+@pytest.mark.parametrize(
+    ("known", "skipped"),
+    [((9.0, 9.0), False), ((8.9,), False), ((8.0,), True), ((9.0, 8.0), True), ((None,), False), ((), True)],
+    ids=["H200", "L4", "A100", "the least counts", "not known", "no GPU"],
+)
+def test_a_condition_may_ask_what_the_gpus_can_compute(known: tuple[float | None, ...], skipped: bool) -> None:
+    machine = machine_with(len(known))
+    gpus = [msgspec.structs.replace(gpu, compute=c) for gpu, c in zip(machine.accelerators, known, strict=True)]
+    conditions = ("gpu['count'] > 0", "gpu['compute'] == 0 or gpu['compute'] >= 8.9")
+    there = msgspec.structs.replace(machine, accelerators=tuple(gpus))
+    assert ("b" in planned(entry("b", requires=conditions), machine=there).skipped) == skipped
