@@ -90,6 +90,7 @@ def test_every_rank_has_its_observations_and_the_launch_is_their_sum(results: di
     medians = [statistics.median(rates[rank].samples) for rank in ("0", "1")]
     assert rates[None].samples == (pytest.approx(sum(medians)),)
     assert all(median < 16 / 0.008 for median in medians)
+    assert launch.measurement("rate") == rates[None]  # what `show` prints of the launch
 
 
 def test_a_rank_that_speaks_for_all_is_measured_and_the_program_ended(results: dict[str, Any]) -> None:

@@ -42,7 +42,9 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, Any] = {}  # what the probe saw: python, packages, loops, overlap…
 
     def measurement(self, metric: str) -> Measurement | None:
-        return next((m for m in self.measurements if m.metric == metric), None)
+        """Of a metric that each rank has, the one of all together, if there is one."""
+        found = [m for m in self.measurements if m.metric == metric]
+        return next((m for m in found if "rank" not in m.labels), found[0] if found else None)
 
     @property
     def measured_enough(self) -> bool:
