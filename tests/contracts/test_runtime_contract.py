@@ -32,8 +32,15 @@ STEPS = {
     "onnxruntime": {"export", "optimise"},
     "openvino": {"export", "optimise", "convert"},
     "aot-inductor": {"export", "compile"},
+    "iree": {"export", "optimise", "convert", "compile"},
+    "mnn": {"export", "optimise", "convert"},
+    "ncnn": {"export", "convert"},
+    "executorch": {"export", "convert"},
+    "tvm": {"export", "optimise", "convert", "compile"},
 }
-SLOW = ("torch-compile", "aot-inductor")
+SLOW = ("torch-compile", "aot-inductor", "executorch", "tvm")
+# What the tiny model does and a runtime cannot; its own tests hold it to the same with another model.
+CANNOT = {"ncnn": "unsupported operator torch.argmax"}
 
 
 class Tiny(torch.nn.Module):
@@ -101,7 +108,12 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         session, inputs = runtime.load(model, options), model
     else:
         folder = tmp_path_factory.mktemp(runtime.name)
-        runtime.build(model, str(folder), options, steps)
+        try:
+            runtime.build(model, str(folder), options, steps)
+        except Unsupported as error:
+            if runtime.name not in CANNOT or CANNOT[runtime.name] not in error.text:
+                raise
+            pytest.skip(str(error))
         save_arrays(str(folder / "inputs.npz"), dict(flatten_call(model.args, model.kwargs, model.names)))
         session, inputs = runtime.load(ArtifactFolder(str(folder)), options), load_arrays(str(folder / "inputs.npz"))
     yield Loaded(runtime, session, inputs, expected, steps.seconds)
@@ -175,8 +187,8 @@ def test_its_profile_names_operators_with_their_times(loaded):
     assert all(row.op and row.seconds_per_call >= 0 and row.calls > 0 for row in found)
     assert 0 < sum(row.seconds_per_call for row in found) < 0.1
     assert [row.seconds_per_call for row in found] == sorted((row.seconds_per_call for row in found), reverse=True)
-    # AOTInductor's packages call products without a mark: they are in the rest of a call.
-    products = ("mm", "matmul", "gemm", "fullyconnected", "linear", "fused kernels and the runtime")
+    # AOTInductor's packages call products without a mark: they are in the rest of a call. MNN makes convolutions of them.
+    products = ("mm", "matmul", "gemm", "fullyconnected", "linear", "convolution", "fused kernels and the runtime")
     assert any(word in row.op.lower() for row in found for word in products)
 
 

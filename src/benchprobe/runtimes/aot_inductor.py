@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import glob
-import hashlib
 import os
-import platform
 from importlib import import_module
 from statistics import median
 from time import perf_counter
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from benchprobe.models.tensors import to_arrays
 from benchprobe.runtimes import torch_modules
@@ -30,6 +27,7 @@ from benchprobe.runtimes.base import (
     module_versions,
 )
 from benchprobe.runtimes.exporting import exporting, flat_model
+from benchprobe.runtimes.host import cpu_kind, gpu_models
 from benchprobe.runtimes.problems import explaining
 from benchprobe.runtimes.torch_compile import lacking_compiler
 from benchprobe.runtimes.torch_session import TorchSession, session_on
@@ -56,7 +54,11 @@ class AotInductor:
 
     def depends_on(self, options: Options) -> Dict[str, Any]:
         """Its code is for one kind of processor, and calls so many threads as it was compiled for."""
-        return {"threads": options.threads, "cpu": _cpu(), "gpus": _gpus() if options.device_type == "cuda" else []}
+        return {
+            "threads": options.threads,
+            "cpu": cpu_kind(),
+            "gpus": gpu_models() if options.device_type == "cuda" else [],
+        }
 
     def build(self, captured: Captured, folder: str, options: Options, steps: Steps) -> None:
         torch: Any = import_module("torch")
@@ -142,25 +144,6 @@ class PackageSession:
             raise Unsupported("first_run", f"there is no array for {', '.join(missing)}", kind="error")
         made = [torch.tensor(arrays[each.name]).to(getattr(torch, each.dtype)) for each in self._artifact.inputs]
         return Inputs(tuple(made), {})
-
-
-def _cpu() -> str:
-    """What the processor can do, in short; the same on machines whose code may be exchanged."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            flags = next((line for line in file if line.startswith(("flags", "Features"))), "")
-    except OSError:
-        flags = platform.processor()
-    return f"{platform.machine()} {hashlib.sha256(flags.encode()).hexdigest()[:12]}"
-
-
-def _gpus() -> List[str]:
-    """Models of the graphics processors, by their driver's account."""
-    found: Set[str] = set()
-    for path in glob.glob("/proc/driver/nvidia/gpus/*/information"):
-        with open(path, encoding="utf-8", errors="replace") as file:
-            found.update(line.partition(":")[2].strip() for line in file if line.startswith("Model:"))
-    return sorted(found)
 
 
 def _nothing() -> None:

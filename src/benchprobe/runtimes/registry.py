@@ -17,6 +17,11 @@ BUILT_IN = {
     "onnxruntime-tensorrt": "benchprobe.runtimes.onnxruntime_:OnnxRuntimeTensorRT",
     "openvino": "benchprobe.runtimes.openvino_:OpenVino",
     "aot-inductor": "benchprobe.runtimes.aot_inductor:AotInductor",
+    "iree": "benchprobe.runtimes.iree_:Iree",
+    "mnn": "benchprobe.runtimes.mnn_:Mnn",
+    "ncnn": "benchprobe.runtimes.ncnn_:Ncnn",
+    "executorch": "benchprobe.runtimes.executorch_:Executorch",
+    "tvm": "benchprobe.runtimes.tvm_:Tvm",
 }
 # Names that people know from elsewhere.
 ALSO_CALLED = {

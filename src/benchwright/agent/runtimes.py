@@ -20,6 +20,7 @@ RUNTIMES = {
     "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly"),
     "litert": ("ai-edge-litert", "tflite-runtime"),
     "executorch": ("executorch",),
+    "iree": ("iree-base-runtime",),
     "torch-xla": ("torch-xla",),
     "mxnet": ("mxnet", "mxnet-cu112"),
     "paddle": ("paddlepaddle", "paddlepaddle-gpu"),

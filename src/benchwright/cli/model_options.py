@@ -59,7 +59,7 @@ def measuring_options(option: Option[Any]) -> list[Callable[[Any], Any]]:
             "runtimes",
             multiple=True,
             metavar="NAME,NAME",
-            help="torch-eager, torch-compile, onnxruntime, openvino, aot-inductor.  [default: torch-eager]",
+            help="torch-eager, torch-compile, onnxruntime, openvino, aot-inductor, executorch, iree, mnn, ncnn, tvm.  [default: torch-eager]",
         ),
         option("--device", "devices", multiple=True, metavar="NAME,NAME", help="cpu, cuda or cuda:1.  [default: cpu]"),
         option(

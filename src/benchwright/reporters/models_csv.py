@@ -139,7 +139,7 @@ def _on_nvidia(row: ModelRow) -> bool:
 def _onnx_steps(row: ModelRow) -> Cells:
     """Only of runtimes that are given an ONNX file; `convert` of others makes something else."""
     runtime, result = row.model.runtime, row.result
-    through = runtime.startswith("onnxruntime") or runtime == "openvino"
+    through = runtime.startswith("onnxruntime") or runtime in ("openvino", "mnn", "tvm", "iree")
     return {
         "onnx_exported": step_outcome(result, "export") if through else None,
         "onnx_optimized": step_outcome(result, "optimise") if through else None,
