@@ -25,7 +25,7 @@ def test_benchprobe_is_told_where_to_write_and_whom_to_wait_for():
     assert json.loads(built["BENCHPROBE_CONFIG"]) == {
         "stop": {"steps": 3},
         "stream": "/s",
-        "barrier": {"folder": "/b", "size": 2, "rank": 1},
+        "barrier": {"folder": "/b", "size": 2, "rank": 1, "turn_s": None},
     }
 
 
