@@ -210,11 +210,11 @@ class App:
 class OurRun:
     """Our loop on it, for as long."""
 
-    def __init__(self, folder: str, threads: int, model: str) -> None:
+    def __init__(self, folder: str, threads: int) -> None:
         self._stream = Path(folder) / "stream"
         config = json.dumps({"stream": str(self._stream), "warmup": {"steps": 0}})
         self._env = {**os.environ, "BENCHPROBE_CONFIG": config, "PYTHONPATH": SOURCE, "OMP_WAIT_POLICY": "PASSIVE"}
-        self._command = [sys.executable, __file__, "--child", folder, "built", model, "--threads", str(threads)]
+        self._command = [sys.executable, __file__, "--child", folder, "built", "--threads", str(threads)]
 
     def start(self) -> subprocess.Popen[str]:
         self._stream.write_bytes(b"")  # what an earlier round wrote is not ours
@@ -225,10 +225,12 @@ class OurRun:
         return float(json.loads(printed.splitlines()[-1])["us"])
 
 
-def built(model: str, options: Options, folder: str) -> dict[str, float]:
-    """Our blocks of a model that lies there built, for as long as benchmark_app runs."""
+def built(options: Options, folder: str) -> dict[str, float]:
+    """Our blocks of a model that lies there built, for as long as benchmark_app runs; without torch, so that both begin together."""
+    import numpy
+
     session = runtime_named("openvino").load(ArtifactFolder(folder), options)
-    prepared = session.prepare({"x": model_named(model).args[0].numpy()})
+    prepared = session.prepare({"x": numpy.load(f"{folder}/x.npy")})
     calls = max(12, min(1000, round(BLOCK_NS / min(by_hand(lambda: session.run(prepared), 20) for _ in range(3)))))
     ours, medians, end = Ours(session.run, prepared, calls), [], time.monotonic() + APP_S
     while time.monotonic() < end:
@@ -260,11 +262,15 @@ def show(name: str, model: str, found: dict[str, Any]) -> bool:
 
 def compare_with_app(options: Options, rounds: int) -> bool:
     """Ours beside benchmark_app, and that beside itself: the noise floor. Whether ours lies within it."""
+    import numpy
+
     good = True
     for model in MODELS:
         with tempfile.TemporaryDirectory() as folder:
-            runtime_named("openvino").build(model_named(model), folder, options, TimedSteps())
-            app, ours = App(folder, options.threads), OurRun(folder, options.threads, model)
+            captured = model_named(model)
+            runtime_named("openvino").build(captured, folder, options, TimedSteps())
+            numpy.save(f"{folder}/x.npy", captured.args[0].numpy())
+            app, ours = App(folder, options.threads), OurRun(folder, options.threads)
             found: dict[str, list[float]] = {"floor": [], "ours": []}
             for number in range(rounds):
                 for kind, side in (("floor", app), ("ours", ours)):
@@ -301,7 +307,7 @@ def main() -> int:
     if given.child:
         name, *rest = given.what
         if name == "built":
-            found: dict[str, Any] = built(rest[0], options, given.child)
+            found: dict[str, Any] = built(options, given.child)
         else:
             found = (
                 {"us": overhead_us(50)} if name == "overhead" else one(name, rest[0], options, given.pairs, given.child)
