@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -183,14 +184,16 @@ def test_a_damaged_file_is_a_failure_of_its_load(tmp_path):
 
 
 def python(code: str) -> str:
+    """What it printed after "found:"; MNN prints lines of its own, before or behind it."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[-1]
+    [found] = re.findall("^found: (.*)$", done.stdout, re.MULTILINE)
+    return str(found)
 
 
 def test_its_converter_neither_reports_nor_installs_anything():
-    code = f"{CONVERTER}; print([name for name in sys.modules if name.startswith(('MNN', 'aliyun', 'pip'))])"
+    code = f"{CONVERTER}; print('found:', [name for name in sys.modules if name.startswith(('MNN', 'aliyun', 'pip'))])"
     assert python(code) == "[]"
 
 
@@ -203,7 +206,7 @@ def test_it_starts_as_many_threads_as_it_says_and_needs_no_torch(tmp_path):
             "import os, sys; from benchprobe.runtimes.base import ArtifactFolder, Options\n"
             "from benchprobe.runtimes.mnn_ import Mnn\n"
             f"session = Mnn().load(ArtifactFolder({str(tmp_path)!r}), Options(threads={threads}))\n"
-            "print(session.details['threads'], len(os.listdir('/proc/self/task')), 'torch' in sys.modules)"
+            "print('found:', session.details['threads'], len(os.listdir('/proc/self/task')), 'torch' in sys.modules)"
         )
         told, there, imported = python(code).split()
         assert (told, imported) == (str(threads), "False")
