@@ -26,6 +26,15 @@ from benchprobe import iterate
 for n in iterate("train", range(int(sys.argv[1])), batch_size=4):
     time.sleep(float(sys.argv[2]))
 """
+CLOCK = """
+import time
+from benchprobe import give, iterate
+give(**{"flops_per_item.fp32": 8.0})
+begun = time.perf_counter()
+for n in iterate("train", range(100000), batch_size=4):
+    time.sleep(0.004)
+    give(loss=1.0, speed=4 * (n + 1) / (time.perf_counter() - begun))
+"""
 TURNS = ("run", "--turns", "100ms", "--warmup", "5", "--no-store")
 
 
@@ -83,6 +92,18 @@ def test_they_are_compared_as_pairs(bw: CommandLine, script: Write) -> None:
     assert rate["paired"]
     assert rate["verdict"] == "regressed"
     assert not [e for e in compared["effects"] if e["metric"] == "process.duration"]
+
+
+def test_what_a_program_works_out_by_its_own_clock_is_left_out(bw: CommandLine, script: Write) -> None:
+    script("a.py", CLOCK)
+    words = ("--stop", "500ms", "-c", f"{PY} a.py", "-c", f"{PY} a.py")
+    for result in bw.json(*TURNS, *words)["results"]:
+        names = {m["metric"] for m in result["metrics"]}
+        assert {"rate", "loss", "flops_per_item.fp32"} <= names
+        assert "speed" not in names
+        assert any("speed" in note["text"] for note in result["launches"][0]["notes"])
+    alone = bw.json("run", "--warmup", "5", "--no-store", *words)
+    assert all("speed" in {m["metric"] for m in result["metrics"]} for result in alone["results"])
 
 
 def test_the_plan_and_the_report_tell_it(bw: CommandLine, script: Write) -> None:
@@ -156,6 +177,7 @@ def test_an_interrupted_pair_is_run_again_as_a_pair(bw: CommandLine, script: Wri
         (("--turns", "1ms", "-c", "true", "-c", "false"), "1ms is too short"),
         (("--turns", "soon", "-c", "true", "-c", "false"), "'soon' is not a duration"),
         (("--turns", "1s", "--no-interleave", "-c", "true", "-c", "false"), "--no-interleave forbids it"),
+        (("--turns", "1s", "--metric", r"s=(\d+)", "-c", "true", "-c", "false"), "by its own clock"),
         (("--turns", "1s", "--jobs", "2", "-c", "true", "-c", "false"), "is measured by several processes"),
     ],
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable
 from functools import partial
@@ -12,9 +11,17 @@ from typing import Any, TypeVar
 import click
 
 from benchwright.cli.model_options import SECTION, finding_options, measuring_options
+from benchwright.cli.option_values import (
+    cores_of,
+    environment_change_of,
+    interleave_of,
+    label_of,
+    sample_interval_of,
+    timeout_of,
+    turn_of,
+)
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.options import MeasureOptions
-from benchwright.domain.quantities import parse_duration
 from benchwright.domain.request import Request, SuiteRequest
 from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
 
@@ -267,10 +274,10 @@ def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Reques
         options=_measure_options(values),
         repeat=values["repeat"],
         warmup_runs=values["warmup_runs"],
-        interleave=_interleave(values["interleave"], values["turns"]),
-        turn_s=_turn(values["turns"]),
+        interleave=interleave_of(values["interleave"], values["turns"]),
+        turn_s=turn_of(values["turns"]),
         discard_logs=values["discard_logs"],
-        sample_interval_s=_sample_interval(values["sample_interval"]),
+        sample_interval_s=sample_interval_of(values["sample_interval"]),
         seed=values["seed"],
         suite=suite_request(values, base),
         models=model_options_of(values),
@@ -328,11 +335,11 @@ def _measure_options(values: dict[str, Any]) -> MeasureOptions:
         stop=None if values["stop"] is None else parse_stop_rule(values["stop"]),
         warmup=None if values["warmup"] is None else parse_warmup(values["warmup"]),
         loop=values["loop"],
-        timeout_s=None if values["timeout"] is None else _timeout(values["timeout"]),
-        env=dict(_environment_change(text) for text in values["env"]),
-        cores=None if values["cores"] is None else _cores(values["cores"]),
+        timeout_s=None if values["timeout"] is None else timeout_of(values["timeout"]),
+        env=dict(environment_change_of(text) for text in values["env"]),
+        cores=None if values["cores"] is None else cores_of(values["cores"]),
         jobs=values["jobs"],
-        labels=dict(_label(text) for text in values["labels"]),
+        labels=dict(label_of(text) for text in values["labels"]),
         tags=values["tags"],
     )
 
@@ -344,66 +351,3 @@ def _shlex(text: str, where: str) -> list[str]:
         raise InvalidInput(
             f"cannot be split into words: {error}", where=where, remedy="close the quotation", text=text
         ) from None
-
-
-def _environment_change(text: str) -> tuple[str, str | None]:
-    name, equals, value = text.partition("=")
-    if not name or "\0" in text:
-        raise InvalidInput(
-            f"'{text}' is not a variable", where="--env", remedy="write NAME=VALUE, or NAME to remove it"
-        )
-    return name, value if equals else None
-
-
-def _label(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise InvalidInput(f"'{text}' is not a label", where="--label", remedy="write KEY=VALUE")
-    return key, value
-
-
-def _cores(text: str) -> tuple[int, ...]:
-    cores: list[int] = []
-    for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part, re.ASCII)
-        if found is None:
-            raise InvalidInput(f"'{text}' is not a list of cores", where="--cores", remedy="write 0,2-3")
-        cores += range(int(found[1]), int(found[2] or found[1]) + 1)
-    if not cores:
-        raise InvalidInput(f"'{text}' names no core", where="--cores", remedy="write 0,2-3")
-    return tuple(dict.fromkeys(cores))
-
-
-def _timeout(text: str) -> float:
-    seconds = parse_duration(text, where="--timeout")
-    if seconds <= 0:
-        raise InvalidInput(f"{text} leaves no time", where="--timeout", remedy="leave it out for no limit")
-    return seconds
-
-
-def _interleave(asked: bool | None, turns: str | None) -> bool | None:
-    if turns is None:
-        return asked
-    if asked is False:
-        raise InvalidInput("alternates, and --no-interleave forbids it", where="--turns", remedy="leave one out")
-    return True
-
-
-def _turn(text: str | None) -> float | None:
-    if text is None:
-        return None
-    seconds = parse_duration(text, where="--turns")
-    if seconds < 0.05:
-        raise InvalidInput(
-            f"{text} is too short", where="--turns", remedy="a turn ends at a step: give 50ms or more, such as 500ms"
-        )
-    return seconds
-
-
-def _sample_interval(text: str) -> float:
-    seconds = parse_duration(text, where="--sample-interval")
-    if seconds < 0.01:
-        raise InvalidInput(
-            f"{text} is too short", where="--sample-interval", remedy="sampling takes a few ms: give 10ms or more"
-        )
-    return seconds

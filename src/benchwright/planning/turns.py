@@ -44,6 +44,8 @@ def refuse_turns(benchmark: Benchmark, seats: Sequence[Seat]) -> None:
         what = f"{benchmark.name} is started by {pack.launcher.name}, whose processes cannot take turns"
     elif pack is not None and (pack.voir is not None or pack.serving is not None):
         what = f"{benchmark.name} is run by {'voir' if pack.voir is not None else 'a server'}, which cannot take turns"
+    elif benchmark.metrics:
+        what = f"{benchmark.name} prints its numbers by its own clock, which counts the others' turns too"
     else:
         return
     raise InvalidInput(what, where=WHERE, remedy="leave --turns out; --interleave alternates whole launches")

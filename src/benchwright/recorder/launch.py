@@ -23,7 +23,7 @@ from benchwright.recorder.models import as_model_metrics, judge_model
 from benchwright.recorder.ranks import over_ranks
 from benchwright.recorder.reading import Event, read_events
 from benchwright.recorder.samples import Span
-from benchwright.recorder.turns import judge_turns, own_only, takes_turns
+from benchwright.recorder.turns import judge_turns, left_out, own_only, takes_turns
 from benchwright.recorder.verdict import judge, log_notes
 from benchwright.recorder.voir_rates import VoirMeasured, add_gpu_samples, measured_through_voir
 
@@ -53,6 +53,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
     measurements, loop_notes = _measurements(fold, benchmark, through_voir, span)
     measurements = as_model_metrics(measurements, benchmark)
     if takes_turns(job):
+        loop_notes += left_out(measurements)
         measurements = own_only(measurements)
     if seat := _seat(job):
         measurements = [msgspec.structs.replace(m, labels=seat | m.labels) for m in measurements]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from benchwright.domain.job import Job
 from benchwright.domain.measurement import Measurement
+from benchwright.domain.run import Note
 from benchwright.domain.status import Reason, Status
 from benchwright.recorder.loops import LoopRecord
 from benchwright.recorder.verdict import Verdict
@@ -19,8 +20,22 @@ def takes_turns(job: Job) -> bool:
 
 
 def own_only(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Without what was watched from outside over time in which it was somebody else's turn."""
-    return [m for m in measurements if not (m.source in _BY_WATCHING and m.metric.startswith(_SHARED))]
+    """Without what was watched, or worked out by the program, over time in which it was somebody else's turn."""
+    kept = [m for m in measurements if m.source != "give" or _is_own(m)]
+    return [m for m in kept if not (m.source in _BY_WATCHING and m.metric.startswith(_SHARED))]
+
+
+def _is_own(given: Measurement) -> bool:
+    """Whether a value that a program gave cannot have time in it: a loss, or what describes the workload."""
+    name = given.metric.rpartition(".")[2]
+    return name == "loss" or "_per_item" in given.metric
+
+
+def left_out(measurements: Sequence[Measurement]) -> list[Note]:
+    """What a program worked out by itself may count the time of the others' turns."""
+    names = sorted({m.metric for m in measurements if m.source == "give" and not _is_own(m)})
+    text = "left out, since pauses between its turns may be in it: "
+    return [Note(text=text + ", ".join(names), severity="info")] if names else []
 
 
 def judge_turns(counting: Sequence[LoopRecord]) -> Verdict | None:

@@ -1,0 +1,71 @@
+"""Values of options as users write them; InvalidInput names the option."""
+
+from __future__ import annotations
+
+import re
+
+from benchwright.domain.errors import InvalidInput
+from benchwright.domain.quantities import parse_duration
+
+
+def environment_change_of(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    if not name or "\0" in text:
+        raise InvalidInput(
+            f"'{text}' is not a variable", where="--env", remedy="write NAME=VALUE, or NAME to remove it"
+        )
+    return name, value if equals else None
+
+
+def label_of(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise InvalidInput(f"'{text}' is not a label", where="--label", remedy="write KEY=VALUE")
+    return key, value
+
+
+def cores_of(text: str) -> tuple[int, ...]:
+    cores: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d{1,5})(?:-(\d{1,5}))?\s*", part, re.ASCII)
+        if found is None:
+            raise InvalidInput(f"'{text}' is not a list of cores", where="--cores", remedy="write 0,2-3")
+        cores += range(int(found[1]), int(found[2] or found[1]) + 1)
+    if not cores:
+        raise InvalidInput(f"'{text}' names no core", where="--cores", remedy="write 0,2-3")
+    return tuple(dict.fromkeys(cores))
+
+
+def timeout_of(text: str) -> float:
+    seconds = parse_duration(text, where="--timeout")
+    if seconds <= 0:
+        raise InvalidInput(f"{text} leaves no time", where="--timeout", remedy="leave it out for no limit")
+    return seconds
+
+
+def interleave_of(asked: bool | None, turns: str | None) -> bool | None:
+    if turns is None:
+        return asked
+    if asked is False:
+        raise InvalidInput("alternates, and --no-interleave forbids it", where="--turns", remedy="leave one out")
+    return True
+
+
+def turn_of(text: str | None) -> float | None:
+    if text is None:
+        return None
+    seconds = parse_duration(text, where="--turns")
+    if seconds < 0.05:
+        raise InvalidInput(
+            f"{text} is too short", where="--turns", remedy="a turn ends at a step: give 50ms or more, such as 500ms"
+        )
+    return seconds
+
+
+def sample_interval_of(text: str) -> float:
+    seconds = parse_duration(text, where="--sample-interval")
+    if seconds < 0.01:
+        raise InvalidInput(
+            f"{text} is too short", where="--sample-interval", remedy="sampling takes a few ms: give 10ms or more"
+        )
+    return seconds
