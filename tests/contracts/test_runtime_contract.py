@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from benchprobe.models.tensors import flatten_call, load_arrays, save_arrays, to_arrays
+from benchprobe.models.timing import times_in_runtime
 from benchprobe.runtimes.base import (
     ARTIFACT,
     ArtifactFolder,
@@ -20,6 +21,7 @@ from benchprobe.runtimes.base import (
     Runtime,
     Session,
     TimedSteps,
+    TimesItself,
     Unsupported,
 )
 from benchprobe.runtimes.registry import BUILT_IN, runtime_named
@@ -164,6 +166,15 @@ def test_it_tells_threads_wait_policy_precision_and_provider(loaded):
     assert session.provider
     assert loaded.runtime.version()[0].isdigit()
     assert loaded.runtime.versions()
+
+
+def test_its_own_clock_says_less_than_ours_around_the_same_calls(loaded):
+    if not isinstance(loaded.session, TimesItself):
+        pytest.skip(f"{loaded.runtime.name} has no clock of its own")
+    inside, around = times_in_runtime(loaded.session, loaded.session.prepare(loaded.inputs))
+    assert len(inside) == len(around) > 1
+    assert all(0 < own < 1 for own in inside)
+    assert all(more > 0 for more in around)
 
 
 def test_each_step_of_its_build_is_timed(loaded):

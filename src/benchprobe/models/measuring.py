@@ -17,9 +17,9 @@ from benchprobe.models.profiling import tell_operators
 from benchprobe.models.reference import Reference, judged
 from benchprobe.models.reports import HIGHER, BuildSteps, Reports
 from benchprobe.models.settings import ModelSettings
-from benchprobe.models.timing import Caller, latency_loop, streams_rates
+from benchprobe.models.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchprobe.models.work import Work
-from benchprobe.runtimes.base import Options, Runtime, Session
+from benchprobe.runtimes.base import Options, Runtime, Session, TimesItself
 
 SMALL_BYTES = 16_000_000
 WORK_KINDS = {"int8-dynamic": "int8"}
@@ -102,6 +102,10 @@ class Measuring:
         with self._reports.at("run"):
             fresh = calls.fresh if calls.used_up else None
             latency_loop(calls.session.run, calls.prepared(), items, fresh, self._endless)
+            if isinstance(calls.session, TimesItself) and fresh is None:
+                inside, around = times_in_runtime(calls.session, calls.prepared())
+                self._reports.measured("time.in_runtime", inside)
+                self._reports.measured("time.around_runtime", around)
             if self._settings.streams > 1:
                 self._measure_streams(calls, items)
 

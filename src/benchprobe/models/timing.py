@@ -7,15 +7,17 @@ import math
 import threading
 from itertools import repeat
 from time import perf_counter_ns
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import benchprobe
+from benchprobe.runtimes.base import TimesItself
 
 LOOP = "latency"
 CALLS_WITHOUT_RULE = 100  # where nobody said when to stop
 ROUND_NS = 50_000_000
 WARMUP_ROUNDS = 2
 MIN_ROUNDS, MAX_ROUNDS = 5, 20
+MIN_OWN_CALLS, MAX_OWN_CALLS = 5, 1000
 MAX_SECONDS = 20.0  # of all rounds; the fewest are made even if they take longer
 
 
@@ -57,6 +59,23 @@ def _inputs(prepared: Any, fresh: Optional[Callable[[], Any]], endless: bool) ->
 def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[Any]:
     for _ in repeat(None) if count is None else range(count):
         yield fresh()
+
+
+def times_in_runtime(session: TimesItself, prepared: Any) -> Tuple[List[float], List[float]]:
+    """What the runtime's own clock says of each of some calls, and what ours says more of the same ones, in seconds.
+
+    Calls of 50 ms, or the fewest that tell something.
+    """
+    inside: List[float] = []
+    around: List[float] = []
+    first_ns = perf_counter_ns()
+    while len(inside) < MAX_OWN_CALLS and (len(inside) < MIN_OWN_CALLS or perf_counter_ns() - first_ns < ROUND_NS):
+        began_ns = perf_counter_ns()
+        session.run(prepared)
+        whole_s = (perf_counter_ns() - began_ns) / 1e9
+        inside.append(session.last_call_s())
+        around.append(whole_s - inside[-1])
+    return inside, around
 
 
 def streams_rates(makers: Sequence[Callable[[], Caller]], items: Optional[int]) -> List[float]:

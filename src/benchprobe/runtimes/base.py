@@ -6,7 +6,20 @@ into a folder, in a process of its own, and measured in another that knows nothi
 
 from __future__ import annotations
 
-from typing import Any, ContextManager, Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
+from typing import (
+    Any,
+    ContextManager,
+    Dict,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Protocol,
+    Sequence,
+    Tuple,
+    Union,
+    runtime_checkable,
+)
 
 MODULE, ARTIFACT = "module", "artifact"
 FP32, BF16, FP16, INT8_DYNAMIC = "fp32", "bf16", "fp16", "int8-dynamic"
@@ -118,6 +131,17 @@ class Session(Protocol):
 
     def close(self) -> None:
         """Releases what it holds."""
+
+
+@runtime_checkable
+class TimesItself(Protocol):
+    """A session whose runtime reads a clock of its own around the work of a call, without what calling it from Python costs."""
+
+    def run(self, prepared: Any) -> Any:
+        """As a session's."""
+
+    def last_call_s(self) -> float:
+        """What that clock says of the last call of `run`."""
 
 
 class Runtime(Protocol):

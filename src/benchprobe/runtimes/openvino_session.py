@@ -65,6 +65,9 @@ class OpenVinoSession:
         self._infer(share_outputs=True)
         return self._request
 
+    def last_call_s(self) -> float:
+        return float(self._request.latency) / 1e3
+
     def outputs(self, result: Any) -> Dict[str, Any]:
         values = [
             without_bits(result.get_output_tensor(index).data, kind) for index, kind in enumerate(self._output_types)

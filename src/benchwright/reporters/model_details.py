@@ -23,6 +23,7 @@ def model_details(row: ModelRow, width: int) -> list[str]:
         "runtime": _runtime(fact(row.result, "runtime") or {}),
         "build": _build(fact(row.result, "build") or ()),
         "first result": _first_result(row),
+        "a call": _in_runtime(row),
         "outputs": _outputs(row),
     }
     return [
@@ -72,6 +73,14 @@ def _first_result(row: ModelRow) -> str:
     script = row.figure("time.script")
     before = "" if script is None else f"; the script before it took {format_value(script.value, script.unit)}"
     return f"{format_value(whole.value, whole.unit)} ({', '.join(parts)}){before}"
+
+
+def _in_runtime(row: ModelRow) -> str:
+    inside, around = row.figure("time.in_runtime"), row.figure("time.around_runtime")
+    if inside is None or around is None:
+        return ""
+    added = format_value(around.value, around.unit)
+    return f"{format_value(inside.value, inside.unit)} by the runtime's own clock; calling it from Python adds {added}"
 
 
 def _outputs(row: ModelRow) -> str:

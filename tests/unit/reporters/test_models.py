@@ -164,6 +164,12 @@ class TestScreen:
         assert "first result: 300 ms (load 210 ms, first run 90 ms)" in text
         assert "outputs: right; relative L2 2e-6" in text
 
+    def test_show_has_what_a_call_from_python_adds(self) -> None:
+        own = (figure("time.in_runtime", 0.0099), figure("time.around_runtime", 15e-6))
+        text = details(report([result(model(), launch(0.01, more=own))]))
+        assert "a call: 9.9 ms by the runtime's own clock; calling it from Python adds" in text
+        assert "by the runtime's own clock" not in details(report([result(model(), launch(0.01))]))
+
 
 class TestWhatIsComparedWithEager:
     def test_the_same_model_parameters_and_device(self) -> None:

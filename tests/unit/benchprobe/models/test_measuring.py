@@ -156,6 +156,21 @@ def test_streams_are_measured_beside_the_latency() -> None:
     assert len(rates["values"]) > 1
 
 
+def test_the_clock_of_a_runtime_is_told_beside_ours_and_only_where_there_is_one() -> None:
+    class Timing(FakeSession):
+        def last_call_s(self) -> float:
+            return 1e-3 * self.calls
+
+    events = measured(Timing())
+    found, more = (one(events, "measured", metric=f"time.{where}_runtime") for where in ("in", "around"))
+    first = found["values"][0]
+    assert found["unit"] == more["unit"] == "s"
+    assert len(more["values"]) == len(found["values"])
+    assert all(added + own > 0 for added, own in zip(more["values"], found["values"], strict=True))
+    assert found["values"] == [pytest.approx(first + 1e-3 * n) for n in range(len(found["values"]))]
+    assert not [e for e in measured(FakeSession()) if e.get("metric") == "time.in_runtime"]
+
+
 def test_a_profile_has_the_slowest_operators_and_the_rest_and_no_latency() -> None:
     session = FakeSession()
     events = measured(session, profile=True)
