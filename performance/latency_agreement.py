@@ -39,7 +39,7 @@ from _turns import in_turns
 from benchprobe.runtimes.base import ARTIFACT, ArtifactFolder, Options, TimedSteps
 from benchprobe.runtimes.registry import known_runtimes, runtime_named
 
-SOURCE = sys.path[0]
+PATHS = os.pathsep.join(filter(None, (sys.path[0], os.environ.get("PYTHONPATH"))))
 BLOCK_NS = 6_000_000
 APP_S = 6  # of the clock, half of which is its turn
 MODELS = ("mlp", "cnn")
@@ -176,7 +176,7 @@ def in_child(*argv: str) -> Any:
         stream = Path(folder) / "stream"
         stream.touch()
         config = json.dumps({"stream": str(stream), "warmup": {"steps": 0}})
-        env = {**os.environ, "BENCHPROBE_CONFIG": config, "PYTHONPATH": SOURCE, "OMP_WAIT_POLICY": "PASSIVE"}
+        env = {**os.environ, "BENCHPROBE_CONFIG": config, "PYTHONPATH": PATHS, "OMP_WAIT_POLICY": "PASSIVE"}
         command = [sys.executable, __file__, "--child", folder, *argv]
         done = subprocess.run(command, env=env, capture_output=True, text=True)
         if done.returncode:
@@ -215,7 +215,7 @@ class OurRun:
         self.more_us: list[float] = []
         self._stream = Path(folder) / "stream"
         config = json.dumps({"stream": str(self._stream), "warmup": {"steps": 0}})
-        self._env = {**os.environ, "BENCHPROBE_CONFIG": config, "PYTHONPATH": SOURCE, "OMP_WAIT_POLICY": "PASSIVE"}
+        self._env = {**os.environ, "BENCHPROBE_CONFIG": config, "PYTHONPATH": PATHS, "OMP_WAIT_POLICY": "PASSIVE"}
         self._command = [sys.executable, __file__, "--child", folder, "built", "--threads", str(threads)]
 
     def start(self) -> subprocess.Popen[str]:

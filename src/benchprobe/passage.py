@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from benchprobe import batch_size as batch_sizes
 from benchprobe.columns import complete_steps, step_times
-from benchprobe.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer
+from benchprobe.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
 from benchprobe.events import Chunk
 from benchprobe.measurement import MEASURED, STOPPED, Measurement
 from benchprobe.probe import Given, Probe
@@ -254,7 +254,7 @@ class Passage:
 
     def _lose_device(self, error: Exception) -> None:
         self._timer = None
-        self._find_device = _no_device
+        self._find_device = no_device
         text = f"{type(error).__name__}: {error}; steps are timed by the host's clock from here on"
         self._probe.message("device", text)
 
@@ -295,7 +295,7 @@ class Passage:
 
     def _break_down(self, error: Exception) -> None:
         self.measurement = self._timer = self.chunk = None
-        self._find_device = _no_device
+        self._find_device = no_device
         self._probe.message("benchprobe", f"loop '{self.name}': {type(error).__name__}: {error}", "error")
 
     def _give_outside(self, given: Union[Given, int]) -> None:
@@ -312,10 +312,6 @@ def _plain(batch_size: Any) -> Any:
         return index(batch_size)
     except Exception:
         return batch_size
-
-
-def _no_device() -> Optional[DeviceTimer]:
-    return None
 
 
 def _ignore(size: Optional[int]) -> None:

@@ -6,14 +6,15 @@ import atexit
 import os
 import sys
 import threading
+from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import count
 from time import perf_counter_ns
-from typing import Any, Callable, Dict, List, Optional, Protocol, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set, Tuple, Union
 
 from benchprobe.agreement import Agreement, find_agreement
 from benchprobe.config import Config
-from benchprobe.device import DeviceTimer, find_timer
+from benchprobe.device import DeviceTimer, find_timer, no_device
 from benchprobe.events import Chunk, message_event, probe_event
 from benchprobe.measurement import STOPPED, Measurement
 from benchprobe.turns import meeting_at
@@ -108,6 +109,18 @@ class Probe:
             after_in_child=self._after_fork_in_child,
         )
         atexit.register(self._at_exit)
+
+    @contextmanager
+    def host_clock(self) -> Iterator[None]:
+        """For loops begun inside of it, each step of which waits for its device by itself.
+
+        Recording an event after such a step would only make it longer.
+        """
+        before, self.find_device = self.find_device, no_device
+        try:
+            yield
+        finally:
+            self.find_device = before
 
     def next_number(self) -> int:
         return next(self._numbers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import threading
+from contextlib import nullcontext
 from itertools import repeat
 from time import perf_counter_ns
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -41,11 +42,13 @@ def latency_loop(
     `fresh`: makes the inputs of each call, where a call uses them up; that happens while the loop waits for its next
     step, so the time of a call is the step's less its wait.
     """
+    probe = benchprobe.active_probe()
     gc.collect()
     gc.freeze()  # what the script made is not searched for garbage while calls are timed
     try:
-        for inputs in benchprobe.iterate(LOOP, _inputs(prepared, fresh, endless), batch_size=items or 1):
-            run(inputs)
+        with probe.host_clock() if probe is not None else nullcontext():  # a call is finished when it returns
+            for inputs in benchprobe.iterate(LOOP, _inputs(prepared, fresh, endless), batch_size=items or 1):
+                run(inputs)
     finally:
         gc.unfreeze()
 

@@ -15,6 +15,7 @@ import pytest
 from benchprobe.active import functions
 from benchprobe.config import Config
 from benchprobe.device import TorchTimer, find_timer
+from benchprobe.models import timing
 from benchprobe.probe import Probe
 
 
@@ -109,6 +110,18 @@ def test_work_handed_over_before_the_loop_is_not_part_of_its_first_step(tmp_path
     (first, *_) = setting.events("steps")
     assert first["device_ns"][0] < 100_000_000
     assert first["window_ns"] < 100_000_000
+
+
+def test_calls_of_a_model_wait_by_themselves_and_no_event_of_a_device_makes_them_longer(tmp_path, monkeypatch):
+    setting = Setting(tmp_path)
+    monkeypatch.setattr(timing.benchprobe, "active_probe", lambda: setting.probe)
+    monkeypatch.setattr(timing.benchprobe, "iterate", setting.iterate)
+    timing.latency_loop(lambda _: time.sleep(0.001), None, 1, endless=False)
+    assert len([ns for e in setting.events("steps") for ns in e["step_ns"]]) == timing.CALLS_WITHOUT_RULE
+    assert not any("device_ns" in e for e in setting.events("steps"))
+    for _ in setting.iterate("train", range(5)):
+        setting.queue.launch(1_000_000)
+    assert "device_ns" in setting.events("steps")[-1], "only those loops"
 
 
 def test_a_break_keeps_host_and_device_in_step(tmp_path):
