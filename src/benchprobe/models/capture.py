@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
+import time
 import traceback
 from time import perf_counter_ns
-from typing import Any, Callable, List, NoReturn, Sequence
+from typing import Any, Callable, List, NoReturn, Optional, Sequence
 
 from benchprobe import compat
 from benchprobe.events import message_event
@@ -24,6 +26,7 @@ from benchprobe.models.weights import weights_digest
 from benchprobe.runtimes.base import Captured
 
 Then = Callable[[Captured], Any]
+OTHER_THREADS = "the model is called in a thread of the script: its other threads went on while it was measured"
 
 
 def run_until_call(settings: ModelSettings, script: str, args: Sequence[str], then: Then) -> int:
@@ -42,6 +45,8 @@ def run_until_call(settings: ModelSettings, script: str, args: Sequence[str], th
     except BaseException as error:
         capture.script_failed(error)
         raise
+    finally:
+        capture.wait_for_thread()
     if code not in (None, 0):
         capture.fail("script", "error", f"the script ended with {code!r} before it called the model")
     return 0
@@ -60,6 +65,7 @@ class _Capture:
         self._imports = ImportWatch(self._complain)
         self._process = os.getpid()
         self._told = False
+        self._taken_by: Optional[threading.Thread] = None
 
     def begin(self) -> None:
         if self._settings.seed is not None:
@@ -80,9 +86,13 @@ class _Capture:
     def _take(self, entry: Entry, call: Call) -> NoReturn:
         """Never comes back into the script."""
         self._told = True
+        self._taken_by = threading.current_thread()
         code = 1
         try:
             self._uninstall()
+            if self._taken_by is not threading.main_thread():
+                put(message_event("models", OTHER_THREADS))
+                os._exit = self._leave  # the script's other threads may come to their end
             _leave_removed_folder()
             with as_outside_of_modes():
                 self._then(self._captured(entry, call))
@@ -116,7 +126,15 @@ class _Capture:
         if os._exit == self._leave:
             os._exit = self._exit
 
+    def wait_for_thread(self) -> None:
+        """The script has come to its end. Where a thread of it has called the model, that will end the process."""
+        taken_by = self._taken_by
+        if taken_by not in (None, threading.current_thread()) and os.getpid() == self._process:
+            while taken_by.is_alive():
+                time.sleep(0.1)
+
     def _leave(self, status: int) -> NoReturn:
+        self.wait_for_thread()
         self.not_found()
         self._exit(status)
         raise AssertionError("unreachable")

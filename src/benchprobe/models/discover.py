@@ -20,6 +20,9 @@ from benchprobe.models.settings import ModelSettings
 from benchprobe.models.stream import complainer, put
 from benchprobe.models.weights import weights_digest
 
+LONGEST_WAIT_S = 60.0
+NO_INPUT = "; nothing comes from standard input when models are looked for"
+
 
 def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     """The exit code is the script's own; what it raises goes on to the interpreter."""
@@ -30,7 +33,8 @@ def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        discovery.exception = f"{type(error).__name__}: {error}"[:2000]
+        hint = NO_INPUT if isinstance(error, EOFError) else ""
+        discovery.exception = f"{type(error).__name__}: {error}"[:2000] + hint
         raise
 
 
@@ -44,7 +48,7 @@ class Discovery:
         self._watcher = Watcher(settings.max_shapes, self._on_new, self._tell)
         options = HookOptions(script, settings.max_depth, True, self._complain, settings.weights_in_identity)
         self._frameworks: List[Framework] = open_frameworks(self._watcher, options)
-        self._started = StartedProcesses()
+        self._started = StartedProcesses(lambda text: self._put(message_event("models", text)))
         self._process = os.getpid()
         self._of_the_parent: Set[str] = set()  # in a forked child: what the parent tells
         self._ended = False
@@ -67,6 +71,9 @@ class Discovery:
         if self._ended:
             return
         self._ended = True
+        self._hold_threads()
+        # A thread may be about to make an entry, and would be ended in the middle of it.
+        waited = self._watcher.lock.acquire(timeout=LONGEST_WAIT_S)
         try:
             for entry in self._watcher.told():
                 self._tell(entry)
@@ -74,6 +81,15 @@ class Discovery:
                 self._tell_the_rest()
         except Exception as error:
             self._complain(f"the end of the discovery was not told: {type(error).__name__}: {error}")
+        finally:
+            if waited:
+                self._watcher.lock.release()
+            self._hold_threads()
+
+    def _hold_threads(self) -> None:
+        if self._in_main_process:
+            for framework in self._frameworks:
+                framework.hold_threads()
 
     @property
     def _in_main_process(self) -> bool:
@@ -84,16 +100,12 @@ class Discovery:
         work = {"flops": None, "bytes": None, "flops_note": None}
         for one in uncalled:
             self._put(uncalled_event(one.identity, {**one.facts, **work}, one.reason))
-        lost = any(framework.lost() for framework in self._frameworks)
-        if lost:
-            text = "the script has replaced what calls a model (torch.nn.Module.__call__); models called after that may be missing"
-            self._put(message_event("models", text))
         self._put(
             {
                 "event": "discovery_end",
                 "t": perf_counter_ns(),
                 "models": len(self._watcher.told()) + len(uncalled),
-                "hook_lost": lost,
+                "hook_lost": any(framework.lost() for framework in self._frameworks),
                 "processes_started": self._started.count,
                 "exception": self.exception,
             }

@@ -44,6 +44,10 @@ class Framework(Protocol):
     def uncalled(self) -> Iterator[Uncalled]:
         """At the end of the script."""
 
+    def hold_threads(self) -> None:
+        """The interpreter is about to end: threads that go on calling models are held before the next call, since one that
+        is ended inside of a framework takes the process with it."""
+
 
 def open_frameworks(watcher: Watcher, options: HookOptions) -> List[Framework]:
     """Every framework's hook, not installed yet."""

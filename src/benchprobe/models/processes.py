@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import Any, List
+from typing import Any, Callable, List
 
 from benchprobe.models.imports import ImportWatch
 
@@ -16,8 +16,10 @@ SHELLS = ("sh", "bash", "dash", "zsh", "env", "nohup", "nice")
 class StartedProcesses:
     """Counts from `install` on. No audit hook: that would make every `id()` and `open()` of the program slower."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[str], None]) -> None:
         self.count = 0
+        self._tell = tell
+        self._told = False
         self._process = os.getpid()
 
     def install(self, imports: ImportWatch) -> None:
@@ -25,20 +27,29 @@ class StartedProcesses:
         imports.after("multiprocessing.util", lambda module: self._watch(module, "spawnv_passfds", 1, "args"))
         for name, position in (("system", 0), ("posix_spawn", 1), ("posix_spawnp", 1)):
             self._watch(os, name, position, "command" if name == "system" else "argv")
+        for name in ("execv", "execve"):  # the other ways to do it end here
+            self._watch(os, name, 1, "argv", replaces=True)
 
-    def _watch(self, owner: Any, name: str, position: int, keyword: str) -> None:
+    def _watch(self, owner: Any, name: str, position: int, keyword: str, replaces: bool = False) -> None:
         original = getattr(owner, name)
 
         @functools.wraps(original)
         def watched(*args: Any, **kwargs: Any) -> Any:
-            self._look(args[position] if len(args) > position else kwargs.get(keyword))
+            self._look(args[position] if len(args) > position else kwargs.get(keyword), replaces)
             return original(*args, **kwargs)
 
         setattr(owner, name, watched)
 
-    def _look(self, command: Any) -> None:
+    def _look(self, command: Any, replaces: bool) -> None:
         try:
-            if os.getpid() == self._process and runs_python([_text(word) for word in _words(command)]):
+            words = [_text(word) for word in _words(command)]
+            if os.getpid() != self._process or not runs_python(words):
+                return
+            if replaces and not self._told:  # `execvp` tries every folder of the path
+                self._told = True
+                text = f"the script put another program in its place ({' '.join(words)[:200]}): models that it calls are not seen"
+                self._tell(text)
+            elif not replaces:
                 self.count += 1
         except Exception:  # whatever the program gives, it is for the function below to complain
             pass

@@ -123,7 +123,7 @@ def walk(name: str, value: Any) -> List[Leaf]:
 def _walk(name: str, value: Any, leaves: List[Leaf], above: Tuple[int, ...], tensors_only: bool) -> None:
     shape = tensor_shape(value)
     if shape is not None:
-        leaves.append(Leaf(name, shape, dtype_name(value.dtype)))
+        leaves.append(Leaf(name, shape, " ".join((dtype_name(value.dtype), *layout_of(value)))))
         return
     text = simple_text(value)
     if text is None and (len(above) > MAX_DEPTH or id(value) in above):
@@ -160,6 +160,25 @@ def tensor_shape(value: Any) -> Optional[Tuple[int, ...]]:
         return tuple(int(size) for size in value.shape)
     except Exception:
         return None
+
+
+def tensor_text(value: Any) -> Optional[str]:
+    """Shape and dtype; None: it is no tensor."""
+    shape = tensor_shape(value)
+    return None if shape is None else f"tensor {list(shape)} {dtype_name(value.dtype)}"
+
+
+def layout_of(value: Any) -> Tuple[str, ...]:
+    """How a tensor lies in memory, where that is not the usual way: `sparse_coo`, `channels_last`."""
+    layout = str(getattr(value, "layout", "torch.strided")).replace("torch.", "")
+    if layout != "strided":
+        return (layout,)
+    torch = sys.modules.get("torch")
+    formats = {4: "channels_last", 5: "channels_last_3d"}
+    if torch is None or not isinstance(value, torch.Tensor) or value.dim() not in formats or value.is_contiguous():
+        return ()
+    name = formats[value.dim()]
+    return (name,) if value.is_contiguous(memory_format=getattr(torch, name)) else ()
 
 
 def dtype_name(dtype: Any) -> str:
@@ -230,8 +249,7 @@ def key_maker(tensor_types: FrozenSet[type]) -> Callable[[Sequence[Any], Mapping
     def add(value: Any, into: List[Any]) -> None:
         kind = type(value)
         if kind in tensor_types:
-            into.append(value.shape)
-            into.append(value.dtype)
+            into.extend((value.shape, value.dtype, value.layout))
         elif kind in simple:
             into.append(kind)
             into.append(value)
@@ -251,8 +269,7 @@ def key_maker(tensor_types: FrozenSet[type]) -> Callable[[Sequence[Any], Mapping
         made: List[Any] = []
         for value in args:
             if type(value) in tensor_types:
-                made.append(value.shape)
-                made.append(value.dtype)
+                made.extend((value.shape, value.dtype, value.layout))
             else:
                 add(value, made)
         for name, value in kwargs.items():

@@ -19,6 +19,7 @@ from benchprobe.models.torch_uncalled import UncalledModules, described
 from benchprobe.models.weights import weights_digest
 
 MAX_KEYS = 10_000  # of one module; calls with more of them are looked at each time
+MAX_LOOKS = 8  # so often a model that was called is looked at again, after something in the program has changed
 BY_FORWARD = ".forward()"
 UNSEEN_INPUTS = "it was called through .forward(), with inputs that could not be seen; call the module itself"
 
@@ -26,7 +27,7 @@ UNSEEN_INPUTS = "it was called through .forward(), with inputs that could not be
 class Record:
     """One module object. `target` is what it wraps, or itself; it shares the entries of that."""
 
-    __slots__ = ("entries", "full", "ignored", "last", "ref", "target", "wrappers")
+    __slots__ = ("changes", "entries", "full", "ignored", "last", "looks", "ref", "structure", "target", "wrappers")
 
     def __init__(self, ref: Any, target: Any, wrappers: Tuple[str, ...], entries: Dict[Any, Entry]) -> None:
         self.ref = ref
@@ -35,6 +36,9 @@ class Record:
         self.entries = entries
         self.ignored = False
         self.last: Optional[Entry] = None  # of its last call, where sub-modules count
+        self.structure: Optional[str] = None  # when it was last looked at
+        self.changes = 0  # how many there had been in the program by then
+        self.looks = MAX_LOOKS
         self.full: Dict[bool, str] = {}  # its structure, once it has no room for more calls without or with gradients
 
 
@@ -55,6 +59,7 @@ class TorchCalls:
         self.pending: List[Tuple[Entry, Any]] = []
         self._by_forward: List[Any] = []  # weak references to models that were called through `forward`
         self.made = self._made.note
+        self.changes = 0  # modules that were made or converted outside of any model: a model may be another one since
 
     def begin(self, module_class: Any, tensor_types: FrozenSet[type]) -> None:
         """torch.nn is there now."""
@@ -69,6 +74,8 @@ class TorchCalls:
             record = self.record(module)
         if record.ignored:
             return False
+        if record.changes != self.changes:
+            self.look_again(record)
         key = self.key(args, kwargs)
         entry = record.entries.get(key)
         if entry is None:
@@ -76,6 +83,23 @@ class TorchCalls:
         record.last = entry
         self._count(entry, record, module)
         return False
+
+    def look_again(self, record: Record) -> None:
+        """A script may change a model between two calls: other layers in it, another precision."""
+        record.changes = self.changes
+        module = record.target()
+        if module is None or record.structure is None or not record.looks:
+            return
+        record.looks -= 1
+        try:
+            structure = self._structure(module)
+        except Exception as error:  # the program must go on as if we were not there
+            self._options.complain(f"{type(module).__name__} was not looked at: {type(error).__name__}: {error}")
+            return
+        if structure != record.structure:
+            record.structure = structure
+            record.entries.clear()
+            record.full.clear()
 
     def key(self, args: Any, kwargs: Any) -> Any:
         """The same for calls with the same signature; None where there is no telling."""
@@ -171,6 +195,7 @@ class TorchCalls:
         record = Record(
             weakref.ref(module, lambda _: self.records.pop(key, None)), weakref.ref(target), wrappers, entries
         )
+        record.changes = self.changes
         record.ignored = torch_models.is_loss(target) or (bool(self._stack()) and not torch_models.has_state(target))
         self.records[key] = record
         self._made.mark_called(module)
@@ -203,7 +228,7 @@ class TorchCalls:
         """The entry for such a call of the module; None: there is no room for another one."""
         module = record.target()
         signature = signature_of(function, args, kwargs)
-        structure = self._structure(module)
+        structure = record.structure = self._structure(module)
         known = self._watcher.known(structure, signature)
         if known is not None:
             known.objects += known not in record.entries.values()

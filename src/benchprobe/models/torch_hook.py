@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 import sys
+import threading
+import time
 from _thread import get_ident
 from types import FunctionType, ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Set
@@ -32,6 +34,7 @@ def {{name}}(self, *args, **kwargs):
     if {PREFIX}thread() not in {PREFIX}inside: return {PREFIX}outermost(self, args, kwargs)
     return {PREFIX}original(self, *args, **kwargs)
 """
+LONGEST_WAIT_S = 1.0  # for a call that is being made when the interpreter ends
 KNOWN_NAMES = ("_compiled_call_impl", "_call_impl")
 
 
@@ -47,6 +50,7 @@ class TorchHook:
         self._module: Any = None
         self._function: Any = None
         self._forwards: Set[Any] = set()
+        self._held = False
 
     def install(self, imports: ImportWatch) -> None:
         imports.after("torch.nn.modules.module", self._hook_modules)
@@ -66,6 +70,23 @@ class TorchHook:
 
     def uncalled(self) -> Iterator[Uncalled]:
         return self._calls.uncalled() if self._module is not None else iter(())
+
+    def hold_threads(self) -> None:
+        if self._module is None:
+            return
+        names, name = self._function.__globals__, PREFIX + "outermost"
+        outermost = names.get(name)
+
+        def held(*call: Any) -> Any:
+            while threading.current_thread().daemon:
+                time.sleep(1)
+            return outermost(*call)
+
+        if outermost is not None and not self._held:
+            names[name], self._held = held, True
+        until = time.monotonic() + LONGEST_WAIT_S
+        while self._inside - {get_ident()} and time.monotonic() < until:
+            time.sleep(0.001)
 
     def _hook_modules(self, torch_module: ModuleType) -> None:
         self._module = module = torch_module.Module
@@ -88,8 +109,8 @@ class TorchHook:
             self._patches.set_global(function.__globals__, PREFIX + name, value)
         self._patches.swap_code(function, self._code)
         self._hook_classes(module)
-        if self._options.everything:
-            self._hook_constructor(module)
+        self._hook_constructor(module)
+        self._hook_conversions(module)
 
     def _stand_aside_in_dynamo(self, convert_frame: ModuleType) -> None:
         """While dynamo traces a frame, nn.Module.__call__ has its own code."""
@@ -150,14 +171,29 @@ class TorchHook:
         return hooked
 
     def _hook_constructor(self, module: Any) -> None:
-        original, note = module.__init__, self._calls.made
+        original, calls, inside = module.__init__, self._calls, self._inside
+        note = calls.made if self._options.everything else lambda made: None
 
         @functools.wraps(original)
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             original(self, *args, **kwargs)
             note(self)
+            if get_ident() not in inside:
+                calls.changes += 1
 
         self._patches.set_attribute(module, "__init__", __init__)
+
+    def _hook_conversions(self, module: Any) -> None:
+        """What `half`, `to` and the like come to."""
+        original, calls, inside = module._apply, self._calls, self._inside
+
+        @functools.wraps(original)
+        def _apply(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if get_ident() not in inside:
+                calls.changes += 1
+            return original(self, *args, **kwargs)
+
+        self._patches.set_attribute(module, "_apply", _apply)
 
     def _hook_backward(self, torch: ModuleType) -> None:
         original, pending, trained = torch.autograd.backward, self._calls.pending, self._calls.trained

@@ -26,10 +26,12 @@ def quick(calls: TorchCalls, inside: Set[int], tensor_types: Any, gradients: Cal
         thread = get_ident()
         add(thread)
         try:
+            if record.changes != calls.changes:
+                calls.look_again(record)
             if kwargs or len(args) != 1 or type(args[0]) not in tensor_types:
                 key = key_of(args, kwargs)
             else:
-                key = (args[0].shape, args[0].dtype)
+                key = (args[0].shape, args[0].dtype, args[0].layout)
             entry = record.entries.get(key)
             if entry is None:
                 if calls.unknown(record, key, args, kwargs):

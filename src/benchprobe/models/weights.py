@@ -1,4 +1,4 @@
-"""A digest of the values of a model's parameters and buffers, at about the speed of memory.
+"""A digest of the values of a model's parameters, buffers and other tensors, at about the speed of memory.
 
 Each tensor is taken as whole numbers of eight bytes, laid out as a square; sums over its rows and its columns, which wrap
 around, are hashed. It tells whether weights are the same ones; it is no protection against somebody who wants them to seem so.
@@ -13,6 +13,8 @@ import sys
 from typing import Any, Iterator, Optional, Tuple
 
 LENGTH = 16
+MAX_DEPTH = 3
+MAX_PARTS = 4096
 
 
 def weights_digest(module: Any) -> Optional[str]:
@@ -35,6 +37,24 @@ def _torch() -> Any:
 def _tensors(module: Any) -> Iterator[Tuple[str, Any]]:
     yield from module.named_parameters()
     yield from module.named_buffers()
+    for path, part in module.named_modules():
+        for name, value in vars(part).items():
+            if name not in ("_parameters", "_buffers", "_modules"):
+                yield from _loose(f"{path}.{name}", value, 0)
+
+
+def _loose(name: str, value: Any, depth: int) -> Iterator[Tuple[str, Any]]:
+    """Tensors and arrays that are mere attributes, or in a list or dictionary that is one."""
+    torch = _torch()
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
+        if value.dtype.kind in "biufc":
+            yield name, torch.from_numpy(value.copy())
+    elif type(value) in (list, tuple, dict) and depth < MAX_DEPTH:
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, part in list(parts)[:MAX_PARTS]:
+            yield from _loose(f"{name}.{key}", part, depth + 1)
 
 
 def _add(digest: Any, tensor: Any) -> None:

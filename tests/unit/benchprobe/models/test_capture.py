@@ -111,3 +111,24 @@ def test_a_script_that_ends_before_is_a_failure(capturing, program, words, code)
     missed = capturing("0" * 16, program=program)
     assert (missed.code, len(missed.all("failure"))) == (code, 1)
     assert words in missed.one("failure")["text"]
+
+
+@pytest.mark.parametrize("ending", ["", "1 / 0", "import os; os._exit(3)", "raise SystemExit(2)"])
+def test_a_model_that_a_thread_calls_is_kept_though_the_script_ends(under_discovery, capturing, ending):
+    program = f"""
+        import threading, time
+        import torch
+        layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
+        def call():
+            layer(x)
+            time.sleep(1)
+        threading.Thread(target=call, daemon=True).start()
+        time.sleep(0.5)
+        {ending}
+        """
+    (model,) = under_discovery(program).models
+    taken = capturing(model["identity"], program=program)
+    assert (taken.code, taken.all("failure")) == (0, [])
+    assert f"captured Linear ('input',) [(3, 4)] {{}} {model['identity']}" in taken.output
+    assert "compiled False" in taken.output
+    assert any("in a thread" in event["text"] for event in taken.all("message"))

@@ -106,6 +106,28 @@ def test_inputs_of_every_form_are_described(found):
     }  # fmt: skip
 
 
+def test_a_model_that_is_changed_between_calls_is_another_one(found):
+    program = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.layer = nn.Embedding(9, 4), nn.Linear(4, 4)
+    def forward(self, ids): return self.layer(self.table(ids))
+net, ids = Net().eval(), torch.ones(3, 2, dtype=torch.long)
+net(ids); net(ids)
+net.bfloat16()(ids)
+net.float().layer = nn.Sequential(nn.Linear(4, 2), nn.Linear(2, 4))
+net(ids); net(ids); net(ids)
+"""
+    for depth in (0, 1):
+        models = found(program, max_depth=depth).all("Net")
+        assert [(m["calls"], m["dtype"], m["parameters"]) for m in models] == [
+            (2, "float32", 56), (1, "bfloat16", 56), (3, "float32", 58),
+        ]  # fmt: skip
+    kept = found(TWO_LAYERS + "net = Net()\nfor _ in range(20):\n    net(x)\n    nn.Linear(4, 4)\n")["Net"]
+    assert (kept["calls"], kept["objects"]) == (20, 1)
+
+
 def test_calls_with_many_shapes_are_grouped(found):
     models = found(
         TWO_LAYERS

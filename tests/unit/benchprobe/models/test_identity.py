@@ -81,6 +81,137 @@ def test_it_changes_with_what_matters(identity, before, after):
     assert identity(program) != identity(program.replace(before, after))
 
 
+OUTSIDE = """
+import argparse, functools
+import torch.nn.functional as F
+SETTINGS, FACTORS = {"act": "relu"}, [1, 2]
+class Config:
+    dim = 4
+    def __init__(self): self.power, self.made = 1, object()
+config = Config()
+class Helper:
+    def run(self, x): return x + 5
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * 10
+def outer(function):
+    @functools.wraps(function)
+    def around(*args): return function(*args) - 20
+    return around
+def scaled(by):
+    def scale(x): return x * by
+    return scale
+class Net(nn.Module):
+    bias = 3
+    def __init__(self, args=argparse.Namespace(depth=6)):
+        super().__init__()
+        self.layer, self.scale, self.args = nn.Linear(4, 4), scaled(30), args
+        self.act = functools.partial(F.gelu, approximate="tanh")
+        self.either = (lambda x: x + 40) if True else (lambda x: x + 50)
+        self.table = torch.ones(7)
+    @outer
+    def forward(self, x):
+        y = Double.apply(Helper().run(self.layer(x))) + self.bias + FACTORS[0] + Config.dim + config.power
+        return self.either(self.scale(self.act(y))) * self.args.depth if SETTINGS["act"] else y
+net = Net()
+net.layer.register_forward_hook(lambda module, inputs, output: output + 60)
+net(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('"act": "relu"', '"act": "gelu"'),
+        ("[1, 2]", "[3, 2]"),
+        ("dim = 4", "dim = 5"),
+        ("self.power, self.made = 1", "self.power, self.made = 2"),
+        ("x + 5", "x + 6"),
+        ("x * 10", "x * 11"),
+        ("- 20", "- 21"),
+        ("bias = 3", "bias = 4"),
+        ("depth=6", "depth=7"),
+        ("scaled(30)", "scaled(31)"),
+        ("tanh", "none"),
+        ("if True else", "if False else"),
+        ("torch.ones(7)", "torch.ones(8)"),
+        ("output + 60", "output + 61"),
+        ("net(x)", "net.layer.forward = lambda x: x\nnet(x)"),
+        ("net(x)", "net(x.to_sparse())"),
+    ],
+)
+def test_it_changes_with_what_its_code_uses_from_outside(found, before, after):
+    (model,) = found(OUTSIDE, complain=True).models
+    (other,) = [m for m in found(OUTSIDE.replace(before, after), complain=True).models if m["class"] == "Net"]
+    assert before in OUTSIDE
+    assert model["identity"] != other["identity"]
+
+
+def test_it_does_not_change_with_what_its_code_does_not_use(identity):
+    """Among them a variable that is called as an attribute is, and differs in every run."""
+    program = NET.replace("HIDDEN\n", "HIDDEN * x.t().shape[1]\n") + "import time\nt = time.time()\nNet()(x)"
+    assert identity(program) == identity(program)
+    compiled = "net = Net()\nnet.forward = torch.compile(net.forward, backend='eager')\nnet(x)"
+    assert identity(NET + compiled) == identity(NET + "Net()(x)")
+
+
+def test_helpers_in_other_files_of_the_user_count(under_discovery, tmp_path):
+    program = """
+        import torch
+        import package.helpers
+        class Net(torch.nn.Linear):
+            def forward(self, x): return package.helpers.act(super().forward(x))
+        Net(4, 2)(torch.ones(3, 4))
+        """
+    (tmp_path / "package").mkdir()
+    found = set()
+    for result in ("x", "x + 1"):
+        (tmp_path / "package" / "helpers.py").write_text(f"def act(x):\n    return {result}\n")
+        (model,) = under_discovery(program, python=(sys.executable, "-B")).models
+        found.add(model["identity"])
+    assert len(found) == 2
+
+
+def test_what_the_script_puts_into_libraries_counts(found, torch):
+    plain = "nn.Sequential(nn.Linear(4, 4), nn.GELU())(x)\n"
+    linear, gelu = torch.nn.Linear.forward, torch.nn.functional.gelu
+    programs = [
+        plain,
+        "nn.Linear.forward = lambda self, input: input @ self.weight\n" + plain,
+        "import torch.nn.functional as F\ndef gelu(x, approximate='none'): return x\nF.gelu = gelu\n" + plain,
+        "from torch.fx import symbolic_trace\nsymbolic_trace(nn.Sequential(nn.Linear(4, 4), nn.GELU()))(x)",
+    ]
+    identities = set()
+    for program in programs:
+        try:
+            identities.add(found(program).models[0]["identity"])
+        finally:
+            torch.nn.Linear.forward, torch.nn.functional.gelu = linear, gelu
+    assert len(identities) == 4
+
+
+def test_what_a_library_takes_from_a_configuration_as_it_runs_counts(torch):
+    transformers = pytest.importorskip("transformers")
+    sizes = {
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 8,
+        "vocab_size": 9,
+    }
+
+    def structure(**more):
+        return structure_of(transformers.BertModel(transformers.BertConfig(**sizes, **more)))
+
+    assert structure() == structure(attn_implementation="sdpa", bos_token_id=3)
+    assert len({structure(), structure(attn_implementation="eager"), structure(output_hidden_states=True)}) == 3
+
+
+def test_how_weights_lie_in_memory_counts(torch):
+    plain, other = torch.nn.Conv2d(3, 4, 3), torch.nn.Conv2d(3, 4, 3).to(memory_format=torch.channels_last)
+    assert structure_of(plain) != structure_of(other)
+
+
 def test_tied_parameters_are_not_the_same_as_two(torch):
     nn = torch.nn
     two = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
@@ -145,6 +276,17 @@ def test_weights_are_told_apart(torch):
         seen.add(weights_digest(model))
     assert len(seen) == 2 + len([*model.parameters(), *model.buffers()])
     assert weights_digest(nn.Linear(2, 2, device="meta")) is None
+
+
+def test_tensors_that_are_mere_attributes_are_among_the_weights(torch):
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    model[0].table, model[0].scales = {"a": torch.ones(3)}, torch.ones(2).numpy()
+    seen = {weights_digest(model)}
+    model[0].table["a"][1] = 2
+    seen.add(weights_digest(model))
+    model[0].scales[1] = 2
+    seen.add(weights_digest(model))
+    assert len(seen) == 3
 
 
 def test_weights_make_another_model_only_if_asked(found):

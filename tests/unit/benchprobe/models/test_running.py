@@ -66,6 +66,39 @@ def test_started_interpreters_are_counted_and_other_programs_are_not(under_disco
     assert found.one("discovery_end")["processes_started"] == 3
 
 
+def test_a_script_that_puts_another_program_in_its_place_is_told(under_discovery):
+    found = under_discovery(
+        """
+        import os, sys
+        if "again" not in sys.argv:
+            os.execvp("sh", ["sh", "-c", f"{sys.executable} {sys.argv[0]} again"])
+        print("ran")
+        """
+    )
+    assert (found.code, found.output) == (0, "ran\n")
+    assert "put another program in its place" in found.one("message")["text"]
+
+
+def test_a_script_that_asks_for_input_is_told_that_there_is_none(under_discovery):
+    assert "nothing comes from standard input" in under_discovery("input()").one("discovery_end")["exception"]
+
+
+def test_a_thread_that_goes_on_calling_a_model_does_not_spoil_the_end(under_discovery):
+    found = under_discovery(
+        """
+        import threading, time
+        import torch
+        layer, x = torch.nn.Linear(256, 256), torch.ones(64, 256)
+        def loop():
+            while True: layer(x); time.sleep(0.001)
+        for _ in range(4): threading.Thread(target=loop, daemon=True).start()
+        time.sleep(0.5)
+        """
+    )
+    assert (found.code, found.errors) == (0, "")
+    assert found.models[0]["calls"] > 4
+
+
 def test_a_script_without_torch_ends_with_a_word_about_it(under_discovery):
     end = under_discovery("print(1)").one("discovery_end")
     assert (end["models"], end["hook_lost"], end["exception"]) == (0, False, None)
