@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 np: Any = import_module("numpy")
 
 OWN_ERRORS = 4.0  # so many times the model's own error is tolerated
+OTHER_SHAPE = "its shape is"
 NO_NUMBER = 3.0e38  # a reference beyond the range of float32 stands for infinity: masks are made of such numbers
 
 
@@ -88,12 +89,16 @@ def errors_of(outputs: Mapping[str, Any], reference: Mapping[str, Any]) -> List[
 def error_of(got: Any, wanted: Any) -> OutputError:
     """Of one array against its reference."""
     if got.shape != wanted.shape:
-        return OutputError(math.inf, trouble=f"its shape is {_shape(got)}, that of the reference {_shape(wanted)}")
+        return OutputError(math.inf, trouble=f"{OTHER_SHAPE} {_shape(got)}, that of the reference {_shape(wanted)}")
     if _is_whole(got) != _is_whole(wanted):
         return OutputError(math.inf, trouble=f"its type is {got.dtype}, that of the reference {wanted.dtype}")
     if _is_whole(wanted):
         return _error_of_whole(got, wanted)
     return _error_of_real(got, wanted)
+
+
+def has_other_shape(error: OutputError) -> bool:
+    return error.trouble is not None and error.trouble.startswith(OTHER_SHAPE)
 
 
 def _error_of_whole(got: Any, wanted: Any) -> OutputError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -15,7 +16,7 @@ from benchprobe.config import VARIABLE
 from benchprobe.events import Event
 from benchprobe.models.build import PARENT
 from benchprobe.models.entry import FACTS
-from benchprobe.models.failures import ERROR, TIMED_OUT, Failure, failure_of_ending, kernel_ooms
+from benchprobe.models.failures import ERROR, TIMED_OUT, Failure, failure_of_ending, has_room, kernel_ooms
 from benchprobe.models.reports import STAGES, Reports
 from benchprobe.models.settings import BUILD, PART, ModelSettings, as_config
 
@@ -37,10 +38,22 @@ def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], fo
         child = _start(settings, script, args, folder, stream)
         try:
             _Watch(child, stream, settings.step_timeout_s, reports).wait()
+        except BuildFailed as failed:
+            raise _with_want_of_room(failed, folder) from None
         finally:
             _end(child)
     if not os.path.isfile(os.path.join(folder, FACTS)):
         raise BuildFailed(Failure(ERROR, "the process that builds left nothing behind", "capture"))
+
+
+def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
+    """The same, but a full disk is named: exporters and converters rarely do so."""
+    places = [os.path.dirname(folder), tempfile.gettempdir()]
+    full = [place for place in places if not has_room(place)]
+    if not full and os.strerror(errno.ENOSPC) not in failed.text:
+        return failed
+    text = f"no room is left in {' or '.join(full or places)}; make some ({failed.text})"
+    return BuildFailed(Failure(ERROR, text, failed.stage, failed.operator))
 
 
 def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: str, stream: str) -> Any:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import Any, Dict, Mapping, Optional
 
 from benchprobe.models.asked import items_of, leading_size, options_of, tell_failure
 from benchprobe.models.entry import Facts, write_entry
+from benchprobe.models.failures import has_room
 from benchprobe.models.model_file import ModelFile, described, made_inputs, open_model_file, resolved_shapes
 from benchprobe.models.reference import Reference, reference_of
 from benchprobe.models.reports import BuildSteps, Reports
@@ -68,6 +71,8 @@ class Building:
 
     def _write(self, inputs: Mapping[str, Any], reference: Reference, facts: Facts) -> None:
         with self._reports.at("convert"):
+            if not has_room(self._settings.builds):  # what was built may have been cut short without a word
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._settings.builds)
             write_entry(self._settings.builds, inputs, reference, facts)
 
 

@@ -11,7 +11,7 @@ from benchprobe.models.reference import Reference
 from benchprobe.models.tensors import load_arrays, save_arrays
 from benchprobe.models.work import Work
 
-FORMAT = 1
+FORMAT = 2
 INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
 NOT_OF_THE_BUILD = ("reference",)  # a step of ours: it is no part of the time that a build takes
 
@@ -63,7 +63,8 @@ def read_inputs(folder: str) -> Dict[str, Any]:
 def read_reference(folder: str) -> Reference:
     told = _read(folder)["reference"]
     own = [OutputError(*error) for error in told["own"]]
-    return Reference(load_arrays(os.path.join(folder, REFERENCE)), told["label"], own, told["varies"], told["note"])
+    outputs = load_arrays(os.path.join(folder, REFERENCE))
+    return Reference(outputs, told["label"], own, told["varies"], told["note"], told["keeps"])
 
 
 def _read(folder: str) -> Dict[str, Any]:

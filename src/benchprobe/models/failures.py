@@ -16,6 +16,7 @@ _NO_MEMORY = re.compile(
     re.IGNORECASE,
 )
 MAX_TEXT = 2000
+LEAST_ROOM_BYTES = 1 << 20
 
 
 class Failure(NamedTuple):
@@ -45,7 +46,8 @@ def is_out_of_memory(error: BaseException) -> bool:
         return True
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
-    return isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
+    of_runtime = isinstance(error, RuntimeError) or type(error).__module__.startswith("onnxruntime.")
+    return of_runtime and _NO_MEMORY.search(str(error)) is not None
 
 
 def failure_of_ending(code: int, stage: str, ooms_before: Optional[int]) -> Failure:
@@ -72,6 +74,15 @@ def kernel_ooms(path: str = "/proc/vmstat") -> Optional[int]:
     except (OSError, ValueError):
         pass
     return None
+
+
+def has_room(folder: str) -> bool:
+    """Whether its disk has any room left. Some converters do not notice when it has not, and others do not say so."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return True
+    return room.f_bavail * room.f_frsize >= LEAST_ROOM_BYTES
 
 
 def _signal_name(number: int) -> str:

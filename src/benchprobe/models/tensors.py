@@ -11,6 +11,7 @@ import dataclasses
 import enum
 import sys
 import types
+from importlib import import_module
 from typing import (
     Any,
     Callable,
@@ -121,7 +122,10 @@ def _is_simple(value: Any) -> bool:
 def _is_opaque(value: Any) -> bool:
     """Nothing to look into, and nothing to copy: classes, functions, modules of both sorts."""
     torch = sys.modules.get("torch")
-    return isinstance(value, OPAQUE) or (torch is not None and isinstance(value, (torch.nn.Module, torch.Generator)))
+    if torch is None:
+        return isinstance(value, OPAQUE)
+    symbols = (torch.SymInt, torch.SymFloat, torch.SymBool)  # what a number is while a model is traced
+    return isinstance(value, (*OPAQUE, torch.nn.Module, torch.Generator, *symbols))
 
 
 def _walk(value: Any, path: str, seen: Set[int], depth: int) -> Iterator[Tuple[str, Any]]:
@@ -230,5 +234,32 @@ def _deep_copy(value: Any) -> Any:
 
 
 def to_arrays(value: Any, root: str = "output") -> Dict[str, Any]:
-    """The tensors in `value` as numpy arrays of their own, by name; those numpy has no type for as float32, exactly."""
-    return {name: to_array(tensor) for name, tensor in flatten(value, root)}
+    """The tensors in `value` as numpy arrays of their own, by name; those numpy has no type for as float32, exactly.
+
+    Where there is none: its arrays of numpy, and its numbers as one array.
+    """
+    tensors = {name: to_array(tensor) for name, tensor in flatten(value, root)}
+    return tensors or _numbers_in(value, root)
+
+
+def _numbers_in(value: Any, root: str) -> Dict[str, Any]:
+    numpy: Any = import_module("numpy")
+    numbers: List[Any] = []
+    arrays: List[Named] = []
+
+    def visit(value: Any, path: str, depth: int) -> None:
+        if isinstance(value, (numpy.ndarray, numpy.generic)):
+            if value.dtype.kind in "biufc":
+                arrays.append(Named(path or root, numpy.array(value)))
+        elif isinstance(value, (bool, int, float, complex)):
+            numbers.append(value)
+        elif isinstance(value, (Mapping, list, tuple)) and depth < MAX_DEPTH:
+            for key, child in _children(value) or ():
+                visit(child, f"{path}.{key}" if path else key, depth + 1)
+
+    visit(value, "", 0)
+    found = dict(unique_names(arrays))
+    if numbers:
+        array = numpy.array(numbers)
+        found["numbers"] = array if array.dtype.kind in "biufc" else array.astype(float)
+    return found

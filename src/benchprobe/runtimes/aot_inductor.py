@@ -28,6 +28,7 @@ from benchprobe.runtimes.base import (
 )
 from benchprobe.runtimes.exporting import exporting, flat_model
 from benchprobe.runtimes.host import cpu_kind, gpu_models
+from benchprobe.runtimes.inductor_cache import remove_damaged
 from benchprobe.runtimes.problems import explaining
 from benchprobe.runtimes.torch_compile import lacking_compiler
 from benchprobe.runtimes.torch_session import TorchSession, session_on
@@ -65,6 +66,7 @@ class AotInductor:
         inductor: Any = import_module("torch._inductor")
         if options.precision not in self.precisions:
             raise Unsupported("export", f"{self.name} does not do {options.precision}")
+        remove_damaged()
         with steps.step("export"), explaining("export"), exporting():
             flat = flat_model(captured, options)
             program = torch.export.export(flat.module, flat.tensors, strict=False)

@@ -119,7 +119,10 @@ def _quantize(path: str, steps: Steps, to: Optional[str] = None) -> str:
     with steps.step("convert"), explaining("convert"):
         large = os.path.getsize(path) + _size_beside(path) > 1 << 30
         quantization.quantize_dynamic(
-            path, aside, weight_type=quantization.QuantType.QInt8, use_external_data_format=large
+            _without_shapes_of_weights(onnx, path, to is None),
+            aside,
+            weight_type=quantization.QuantType.QInt8,
+            use_external_data_format=large,
         )
         graph = onnx.load(aside, load_external_data=False).graph
         if not any("Integer" in node.op_type or node.op_type.startswith("DynamicQuantize") for node in graph.node):
@@ -134,6 +137,24 @@ def _quantize(path: str, steps: Steps, to: Optional[str] = None) -> str:
             else:
                 os.replace(aside, path)
     return INT8_DYNAMIC
+
+
+def _without_shapes_of_weights(onnx: Any, path: str, is_ours: bool) -> Any:
+    """The file, if it tells no shapes of weights: exporters do, and some weights are transposed when they are quantised."""
+    model = onnx.load(path, load_external_data=False)
+    weights = {weight.name for weight in model.graph.initializer}
+    told = [value for value in model.graph.value_info if value.name in weights]
+    if not told:
+        return path
+    if not is_ours:
+        model = onnx.load(path)
+        told = [value for value in model.graph.value_info if value.name in weights]
+    for value in told:
+        model.graph.value_info.remove(value)
+    if not is_ours:
+        return model
+    onnx.save(model, path)
+    return path
 
 
 def _size_beside(path: str) -> int:

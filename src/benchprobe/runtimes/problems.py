@@ -7,6 +7,7 @@ import re
 from contextlib import contextmanager
 from typing import Iterator, List, Optional
 
+from benchprobe.models.failures import is_out_of_memory
 from benchprobe.runtimes.base import Unsupported
 
 MAX_TEXT = 600
@@ -67,8 +68,9 @@ def explaining(stage: str) -> Iterator[None]:
             raise
         raise explained(stage, error) from error
     except Exception as error:
-        if type(error).__name__ == "OutOfMemoryError":
-            raise
+        for link in _chain(error):
+            if is_out_of_memory(link):  # a runtime's own exception, or inside of an exporter's
+                raise MemoryError(_short(_said(link))) from error
         raise explained(stage, error) from error
 
 

@@ -22,6 +22,7 @@ from benchprobe.runtimes.base import (
     Unsupported,
     module_versions,
 )
+from benchprobe.runtimes.inductor_cache import remove_damaged
 from benchprobe.runtimes.problems import explaining
 from benchprobe.runtimes.torch_eager import TorchEager, module_of
 from benchprobe.runtimes.torch_session import TorchSession, session_on
@@ -47,6 +48,9 @@ class TorchCompile(TorchEager):
         with explaining("load"):
             fit = torch_modules.fitted(module, options)
         details.update(torch_modules.device_details(options))
+        damaged = remove_damaged()
+        if damaged:
+            details["compile_cache_damaged"] = damaged
         config: Any = import_module("torch._inductor.config")
         config.cpp.threads = options.threads  # in the code, and in the key of torch's own cache
         inner = session_on(options)(compiled(fit.module), options, fit.precision, details)
@@ -63,9 +67,7 @@ def compiled(module: Any) -> Any:
     torch: Any = import_module("torch")
     dynamo: Any = import_module("torch._dynamo")
     dynamo.reset()
-    set_stance = getattr(torch.compiler, "set_stance", None)
-    if set_stance is not None:  # whoever forbade it before
-        set_stance("default")
+    torch_modules.allow_compiling()
     _counters().clear()
     return torch.compile(module, dynamic=False)
 
@@ -119,8 +121,19 @@ class CompiledSession:
         self.details["graph_breaks"] = sum(counters["graph_break"].values())
         self.details["compile_cache_hits"] = hits
         self.details["compile_cache_misses"] = misses
+        if self._inner.provider.endswith("cpu"):
+            self.details["vector_instructions"] = vector_instructions()
         if not graphs:
             raise Unsupported("compile", "torch.compile found nothing to compile, so this would be eager", kind="error")
+
+
+def vector_instructions() -> str:
+    """Those that inductor writes code for; "none": it found none that work here, and its code is slow."""
+    try:
+        found: Any = import_module("torch._inductor.cpu_vec_isa").pick_vec_isa()
+        return str(found) if found else "none"
+    except Exception:  # of another version of torch
+        return "unknown"
 
 
 def _counters() -> Any:

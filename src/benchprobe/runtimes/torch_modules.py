@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import os
+import sys
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Dict, NamedTuple, Optional
+from typing import Any, Dict, List, NamedTuple, Optional
 
 from benchprobe.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Options, Unsupported
 
 TF32 = "tf32"
+NO_COMPILER = "TORCHDYNAMO_DISABLE"
 CAST_TO = {BF16: "bfloat16", FP16: "float16"}
 PRECISION_OF = {"float32": FP32, "bfloat16": BF16, "float16": FP16, "float64": "fp64"}
 
@@ -128,12 +130,21 @@ def _moved(module: Any, device: str, dtype: Any) -> Any:
         new = tensor.detach().to(device=target, dtype=dtype if tensor.is_floating_point() else None, copy=True)
         is_parameter = isinstance(tensor, torch.nn.Parameter)
         copies[id(tensor)] = torch.nn.Parameter(new, requires_grad=False) if is_parameter else new
+    for tensor in _computed(module):
+        copies[id(tensor)] = tensor.detach().clone()
     try:
         clone = copy.deepcopy(module, copies)
     except Exception as error:
         text = f"the model cannot be copied to another device or precision: {type(error).__name__}: {error}"
         raise Unsupported("convert", text, kind="error") from error
     return _in_eval(clone.to(device=target, dtype=dtype))
+
+
+def _computed(module: Any) -> List[Any]:
+    """Attributes with a history, such as the weight that `weight_norm` makes before each call: deepcopy refuses those."""
+    torch: Any = import_module("torch")
+    values = [value for part in module.modules() for value in vars(part).values()]
+    return [value for value in values if isinstance(value, torch.Tensor) and value.grad_fn is not None]
 
 
 def _in_eval(module: Any) -> Any:
@@ -157,7 +168,24 @@ def _quantized(module: Any) -> Any:
 
 
 def forbid_compiling() -> None:
-    """Eager is eager: parts that the script decorated with torch.compile run as they are written."""
-    set_stance = getattr(import_module("torch").compiler, "set_stance", None)
-    if set_stance is not None:
-        set_stance("force_eager")
+    """Eager is eager: parts that the script decorated with torch.compile run as they are written.
+
+    Where nothing was compiled so far, torch's compiler is not even imported: seconds and memory that are not the model's.
+    """
+    if "torch._dynamo" not in sys.modules:
+        os.environ[NO_COMPILER] = "1"  # read when it is imported
+    _set_stance("force_eager")
+
+
+def allow_compiling() -> None:
+    """Whoever forbade it before."""
+    os.environ.pop(NO_COMPILER, None)
+    import_module("torch._dynamo").config.disable = False
+    _set_stance("default")
+
+
+def _set_stance(stance: str) -> None:
+    if "torch._dynamo" in sys.modules:
+        set_stance = getattr(import_module("torch").compiler, "set_stance", None)
+        if set_stance is not None:
+            set_stance(stance)

@@ -61,7 +61,16 @@ class TorchSession:
         return TorchStream(self, self._device)
 
     def profile(self, prepared: Any, calls: int) -> List[OpTime]:
-        return profiled(lambda: self.run(prepared), calls, self._device.type)
+        number = WARMUP_CALLS + calls
+        used_up = self.consumes_inputs or self._changes(prepared)
+        ready = [self.prepare(prepared) for _ in range(number)] if used_up else [prepared] * number
+        return profiled(self.run, ready, calls, self._device.type)
+
+    def _changes(self, prepared: Any) -> bool:
+        """Whether a call changes its inputs: seen with a copy of them."""
+        own = self.prepare(prepared)
+        self.run(own)
+        return self.inputs_changed(own, prepared)
 
     def close(self) -> None:
         if self._mode is not None:
@@ -130,16 +139,16 @@ def session_on(options: Options) -> Callable[..., TorchSession]:
     return TorchSession if options.device_type == "cpu" else DeviceTorchSession
 
 
-def profiled(call: Callable[[], Any], calls: int, device: str) -> List[OpTime]:
-    """Each operator's own time: the host's on a CPU, the device's on an accelerator."""
+def profiled(run: Callable[[Any], Any], inputs: List[Any], calls: int, device: str) -> List[OpTime]:
+    """Each operator's own time in the last `calls` of a call with each of `inputs`: the host's on a CPU, the device's on an accelerator."""
     profiler: Any = import_module("torch.profiler")
     on_device = device == "cuda"
     activities = [profiler.ProfilerActivity.CPU, *([profiler.ProfilerActivity.CUDA] if on_device else [])]
-    for _ in range(WARMUP_CALLS):
-        call()
+    for each in inputs[:-calls]:
+        run(each)
     with profiler.profile(activities=activities) as profile:
-        for _ in range(calls):
-            call()
+        for each in inputs[-calls:]:
+            run(each)
     events = [event for event in profile.key_averages() if not event.key.startswith(NO_OPERATORS)]
     if not on_device:
         return slowest_first(_summed((event, event.self_cpu_time_total) for event in events), calls)

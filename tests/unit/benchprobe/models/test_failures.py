@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from benchprobe.models import failures
+from benchprobe.models import build_process, failures
 from benchprobe.models.failures import failure_of, failure_of_ending, kernel_ooms
+from benchprobe.models.reports import Reports
+from benchprobe.models.settings import ModelSettings
 from benchprobe.runtimes.base import Unsupported
+from benchprobe.runtimes.registry import runtime_named
 
 
 class OutOfMemoryError(RuntimeError):
@@ -56,3 +59,42 @@ def test_the_kernel_tells_how_many_it_has_ended(tmp_path: Path) -> None:
     (tmp_path / "vmstat").write_text("nr_free_pages 12\noom_kill 3\nother 1\n")
     assert kernel_ooms(str(tmp_path / "vmstat")) == 3
     assert kernel_ooms(str(tmp_path / "absent")) is None
+
+
+def test_an_exception_of_onnxruntime_may_be_want_of_memory() -> None:
+    kind = type("RuntimeException", (Exception,), {"__module__": "onnxruntime.capi.onnxruntime_pybind11_state"})
+    assert failure_of(kind("Failed to allocate memory for requested buffer of size 12")).kind == "out_of_memory"
+    assert failure_of(kind("Invalid rank")).kind == "error"
+
+
+@pytest.mark.parametrize(
+    ("full", "said", "told"),
+    [
+        (True, "basic_ios::clear: iostream error", True),
+        (False, "No space left on device", True),
+        (False, "basic_ios::clear: iostream error", False),
+    ],
+)
+def test_a_full_disk_is_named_whatever_the_exporter_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool, said: str, told: bool
+) -> None:
+    monkeypatch.setattr(build_process, "has_room", lambda folder: not full)
+    failed = build_process.BuildFailed(failures.Failure("error", said, "convert"))
+    text = build_process._with_want_of_room(failed, str(tmp_path / "entry")).text
+    assert said in text
+    assert (f"no room is left in {tmp_path}" in text) == told
+
+
+def test_a_build_on_a_full_disk_is_none_even_if_nobody_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    building = pytest.importorskip("benchprobe.models.building")
+    monkeypatch.setattr(building, "has_room", lambda folder: False)
+    reports = Reports(lambda event: None)
+    settings = ModelSettings(identity="x", builds=str(tmp_path))
+    with pytest.raises(OSError, match="No space left"):
+        building.Building(settings, runtime_named("mnn"), reports)._write({}, None, None)
+    assert not list(tmp_path.iterdir())
+
+
+def test_room_is_what_the_disk_says(tmp_path: Path) -> None:
+    assert failures.has_room(str(tmp_path / "not there"))
+    assert failures.has_room(str(tmp_path))

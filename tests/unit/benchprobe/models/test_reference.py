@@ -131,3 +131,125 @@ def test_nested_inputs_and_outputs_are_cast() -> None:
     found = reference_of(Nested(), (), {"batch": batch})
     assert [array.dtype for array in found.outputs.values()] == [np.float64, np.int64]
     assert call(Nested(), (), {"batch": batch})["out.0"].dtype == np.float32
+
+
+class Keeps(nn.Module):
+    """Calls that depend on those before them; after some dozens they no longer differ."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.where = where
+        self.calls = 0
+        self.kept: Any = None
+        self.register_buffer("state", torch.zeros(2, 3))
+
+    def forward(self, x: Any) -> Any:
+        y = self.layer(x)
+        if self.where == "calls":
+            self.calls += 1
+            return y if self.calls < 10 else 2 * y
+        if self.where == "kept":
+            self.kept = y if self.kept is None else self.kept / 2 + y
+            return self.kept
+        self.state.div_(2).add_(y)
+        return self.state.clone()
+
+
+@pytest.mark.parametrize("where", ["state", "kept", "calls"])
+def test_a_model_that_keeps_something_between_calls_is_not_called_wrong(where: str) -> None:
+    model, x = Keeps(where), torch.randn(2, 4)
+    first = call(model, (x,), {})
+    for _ in range(60):
+        last = call(model, (x,), {})
+    found = reference_of(model, (x,), {})
+    assert (found.varies, found.keeps) == (None, where)  # two calls no longer differ
+    said = judged([first, last], found, "fp32")
+    assert said.ok
+    assert f"its calls change its '{where}', so nothing is claimed" in said.detail
+    assert said.figures["varies"] == pytest.approx(0.5, rel=1e-3)
+    wrong = {"output": last["output"] + 1}  # each time the same: that is not what it keeps
+    assert not judged([wrong, wrong], found, "fp32").ok
+
+
+def test_a_model_that_only_counts_its_calls_is_checked() -> None:
+    found = reference()
+    assert found.keeps == "calls"
+    right = {"output": found.outputs["output"].astype(np.float32)}
+    assert "varies" not in judged([right, right], found, "fp32").figures
+
+
+def test_a_model_whose_output_grows_with_each_call_is_not_called_wrong() -> None:
+    class Grows(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen: list[Any] = []
+
+        def forward(self, x: Any) -> Any:
+            self.seen.append(x)
+            return torch.cat(self.seen)
+
+    model, x = Grows(), torch.randn(2, 4)
+    calls = [call(model, (x,), {}) for _ in range(2)]
+    found = reference_of(model, (x,), {})
+    assert judged(calls, found, "fp32").ok
+    assert not judged([{"output": np.full((2, 4), np.nan)}], found, "fp32").ok
+
+
+class Otherwise(nn.Module):
+    """In float64 it computes something else."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 3)
+        self.what = what
+
+    def forward(self, x: Any) -> Any:
+        y = self.layer(x)
+        if self.what == "seeded":
+            with torch.random.fork_rng():
+                torch.manual_seed(0)
+                return y * torch.randn(200, 3)
+        if self.what == "indices":
+            return (y * 1e9).long() % 7
+        return y[(x * 0.1 * 3 - x * 0.3).sum(-1) > 0]
+
+
+@pytest.mark.parametrize("what", ["seeded", "indices", "sizes"])
+def test_where_float64_is_another_computation_no_answer_passes_for_want_of_a_reference(what: str) -> None:
+    torch.manual_seed(0)
+    model, x = Otherwise(what), torch.randn(200, 4)
+    found = reference_of(model, (x,), {})
+    assert found.label == "float32 eager"
+    assert "in float64 it computes something else" in found.note
+    eager = call(model, (x,), {})
+    assert judged([eager], found, "fp32").ok
+    assert not judged([{"output": np.zeros_like(eager["output"])}], found, "fp32").ok
+
+
+def test_an_output_that_is_nothing_but_rounding_keeps_its_reference() -> None:
+    class Nothing(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.softmax(-1).sum(-1) - 1, x * 2
+
+    found = reference_of(Nothing(), (torch.randn(64, 50),), {})
+    assert found.label == "float64 eager"
+    right = {"0": np.zeros(64, np.float32), "1": found.outputs["1"].astype(np.float32)}
+    assert judged([right], found, "fp32").ok
+    assert not judged([{**right, "0": np.full(64, 0.01, np.float32)}], found, "fp32").ok
+
+
+def test_a_model_that_loses_much_in_bfloat16_is_still_held_against_float64() -> None:
+    class Cancels(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(64, 8)
+
+        def forward(self, x: Any) -> Any:
+            return self.layer(x + 1000) - self.layer(x + 999)
+
+    torch.manual_seed(0)
+    model = Cancels().to(torch.bfloat16)
+    found = reference_of(model, (torch.randn(4, 64, dtype=torch.bfloat16),), {})
+    assert found.own[0].relative_l2 > 0.25
+    assert found.label == "float64 eager"

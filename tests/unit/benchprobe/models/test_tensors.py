@@ -173,3 +173,12 @@ def test_what_would_need_pickle_is_refused_and_the_older_file_stays(tmp_path: Pa
         save_arrays(str(path), {"y": np.array([object()])})
     assert list(load_arrays(str(path))) == ["x"]
     assert os.listdir(tmp_path) == ["kept.npz"]
+
+
+def test_numbers_and_arrays_are_outputs_where_no_tensor_is() -> None:
+    found = to_arrays({"ids": [3, 1], "score": 0.5, "text": "a", "table": np.arange(3)})
+    assert list(found) == ["table", "numbers"]
+    assert found["numbers"].tolist() == [3, 1, 0.5]
+    assert to_arrays([True, False])["numbers"].dtype.kind == "b"
+    assert list(to_arrays({"x": torch.ones(1), "count": 3})) == ["x"]
+    assert to_arrays("text") == {}

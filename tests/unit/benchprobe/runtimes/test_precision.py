@@ -77,12 +77,43 @@ def test_weights_that_are_shared_stay_shared_in_a_copy():
     assert fit.module.steps.dtype == torch.int64
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_weight_that_is_computed_before_each_call_is_no_obstacle_to_a_copy():
+    model = torch.nn.utils.weight_norm(torch.nn.Linear(4, 4))
+    assert model.weight.grad_fn is not None
+    x = torch.randn(2, 4)
+    found = fitted(model, Options(precision="bf16")).module(x.bfloat16())
+    assert torch.allclose(found.float(), model(x), atol=0.05)
+
+
 def test_a_model_that_is_bfloat16_by_itself_is_told_as_such():
     model = call()
     model = model._replace(module=model.module.bfloat16(), args=(model.args[0], model.args[1].bfloat16()))
     session = runtime_named("torch-eager").load(model, Options("cpu", "fp32", 1))
     session.close()
     assert session.precision == "bf16"
+
+
+def test_weights_that_are_transposed_can_be_quantised_by_onnxruntime(tmp_path):
+    pytest.importorskip("onnxruntime")
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10)).eval()
+    captured = Captured(model, (torch.rand(4, 16),), {}, ("input",))
+    options, runtime = Options("cpu", "int8-dynamic"), runtime_named("onnxruntime")
+    (tmp_path / "built").mkdir()
+    runtime.build(captured, str(tmp_path / "built"), options, TimedSteps())
+    (tmp_path / "plain").mkdir()
+    runtime.build(captured, str(tmp_path / "plain"), Options("cpu", "fp32"), TimedSteps())
+    (tmp_path / "of_file").mkdir()
+    (file,) = (tmp_path / "plain").glob("*.onnx")
+    before = file.read_bytes()
+    runtime.build_file(str(file), str(tmp_path / "of_file"), options, TimedSteps(), {})
+    assert file.read_bytes() == before
+    for folder in ("built", "of_file"):
+        session = runtime.load(ArtifactFolder(str(tmp_path / folder)), options)
+        (found,) = session.outputs(session.run(session.prepare({"input": captured.args[0].numpy()}))).values()
+        expected = model(captured.args[0]).detach().numpy()
+        assert np.linalg.norm(found - expected) / np.linalg.norm(expected) < LIMITS["int8-dynamic"]
 
 
 def test_nothing_to_quantise_is_no_int8():

@@ -77,3 +77,14 @@ def test_names_known_from_elsewhere_mean_ours():
     assert runtime_named("ort").name == "onnxruntime"
     assert runtime_named("torch-compiled").name == "torch-compile"
     assert {"torch-eager", "openvino", "aot-inductor"} <= set(known_runtimes())
+
+
+def test_want_of_memory_is_no_unsupported_step_even_inside_of_an_exporters_words():
+    def export() -> None:
+        try:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 12 bytes")
+        except RuntimeError as cause:
+            raise ValueError("Failed to export the model") from cause
+
+    with pytest.raises(MemoryError, match="tried to allocate 12 bytes"), explaining("export"):
+        export()
