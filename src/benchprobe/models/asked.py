@@ -42,7 +42,10 @@ def tell_failure(reports: Reports, error: BaseException) -> None:
 
 
 def items_of(captured: Captured) -> Optional[int]:
-    """The first dimension, where all tensors among the inputs that have one agree."""
+    """The first dimension, where all tensors among the inputs that have one agree: the same as when it was found."""
+    if captured.signature is not None:
+        found: Optional[int] = captured.signature.items
+        return found
     return leading_size(dict(flatten_call(captured.args, captured.kwargs, captured.names)))
 
 

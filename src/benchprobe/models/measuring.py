@@ -6,7 +6,7 @@ import gc
 import threading
 from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional
 
 import benchprobe
 from benchprobe.models.agreement import Agreement
@@ -17,11 +17,13 @@ from benchprobe.models.profiling import tell_operators
 from benchprobe.models.reference import Reference, judged
 from benchprobe.models.reports import HIGHER, BuildSteps, Reports
 from benchprobe.models.settings import ModelSettings
+from benchprobe.models.tensors import flatten_call
 from benchprobe.models.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchprobe.models.work import Work
-from benchprobe.runtimes.base import Options, Runtime, Session, TimesItself
+from benchprobe.runtimes.base import Options, Runtime, Session, TimesItself, Unsupported
 
 SMALL_BYTES = 16_000_000
+FRESH_BYTES = 256_000_000  # of the inputs that a stream may have ready, where each call uses them up
 WORK_KINDS = {"int8-dynamic": "int8"}
 
 
@@ -64,7 +66,8 @@ class Measuring:
             if self._settings.profile:
                 self._profile(calls)
                 return
-            self._measure_loops(calls, subject.items)
+            self._measure_loops(calls, subject.items, bool(outputs))
+            outputs += calls.of_streams
             self._tell_memory(peak)
             with self._reports.at("run"):
                 outputs.append(session.outputs(session.run(calls.prepared())))
@@ -98,7 +101,7 @@ class Measuring:
         self._reports.measured("build.compile", [steps.seconds])
         return steps.seconds
 
-    def _measure_loops(self, calls: _Calls, items: Optional[int]) -> None:
+    def _measure_loops(self, calls: _Calls, items: Optional[int], keep: bool) -> None:
         with self._reports.at("run"):
             fresh = calls.fresh if calls.used_up else None
             latency_loop(calls.session.run, calls.prepared(), items, fresh, self._endless)
@@ -107,16 +110,23 @@ class Measuring:
                 self._reports.measured("time.in_runtime", inside)
                 self._reports.measured("time.around_runtime", around)
             if self._settings.streams > 1:
-                self._measure_streams(calls, items)
+                self._measure_streams(calls, items, keep)
 
-    def _measure_streams(self, calls: _Calls, items: Optional[int]) -> None:
+    def _measure_streams(self, calls: _Calls, items: Optional[int], keep: bool) -> None:
         streams = self._settings.streams
-        rates = streams_rates([calls.new_caller for _ in range(streams)], items)
+        makers = [lambda: calls.new_caller(keep) for _ in range(streams)]
+        if calls.used_up:
+            with calls.apart():  # the inputs of many calls at once are ours
+                rates = streams_rates(makers, items, max(1, FRESH_BYTES // max(1, calls.input_bytes())))
+        else:
+            rates = streams_rates(makers, items)
         self._reports.measured("throughput.streams", rates, "items/s", HIGHER, {"streams": str(streams)})
 
     def _profile(self, calls: _Calls) -> None:
         with self._reports.at("run"):
             found = calls.session.profile(calls.prepared(), self._settings.profile_calls)
+            if not found:
+                raise Unsupported("run", f"the profiler of {self._runtime.name} saw no operator", kind="error")
             tell_operators(self._reports, found)
 
     def _tell_runtime(self, session: Session) -> None:
@@ -189,6 +199,7 @@ class _Calls:
         self._prepared = session.prepare(inputs)
         self._peak = peak
         self._changed = False
+        self.of_streams: List[Dict[str, Any]] = []
         self._making = threading.Lock()
 
     @property
@@ -197,7 +208,7 @@ class _Calls:
 
     def looked_at(self, result: Any) -> Dict[str, Any]:
         """The outputs of the call that was made with what is prepared now; also sees whether it changed that."""
-        with self._peak.apart():
+        with self.apart():
             outputs = self.session.outputs(result)
             if not self.used_up:
                 self._changed = self.session.inputs_changed(self._prepared, self._inputs)
@@ -212,14 +223,29 @@ class _Calls:
     def fresh(self) -> Any:
         return self.session.prepare(self._inputs)
 
-    def new_caller(self) -> Caller:
-        """One more stream, to be asked for in its own thread."""
+    def apart(self) -> ContextManager[None]:
+        """What is done inside is no memory of the model."""
+        return self._peak.apart()
+
+    def input_bytes(self) -> int:
+        inputs = self._inputs
+        if isinstance(inputs, Mapping):
+            return sum(int(array.nbytes) for array in inputs.values())
+        return sum(tensor.numel() * tensor.element_size() for _, tensor in flatten_call(inputs.args, inputs.kwargs))
+
+    def new_caller(self, keep: bool) -> Caller:
+        """One more stream, to be asked for in its own thread. `keep` the outputs of its last call: it may have an engine of its own."""
+
+        def look(result: Any) -> None:
+            if keep:
+                self.of_streams.append(stream.outputs(result))
+
         with self._making:
             stream = self.session.new_stream()
             if self.used_up:
-                return Caller(stream.run, lambda: stream.prepare(self._inputs), stream.close)
+                return Caller(stream.run, lambda: stream.prepare(self._inputs), stream.close, look)
             prepared = stream.prepare(self._inputs)
-            return Caller(stream.run, lambda: prepared, stream.close)
+            return Caller(stream.run, lambda: prepared, stream.close, look)
 
 
 @contextmanager

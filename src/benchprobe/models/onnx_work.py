@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from importlib import import_module
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from benchprobe.models.work import Work
 
 Shape = Tuple[int, ...]
-# What these do cannot be told from shapes; rather no number than one that leaves them out.
-NOT_COUNTED = frozenset(
-    "If Loop Scan LSTM GRU RNN Attention MultiHeadAttention GroupQueryAttention Einsum MatMulInteger ConvInteger "
-    "QLinearMatMul QLinearConv DynamicQuantizeMatMul MatMulNBits FusedMatMul FusedConv QAttention".split()
-)
+COUNTED = ("MatMul", "Gemm", "Conv", "ConvTranspose")
+# What these do cannot be told from shapes; rather no number than one that leaves them out. Those that optimisers make,
+# such as NhwcFusedConv, are known by a part of their name.
+NOT_COUNTED = re.compile("MatMul|Gemm|Conv|Attention|LSTM|GRU|RNN|Einsum|MoE|Search$|^(If|Loop|Scan|Sampling)$")
 
 
 def onnx_work(model: Any, arrays: Mapping[str, Any]) -> Work:
@@ -21,7 +21,7 @@ def onnx_work(model: Any, arrays: Mapping[str, Any]) -> Work:
     try:
         shapes = _shapes(model, arrays)
         graph = model.graph
-        strange = sorted({node.op_type for node in graph.node if node.op_type in NOT_COUNTED} | _own_functions(model))
+        strange = sorted({node.op_type for node in graph.node if _is_strange(node.op_type)} | _own_functions(model))
         if strange:
             return Work(None, _moved_bytes(graph, arrays, shapes), f"arithmetic of {', '.join(strange)} is not counted")
         counts = [_flops(node, shapes) for node in graph.node]
@@ -31,6 +31,10 @@ def onnx_work(model: Any, arrays: Mapping[str, Any]) -> Work:
         return Work(float(sum(count or 0 for count in counts)), _moved_bytes(graph, arrays, shapes))
     except Exception as error:
         return Work(None, None, f"not counted: {type(error).__name__}: {error}"[:300])
+
+
+def _is_strange(operator: str) -> bool:
+    return operator not in COUNTED and NOT_COUNTED.search(operator) is not None
 
 
 def _own_functions(model: Any) -> Set[str]:
@@ -65,7 +69,7 @@ def _shapes(model: Any, arrays: Mapping[str, Any]) -> Dict[str, Shape]:
 
 def _flops(node: Any, shapes: Mapping[str, Shape]) -> Optional[int]:
     """None: it should be counted, but a shape is not known."""
-    if node.op_type not in ("MatMul", "Gemm", "Conv", "ConvTranspose"):
+    if node.op_type not in COUNTED:
         return 0
     known = [shapes.get(name) for name in (node.input[0], node.input[1], node.output[0])]
     if any(shape is None for shape in known):
@@ -89,10 +93,35 @@ def _moved_bytes(graph: Any, arrays: Mapping[str, Any], shapes: Mapping[str, Sha
     def size(shape: Sequence[int], data_type: int) -> int:
         return math.prod(shape) * int(onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize)
 
-    parts: List[int] = [size(tensor.dims, tensor.data_type) for tensor in graph.initializer]
+    taken = _taken(graph, shapes)
+    parts: List[int] = []
+    for name, tensor in _weights(graph):
+        whole = size(tensor.dims, tensor.data_type)
+        parts.append(min(whole, taken[name] * size((), tensor.data_type)) if name in taken else whole)
     parts += [int(array.nbytes) for array in arrays.values()]
     for value in graph.output:
         if value.name not in shapes:
             return None
         parts.append(size(shapes[value.name], value.type.tensor_type.elem_type))
     return float(sum(parts))
+
+
+def _weights(graph: Any) -> List[Tuple[str, Any]]:
+    """By name. Some programs write them as nodes."""
+    nodes = [node for node in graph.node if node.op_type == "Constant"]
+    constants = [(node.output[0], each.t) for node in nodes for each in node.attribute if each.name == "value"]
+    return [*((tensor.name, tensor) for tensor in graph.initializer), *constants]
+
+
+def _taken(graph: Any, shapes: Mapping[str, Shape]) -> Dict[str, int]:
+    """How many numbers are looked up in each table, of those that are used for nothing else."""
+    found: Dict[str, int] = {}
+    others: Set[str] = {value.name for value in graph.output}
+    for node in graph.node:
+        if any(attribute.HasField("g") for attribute in node.attribute):
+            return {}  # what is used inside of it is not looked at
+        looks_up = node.op_type == "Gather" and node.output[0] in shapes
+        if looks_up:
+            found[node.input[0]] = found.get(node.input[0], 0) + math.prod(shapes[node.output[0]])
+        others.update(node.input[1:] if looks_up else node.input)
+    return {name: count for name, count in found.items() if name not in others}

@@ -28,6 +28,7 @@ class Caller(NamedTuple):
     run: Callable[[Any], Any]
     inputs: Callable[[], Any]
     close: Callable[[], None]
+    look: Callable[[Any], None] = lambda result: None  # at what the last of its calls returned, which all make at once
 
 
 def latency_loop(
@@ -45,23 +46,27 @@ def latency_loop(
     probe = benchprobe.active_probe()
     gc.collect()
     gc.freeze()  # what the script made is not searched for garbage while calls are timed
+    count = None if endless else CALLS_WITHOUT_RULE
     try:
         with probe.host_clock() if probe is not None else nullcontext():  # a call is finished when it returns
-            for inputs in benchprobe.iterate(LOOP, _inputs(prepared, fresh, endless), batch_size=items or 1):
-                run(inputs)
+            if fresh is None:
+                given = repeat(prepared) if count is None else repeat(prepared, count)
+                for inputs in benchprobe.iterate(LOOP, given, batch_size=items or 1):
+                    run(inputs)
+            else:
+                for held in benchprobe.iterate(LOOP, _fresh_inputs(fresh, count), batch_size=items or 1):
+                    run(held[0])
     finally:
         gc.unfreeze()
 
 
-def _inputs(prepared: Any, fresh: Optional[Callable[[], Any]], endless: bool) -> Any:
-    if fresh is None:
-        return repeat(prepared) if endless else repeat(prepared, CALLS_WITHOUT_RULE)
-    return _fresh_inputs(fresh, None if endless else CALLS_WITHOUT_RULE)
-
-
-def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[Any]:
+def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[List[Any]]:
+    """One list, in which the inputs of the next call are. The last ones are released here: that may take longer than a call."""
+    held: List[Any] = []
     for _ in repeat(None) if count is None else range(count):
-        yield fresh()
+        held.clear()
+        held.append(fresh())
+        yield held
 
 
 def times_in_runtime(session: TimesItself, prepared: Any) -> Tuple[List[float], List[float]]:
@@ -81,16 +86,20 @@ def times_in_runtime(session: TimesItself, prepared: Any) -> Tuple[List[float], 
     return inside, around
 
 
-def streams_rates(makers: Sequence[Callable[[], Caller]], items: Optional[int]) -> List[float]:
+def streams_rates(
+    makers: Sequence[Callable[[], Caller]], items: Optional[int], most_calls: Optional[int] = None
+) -> List[float]:
     """Items per second of all callers together, one number for each round. Each caller is made in its own thread.
 
-    In a round each caller makes the same number of calls, enough for 50 ms; it lasts from the first one's beginning to the
-    last one's end.
+    In a round each caller makes the same number of calls, enough for 50 ms but not more than `most_calls`; it lasts from
+    the first one's beginning to the last one's end. The inputs of all its calls are made before.
     """
     with _Crowd(makers) as crowd:
         once_ns = min(crowd.round(1) for _ in range(WARMUP_ROUNDS))
-        calls = max(1, math.ceil(ROUND_NS / max(once_ns, 1)))
-        calls = max(1, math.ceil(calls * ROUND_NS / max(crowd.round(calls), 1)))  # many calls in a row are faster
+        most = most_calls or math.inf
+        calls = int(min(most, max(1, math.ceil(ROUND_NS / max(once_ns, 1)))))
+        longer = math.ceil(calls * ROUND_NS / max(crowd.round(calls), 1))  # many calls in a row are faster
+        calls = int(min(most, max(1, longer)))
         rates: List[float] = []
         began_ns = perf_counter_ns()
         while len(rates) < MAX_ROUNDS:
@@ -98,6 +107,7 @@ def streams_rates(makers: Sequence[Callable[[], Caller]], items: Optional[int]) 
             rates.append(len(makers) * calls * (items or 1) / (took_ns / 1e9))
             if len(rates) >= MIN_ROUNDS and perf_counter_ns() - began_ns > MAX_SECONDS * 1e9:
                 break
+        crowd.look()
         return rates
 
 
@@ -107,6 +117,7 @@ class _Crowd:
     def __init__(self, makers: Sequence[Callable[[], Caller]]) -> None:
         self._barrier = threading.Barrier(len(makers) + 1)
         self._calls = 0
+        self._looking = False
         self._spans: List[List[int]] = [[0, 0] for _ in makers]
         self._errors: List[BaseException] = []
         self._threads = [
@@ -128,13 +139,18 @@ class _Crowd:
         """So many calls by each; how long it took."""
         self._calls = calls
         try:
-            self._barrier.wait()
-            self._barrier.wait()
+            for _ in ("what is to be done is known", "inputs are there", "calls are made"):
+                self._barrier.wait()
         except threading.BrokenBarrierError:
             pass
         if self._errors:
             raise self._errors[0]
         return max(end for _, end in self._spans) - min(begin for begin, _ in self._spans)
+
+    def look(self) -> None:
+        """One more call by each, all at once, at whose results they look."""
+        self._looking = True
+        self.round(1)
 
     def _live(self, make: Callable[[], Caller], span: List[int]) -> None:
         try:
@@ -153,9 +169,13 @@ class _Crowd:
         run, inputs = caller.run, caller.inputs
         while True:
             self._barrier.wait()
-            calls = range(self._calls)
+            prepared = [inputs() for _ in range(self._calls)]
+            self._barrier.wait()
             span[0] = perf_counter_ns()
-            for _ in calls:
-                run(inputs())
+            for each in prepared:
+                run(each)
             span[1] = perf_counter_ns()
+            if self._looking:
+                caller.look(run(inputs()))
+            del prepared
             self._barrier.wait()

@@ -1,10 +1,10 @@
 """How much work one call of a model is: arithmetic and bytes, counted once.
 
-Arithmetic: matrix products, convolutions and attention, as torch's own counter knows them; a multiplication with its
-addition counts as two, a causal mask saves nothing, and what goes over single elements is not counted. Bytes: what one
-call must move at least: every parameter and buffer, input and output once; of an embedding only the rows that are looked
-up. Counted on tensors without data, so it takes neither memory nor the time of a call, unless the model looks into
-its data: then in a real call.
+Arithmetic: matrix products, convolutions and attention, as torch's own counter knows them, and some that it does not; a
+multiplication with its addition counts as two, a causal mask saves nothing, zeros that a sparse tensor does not hold
+cost nothing, and what goes over single elements is not counted. Bytes: what one call must move at least: every parameter
+and buffer, input and output once; of an embedding only the rows that are looked up. Counted on tensors without data, so
+it takes neither memory nor the time of a call, unless the model looks into its data: then in a real call.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ from __future__ import annotations
 import copy
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from benchprobe.models.tensors import flatten, rebuilt_call
 
 SMALL = 50_000_000  # parameters; one more call takes less than importing what counting without data needs
 FLOAT_BYTES = {"bf16": 2, "fp16": 2}  # of a floating number, where the precision changes it
+# Operators of others may multiply matrices, and nobody tells: rather no number than one that leaves them out.
+KNOWN_OPERATORS = ("aten", "prim", "prims", "profiler", "higher_order")
+NO_PRODUCTS = ("torchvision::",)  # boxes and crops, all but one of them
+PRODUCTS = ("torchvision::deform_conv2d", "torchvision::_deform_conv2d")
 
 
 class Work(NamedTuple):
@@ -29,11 +33,13 @@ class Work(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """A call that was counted: its arithmetic, its outputs and the rows looked up by the embedding of each name."""
+    """A call that was counted: its arithmetic, its outputs, how many numbers were looked up in the weights of each name,
+    if nothing else was done with them, and the operators whose arithmetic is not known."""
 
     flops: float
     output: Any
-    rows: Dict[str, int]
+    taken: Dict[str, int]
+    unknown: Sequence[str] = ()
 
 
 def count_work(
@@ -58,10 +64,13 @@ def count_work(
     else:
         return Work(None, None, f"not counted: {troubles[-1]}")
     note = f"counted in a real call ({troubles[-1]})" if way is _for_real and troubles else None
+    flops: Optional[float] = call.flops
+    if call.unknown:
+        flops, note = None, f"arithmetic of {', '.join(sorted(call.unknown))} is not counted"
     try:
-        return Work(call.flops, float(_moved_bytes(module, (args, kwargs, call.output), call.rows, precision)), note)
+        return Work(flops, float(_moved_bytes(module, (args, kwargs, call.output), call.taken, precision)), note)
     except Exception as error:
-        return Work(call.flops, None, f"bytes not counted: {_first_line(error)}")
+        return Work(flops, None, f"bytes not counted: {_first_line(error)}")
 
 
 def _on_no_device(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
@@ -85,7 +94,10 @@ def _without_data(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
     with fake_tensor.FakeCopyMode(mode):
         module, args, kwargs = copy.deepcopy((module, tuple(args), dict(kwargs)))
     with mode:
-        return _counted(module, args, kwargs)
+        try:
+            return _counted(module, args, kwargs, _light_counter())
+        except NotImplementedError:  # operators that take functions: only torch's own counter looks into them
+            return _counted(module, args, kwargs)
 
 
 def _for_real(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
@@ -103,29 +115,34 @@ def _for_real(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _C
 
 def _counted(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], counter: Any = None) -> _Call:
     torch: Any = import_module("torch")
-    rows: Dict[str, int] = {}
     if counter is None:
-        counter = import_module("torch.utils.flop_counter").FlopCounterMode(display=False)
+        own = _own_formulas()
+        counter = import_module("torch.utils.flop_counter").FlopCounterMode(display=False, custom_mapping=own)
+    lookups = _lookups(module)
     module.eval()
-    with _lookups_noted(module, rows), _nothing_fused(), torch.no_grad(), counter:
+    with lookups, _nothing_fused(), torch.no_grad(), counter:
         output = module(*args, **kwargs)
-    return _Call(float(counter.get_total_flops()), output, rows)
+    taken = {name: count for name, count in lookups.taken.items() if name not in lookups.used}
+    return _Call(float(counter.get_total_flops()), output, taken, getattr(counter, "unknown", ()))
 
 
 def _light_counter() -> Any:
     """Counts as torch's FlopCounterMode does, by the same formulas, but without importing the compiler first."""
     torch: Any = import_module("torch")
-    formulas: Any = import_module("torch.utils.flop_counter").flop_registry
+    formulas: Any = {**import_module("torch.utils.flop_counter").flop_registry, **_own_formulas()}
     mode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
 
     class Counter(mode):  # type: ignore[misc]
-        flops = 0
+        def __init__(self) -> None:
+            super().__init__()
+            self.flops = 0.0
+            self.unknown: Set[str] = set()
 
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
             return False
 
-        def get_total_flops(self) -> int:
+        def get_total_flops(self) -> float:
             return self.flops
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -138,10 +155,71 @@ def _light_counter() -> Any:
                     return result
             result = func(*args, **kwargs)
             if formula is not None:
-                self.flops += formula(*args, **kwargs, out_val=result)
+                self.flops += formula(*args, **kwargs, out_val=result) * _of_a_product(torch, args)
+            elif _may_multiply(func):
+                self.unknown.add(str(func._overloadpacket).replace(".", "::"))
             return result
 
     return Counter()
+
+
+def _own_formulas() -> Dict[Any, Callable[..., int]]:
+    """Of products that torch's counter leaves out, by its rules."""
+    aten: Any = import_module("torch").ops.aten
+
+    def of_matrix(matrix: Any, *others: Any, **values: Any) -> int:
+        return 2 * int(matrix.numel())
+
+    def of_second(first: Any, matrix: Any, *others: Any, **values: Any) -> int:
+        return 2 * int(matrix.numel())
+
+    def of_matrices(first: Any, second: Any, *others: Any, **values: Any) -> int:
+        return 2 * int(first.numel()) * int(second.shape[1])
+
+    def of_groups(first: Any, second: Any, *others: Any, **values: Any) -> int:
+        rows = first.numel() // (first.shape[0] if first.dim() > second.dim() else 1)
+        return 2 * int(rows) * int(second.shape[-1])
+
+    def of_last(first: Any, second: Any, third: Any, *others: Any, **values: Any) -> int:
+        return of_matrices(second, third)
+
+    found: Dict[Any, Callable[..., int]] = {
+        aten.mv: of_matrix,
+        aten.dot: of_matrix,
+        aten.vdot: of_matrix,
+        aten.addmv: of_second,
+        aten._int_mm: of_matrices,
+        aten._sparse_addmm: of_last,
+    }
+    if hasattr(aten, "_grouped_mm"):  # the experts of a mixture; not in every torch
+        found[aten._grouped_mm] = of_groups
+    for formula in found.values():
+        formula._get_raw = True  # type: ignore[attr-defined]  # it is given tensors, not their shapes
+    return found
+
+
+def _of_a_product(torch: Any, args: Sequence[Any]) -> float:
+    """How much more or less one multiplication is than that of two numbers which are there."""
+    factor = 1.0
+    tensors = [each for each in args if isinstance(each, torch.Tensor)]
+    if any(tensor.is_complex() for tensor in tensors):
+        factor = 4.0
+    for tensor in tensors:
+        if tensor.layout != torch.strided and tensor.numel():
+            factor *= _held(torch, tensor).numel() / tensor.numel()
+    return factor
+
+
+def _held(torch: Any, tensor: Any) -> Any:
+    """The values of a sparse tensor; ValueError where they are not there to be counted."""
+    if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
+        raise ValueError("how much a sparse tensor holds is only known in a real call")
+    return tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
+
+
+def _may_multiply(func: Any) -> bool:
+    name = str(func._overloadpacket).replace(".", "::")
+    return func.namespace not in KNOWN_OPERATORS and (name in PRODUCTS or not name.startswith(NO_PRODUCTS))
 
 
 @contextmanager
@@ -163,51 +241,76 @@ def _nothing_fused() -> Iterator[None]:
             library.enabled = enabled
 
 
-@contextmanager
-def _lookups_noted(module: Any, rows: Dict[str, int]) -> Iterator[None]:
-    hooks = [part.register_forward_pre_hook(_noting(name, rows)) for name, part in _embeddings(module)]
-    try:
-        yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+def _lookups(module: Any) -> Any:
+    """Notes while it is entered how many numbers are taken out of each weight, and which are used otherwise."""
+    torch: Any = import_module("torch")
+    mode: Any = import_module("torch.overrides").TorchFunctionMode
+    functional = torch.nn.functional
+    names = {id(tensor): name for name, tensor in _weights(module).items()}
+    taking = (functional.embedding, functional.embedding_bag, torch.embedding, torch.Tensor.__getitem__)
+
+    class Lookups(mode):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.taken: Dict[str, int] = {}
+            self.used: Set[str] = set()
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            result = func(*args, **kwargs)
+            given = {names[id(each)]: each for each in (*args, *kwargs.values()) if id(each) in names}
+            if not given or isinstance(result, torch.Size) or not isinstance(result, (torch.Tensor, tuple, list)):
+                return result  # nothing of ours, or only a question about it
+            if func not in taking:
+                self.used.update(given)
+            for name, weight in given.items():
+                taken = result.numel() if isinstance(result, torch.Tensor) else weight.numel()
+                if func is functional.embedding_bag:  # the rows are summed
+                    taken = (args[0] if args else kwargs["input"]).numel() * weight.shape[-1]
+                self.taken[name] = self.taken.get(name, 0) + int(taken)
+            return result
+
+    return Lookups()
 
 
-def _noting(name: str, rows: Dict[str, int]) -> Callable[[Any, Any], None]:
-    def note(part: Any, inputs: Any) -> None:
-        if inputs:
-            rows[name] = rows.get(name, 0) + int(inputs[0].numel())
-
-    return note
+def _weights(module: Any) -> Dict[str, Any]:
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
-def _embeddings(module: Any) -> List[Tuple[str, Any]]:
-    nn: Any = import_module("torch.nn")
-    return [(name, part) for name, part in module.named_modules() if isinstance(part, (nn.Embedding, nn.EmbeddingBag))]
-
-
-def _moved_bytes(module: Any, others: Any, rows: Mapping[str, int], precision: str) -> int:
+def _moved_bytes(module: Any, others: Any, taken: Mapping[str, int], precision: str) -> int:
     weights, looked_up = _weights_bytes(module, precision), 0
-    for name, part in _embeddings(module):
-        if name in rows and weights.get(id(part.weight), (0, 0))[1] == 1:  # one that is shared is read wholly elsewhere
-            whole, _ = weights.pop(id(part.weight))
-            looked_up += min(whole, rows[name] * whole // max(1, part.weight.shape[0]))
-    moved = sum(int(tensor.numel()) * _bytes_each(tensor, precision) for _, tensor in flatten(others))
-    return sum(size for size, _ in weights.values()) + looked_up + moved
+    for name, tensor in _weights(module).items():
+        if name in taken and id(tensor) in weights:
+            whole = weights.pop(id(tensor))
+            looked_up += min(whole, taken[name] * whole // max(1, tensor.numel()))
+    given = {id(tensor): tensor for _, tensor in flatten(others)}  # one that is given twice is there once
+    return sum(weights.values()) + looked_up + sum(_bytes_of(tensor, precision) for tensor in given.values())
 
 
-def _weights_bytes(module: Any, precision: str) -> Dict[int, Tuple[int, int]]:
-    """By the tensor's id: its bytes, and how many modules hold it."""
+def _weights_bytes(module: Any, precision: str) -> Dict[int, int]:
+    """By the tensor's id."""
     nn: Any = import_module("torch.nn")
-    found: Dict[int, Tuple[int, int]] = {}
-    quantised: Set[int] = set()
-    for part in module.modules():
-        if precision == "int8-dynamic" and isinstance(part, nn.Linear):
-            quantised.add(id(part.weight))
-        for tensor in (*part.parameters(recurse=False), *part.buffers(recurse=False)):
-            each = 1 if id(tensor) in quantised else _bytes_each(tensor, precision)
-            found[id(tensor)] = (tensor.numel() * each, found.get(id(tensor), (0, 0))[1] + 1)
-    return found
+    parts = list(module.modules())
+    quantised = {id(part.weight) for part in parts if precision == "int8-dynamic" and isinstance(part, nn.Linear)}
+    return {
+        id(tensor): tensor.numel() if id(tensor) in quantised else _bytes_of(tensor, precision)
+        for tensor in _weights(module).values()
+    }
+
+
+def _bytes_of(tensor: Any, precision: str) -> int:
+    """Of a sparse one what it holds, with the numbers that say where."""
+    torch: Any = import_module("torch")
+    if tensor.layout == torch.strided:
+        return int(tensor.numel()) * _bytes_each(tensor, precision)
+    if tensor.layout == torch.sparse_coo:
+        places = [tensor._indices()]
+    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        places = [tensor.crow_indices(), tensor.col_indices()]
+    else:
+        places = [tensor.ccol_indices(), tensor.row_indices()]
+    values = _held(torch, tensor)
+    return sum(int(each.nbytes) for each in places) + int(values.numel()) * _bytes_each(values, precision)
 
 
 def _bytes_each(tensor: Any, precision: str) -> int:

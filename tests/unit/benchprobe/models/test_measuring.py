@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from benchprobe.models.agreement import OutputError
+from benchprobe.models.asked import items_of
 from benchprobe.models.failures import failure_of
 from benchprobe.models.measuring import Measuring, Subject
 from benchprobe.models.reference import Reference
 from benchprobe.models.reports import Reports
 from benchprobe.models.settings import ModelSettings
+from benchprobe.models.signatures import signature_of
 from benchprobe.models.work import Work
-from benchprobe.runtimes.base import OpTime, Options, Unsupported
+from benchprobe.runtimes.base import Captured, OpTime, Options, Unsupported
 
 Event = dict[str, Any]
 
@@ -156,6 +158,16 @@ def test_streams_are_measured_beside_the_latency() -> None:
     assert len(rates["values"]) > 1
 
 
+def test_outputs_of_streams_are_checked_too() -> None:
+    class WrongInStreams(FakeSession):
+        def new_stream(self) -> FakeSession:
+            return FakeSession(wrong_from=1)
+
+    assert one(measured(FakeSession(), streams=2), "check")["ok"]
+    assert one(measured(WrongInStreams()), "check")["ok"]
+    assert not one(measured(WrongInStreams(), streams=2), "check")["ok"]
+
+
 def test_the_clock_of_a_runtime_is_told_beside_ours_and_only_where_there_is_one() -> None:
     class Timing(FakeSession):
         def last_call_s(self) -> float:
@@ -180,6 +192,15 @@ def test_a_profile_has_the_slowest_operators_and_the_rest_and_no_latency() -> No
     assert found[-1]["labels"]["calls"] == "23"
     assert not [e for e in events if e["event"] == "check"]
     assert session.closed
+
+
+def test_a_profile_without_an_operator_is_a_failure_that_says_so() -> None:
+    class Empty(FakeSession):
+        def profile(self, prepared: Any, calls: int) -> list[OpTime]:
+            return []
+
+    failure = one(measured(Empty(), profile=True), "failure")
+    assert (failure["stage"], failure["text"]) == ("run", "the profiler of fake saw no operator")
 
 
 @pytest.mark.parametrize(
@@ -211,3 +232,14 @@ def test_large_outputs_are_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchprobe.models.measuring.SMALL_BYTES", 0)
     assert one(measured(FakeSession()), "check")["ok"]
     assert not one(measured(FakeSession(wrong_from=102)), "check")["ok"]
+
+
+def test_items_are_those_that_were_found_whatever_is_no_tensor() -> None:
+    """A measured item that is not the found one would make the arithmetic of a call another."""
+
+    def forward(x: Any, scale: Any) -> None: ...
+
+    torch = pytest.importorskip("torch")
+    args = torch.ones(6, 4), np.ones((1, 4))  # an array counts when a call is looked at, and is no tensor
+    signature = signature_of(forward, args, {})
+    assert items_of(Captured(None, args, {}, signature=signature)) is signature.items is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -21,6 +22,21 @@ def test_inputs_that_are_used_up_are_made_anew_for_each_call() -> None:
     made, seen = iter(range(10_000)), []  # type: ignore[var-annotated]
     latency_loop(seen.append, None, None, fresh=lambda: next(made), endless=False)
     assert seen == list(range(CALLS_WITHOUT_RULE))
+
+
+def test_inputs_that_are_used_up_are_released_before_the_next_are_made() -> None:
+    """Not in the next call's time: to give back what a cache holds may take longer than the call."""
+    log: list[str] = []
+
+    class Inputs:
+        def __init__(self) -> None:
+            log.append("made")
+
+        def __del__(self) -> None:
+            log.append("released")
+
+    latency_loop(lambda inputs: log.append("called"), None, None, fresh=Inputs, endless=False)
+    assert log == ["made", "called", "released"] * CALLS_WITHOUT_RULE
 
 
 @pytest.fixture
@@ -47,6 +63,23 @@ def test_each_stream_is_made_called_and_closed_in_its_own_thread() -> None:
     assert threads["made"] == threads["called"] == threads["closed"]
     assert len(threads["made"]) == 3
     assert len(set(counts.values())) == 1, "in each round everybody makes the same number of calls"
+
+
+@pytest.mark.usefixtures("short_rounds")
+def test_inputs_of_streams_are_made_before_anybody_calls_and_not_too_many() -> None:
+    ready: list[int] = []
+    most = 0
+
+    def inputs() -> int:
+        nonlocal most
+        time.sleep(0.002)
+        ready.append(1)
+        most = max(most, len(ready))
+        return 1
+
+    rates = streams_rates([lambda: Caller(lambda x: ready.pop(), inputs, lambda: None)] * 2, 1, most_calls=3)
+    assert most == 2 * 3
+    assert max(rates) > 2 / 0.002, "what the inputs take is no part of it"
 
 
 @pytest.mark.usefixtures("short_rounds")

@@ -15,6 +15,14 @@ from benchprobe.models.work import count_work  # noqa: E402
 FLOAT, LONG = 4, 8
 
 
+@torch.library.custom_op("benchprobe_tests::strange", mutates_args=())
+def strange(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return x @ weight
+
+
+strange.register_fake(lambda x, weight: x @ weight)
+
+
 class Looks(nn.Module):
     """Decides by its data."""
 
@@ -37,6 +45,32 @@ class Tied(nn.Module):
         return self.head(self.table(ids))
 
 
+class Function(nn.Module):
+    """A function as a module, with one weight that it is given after its inputs."""
+
+    def __init__(self, function: Any, *shape: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(shape))
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs, self.weight)
+
+
+class TwoTables(nn.Module):
+    """As encoders and decoders that share their embedding; a table of positions of which a part is cut out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Embedding(100, 16), nn.Embedding(100, 16)
+        self.second.weight = self.first.weight
+        self.positions = nn.Parameter(torch.zeros(50, 16))
+
+    def forward(self, ids: Any) -> Any:
+        assert self.first.weight.dtype is torch.float32  # a question about it is no use of it
+        return self.first(input=ids) + self.second(ids) + self.positions[:8]
+
+
 CASES = {
     "linear": (nn.Linear(64, 32), torch.ones(8, 64), 2 * 8 * 64 * 32, FLOAT * (64 * 32 + 32 + 8 * 64 + 8 * 32)),
     "convolution": (nn.Conv2d(3, 8, 3, padding=1, bias=False), torch.ones(2, 3, 16, 16), 2 * 2 * 8 * 16 * 16 * 27, FLOAT * (8 * 27 + 2 * 256 * 11)),
@@ -44,6 +78,12 @@ CASES = {
     "attention": (nn.TransformerEncoderLayer(64, 4, 128, batch_first=True), torch.ones(2, 16, 64), 2 * 2 * 16 * 64 * (4 * 64 + 2 * 128) + 4 * 2 * 16 * 16 * 64, None),
     "embedding": (nn.Embedding(1000, 16), torch.zeros(2, 8, dtype=torch.long), 0, 16 * (16 * FLOAT + LONG + 16 * FLOAT)),
     "tied": (Tied(), torch.zeros(2, 8, dtype=torch.long), 2 * 16 * 16 * 100, 100 * 16 * FLOAT + 16 * LONG + 16 * 100 * FLOAT),
+    "vector": (Function(torch.matmul, 7), torch.ones(3, 6, 7), 2 * 3 * 6 * 7, None),
+    "inner product": (Function(torch.dot, 7), torch.ones(7), 2 * 7, None),
+    "complex": (Function(lambda x, w: x @ w.to(torch.complex64), 7, 8), torch.ones(6, 7, dtype=torch.complex64), 8 * 6 * 7 * 8, None),
+    "table": (Function(nn.functional.embedding, 1000, 16), torch.zeros(2, 8, dtype=torch.long), 0, 16 * (16 * FLOAT + LONG + 16 * FLOAT)),
+    "tables": (TwoTables(), torch.zeros(2, 8, dtype=torch.long), 0, 2 * 16 * 16 * FLOAT + 8 * 16 * FLOAT + 16 * LONG + 16 * 16 * FLOAT),
+    "given twice": (Function(lambda pair, w: pair[0] * pair[1] * w, 4), (x := torch.ones(4), x), 0, 3 * 4 * FLOAT),
 }  # fmt: skip
 
 
@@ -58,6 +98,36 @@ def test_every_way_of_counting_gives_what_the_formula_says(name: str, way: str) 
 def test_bytes_are_each_tensor_once_and_only_the_rows_that_are_looked_up(name: str) -> None:
     module, inputs, flops, size = CASES[name]
     assert count_work(module, (inputs,), {}) == (flops, size, None)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+@pytest.mark.parametrize("product", [torch.matmul, torch.sparse.mm])
+@pytest.mark.parametrize("may_call", [False, True])
+def test_of_a_sparse_tensor_only_what_it_holds_counts(layout: Any, product: Any, may_call: bool) -> None:
+    adjacency = torch.eye(20).to_sparse(layout=layout)
+    places = 2 * 20 * LONG if layout == torch.sparse_coo else (21 + 20) * LONG
+    found = count_work(Function(product, 20, 8), (adjacency,), {}, may_call=may_call)
+    assert found[:2] == (2 * 20 * 8, places + 20 * FLOAT + 2 * 20 * 8 * FLOAT)
+
+
+@pytest.mark.skipif(not hasattr(torch, "_grouped_mm"), reason="this torch has none")
+def test_the_experts_of_a_mixture_are_counted() -> None:
+    groups = torch.tensor([2, 5, 8], dtype=torch.int32)
+    experts = Function(lambda x, w: torch._grouped_mm(x, w.bfloat16(), offs=groups), 3, 16, 32)
+    found = count_work(experts, (torch.ones(8, 16, dtype=torch.bfloat16),), {}, may_call=True)
+    assert found.flops == 2 * 8 * 16 * 32
+
+
+@pytest.mark.parametrize("may_call", [False, True])
+def test_a_model_with_an_operator_that_nobody_knows_has_no_arithmetic(may_call: bool) -> None:
+    layer = Function(torch.ops.benchprobe_tests.strange, 8, 8)
+    found = count_work(nn.Sequential(nn.Linear(8, 8), layer), (torch.ones(2, 8),), {}, may_call=may_call)
+    assert found == (
+        None,
+        (2 * 8 * 8 + 8 + 2 * 2 * 8) * FLOAT,
+        "arithmetic of benchprobe_tests::strange is not counted",
+    )
 
 
 def test_a_lower_precision_moves_fewer_bytes() -> None:
