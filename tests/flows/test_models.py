@@ -168,6 +168,32 @@ def test_a_model_file_is_a_target(bw: CommandLine) -> None:
     assert metric(body, "latency")["value"] > 0
 
 
+def test_a_runtime_that_takes_no_such_file_measures_nothing(bw: CommandLine) -> None:
+    looked_up(bw.cwd)
+    (skipped,) = bw.json("run", "tiny.onnx", "--runtime", "torch-eager", code=3)["results"]
+    assert (skipped["status"], skipped["detail"]) == ("skipped", "torch-eager takes no .onnx files")
+
+
+def test_a_foreign_script_without_a_model_finds_its_parser_too(
+    bw: CommandLine, script: Callable[[str, str], Path]
+) -> None:
+    script("a.py", 'from mlagility.parser import parse\nimport sys\nsys.exit(parse(["batch_size"])[0])\n')
+    (only,) = bw.json("run", "a.py", "--param", "batch_size=7", code=1)["results"]
+    assert only["detail"] == "exit code 7"
+
+
+def test_a_broken_script_of_a_folder_is_listed_and_each_point_has_its_name(
+    bw: CommandLine, script: Callable[[str, str], Path]
+) -> None:
+    (bw.cwd / "models").mkdir()
+    script("models/a.py", "def f(:\n")
+    script("models/b.py", "print(1)\n")
+    listed = bw("find", "models", "--param", "k=1,2", code=1).stdout
+    assert listed.count("it is not valid Python: invalid syntax (line 1)") == 2
+    assert "models/b.py[k=2]" in listed
+    assert "close the quotation" in bw("find", "models", "--script-args", "'", code=2).stderr
+
+
 def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
     script("a.py", "print(1)\n")
     for option, word, says in (
@@ -175,6 +201,7 @@ def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: 
         ("--device", "gpu", "cpu, cuda"),
         ("--precision", "int4", "is no precision"),
         ("--shape", "x=1x", "is no shape"),
+        ("--shape", "x=1x2", "only model files"),
         ("--param", "x", "sweeps nothing"),
     ):
         assert says in bw("run", "a.py", option, word, code=2).stderr

@@ -33,7 +33,7 @@ class ExportedFile:
         self.inputs: List[FileInput] = self._inputs()
 
     def size(self) -> Size:
-        tensors = list(self._program.state_dict.values())
+        tensors = list(self._program.parameters())  # what it keeps beside them, such as running means, is no weight
         return Size(sum(t.numel() for t in tensors), sum(t.numel() * t.element_size() for t in tensors))
 
     def work(self, arrays: Mapping[str, Any]) -> Work:
@@ -91,12 +91,15 @@ class ExportedFile:
 
     def _arguments(self, arrays: Mapping[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """The inputs in the structure that the module is called with."""
-        flat = [self._tensor(arrays[x.name]) if isinstance(x, FileInput) else x for x in self._leaves]
+        flat = [self._tensor(arrays[x.name], x.dtype) if isinstance(x, FileInput) else x for x in self._leaves]
         args, kwargs = self._torch.utils._pytree.tree_unflatten(flat, self._program.call_spec.in_spec)
         return tuple(args), dict(kwargs)
 
-    def _tensor(self, value: Any) -> Any:
-        return value if isinstance(value, self._torch.Tensor) else self._torch.from_numpy(value)
+    def _tensor(self, value: Any, dtype: str) -> Any:
+        if isinstance(value, self._torch.Tensor):
+            return value
+        known = value if value.dtype.kind in "biufc" else value.astype("float32")  # torch takes numpy's own types only
+        return self._torch.from_numpy(known).to(getattr(self._torch, dtype))
 
 
 def _callable_in_eval(module: Any) -> Any:

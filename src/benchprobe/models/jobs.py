@@ -16,8 +16,9 @@ from benchprobe.models.build_cache import BuildCache, Entry
 from benchprobe.models.build_process import build_in_child
 from benchprobe.models.building import inputs_of
 from benchprobe.models.entry import FORMAT, NOT_OF_THE_BUILD, build_seconds, read_facts, read_inputs, read_reference
+from benchprobe.models.file_content import digest_of, files_of
 from benchprobe.models.measuring import Measuring, Subject
-from benchprobe.models.model_file import described, digest_of, files_of, open_model_file
+from benchprobe.models.model_file import described, open_model_file
 from benchprobe.models.reference import reference_of
 from benchprobe.models.reports import Reports
 from benchprobe.models.settings import ModelSettings

@@ -5,10 +5,7 @@ There is no script that calls them, so their inputs are made here, from their sh
 
 from __future__ import annotations
 
-import hashlib
-import mmap
 import os
-import re
 from importlib import import_module
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
@@ -17,21 +14,22 @@ from benchprobe.models.reference import Reference
 from benchprobe.models.work import Work
 from benchprobe.runtimes.base import Unsupported
 
-# An entry "location" in an ONNX file names a file of weights: its length in one byte, and the name.
-_LOCATION = re.compile(rb"\x0a\x08location\x12([\x01-\x7f])([^\x00]{1,127})", re.DOTALL)
 Dimension = Union[int, str]  # a name: the size is free
 
 
 class FileInput(NamedTuple):
-    """`dtype` as numpy calls it. `below`: whole numbers must be less, since they are looked up in a table of that size."""
+    """`dtype` as numpy calls it. `shape` None: not even how many dimensions it has is known.
+    `below`: whole numbers must be less, since they are looked up in a table of that size.
+    """
 
     name: str
-    shape: Sequence[Dimension]
+    shape: Optional[Sequence[Dimension]]
     dtype: str
     below: Optional[int] = None
 
     def __str__(self) -> str:
-        return f"{self.name} ({'×'.join(map(str, self.shape)) or 'scalar'} {self.dtype})"
+        shape = "any shape" if self.shape is None else "×".join(map(str, self.shape)) or "scalar"
+        return f"{self.name} ({shape} {self.dtype})"
 
 
 class Size(NamedTuple):
@@ -83,21 +81,36 @@ def resolved_shapes(inputs: Sequence[FileInput], given: Mapping[str, Sequence[in
     for name in given:
         if name not in names:
             raise _trouble(f"there is no input '{name}'; its inputs are {', '.join(map(str, inputs))}")
-    return {each.name: _resolved(each, given.get(each.name)) for each in inputs}
+    shapes = {each.name: _given(each, given[each.name]) for each in inputs if each.name in given}
+    free = [each for each in inputs if each.name not in given and _free(each)]
+    if free:
+        raise _trouble(_asked_for(free, inputs, shapes))
+    return {each.name: shapes.get(each.name) or tuple(map(int, each.shape or ())) for each in inputs}
 
 
-def _resolved(each: FileInput, given: Optional[Sequence[int]]) -> Tuple[int, ...]:
-    if given is None:
-        free = [size for size in each.shape if not isinstance(size, int)]
-        if free:
-            example = "x".join(str(size) if isinstance(size, int) else "1" for size in each.shape)
-            raise _trouble(
-                f"input {each} has free dimensions ({', '.join(map(str, free))}); give --shape {each.name}={example}"
-            )
-        return tuple(int(size) for size in each.shape)
-    fits = len(given) == len(each.shape) and all(
-        isinstance(own, str) or own == wanted for own, wanted in zip(each.shape, given)
-    )
+def _free(each: FileInput) -> List[str]:
+    return ["shape"] if each.shape is None else [size for size in each.shape if isinstance(size, str)]
+
+
+def _asked_for(free: Sequence[FileInput], inputs: Sequence[FileInput], given: Mapping[str, Tuple[int, ...]]) -> str:
+    """All that is missing at once, with sizes that are known from another input under the same name."""
+    known: Dict[Dimension, int] = {}
+    for each in inputs:
+        known.update(zip(each.shape or (), given.get(each.name, ())))
+    parts = [f"input {each} has free dimensions ({', '.join(_free(each))})" for each in free]
+    options = [f"--shape {each.name}={_example(each, known)}" for each in free]
+    return f"{', '.join(parts)}; give {' '.join(options)}"
+
+
+def _example(each: FileInput, known: Mapping[Dimension, int]) -> str:
+    if each.shape is None:
+        return "1x1"
+    return "x".join(str(known.get(size, 1) if isinstance(size, str) else size) for size in each.shape)
+
+
+def _given(each: FileInput, given: Sequence[int]) -> Tuple[int, ...]:
+    own = given if each.shape is None else each.shape
+    fits = len(own) == len(given) and all(isinstance(size, str) or size == wanted for size, wanted in zip(own, given))
     if not fits or any(size < 0 for size in given):
         raise _trouble(f"input {each} cannot have the shape {'×'.join(map(str, given))}")
     return tuple(given)
@@ -111,8 +124,11 @@ def made_inputs(inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]]
 
 
 def _made(np: Any, source: Any, each: FileInput, shape: Sequence[int]) -> Any:
-    dtype = np.dtype(each.dtype)
-    if dtype.kind in "fc":
+    try:
+        dtype = np.dtype(each.dtype)
+    except TypeError:  # bfloat16: whoever takes the array converts it
+        dtype = np.dtype("float32")
+    if "float" in each.dtype or dtype.kind == "c":
         return source.standard_normal(tuple(shape)).astype(dtype)
     if "mask" in each.name.lower():
         return np.ones(tuple(shape), dtype=dtype)
@@ -129,7 +145,9 @@ def _made(np: Any, source: Any, each: FileInput, shape: Sequence[int]) -> Any:
 def described(opened: ModelFile, arrays: Mapping[str, Any], identity: str, items: Optional[int]) -> Dict[str, Any]:
     """What a `model` event says of it."""
     size = opened.size()
-    inputs = [{"name": n, "shape": list(a.shape), "dtype": str(a.dtype).rpartition(".")[2]} for n, a in arrays.items()]
+    inputs = [
+        {"name": each.name, "shape": list(arrays[each.name].shape), "dtype": each.dtype} for each in opened.inputs
+    ]
     return {
         "identity": identity,
         "class": opened.title,
@@ -139,29 +157,6 @@ def described(opened: ModelFile, arrays: Mapping[str, Any], identity: str, items
         "items": items,
         "mode": "inference",
     }
-
-
-def files_of(path: str) -> List[str]:
-    """All files that a model file consists of: it, and those in which its weights are."""
-    stem, suffix = os.path.splitext(os.path.abspath(path))
-    if suffix.lower() == ".xml":
-        return [path, *(name for name in [f"{stem}.bin"] if os.path.isfile(name))]
-    if suffix.lower() != ".onnx" or not os.path.getsize(path):
-        return [path]
-    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        names = {found[2][: found[1][0]].decode(errors="replace") for found in _LOCATION.finditer(content)}
-    return [path, *(os.path.join(os.path.dirname(stem), name) for name in sorted(names))]
-
-
-def digest_of(paths: Sequence[str]) -> str:
-    """Of the contents of those files, in their order."""
-    found = hashlib.sha256()
-    for path in paths:
-        with open(path, "rb") as file:
-            for block in iter(lambda: file.read(1 << 20), b""):
-                found.update(block)
-        found.update(b"\0")
-    return found.hexdigest()
 
 
 def _trouble(text: str) -> Unsupported:

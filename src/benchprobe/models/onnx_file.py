@@ -6,7 +6,7 @@ import os
 from importlib import import_module
 from typing import Any, Dict, Mapping, Optional
 
-from benchprobe.models.model_file import FileInput, Size
+from benchprobe.models.model_file import Dimension, FileInput, Size
 from benchprobe.models.onnx_work import onnx_work
 from benchprobe.models.reference import Reference, difference
 from benchprobe.models.work import Work
@@ -33,12 +33,17 @@ class OnnxFile:
         except Exception as error:
             raise Unsupported("load", f"{path} is no ONNX model: {error}", kind="error") from None
         self._path = path
+        for value in graph.output:
+            if not value.type.HasField("tensor_type"):
+                raise Unsupported("load", f"output {value.name} is no tensor, but {value.type.WhichOneof('value')}")
         initial = {tensor.name for tensor in graph.initializer}
         self.title = graph.name or os.path.basename(path)
         self.inputs = [self._input(value) for value in graph.input if value.name not in initial]
 
     def size(self) -> Size:
-        counts = [(_elements(tensor), self._itemsize(tensor.data_type)) for tensor in self._model.graph.initializer]
+        no_weights = (self._onnx.TensorProto.INT64, self._onnx.TensorProto.BOOL)  # shapes, axes and places
+        weights = [tensor for tensor in self._model.graph.initializer if tensor.data_type not in no_weights]
+        counts = [(_elements(tensor), self._itemsize(tensor.data_type)) for tensor in weights]
         return Size(sum(count for count, _ in counts), sum(count * each for count, each in counts))
 
     def work(self, arrays: Mapping[str, Any]) -> Work:
@@ -60,18 +65,24 @@ class OnnxFile:
 
     def _input(self, value: Any) -> FileInput:
         kind = value.type.tensor_type
-        shape = [
-            size.dim_value if size.HasField("dim_value") else size.dim_param or f"dim{place}"
-            for place, size in enumerate(kind.shape.dim)
-        ]
         if not value.type.HasField("tensor_type"):
             raise Unsupported("load", f"input {value.name} is no tensor, but {value.type.WhichOneof('value')}")
+        if kind.elem_type == self._onnx.TensorProto.STRING:
+            raise Unsupported("load", f"input {value.name} holds text; inputs are made of numbers only")
+        shape = [_dimension(place, size) for place, size in enumerate(kind.shape.dim)]
         dtype = str(self._onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
         below = _table_size(self._model.graph, value.name) if dtype.lstrip("u").startswith("int") else None
-        return FileInput(value.name, shape, dtype, below)
+        return FileInput(value.name, shape if kind.HasField("shape") else None, dtype, below)
 
     def _itemsize(self, data_type: int) -> int:
         return int(self._onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize)
+
+
+def _dimension(place: int, size: Any) -> Dimension:
+    """Some programs write -1 where a size is free."""
+    if size.HasField("dim_value") and size.dim_value >= 0:
+        return int(size.dim_value)
+    return size.dim_param or f"dim{place}"
 
 
 def _elements(tensor: Any) -> int:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Mapping
+import math
+from typing import Any, List, Mapping, Optional
 
-from benchprobe.models.model_file import FileInput, Size
+from benchprobe.models.model_file import Dimension, FileInput, Size
 from benchprobe.models.reference import Reference, difference
 from benchprobe.models.work import Work
 from benchprobe.runtimes.base import Unsupported
 from benchprobe.runtimes.openvino_ import openvino
 
 REFERENCE = "openvino CPU float32"
+NO_WEIGHTS = ("i64", "boolean")  # shapes, axes and places
 
 
 class OpenvinoFile:
@@ -30,17 +32,22 @@ class OpenvinoFile:
         self.inputs: List[FileInput] = [_input(port) for port in self._model.inputs]
 
     def size(self) -> Size:
-        constants = [node for node in self._model.get_ops() if node.get_type_name() == "Constant"]
-        sizes = [(_elements(node), node.get_element_type().bitwidth) for node in constants]
-        return Size(sum(count for count, _ in sizes), sum(count * bits // 8 for count, bits in sizes))
+        constants = [node.output(0) for node in self._model.get_ops() if node.get_type_name() == "Constant"]
+        weights = [port for port in constants if port.get_element_type().get_type_name() not in NO_WEIGHTS]
+        return Size(sum(map(_elements, weights)), sum(map(_bytes, weights)))
 
     def work(self, arrays: Mapping[str, Any]) -> Work:
-        moved = self.size().bytes_
-        return Work(None, None if moved is None else float(moved), "arithmetic of .xml files is not counted")
+        self._reshape(arrays)
+        results = self._model.outputs
+        moved = None
+        if not any(port.get_partial_shape().is_dynamic for port in results):
+            inputs = sum(int(array.nbytes) for array in arrays.values())
+            moved = float((self.size().bytes_ or 0) + inputs + sum(map(_bytes, results)))
+        return Work(None, moved, "arithmetic of .xml files is not counted")
 
     def reference(self, arrays: Mapping[str, Any]) -> Reference:
         settings = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": "1"}
-        self._model.reshape({each.name: list(arrays[each.name].shape) for each in self.inputs})
+        self._reshape(arrays)
         request = self._core.compile_model(self._model, "CPU", settings).create_infer_request()
         names = [each.name for each in self.inputs]
         found = []
@@ -51,12 +58,15 @@ class OpenvinoFile:
             )
         return Reference(found[0], REFERENCE, [], difference(*found))
 
+    def _reshape(self, arrays: Mapping[str, Any]) -> None:
+        self._model.reshape({i: list(arrays[each.name].shape) for i, each in enumerate(self.inputs)})
+
 
 def _input(port: Any) -> FileInput:
     partial = port.get_partial_shape()
-    if partial.rank.is_dynamic:
-        raise Unsupported("load", f"input {_name(port, 0)} has no fixed number of dimensions")
-    shape = [size.get_length() if size.is_static else f"dim{place}" for place, size in enumerate(partial)]
+    shape: Optional[List[Dimension]] = None
+    if not partial.rank.is_dynamic:
+        shape = [size.get_length() if size.is_static else f"dim{place}" for place, size in enumerate(partial)]
     return FileInput(_name(port, port.get_index()), shape, str(port.get_element_type().to_dtype()))
 
 
@@ -65,11 +75,12 @@ def _name(port: Any, index: int) -> str:
     return str(port.get_any_name()) if names else str(index)
 
 
-def _elements(node: Any) -> int:
-    count = 1
-    for size in node.get_output_shape(0):
-        count *= size
-    return count
+def _elements(port: Any) -> int:
+    return math.prod(port.get_shape())
+
+
+def _bytes(port: Any) -> int:
+    return _elements(port) * int(port.get_element_type().bitwidth) // 8
 
 
 def _last_line(error: Exception) -> str:

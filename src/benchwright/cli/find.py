@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from benchwright.cli.colour import coloured
 from benchwright.cli.model_options import finding_options
+from benchwright.cli.option_values import timeout_of, words_of
 from benchwright.domain.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from benchwright.domain.benchmark import Benchmark
+    from benchwright.domain.model import Discovery
 
 _EXAMPLES = """\b
 Examples:
@@ -48,23 +53,23 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     """
     from benchwright.cli.progress import Progress
     from benchwright.domain.options import MeasureOptions
-    from benchwright.domain.quantities import parse_duration
     from benchwright.domain.request import Request
     from benchwright.executors.local import LocalExecutor
     from benchwright.pipeline.discovering import discover
     from benchwright.pipeline.resolve import resolve
     from benchwright.reporters.found import found_json, render_found
     from benchwright.sources.model_words import model_options_of
+    from benchwright.sources.sweep import named_point
     from benchwright.stores.base_folder import BaseFolder
 
     timeout = values["timeout"]
     request = Request(
         targets=scripts,
         as_="models",
-        script_args=tuple(shlex.split(values["script_args"])),
+        script_args=words_of(values["script_args"], where="--script-args"),
         python=values["python"],
         cwd=values["cwd"],
-        options=MeasureOptions(timeout_s=None if timeout is None else parse_duration(timeout, where="--timeout")),
+        options=MeasureOptions(timeout_s=None if timeout is None else timeout_of(timeout)),
         models=model_options_of(values),
         params=values["params"],
         sweep=values["sweep"],
@@ -77,7 +82,8 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     resolved = resolve(request)
     quiet = values["quiet"] or values["as_json"]
     with LocalExecutor() as executor, Progress(quiet=quiet) as progress:
-        found = discover(resolved.benchmarks, resolved.settings, folder, executor, progress, count_work=True)
+        told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress, count_work=True)
+    found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
     if not found:
         raise InvalidInput("none of them is a script whose models could be found", remedy="name Python scripts")
     width = shutil.get_terminal_size((80, 24)).columns if sys.stdout is not None and sys.stdout.isatty() else 80
@@ -85,7 +91,23 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
         body = [{"benchmark": name, **found_json(each)} for name, each in found.items()]
         click.echo(msgspec.json.format(msgspec.json.encode({"scripts": body}), indent=1).decode())
     else:
-        click.echo(coloured("\n".join(render_found(each, width) for each in found.values())), nl=False)
+        points = {benchmark.name: named_point(benchmark.parameters) for benchmark in resolved.benchmarks}
+        click.echo(coloured("\n".join(render_found(found[n], width, points[n]) for n in found)), nl=False)
     if any(each.trouble for each in found.values()):
         return 1
     return 0 if any(each.models for each in found.values()) else 3
+
+
+def _unread(benchmark: Benchmark) -> Discovery | None:
+    """A script of a folder that is no Python, which is no reason to list nothing: with what is wrong. None: no script."""
+    from benchwright.domain.model import Discovery
+    from benchwright.sources.script import checked_notes
+
+    if not benchmark.source.endswith(".py"):
+        return None
+    try:
+        checked_notes(Path(benchmark.source))
+    except InvalidInput as error:
+        line = f" (line {error.line})" if error.line is not None else ""
+        return Discovery(script=benchmark.source, models=(), exit_code=None, trouble=f"it {error.what}{line}")
+    return None

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 import re
+import shlex
 
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.quantities import parse_duration
+
+
+def words_of(text: str, *, where: str) -> tuple[str, ...]:
+    """As a shell would split it."""
+    try:
+        return tuple(shlex.split(text))
+    except ValueError as error:
+        raise InvalidInput(
+            f"cannot be split into words: {error}", where=where, remedy="close the quotation", text=text
+        ) from None
 
 
 def environment_change_of(text: str) -> tuple[str, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from benchwright.cli.option_values import (
     sample_interval_of,
     timeout_of,
     turn_of,
+    words_of,
 )
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.options import MeasureOptions
@@ -264,7 +264,7 @@ def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Reques
         metrics=values["metrics"],
         format=values["format_"],
         as_=values["as_"],
-        script_args=tuple(_shlex(values["script_args"], "--script-args")),
+        script_args=words_of(values["script_args"], where="--script-args"),
         python=values["python"],
         cwd=values["cwd"],
         tasks=values["tasks"] + values["tasks_too"],
@@ -342,12 +342,3 @@ def _measure_options(values: dict[str, Any]) -> MeasureOptions:
         labels=dict(label_of(text) for text in values["labels"]),
         tags=values["tags"],
     )
-
-
-def _shlex(text: str, where: str) -> list[str]:
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise InvalidInput(
-            f"cannot be split into words: {error}", where=where, remedy="close the quotation", text=text
-        ) from None

@@ -38,6 +38,7 @@ class ModelScript(msgspec.Struct, frozen=True, kw_only=True, tag="model_script")
     cwd: str
     python: str
     options: ModelOptions = ModelOptions()
+    foreign: bool = False  # it imports a module that only benchprobe.compat may have
 
 
 class FoundInput(msgspec.Struct, frozen=True, kw_only=True):

@@ -42,13 +42,13 @@ def with_models_found(
     if not is_open(resolved.benchmarks):
         yield resolved, None
         return
-    from benchwright.sources.found_models import benchmarks_of  # most runs need none of it
+    from benchwright.sources.found_models import benchmarks_of, with_idle_parameters_noted  # most runs need none of it
 
     folder = _aside(base)
     try:
         found = discover(resolved.benchmarks, resolved.settings, base, executor, observer, folder=folder)
         benchmarks: list[Benchmark] = []
-        for benchmark in resolved.benchmarks:
+        for benchmark in with_idle_parameters_noted(resolved.benchmarks, found):
             discovery = found.get(benchmark.name)
             benchmarks += [benchmark] if discovery is None else benchmarks_of(benchmark, discovery, str(base.builds))
         yield msgspec.structs.replace(resolved, benchmarks=tuple(_unique(benchmarks))), folder

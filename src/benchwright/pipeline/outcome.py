@@ -116,7 +116,7 @@ def log_tails(run: Run) -> dict[str, list[str]]:
 def exit_code(run: Run) -> int:
     """0 all went well · 1 something ran and failed · 3 nothing could be measured at all."""
     launches: list[Launch] = [x for r in run.results for x in r.launches]
-    if not any(x.facts.get("started") for x in launches):
+    if not any(x.facts.get("started") for x in launches) or all(r.status is Status.SKIPPED for r in run.results):
         return 3
     return 1 if any(r.status is Status.FAILED for r in run.results) else 0
 

@@ -48,6 +48,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         benchmarks = _named(benchmarks, request.name)
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])
     _check_text(benchmarks)
+    _check_shapes(request, benchmarks)
     several = len(commands) > 1 or any(isinstance(b.workload, Model | ModelScript) for b in benchmarks)
     interleave = several if request.interleave is None else request.interleave
     settings = _settings(request, interleave)
@@ -218,6 +219,12 @@ def _check_text(benchmarks: list[Benchmark]) -> None:
                 where=ascii(benchmark.name)[1:-1],
                 remedy="rename it, or hide it in a script",
             ) from None
+
+
+def _check_shapes(request: Request, benchmarks: list[Benchmark]) -> None:
+    if request.models.shapes and not any(isinstance(b.workload, Model) and b.workload.file for b in benchmarks):
+        remedy = "sweep the parameters of a script with --param"
+        raise InvalidInput("only model files have shapes to be given", where="--shape", remedy=remedy)
 
 
 def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:

@@ -19,9 +19,9 @@ _STEP = 2  # how far a sub-module is set in
 _DEEPEST = 12  # further in, lines would have no room
 
 
-def render_found(discovery: Discovery, width: int = 80) -> str:
-    """A text that ends with a newline."""
-    lines = [clip(f" {_script_words(discovery)}", width)]
+def render_found(discovery: Discovery, width: int = 80, point: str = "") -> str:
+    """A text that ends with a newline. `point`: of a sweep, as it stands in the name of a benchmark."""
+    lines = [clip(f" {_script_words(discovery, point)}", width)]
     roots, parts = _tree(discovery.models)
     for model in roots:
         lines += _branch(model, parts, 0, width, set())
@@ -36,10 +36,10 @@ def found_json(discovery: Discovery) -> dict[str, Any]:
     return {"format": FORMAT, "version": VERSION, **body}
 
 
-def _script_words(discovery: Discovery) -> str:
+def _script_words(discovery: Discovery, point: str) -> str:
     labels = " ".join(f"{key}={value}" for key, value in discovery.labels.items())
     note = next((line.strip() for line in (discovery.source_note or "").splitlines() if line.strip()), "")
-    return "  ".join(filter(None, (discovery.script, labels, note)))
+    return "  ".join(filter(None, (discovery.script + point, labels, note)))
 
 
 def _tree(models: tuple[FoundModel, ...]) -> tuple[list[FoundModel], dict[str, list[FoundModel]]]:

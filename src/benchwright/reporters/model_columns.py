@@ -23,7 +23,7 @@ def value_columns(rows: Sequence[ModelRow]) -> list[tuple[Column, list[str]]]:
     """Each column with what every row has in it; empty where it has nothing. `spare`: what is least missed goes first."""
     percent = slow_percent(rows)
     head = "latency p50" if percent is None else f"latency p50 [p{percent:g}]"
-    steps = bool(rows) and all((s := row.figure("rate")) is not None and s.unit == PLAIN_ITEMS for row in rows)
+    steps = bool(rows) and not any(map(_in_items, rows))
     streams = next((s.labels.get("streams", "") for row in rows if (s := row.figure("throughput.streams"))), "")
     many = f"{streams} streams".strip()
     columns: list[tuple[Column, Cell]] = [
@@ -52,10 +52,15 @@ def _rate(steps: bool) -> Cell:
     """Of items; of calls only where no row knows its items."""
 
     def words(row: ModelRow) -> str:
-        rate = row.figure("rate")
-        return _number(rate) if rate is not None and (rate.unit == PLAIN_ITEMS) == steps else ""
+        return _number(row.figure("rate")) if _in_items(row) != steps else ""
 
     return words
+
+
+def _in_items(row: ModelRow) -> bool:
+    """Whether its rate is that of items; of an unknown number of them, or of none, it is that of calls."""
+    rate = row.figure("rate")
+    return bool(row.items) and rate is not None and rate.unit != PLAIN_ITEMS
 
 
 def _number(summary: Summary | None) -> str:

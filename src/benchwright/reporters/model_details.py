@@ -35,7 +35,7 @@ def model_details(row: ModelRow, width: int) -> list[str]:
 
 
 def _model(row: ModelRow) -> str:
-    inputs = ", ".join(map(str, row.model.inputs))
+    inputs = ", ".join(map(str, row.inputs))
     note = next((line.strip() for line in (row.model.source_note or "").splitlines() if line.strip()), "")
     identity = f"{row.model.class_} {row.model.identity[:SHOWN_DIGITS]}".strip()
     return "; ".join(filter(None, (identity, inputs, note)))

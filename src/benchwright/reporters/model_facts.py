@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from benchwright.domain.benchmark import Command
 from benchwright.domain.model import Model
 from benchwright.domain.run import Launch, Result, culprit
 
@@ -30,6 +31,11 @@ class Checked(msgspec.Struct, frozen=True, kw_only=True):
 
 def is_model(result: Result) -> bool:
     return isinstance(result.benchmark.workload, Model)
+
+
+def is_plain_script(result: Result) -> bool:
+    """One that was run as it is, since no model was found in it, or it is no Python."""
+    return isinstance(result.benchmark.workload, Command) and result.benchmark.source.endswith(".py")
 
 
 def told_why(result: Result) -> bool:

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from benchwright.domain.efficiency import FLOPS, Efficiency
-from benchwright.domain.model import DEFAULT_RUNTIME, PRECISIONS, Model
+from benchwright.domain.model import DEFAULT_RUNTIME, PRECISIONS, FoundInput, Model
 from benchwright.domain.run import Launch, Result
 from benchwright.domain.status import Reason, Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
-from benchwright.reporters.model_facts import build_seconds, fact, is_model, steps_done
+from benchwright.reporters.model_facts import build_seconds, fact, is_model, is_plain_script, steps_done
 
 # Of a model; its other figures stand beside them. Of a profile there is only how long it took.
 TELLING = ("latency", "rate", "throughput.streams", "process.duration")
@@ -64,6 +64,21 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
         return build_seconds(self.builders)
 
     @property
+    def items(self) -> int | None:
+        """Of one call, where they are known; those of a file only its launches can tell."""
+        told = (fact(self.result, "model") or {}).get("items")
+        return self.model.items if self.model.items is not None else told if isinstance(told, int) else None
+
+    @property
+    def inputs(self) -> tuple[FoundInput, ...]:
+        """Of one call; those of a file only its launches can tell."""
+        told = (fact(self.result, "model") or {}).get("inputs") or ()
+        try:
+            return self.model.inputs or msgspec.convert(told, tuple[FoundInput, ...])
+        except msgspec.ValidationError:
+            return ()
+
+    @property
     def flops_per_item(self) -> float | None:
         told = (s.value for s in self.summaries if s.metric.partition(".")[0] == "flops_per_item")
         return next(told, None)
@@ -73,7 +88,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
         """Of one call."""
         per_item = self.flops_per_item
         if per_item is not None:
-            return per_item * (self.model.items or 1)
+            return per_item * (self.items or 1)
         counted = (fact(self.result, "model") or {}).get("flops")
         return float(counted) if isinstance(counted, int | float) else None
 
@@ -110,7 +125,9 @@ class ModelGroup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def only_models(report: Report) -> bool:
-    return bool(report.run.results) and all(map(is_model, report.run.results))
+    """Whether there is nothing but models, and scripts of theirs in which none was found: in a folder one often is."""
+    results = report.run.results
+    return any(map(is_model, results)) and all(is_model(r) or is_plain_script(r) for r in results)
 
 
 def telling(result: Result, summaries: Sequence[Summary]) -> list[Summary]:

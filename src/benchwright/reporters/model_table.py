@@ -118,6 +118,15 @@ def row_label(line: TableLine, made: ModelTable) -> str:
     return " ".join(words) or line.row.model.identity[:SHOWN_DIGITS]
 
 
+def profile_words(row: ModelRow, beside: Sequence[ModelRow] = ()) -> str:
+    """`torch-eager on cpu in fp32, batch_size=8, 8×128`: which row of its model a profile is of, among those `beside`."""
+    model = row.model
+    point = [f"{name}={value}" for name, value in row.result.benchmark.parameters.items()]
+    shapes = [_inputs(row)] if _shapes_differ(beside) else []
+    identity = [model.identity[:SHOWN_DIGITS]] if _needs_identity(beside) else []
+    return ", ".join([f"{model.runtime} on {model.device} in {row.precision}", *point, *shapes, *identity])
+
+
 def _flops_words(rows: Sequence[ModelRow]) -> str:
     """Of a call; of an item where calls differ in their batch; nothing where that differs as well."""
     for flops, unit in (
@@ -166,7 +175,7 @@ def _parameter(name: str) -> Cell:
 
 def _inputs(row: ModelRow) -> str:
     """`1×128`, or each input's shape if they differ."""
-    shapes = ["×".join(map(str, i.shape)) or "scalar" for i in row.model.inputs if i.shape is not None]
+    shapes = ["×".join(map(str, i.shape)) or "scalar" for i in row.inputs if i.shape is not None]
     return ", ".join(dict.fromkeys(shapes))
 
 

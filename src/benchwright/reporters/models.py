@@ -12,7 +12,7 @@ from benchwright.reporters.columns import Column, Row, left_out, table
 from benchwright.reporters.efficiency import doubts
 from benchwright.reporters.model_facts import UNSTEADY, USUAL_REFERENCE, checked, told_why
 from benchwright.reporters.model_rows import ModelGroup, ModelRow, model_groups, operators
-from benchwright.reporters.model_table import ModelTable, model_table, row_label
+from benchwright.reporters.model_table import ModelTable, model_table, profile_words, row_label
 from benchwright.reporters.numbers import format_value
 from benchwright.reporters.one_line import clip, one_line, packed
 from benchwright.reporters.remarks import Noted, noted, remarks_of_benchmark, remarks_of_metric
@@ -35,21 +35,19 @@ def model_lines(report: Report) -> list[str]:
         missing |= dict.fromkeys(left_out(columns, rows, report.width - 2) if columns else ())
         lines += _said(group, made, report)
         for row in group.every:
-            lines += operator_lines(row, report.width, most=_FEW_OPERATORS)
+            lines += operator_lines(row, report.width, beside=group.every, most=_FEW_OPERATORS)
     if missing:
         text = f" no room here for: {', '.join(missing)}; a wider terminal shows all, and so does --json"
         lines += textwrap.wrap(text, report.width, subsequent_indent="   ")
     return lines
 
 
-def operator_lines(row: ModelRow, width: int, *, most: int | None = None) -> list[str]:
-    """The slowest operators of a profiled model; none if it was not profiled."""
+def operator_lines(row: ModelRow, width: int, *, beside: Sequence[ModelRow] = (), most: int | None = None) -> list[str]:
+    """The slowest operators of a profiled model; none if it was not profiled. `beside`: from which rows to tell it apart."""
     found = operators(row)
     if not found:
         return []
-    model = row.model
-    point = "".join(f", {name}={value}" for name, value in row.result.benchmark.parameters.items())
-    title = f"   where the time goes: {model.runtime} on {model.device} in {model.precision}{point}"
+    title = f"   where the time goes: {profile_words(row, beside)}"
     shown = found if most is None or len(found) <= most + 1 else found[:most]
     rows = [Row((o.op, format_value(o.seconds, "s"), f"{o.share * 100:.1f} %", o.calls)) for o in shown]
     if len(shown) < len(found):
@@ -64,7 +62,8 @@ def _table(made: ModelTable, columns: Sequence[Column], rows: Sequence[Row], wid
     if not columns:  # it was only listed
         return [x for line in made.lines for x in _wrapped(line.trouble or "", width)]
     lines = table(columns, rows, width - 2, whole=True)
-    return [f"  {line}" for line in (lines if made.values else lines[1:])]  # without numbers there is no need of heads
+    headed = made.values or made.index[0].head != "runtime"  # a runtime alone needs no head
+    return [f"  {line}" for line in (lines if headed else lines[1:])]
 
 
 def _said(group: ModelGroup, made: ModelTable, report: Report) -> list[str]:
@@ -124,7 +123,7 @@ def _trouble(row: ModelRow, group: ModelGroup, report: Report) -> list[str]:
         return []
     lines: list[str] = []
     if row in group.profiles:
-        lines = _wrapped(f"profile on {row.model.runtime} FAILED {result.detail or ''}", width)
+        lines = _wrapped(f"profile of {profile_words(row, group.every)} FAILED {result.detail or ''}", width)
     bad = culprit(result.launches)
     tail: Sequence[str] = report.log_tails.get(bad.job, ()) if bad is not None else ()
     if bad is None or not tail or told_why(result):

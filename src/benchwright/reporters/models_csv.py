@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.efficiency import BYTES, FLOPS
-from benchwright.domain.run import Run
+from benchwright.domain.run import Result, Run
 from benchwright.domain.status import Status
 from benchwright.domain.summary import Summary
 from benchwright.reporters.base import Report
 from benchwright.reporters.csv_table import writer_for
 from benchwright.reporters.model_columns import PLAIN_ITEMS
-from benchwright.reporters.model_facts import checked, fact, step_outcome, steps_done
+from benchwright.reporters.model_facts import checked, fact, is_model, step_outcome, steps_done
 from benchwright.reporters.model_rows import ModelRow, model_rows
 
 # Of MLAgility's report, in its order; times in milliseconds.
@@ -84,7 +85,7 @@ Cells = dict[str, object]
 
 def models_csv(reports: Sequence[Report]) -> str:
     """One table for all of them. Columns for parameters, labels and steps of builds follow as far as any row has them."""
-    rows = [_cells(row, report.run) for report in reports for row in model_rows(report) if not _told_elsewhere(row)]
+    rows = [row for report in reports for row in _rows(report)]
     added = sorted({name for row in rows for name in row if name not in THEIRS and name not in OURS}, key=_order)
     heads = (*THEIRS, *OURS, *added)
     text = io.StringIO()
@@ -93,6 +94,26 @@ def models_csv(reports: Sequence[Report]) -> str:
         cells = [row.get(name, "") for name in heads]
         writer_for(cells, text).writerow(cells)
     return text.getvalue()
+
+
+def _rows(report: Report) -> list[Cells]:
+    """In the order of the run."""
+    rows = {row.number: _cells(row, report.run) for row in model_rows(report) if not _told_elsewhere(row)}
+    plain = enumerate(report.run.results)
+    rows |= {number: _script_cells(result, report.run) for number, result in plain if not is_model(result)}
+    return [rows[number] for number in sorted(rows)]
+
+
+def _script_cells(result: Result, run: Run) -> Cells:
+    """Of a script without a model, how it ended."""
+    benchmark = result.benchmark
+    argv = benchmark.workload.argv if isinstance(benchmark.workload, Command) else ()
+    path = next((word for word in argv[1:] if word.endswith(".py")), benchmark.source)
+    cells = _of_script(path, benchmark.labels) | _ending(result) | _added(benchmark)
+    cells |= {"run": run.id, "benchmark": benchmark.name, "script": path}
+    if result.status is Status.OK:
+        cells["detail"] = "no model was found in it"
+    return {name: "" if value is None else value for name, value in cells.items()}
 
 
 def _told_elsewhere(row: ModelRow) -> bool:
@@ -107,10 +128,24 @@ def _order(name: str) -> tuple[int, str]:
 def _cells(row: ModelRow, run: Run) -> Cells:
     result = row.result
     cells: Cells = _theirs(row, run) | _about(row, run) | _figures(row) | _outputs(row)
-    cells |= {f"parameter.{name}": value for name, value in result.benchmark.parameters.items()}
-    cells |= {f"label.{name}": value for name, value in result.benchmark.labels.items()}
+    cells |= _added(result.benchmark)
     cells |= {f"build.{step}_s": seconds for step, seconds in steps_done(row.builders).items()}
     return {name: "" if value is None else value for name, value in cells.items()}
+
+
+def _added(benchmark: Benchmark) -> Cells:
+    cells: Cells = {f"parameter.{name}": value for name, value in benchmark.parameters.items()}
+    return cells | {f"label.{name}": value for name, value in benchmark.labels.items()}
+
+
+def _of_script(path: str, labels: Mapping[str, str]) -> Cells:
+    name = labels.get("name") or os.path.splitext(os.path.basename(path))[0]
+    return {"model_name": name, **{key: labels.get(key) for key in ("author", "license", "task")}}
+
+
+def _ending(result: Result) -> Cells:
+    reason = result.reason.value if result.reason else None
+    return {"status": result.status.value, "reason": reason, "detail": result.detail}
 
 
 def _theirs(row: ModelRow, run: Run) -> Cells:
@@ -118,13 +153,10 @@ def _theirs(row: ModelRow, run: Run) -> Cells:
     path = model.script or model.file or ""
     latency = _milliseconds(row.latency) if row.result.status is Status.OK else None
     return {
-        "model_name": labels.get("name") or os.path.splitext(os.path.basename(path))[0],
-        "author": labels.get("author"),
+        **_of_script(path, labels),
         "model_class": model.class_,
         "params": row.parameter_count or None,
         "hash": model.identity,
-        "license": labels.get("license"),
-        "task": labels.get("task"),
         "nvidia_latency": latency if _on_nvidia(row) else None,
         "x86_latency": latency if model.device == "cpu" and run.machine.architecture in ("x86_64", "AMD64") else None,
         **_onnx_steps(row),
@@ -162,11 +194,9 @@ def _about(row: ModelRow, run: Run) -> Cells:
         "provider": runtime.get("provider"),
         "precision": row.precision if tried else None,
         "threads": runtime.get("threads"),
-        "inputs": "; ".join(map(str, model.inputs)),
-        "items": model.items,
-        "status": result.status.value,
-        "reason": result.reason.value if result.reason else None,
-        "detail": result.detail,
+        "inputs": "; ".join(map(str, row.inputs)),
+        "items": row.items,
+        **_ending(result),
     }
 
 

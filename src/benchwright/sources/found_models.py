@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -20,12 +20,13 @@ from benchwright.domain.model import (
     ModelScript,
 )
 from benchwright.domain.stop_rule import StopRule, Warmup
-from benchwright.sources.sweep import named_point
+from benchwright.sources.sweep import idle_parameters, named_point
 
 SHOWN_DIGITS = 8  # of an identity
 # Precise enough to see one percent, and never for long: a slow model has few calls in these seconds.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
+_IDLE = "--param {0}: the same models and inputs whatever its value; the script may not read it"
 
 
 def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[Benchmark]:
@@ -47,6 +48,21 @@ def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[B
             continue
         made += _on_each(asked, model, name, discovery, builds)
     return made
+
+
+def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, Discovery]) -> list[Benchmark]:
+    """The same; a script in which a swept parameter changes nothing says so: rows that differ only in it look measured."""
+    scripts: dict[str, list[Benchmark]] = {}
+    for benchmark in asked:
+        if benchmark.parameters and benchmark.name in found:
+            scripts.setdefault(benchmark.source, []).append(benchmark)
+    notes: dict[str, tuple[str, ...]] = {}
+    for swept in scripts.values():
+        told = [(b.parameters, frozenset((m.identity, m.weights) for m in found[b.name].models)) for b in swept]
+        if any(what for _, what in told):
+            texts = tuple(_IDLE.format(name) for name in idle_parameters(told))
+            notes |= {b.name: texts for b in swept}
+    return [msgspec.structs.replace(b, notes=(*b.notes, *notes.get(b.name, ()))) for b in asked]
 
 
 def variants(options: ModelOptions, usual: str = DEFAULT_RUNTIME) -> list[tuple[str, str, str]]:
@@ -133,6 +149,7 @@ def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: Discove
         name=name,
         workload=_workload(asked.workload, model, discovery, builds),
         withheld=why,
+        notes=(*asked.notes, *_notes(model, discovery)),
         labels=discovery.labels | asked.labels,
     )
 
@@ -146,10 +163,14 @@ def _as_command(asked: Benchmark, discovery: Discovery) -> Benchmark:
         note = f"no model was found in it before it failed ({discovery.trouble}); it was then run as it is"
     return msgspec.structs.replace(
         asked,
-        workload=Command(argv=(script.python, script.path, *script.args), cwd=script.cwd),
+        workload=Command(argv=(script.python, *_with_compat(script), script.path, *script.args), cwd=script.cwd),
         notes=(*asked.notes, note, *discovery.notes),
         labels=discovery.labels | asked.labels,
     )
+
+
+def _with_compat(script: ModelScript) -> tuple[str, ...]:
+    return ("-m", "benchprobe.models.foreign") if script.foreign else ()
 
 
 def _named(asked: Benchmark, model: str) -> str:
@@ -165,8 +186,10 @@ def place_of(model: FoundModel) -> str:
 
 def _notes(model: FoundModel, discovery: Discovery) -> tuple[str, ...]:
     notes = list(discovery.notes)
-    if discovery.trouble:
+    if discovery.trouble and model.mode != NEVER_CALLED:
         notes.append(f"the script failed after this model had been found: {discovery.trouble}")
+    elif discovery.trouble:
+        notes.append(f"the script failed, and had not called this model: {discovery.trouble}")
     if model.other_shapes:
         notes.append(f"it was called with {model.other_shapes} other shapes too, which are not measured")
     return tuple(notes)

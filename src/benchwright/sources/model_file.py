@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import zipfile
 from pathlib import Path
@@ -35,6 +34,7 @@ class ModelFileSource:
             known = ", ".join(_USUAL_RUNTIME)
             raise InvalidInput("is no model file", where=target, remedy=f"name one that ends with {known}")
         _check_content(path, ending)
+        _check_nothing_for_scripts(target, options)
         made = []
         models = options.models
         for runtime, device, precision in variants(models, _USUAL_RUNTIME[ending]):
@@ -69,13 +69,10 @@ class ModelFileSource:
 
 
 def identity_of_file(path: Path) -> str:
-    """Of its content, and of the weights beside it."""
-    digest = hashlib.sha256()
-    for file in (path, path.with_suffix(".bin"), path.with_name(path.name + ".data")):
-        if file.is_file() and (file == path or file.suffix != path.suffix):
-            with open(file, "rb") as handle:
-                digest.update(hashlib.file_digest(handle, "sha256").digest())
-    return digest.hexdigest()[:16]
+    """Of its content, and of the files in which its weights are. One that is missing is told when it is to be measured."""
+    from benchprobe.models.file_content import digest_of, files_of
+
+    return digest_of([file for file in files_of(str(path)) if os.path.isfile(file)])[:16]
 
 
 def _head(path: str | Path) -> bytes:
@@ -86,16 +83,40 @@ def _head(path: str | Path) -> bytes:
         return b""
 
 
+def _check_nothing_for_scripts(target: str, options: SourceOptions) -> None:
+    for given, name in ((any(options.points), "--param"), (options.script_args, "--script-args")):
+        if given:
+            text = f"{name} is for scripts: a model file has no arguments"
+            raise InvalidInput(text, where=target, remedy="say its shapes with --shape, or measure it by itself")
+
+
 def _check_content(path: Path, ending: str) -> None:
     """InvalidInput for a file that cannot be what its name says."""
     wrong = None
     if path.stat().st_size == 0:
         wrong = "is empty"
-    elif ending == ".pt2" and not zipfile.is_zipfile(path):
-        wrong = "is no exported program: those of torch.export.save are zip files"
+    elif ending == ".pt2":
+        wrong = _no_exported_program(path)
     elif ending == ".xml" and b"<net" not in _head(path):
         wrong = "is no OpenVINO model: it has no <net>"
     elif ending == ".xml" and not path.with_suffix(".bin").is_file():
         wrong = f"needs {path.with_suffix('.bin').name}, its weights, beside it"
     if wrong:
         raise InvalidInput(wrong, where=str(path), remedy="export the model again")
+
+
+def _no_exported_program(path: Path) -> str | None:
+    """What it is instead."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            # Without the folder that everything in it lies in.
+            parts = {"/".join(name.split("/")[1:]) for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError):
+        return "is no exported program: those of torch.export.save are zip files"
+    if any(part.startswith("data/aotinductor/") for part in parts) and not any(p.startswith("models/") for p in parts):
+        return "is a compiled package of AOTInductor; needed is what torch.export.save writes"
+    if any(part.startswith("code/") for part in parts):
+        return "is a TorchScript archive; needed is what torch.export.save writes"
+    if "data.pkl" in parts:
+        return "is what torch.save writes; needed is what torch.export.save writes"
+    return None

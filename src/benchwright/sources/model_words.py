@@ -21,7 +21,7 @@ def model_options_of(values: Mapping[str, Any]) -> ModelOptions:
         streams=values.get("streams", 1),
         max_depth=values.get("max_depth", 0),
         profile=values.get("profile", False),
-        shapes=dict(_shape(text) for text in values.get("shapes", ())),
+        shapes=_shapes(values.get("shapes", ())),
         rebuild=values.get("rebuild", "if_needed"),
         step_timeout_s=parse_duration(values.get("build_timeout", "10m"), where="--build-timeout"),
         weights=values.get("weights", False),
@@ -60,6 +60,16 @@ def _precisions(texts: Sequence[str]) -> tuple[str, ...]:
             remedy = did_you_mean(word, PRECISIONS) or f"use one of {', '.join(PRECISIONS)}"
             raise InvalidInput(f"'{word}' is no precision", where="--precision", remedy=remedy)
     return words
+
+
+def _shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, sizes = _shape(text)
+        if name in shapes:
+            raise InvalidInput(f"'{name}' has two shapes", where="--shape", remedy="give one for each input")
+        shapes[name] = sizes
+    return shapes
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

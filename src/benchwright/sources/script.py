@@ -39,7 +39,7 @@ class ScriptSource:
         found = []
         for point in options.points:
             args = (*options.script_args, *script_arguments(point))
-            workload = _workload(path, args, options, as_, select)
+            workload = _workload(path, args, options, as_, select, notes.foreign)
             name = path.name + named_point(point)
             metrics = () if as_ == "models" else options.metrics
             found.append(
@@ -56,7 +56,7 @@ class ScriptSource:
 
 
 def _workload(
-    path: Path, args: tuple[str, ...], options: SourceOptions, as_: str, select: tuple[str, ...]
+    path: Path, args: tuple[str, ...], options: SourceOptions, as_: str, select: tuple[str, ...], foreign: bool
 ) -> Command | Script | ModelScript:
     cwd, python = options.cwd or os.getcwd(), options.python or default_python()
     if as_ == "command":
@@ -64,7 +64,7 @@ def _workload(
     if as_ == "loop":
         return Script(path=str(path), args=args, cwd=cwd, python=python)
     models = msgspec.structs.replace(options.models, select=select)
-    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models)
+    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models, foreign=foreign)
 
 
 def checked_notes(path: Path) -> ScriptNotes:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import msgspec
 
+from benchprobe.compat import PACKAGES
+
 _LABELS = re.compile(r"#\s*labels:\s*(.*)")
 _LONGEST_NOTE = 2000
 
@@ -19,6 +21,7 @@ class ScriptNotes(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     docstring: str | None
     uses_loop: bool  # iterate of benchprobe: a loop, not models, is to be measured
+    foreign: bool = False  # it imports a package of another tool, for which benchprobe.compat may stand in
 
 
 def read_notes(path: Path) -> ScriptNotes:
@@ -31,6 +34,7 @@ def read_notes(path: Path) -> ScriptNotes:
         labels=parse_labels(text.partition("\n")[0]),
         docstring=docstring[:_LONGEST_NOTE] if docstring else None,
         uses_loop=_uses_loop(tree),
+        foreign=_is_foreign(tree),
     )
 
 
@@ -46,6 +50,12 @@ def parse_labels(line: str) -> dict[str, str]:
 def matches_label(labels: dict[str, str], key: str, value: str) -> bool:
     """Whether one of the values of the label `key` is `value`: `daily` matches `daily,monthly`."""
     return key in labels and value in labels[key].split(",")
+
+
+def _is_foreign(tree: ast.Module) -> bool:
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
+    return any(name.split(".")[0] in PACKAGES for name in names)
 
 
 def _uses_loop(tree: ast.Module) -> bool:

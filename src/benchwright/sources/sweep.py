@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from benchwright.domain.errors import InvalidInput
 
@@ -40,6 +40,21 @@ def script_arguments(point: Point) -> tuple[str, ...]:
 def named_point(point: Point) -> str:
     """`[batch_size=8,height=224]`, or nothing."""
     return f"[{','.join(f'{name}={value}' for name, value in point.items())}]" if point else ""
+
+
+def idle_parameters(found: Sequence[tuple[Point, Hashable]]) -> list[str]:
+    """Those that change nothing of what was found at each point: not once, while all others stay the same."""
+    names = dict.fromkeys(name for point, _ in found for name in point)
+    return [name for name in names if _is_idle(name, found)]
+
+
+def _is_idle(name: str, found: Sequence[tuple[Point, Hashable]]) -> bool:
+    at: dict[Hashable, dict[str, Hashable]] = {}
+    for point, what in found:
+        others = tuple(sorted((other, value) for other, value in point.items() if other != name))
+        at.setdefault(others, {})[point[name]] = what
+    compared = [by_value for by_value in at.values() if len(by_value) > 1]
+    return bool(compared) and all(len(set(by_value.values())) == 1 for by_value in compared)
 
 
 def _parsed(texts: Sequence[str]) -> dict[str, list[str]]:

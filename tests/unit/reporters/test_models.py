@@ -59,6 +59,18 @@ class TestScreen:
         text = " ".join(screen(*made.bert()).split())
         assert "openvino FAILED in export: unsupported operator aten::foo (bert.py:21 → modeling_bert.py:310)" in text
 
+    @pytest.mark.parametrize("items", [None, 0])
+    def test_where_no_item_is_known_calls_are_counted(self, items: int | None) -> None:
+        text = screen(result(model(items=items), launch(0.01)))
+        assert "calls/s" in text
+        assert "items/s" not in text
+
+    def test_items_and_arithmetic_of_a_file_are_what_its_launch_told(self) -> None:
+        file = model("onnxruntime", script=None, file="/home/user/net.onnx", class_="net.onnx", inputs=(), items=None)
+        text = screen(result(file, launch(0.01, items=4, facts={"model": {"items": 4, "parameters": 7}})))
+        assert "89.6 GFLOP " in text  # four times 22.4
+        assert "items/s" in text
+
     @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])
     def test_any_width_is_kept_and_the_latency_stays(self, width: int) -> None:
         text = screen(*made.bert(), width=width)
@@ -105,6 +117,28 @@ class TestScreen:
         text = screen(*(result(model(identity=f"{i}{'a' * 15}", inputs=s), launch(0.01)) for i, s in enumerate(shapes)))
         assert "1×16" in text
         assert "1×17" in text
+
+    def test_profiles_of_several_shapes_are_told_apart(self) -> None:
+        shapes = [(FoundInput(name="x", shape=(1, n), dtype="int64"),) for n in (16, 17)]
+        ops = profiled("torch-eager", OPERATORS).launches
+        rows = [
+            result(model(identity=f"{i}{'a' * 15}", inputs=s, profile=True), *ops, parameters={"k": "2"})
+            for i, s in enumerate(shapes)
+        ]
+        for text in (screen(*rows), HtmlReporter().render(report(rows))):
+            assert "torch-eager on cpu in fp32, k=2, 1×16" in text
+            assert "torch-eager on cpu in fp32, k=2, 1×17" in text
+
+    def test_rows_without_numbers_still_say_what_their_parameters_are(self) -> None:
+        text = screen(result(model(), status=Status.SKIPPED, withheld="never called", parameters={"batch_size": "8"}))
+        assert re.search(r"^ +batch\n +8 +not measured: never called$", text, re.MULTILINE)
+
+    def test_the_inputs_of_a_file_are_those_its_launches_told(self) -> None:
+        told = {"inputs": [{"name": "data", "shape": [4, 3], "dtype": "float32"}], "items": 4}
+        file = model("openvino", script=None, file="/home/user/net.xml", class_="net.xml", inputs=(), items=None)
+        shown = report([result(file, launch(0.01, facts={"model": told}))])
+        for text in (details(shown, None), HtmlReporter().render(shown), reporter_named("csv").render(shown)):
+            assert "data 4×3 float32" in text
 
     def test_models_that_differ_in_nothing_visible_have_their_identity(self) -> None:
         text = screen(*(result(model(identity=c * 16), launch(0.01)) for c in "ab"))
@@ -295,7 +329,7 @@ def odd_results() -> list[Result]:
     strange = {
         "check": {"ok": True, "figures": {"relative_l2": "?"}},
         "build": [{"step": None}],
-        "model": {"flops": "x"},
+        "model": {"flops": "x", "inputs": [{"shape": "?"}]},
     }
     return [
         result(model(), empty),
@@ -318,7 +352,7 @@ def test_any_result_of_a_model_is_rendered(name: str) -> None:
     assert text.endswith("\n")
     if name == "screen":
         assert all(len(line) <= 80 and line.isprintable() for line in text.splitlines())
-        assert "profile on d FAILED in run: no" in text
+        assert "profile of d on cpu in fp32 FAILED in run: no" in text
     if name == "markdown":
         assert "<b>" not in re.sub(r"(`+) ?.*? ?(?<!`)\1(?!`)", "", text)
 

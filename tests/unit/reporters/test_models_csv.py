@@ -11,7 +11,9 @@ import pytest
 from example_reports import ordinary_report
 from model_runs import BUILT, failed, launch, model, profiled, report, result, steps
 
-from benchwright.domain.status import Status
+from benchwright.domain.benchmark import Benchmark, Command
+from benchwright.domain.run import Result
+from benchwright.domain.status import Reason, Status
 from benchwright.reporters.base import Report
 from benchwright.reporters.csv_table import COLUMNS, CsvReporter
 from benchwright.reporters.models_csv import OURS, THEIRS
@@ -97,3 +99,23 @@ def test_beside_other_benchmarks_models_have_the_usual_rows() -> None:
     one = ordinary_report()
     both = msgspec.structs.replace(one, run=msgspec.structs.replace(one.run, results=(*one.run.results, *made.bert())))
     assert tuple(rows(both)[0]) == COLUMNS
+
+
+def test_a_script_of_a_folder_without_a_model_has_a_row_and_spoils_no_table() -> None:
+    plain = Benchmark(
+        name="c.py",
+        workload=Command(argv=("python", "/x/c.py"), cwd="/x"),
+        source="models/c.py",
+        labels={"author": "me"},
+        parameters={"batch_size": "8"},
+    )
+    broken = Result(benchmark=plain, status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1", launches=())
+    silent = msgspec.structs.replace(broken, status=Status.OK, reason=None, detail=None)
+    found = rows(report([broken, *made.bert(), silent]))
+    assert tuple(found[0])[: len(THEIRS)] == THEIRS
+    first, last = found[0], found[-1]
+    assert (first["model_name"], first["author"], first["script"]) == ("c", "me", "/x/c.py")
+    assert (first["status"], first["reason"], first["detail"]) == ("failed", "crashed", "exit code 1")
+    assert (first["parameter.batch_size"], first["hash"], first["latency_ms"]) == ("8", "", "")
+    assert (last["status"], last["detail"]) == ("ok", "no model was found in it")
+    assert len(found) == 2 + len(made.bert())

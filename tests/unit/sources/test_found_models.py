@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.errors import InvalidInput
 from benchwright.domain.model import NEVER_CALLED, Discovery, FoundModel, Model, ModelOptions, ModelScript
-from benchwright.sources.found_models import benchmarks_of
+from benchwright.sources.found_models import benchmarks_of, with_idle_parameters_noted
 
 
 def asked(parameters: dict[str, str] | None = None, **options: Any) -> Benchmark:
@@ -76,6 +77,23 @@ def test_a_script_without_a_model_is_run_as_a_command() -> None:
     assert "exit code 7" in made.notes[0]
 
 
+def test_one_that_imports_a_module_of_another_tool_finds_it_as_a_command_too() -> None:
+    benchmark = asked()
+    foreign = msgspec.structs.replace(benchmark.workload, foreign=True)  # type: ignore[type-var]
+    (made,) = benchmarks_of(msgspec.structs.replace(benchmark, workload=foreign), found(), "")
+    assert made.workload.argv == ("py", "-m", "benchprobe.models.foreign", "/x/bert.py", "--k", "1")  # type: ignore[union-attr]
+
+
+def test_a_swept_parameter_that_changes_nothing_is_noted() -> None:
+    points = [asked({"bach": value}) for value in ("1", "8")]
+    same = {b.name: found(model()) for b in points}
+    assert all("--param bach" in b.notes[0] for b in with_idle_parameters_noted(points, same))
+    other = {points[0].name: found(model()), points[1].name: found(model("00aa"))}
+    none = {b.name: found() for b in points}
+    for told in (other, none):
+        assert with_idle_parameters_noted(points, told) == points
+
+
 @pytest.mark.parametrize("word", ["Bert", "8c1f", "8c1f02aa00000000"])
 def test_a_model_is_selected_by_class_or_identity(word: str) -> None:
     made = benchmarks_of(asked(select=(word,)), found(model(), model("ffff", "Other")), "")
@@ -104,3 +122,6 @@ def test_a_failure_of_the_script_after_its_models_is_noted() -> None:
     (made,) = benchmarks_of(asked(), found(model(other_shapes=3), trouble="ValueError: no"), "")
     assert any("failed after this model had been found: ValueError: no" in note for note in made.notes)
     assert any("3 other shapes" in note for note in made.notes)
+    never = model("dddd4", "Unused", mode=NEVER_CALLED, reason="it was not called")
+    (made,) = benchmarks_of(asked(), found(never, trouble="EOFError: no input"), "")
+    assert any("had not called this model: EOFError: no input" in note for note in made.notes)

@@ -35,6 +35,19 @@ def test_one_of_several_values_matches() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "foreign"),
+    [
+        ("from mlagility.parser import parse\n", True),
+        ("def f():\n    import turnkeyml.parser as p\n", True),
+        ("from .mlagility import parse\nfrom benchprobe import parse\n", False),
+    ],
+)
+def test_a_script_of_a_foreign_corpus_is_known_by_its_imports(tmp_path: Path, text: str, foreign: bool) -> None:
+    (tmp_path / "a.py").write_text(text)
+    assert read_notes(tmp_path / "a.py").foreign is foreign
+
+
+@pytest.mark.parametrize(
     ("text", "loop"),
     [
         ("import torch\n", False),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.domain.errors import InvalidInput
-from benchwright.sources.sweep import named_point, script_arguments, sweep_points
+from benchwright.sources.sweep import idle_parameters, named_point, script_arguments, sweep_points
 
 NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
 VALUES = st.lists(st.from_regex(r"[a-z0-9.]{1,4}", fullmatch=True), min_size=1, max_size=4, unique=True)
@@ -35,6 +35,16 @@ def test_every_point_of_a_grid_is_there_once(values: dict[str, list[str]]) -> No
         count *= len(each)
     assert len({tuple(sorted(p.items())) for p in points}) == len(points) == count
     assert all(p[name] in values[name] for p in points for name in values)
+
+
+def test_a_parameter_that_never_changes_anything_is_idle() -> None:
+    points = sweep_points(["batch=1,8", "bach=1,2"])
+    found = [(point, point["batch"]) for point in points]
+    assert idle_parameters(found) == ["bach"]
+    assert idle_parameters([(point, str(point)) for point in points]) == []
+    assert idle_parameters([({"batch": "1"}, "a")]) == []
+    side_by_side = sweep_points(["batch=1,8", "bach=1,2"], "zip")
+    assert idle_parameters([(point, point["batch"]) for point in side_by_side]) == []
 
 
 def test_a_point_becomes_words_and_a_name() -> None:

@@ -8,7 +8,7 @@ from benchwright.reporters.html.figures import figure, hint
 from benchwright.reporters.html.markup import Html, element, together
 from benchwright.reporters.model_facts import checked, fact
 from benchwright.reporters.model_rows import ModelGroup, ModelRow, model_groups, operators
-from benchwright.reporters.model_table import ModelTable, TableLine, model_table
+from benchwright.reporters.model_table import ModelTable, TableLine, model_table, profile_words
 
 _HINTS = {
     "± 95 %": "95 % interval of the median over launches",
@@ -30,13 +30,13 @@ def models_section(report: Report) -> Html | None:
 def _model(group: ModelGroup) -> Html:
     made = model_table(group)
     name, *about = made.heading
-    inputs = dict.fromkeys(", ".join(map(str, row.model.inputs)) for row in group.every if row.model.inputs)
+    inputs = dict.fromkeys(", ".join(map(str, row.inputs)) for row in group.every if row.inputs)
     return element(
         "div",
         element("h3", element("span", name, class_="name"), element("span", f"  {'  '.join(about)}", class_="figure")),
         *(element("p", text, class_="note") for text in list(inputs)[:4]),
         _table(made) if made.lines else None,
-        *(_operators(row) for row in group.every),
+        *(_operators(row, group) for row in group.every),
         class_="card model",
     )
 
@@ -89,12 +89,10 @@ def _aside(row: ModelRow, column: Column) -> str | None:
     return None
 
 
-def _operators(row: ModelRow) -> Html | None:
+def _operators(row: ModelRow, group: ModelGroup) -> Html | None:
     found = operators(row)
     if not found:
         return None
-    model = row.model
-    point = "".join(f", {name}={value}" for name, value in row.result.benchmark.parameters.items())
     rows = [
         element(
             "tr",
@@ -112,7 +110,7 @@ def _operators(row: ModelRow) -> Html | None:
         element("thead", element("tr", *(element("th", text, scope="col", class_=kind) for text, kind in heads))),
         element("tbody", *rows),
     )
-    title = f"Where the time goes: {model.runtime} on {model.device} in {row.precision}{point}"
+    title = f"Where the time goes: {profile_words(row, group.every)}"
     return element(
         "details",
         element("summary", title),

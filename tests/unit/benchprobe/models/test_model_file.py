@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from onnx_models import looked_up
 
+from benchprobe.models.file_content import digest_of, files_of
 from benchprobe.models.model_file import (
     FileInput,
-    digest_of,
-    files_of,
+    described,
     made_inputs,
     open_model_file,
     resolved_shapes,
@@ -29,6 +29,13 @@ def test_a_free_dimension_must_be_given_and_an_example_shows_how() -> None:
     ):
         resolved_shapes([IDS], {})
     assert resolved_shapes([IDS], {"ids": [3, 6]}) == {"ids": (3, 6)}
+
+
+def test_all_that_is_missing_is_asked_for_at_once_with_the_sizes_that_are_known() -> None:
+    mask, any_shape = FileInput("mask", ["batch", "k"], "float32"), FileInput("x", None, "float32")
+    with pytest.raises(Unsupported, match=r"give --shape mask=3x1 --shape x=1x1$"):
+        resolved_shapes([IDS, mask, any_shape], {"ids": [3, 6]})
+    assert resolved_shapes([any_shape], {"x": [2, 3, 4]}) == {"x": (2, 3, 4)}
 
 
 @pytest.mark.parametrize("shape", [[3, 7], [6], [3, 6, 1], [-1, 6]])
@@ -80,6 +87,34 @@ def test_an_onnx_file_tells_its_inputs_its_work_and_its_outputs(tmp_path: Path) 
     assert reference.varies is None
 
 
+def saved(path: Path, shape: list[int] | None, *, kind: int | None = None, sequence: bool = False) -> str:
+    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
+    value = helper.make_tensor_value_info("x", kind or floats, shape)
+    result = helper.make_tensor_value_info("y", kind or floats, shape)
+    if sequence:
+        kind_of_result = helper.make_sequence_type_proto(helper.make_tensor_type_proto(floats, None))
+        result = helper.make_value_info("y", kind_of_result)
+    node = helper.make_node("SplitToSequence" if sequence else "Identity", ["x"], ["y"])
+    places = onnx.numpy_helper.from_array(np.arange(5), "places")
+    onnx.save(helper.make_model(helper.make_graph([node], "g", [value], [result], [places])), str(path))
+    return str(path)
+
+
+def test_an_onnx_input_without_dimensions_is_no_scalar(tmp_path: Path) -> None:
+    opened = open_model_file(saved(tmp_path / "any.onnx", None))
+    assert opened.inputs == [FileInput("x", None, "float32")]
+    assert open_model_file(saved(tmp_path / "scalar.onnx", [])).inputs == [FileInput("x", [], "float32")]
+    assert open_model_file(saved(tmp_path / "minus.onnx", [-1, 4])).inputs == [FileInput("x", ["dim0", 4], "float32")]
+    assert opened.size().parameters == 0  # places are no weights
+
+
+def test_text_and_sequences_are_told_where_the_file_is_read(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="input x holds text"):
+        open_model_file(saved(tmp_path / "text.onnx", [2], kind=onnx.TensorProto.STRING))
+    with pytest.raises(Unsupported, match="output y is no tensor, but sequence_type"):
+        open_model_file(saved(tmp_path / "many.onnx", [2], sequence=True))
+
+
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
     for name in ("bad.onnx", "bad.pt2", "bad.xml"):
         (tmp_path / name).write_text("not a model")
@@ -111,6 +146,7 @@ def test_an_openvino_file_tells_its_inputs_and_its_outputs(tmp_path: Path) -> No
     assert [(each.name, each.dtype) for each in opened.inputs] == [("ids", "int32"), ("mask", "float32")]
     assert not isinstance(opened.inputs[0].shape[0], int)
     arrays = made_inputs(opened.inputs, resolved_shapes(opened.inputs, {"ids": [3, 6]}), 0)
+    assert opened.work(arrays).bytes_ == opened.size().bytes_ + sum(a.nbytes for a in arrays.values()) + 3 * 6 * 4 * 4
     reference = opened.reference(arrays)
     assert reference.label == "openvino CPU float32"
     (found,) = reference.outputs.values()
@@ -146,3 +182,19 @@ def test_an_exported_program_is_called_with_the_inputs_saved_in_it(tmp_path: Pat
     made = made_inputs(opened.inputs, resolved_shapes(opened.inputs, {}), 0)
     assert made["ids"].max() < 13
     assert opened.work(made).note is None
+
+
+def test_numbers_that_numpy_has_not_are_made_and_buffers_are_no_parameters(tmp_path: Path) -> None:
+    torch: Any = pytest.importorskip("torch")
+    model = torch.nn.Sequential(torch.nn.Linear(8, 4), torch.nn.BatchNorm1d(4)).bfloat16().eval()
+    free = {0: torch.export.Dim("batch", min=2, max=16)}
+    program = torch.export.export(model, (torch.ones(4, 8, dtype=torch.bfloat16),), dynamic_shapes=(free,))
+    torch.export.save(program, tmp_path / "bf.pt2")
+    opened: Any = open_model_file(str(tmp_path / "bf.pt2"))
+    assert opened.size().parameters == 8 * 4 + 4 + 2 * 4
+    (each,) = opened.inputs
+    arrays = made_inputs(opened.inputs, resolved_shapes(opened.inputs, {each.name: [3, 8]}), 0)
+    assert len(np.unique(arrays[each.name])) > 10  # not zeros and ones
+    (given,) = opened.captured(arrays, "x").args
+    assert (given.dtype, tuple(given.shape)) == (torch.bfloat16, (3, 8))
+    assert described(opened, arrays, "x", 3)["inputs"][0]["dtype"] == "bfloat16"
