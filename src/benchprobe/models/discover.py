@@ -10,6 +10,7 @@ from typing import Callable, List, NoReturn, Optional, Sequence, Set
 
 from benchprobe import compat
 from benchprobe.events import Event, message_event
+from benchprobe.models.content import content_digest
 from benchprobe.models.found import Call, Entry, Watcher, model_event, uncalled_event
 from benchprobe.models.frameworks import Framework, HookOptions, open_frameworks
 from benchprobe.models.imports import ImportWatch
@@ -115,6 +116,7 @@ class Discovery:
         entry.facts.update(flops=None, bytes=None, flops_note=None)
         if self._settings.weights:
             entry.facts["weights"] = weights_digest(call.module)
+            entry.facts["content"] = content_digest(call.module, call.args, call.kwargs)
         if self._settings.count_work:
             self._count_work(entry, call)
         if not entry.hidden:

@@ -15,7 +15,7 @@ import types
 from functools import lru_cache
 from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
-from benchprobe.models.own_code import OwnCode, code_of, code_of_class, is_own_object, names_used, replaced_in
+from benchprobe.models.own_code import OwnCode, code_of, code_of_class, is_own_object, replaced_in
 from benchprobe.models.signatures import Signature, dtype_name, layout_of, simple_text, tensor_text
 from benchprobe.models.source_text import function_text, is_own, names_this_machine
 
@@ -26,7 +26,12 @@ CALLED = (types.FunctionType, types.MethodType, functools.partial)
 _ABSENT: Any = object()
 ATTENTION = "_attn_implementation"
 # Taken from the configuration by decorators around `forward`, or by what it calls.
-CONFIGURED = frozenset((ATTENTION, "output_attentions", "output_hidden_states", "return_dict", "use_cache"))
+CONFIGURED = frozenset(
+    (
+        *(ATTENTION, "output_attentions", "output_hidden_states", "return_dict", "use_cache"),
+        *("num_experts_per_tok", "sliding_window", "attn_logit_softcapping", "final_logit_softcapping"),
+    )
+)
 NOT_SETTINGS = frozenset(("training", "name_or_path"))
 MARKS_OF_LIBRARIES = (
     "__",
@@ -66,18 +71,10 @@ def structure_of(module: Any) -> str:
                 classes.append(told)
         settings = settings_of(part, codes[kind].attributes)
         more = [
-            text
-            for text in (code_of(_callables_of(part)).texts, configs.text_of(part, _asked_by(kind, codes[kind])))
-            if text
+            text for text in (code_of(_callables_of(part)).texts, configs.text_of(part, codes[kind].attributes)) if text
         ]
         parts.append([path, name, settings, _tensors_of(part, path, tensors), *more])
     return _digest([parts, sorted(classes), *_replaced()])
-
-
-def _asked_by(kind: type, code: OwnCode) -> FrozenSet[str]:
-    forward = inspect.unwrap(getattr(kind, "forward", None))  # type: ignore[arg-type]
-    of_library = names_used(forward.__code__).attributes if isinstance(forward, types.FunctionType) else frozenset()
-    return code.attributes | of_library
 
 
 def _callables_of(module: Any) -> List[Any]:
@@ -193,9 +190,10 @@ def _setting_text(value: Any, own: bool, asked: FrozenSet[str], depth: int) -> O
 
 
 class Configs:
-    """What the code of a library takes from a model's configuration as it runs, where that is not the usual value.
+    """What is known to be taken from a model's configuration as it runs, or is asked for by the user's own code, where it is not
+    the usual value. Not what a library's code asks for: that is another thing in its next version.
 
-    The rest of a configuration has made the model what it is, and is seen in that.
+    The rest of a configuration has made the model what it is, and is mostly seen in that.
     """
 
     def __init__(self) -> None:

@@ -118,9 +118,12 @@ class Job:
             # A build may refer to the file where it lies.
             parts["path"] = os.path.abspath(settings.file)
             return {**parts, "file": digest_of(_all_files(settings.file)), "shapes": shapes}
-        if settings.weights_digest is None:  # then only the script tells which weights it makes
+        if (
+            settings.weights_digest is None or settings.content_digest is None
+        ):  # then only the script tells what it makes
             parts["script"] = [digest_of([script]), list(args), settings.seed]
-        return {**parts, "identity": settings.identity, "weights": settings.weights_digest}
+        told = {"weights": settings.weights_digest, "content": settings.content_digest}
+        return {**parts, "identity": settings.identity, **told}
 
     def _compare_weights(self, weights: Optional[str]) -> None:
         seen = self._settings.weights_digest

@@ -160,7 +160,10 @@ class Measuring:
         if told:
             benchprobe.give(**told)
         if work.note:
-            self._reports.message(f"work: {work.note}", "info")
+            if work.flops is None:
+                self._reports.message(f"its arithmetic is not counted: {work.note}")
+            else:
+                self._reports.message(f"work: {work.note}", "info")
 
     def _check(self, outputs: List[Dict[str, Any]], find: Callable[[], Reference], precision: str) -> None:
         with self._reports.at("check"):

@@ -37,6 +37,7 @@ class ModelSettings(NamedTuple):
     profile: bool = False
     profile_calls: int = 20
     weights_digest: Optional[str] = None
+    content_digest: Optional[str] = None
 
 
 def settings_from(raw: Mapping[str, Any]) -> ModelSettings:

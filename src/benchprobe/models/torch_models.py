@@ -142,6 +142,7 @@ def facts_of(module: Any) -> Dict[str, Any]:
     main: Optional[Any] = (floating or parameters or [None])[0]
     return {
         "weights": None,
+        "content": None,
         "class": class_name(module).rpartition(".")[2],
         "qualified": class_name(module),
         "parameters": sum(tensor.numel() for tensor in parameters),

@@ -10,7 +10,7 @@ import ctypes
 import hashlib
 import math
 import sys
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, Iterable, Iterator, Optional, Tuple
 
 LENGTH = 16
 MAX_DEPTH = 3
@@ -19,10 +19,15 @@ MAX_PARTS = 4096
 
 def weights_digest(module: Any) -> Optional[str]:
     """None where the values cannot be read: they are nowhere yet, or in a form of their own."""
+    return tensors_digest(_tensors(module))
+
+
+def tensors_digest(tensors: Iterable[Tuple[str, Any]]) -> Optional[str]:
+    """The same of tensors that have names."""
     digest = hashlib.sha256()
     try:
         with _torch().no_grad():
-            for name, tensor in _tensors(module):
+            for name, tensor in tensors:
                 digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\0".encode())
                 _add(digest, tensor)
     except Exception:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from benchwright.cli.looking import terminal_width
 from benchwright.pipeline.measure import Observer
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
         click.echo(checkup_json(checkup), nl=False)
     else:
         terminal = sys.stdout.isatty()
-        width = min(shutil.get_terminal_size((80, 24)).columns, 110) if terminal else 80
+        width = min(terminal_width(), 110)
         colour = terminal and "NO_COLOR" not in os.environ
         click.echo(checkup_text(checkup, width=width, colour=colour), nl=False, color=colour)
     return 1 if checkup.bad else 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +10,7 @@ import click
 import msgspec
 
 from benchwright.cli.colour import coloured
+from benchwright.cli.looking import terminal_width
 from benchwright.cli.model_options import finding_options
 from benchwright.cli.option_values import timeout_of, words_of
 from benchwright.domain.errors import InvalidInput
@@ -86,7 +85,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
     if not found:
         raise InvalidInput("none of them is a script whose models could be found", remedy="name Python scripts")
-    width = shutil.get_terminal_size((80, 24)).columns if sys.stdout is not None and sys.stdout.isatty() else 80
+    width = terminal_width()
     if values["as_json"]:
         body = [{"benchmark": name, **found_json(each)} for name, each in found.items()]
         click.echo(msgspec.json.format(msgspec.json.encode({"scripts": body}), indent=1).decode())

@@ -31,8 +31,10 @@ def open_results(base: str | None, store: str | None) -> Any:
 
 
 def terminal_width() -> int:
-    """Of stdout if it is a terminal, else 80."""
+    """Of stdout if it is a terminal, else $COLUMNS, else 80."""
     import shutil
     import sys
 
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 80
+    if "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty()):
+        return shutil.get_terminal_size((80, 24)).columns
+    return 80

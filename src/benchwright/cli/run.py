@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ import msgspec
 
 from benchwright.cli.colour import coloured
 from benchwright.cli.descriptors import forget_stdout
+from benchwright.cli.looking import terminal_width
 from benchwright.cli.sizing import SEARCH, save_scaling, search_batches
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
 from benchwright.domain.errors import InvalidInput
@@ -153,13 +152,11 @@ def _report(run: Run, as_json: bool, base: str | None, store: str | None, no_sto
     from benchwright.reporters.run_json import JsonReporter
     from benchwright.reporters.screen import ScreenReporter
 
-    terminal = sys.stdout is not None and sys.stdout.isatty()
-    width = shutil.get_terminal_size((80, 24)).columns if terminal else 80
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
     peaks = None
     if not no_store:
         from benchwright.pipeline.peaks import peaks_of_base
 
         peaks = peaks_of_base(run, base, store)
-    text = reporter.render(report_of(run, width=width, peaks=peaks))
+    text = reporter.render(report_of(run, width=terminal_width(), peaks=peaks))
     return text if as_json else coloured(text)

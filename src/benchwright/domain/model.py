@@ -62,6 +62,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     class_: str = msgspec.field(name="class")
     qualified: str = ""
     weights: str | None = None
+    content: str | None = None  # what else a build depends on
     parameters: int = 0
     parameter_bytes: int = 0
     trainable: int = 0
@@ -118,6 +119,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     file: str | None = None
     identity: str
     weights: str | None = None
+    content: str | None = None
     weights_in_identity: bool = False
     class_: str = msgspec.field(name="class", default="")
     parameters: int = 0

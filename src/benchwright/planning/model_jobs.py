@@ -60,6 +60,7 @@ def model_settings(benchmark: Benchmark, machine: Machine, seed: int, *, count_w
             "mode": "measure",
             "identity": workload.identity,
             "weights_digest": workload.weights,
+            "content_digest": workload.content,
             "weights_in_identity": workload.weights_in_identity,
             "file": workload.file,
             "shapes": {name: list(shape) for name, shape in workload.shapes.items()},

@@ -123,6 +123,7 @@ def _workload(script: ModelScript, model: FoundModel, discovery: Discovery, buil
         args=script.args,
         identity=model.identity,
         weights=model.weights,
+        content=model.content,
         weights_in_identity=options.weights,
         class_=model.class_,
         parameters=model.parameters,
@@ -192,6 +193,11 @@ def _notes(model: FoundModel, discovery: Discovery) -> tuple[str, ...]:
         notes.append(f"the script failed, and had not called this model: {discovery.trouble}")
     if model.other_shapes:
         notes.append(f"it was called with {model.other_shapes} other shapes too, which are not measured")
+    for wrapper in model.wrappers:
+        if wrapper.startswith("autocast "):
+            notes.append(
+                f"the script calls it in {wrapper}, this is without: --precision bf16 or fp16 compute so throughout"
+            )
     return tuple(notes)
 
 

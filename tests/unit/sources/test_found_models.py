@@ -118,6 +118,11 @@ def test_a_profile_is_a_benchmark_of_its_own() -> None:
     assert profile.name == f"{plain.name} profile"
 
 
+def test_a_call_in_autocast_is_told_since_what_is_measured_is_not() -> None:
+    (made,) = benchmarks_of(asked(), found(model(wrappers=("DataParallel", "autocast bfloat16"))), "")
+    assert any("calls it in autocast bfloat16, this is without" in note for note in made.notes)
+
+
 def test_a_failure_of_the_script_after_its_models_is_noted() -> None:
     (made,) = benchmarks_of(asked(), found(model(other_shapes=3), trouble="ValueError: no"), "")
     assert any("failed after this model had been found: ValueError: no" in note for note in made.notes)

@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from benchprobe.models.content import content_digest
 from benchprobe.models.identity import structure_of
 from benchprobe.models.source_text import normalised
 from benchprobe.models.weights import weights_digest
@@ -295,3 +296,29 @@ def test_weights_make_another_model_only_if_asked(found):
     first, second = (found(program, weights_in_identity=True).models for _ in range(2))
     assert len(first) == 2
     assert [m["identity"] for m in first] == [m["identity"] for m in second]
+
+
+def test_what_else_a_build_depends_on(torch, monkeypatch):
+    class Config:
+        def __init__(self, **values):
+            self.values = values
+
+        def to_dict(self):
+            return self.values
+
+    model, ones = torch.nn.Linear(2, 2), torch.ones(3, 2)
+    seen = {content_digest(model, (ones,), {})}
+    assert {content_digest(model, (torch.ones(3, 2),), {})} == seen, "the same values"
+    seen.add(content_digest(model, (ones * 2,), {}))
+    seen.add(content_digest(model, (), {"input": {"nested": [ones]}}))
+    model.config = Config(window=3, name_or_path="/home/somebody/model")
+    seen.add(content_digest(model, (ones,), {}))
+    model.config = Config(window=3, name_or_path="/srv/model")
+    assert content_digest(model, (ones,), {}) in seen
+    model.config = Config(window=4)
+    seen.add(content_digest(model, (ones,), {}))
+    monkeypatch.setattr(torch, "__version__", "2.99")
+    seen.add(content_digest(model, (ones,), {}))
+    assert None not in seen
+    assert len(seen) == 6
+    assert content_digest(model, (torch.ones(3, 2, device="meta"),), {}) is None

@@ -1,0 +1,75 @@
+"""What else a build depends on, or may, beside the model's identity and weights, as a digest for the key of a build.
+
+Values of inputs and configurations, the packages that its classes come from, and the whole of the user's own code with its
+arguments: a number that `forward` takes from somewhere in it may be a constant in a build. Comments are no part of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import sys
+from functools import lru_cache
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from benchprobe.models.callers import is_library
+from benchprobe.models.source_text import names_this_machine
+from benchprobe.models.tensors import flatten_call
+from benchprobe.models.weights import tensors_digest
+
+LENGTH = 16
+
+
+def content_digest(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[str]:
+    """None where it cannot be told."""
+    inputs = tensors_digest(flatten_call(args, kwargs))
+    if inputs is None:
+        return None
+    try:
+        parts = [
+            inputs,
+            sorted(_configurations(module)),
+            sorted(_versions(module).items()),
+            _own_sources(),
+            sys.argv[1:],
+        ]
+    except Exception:  # objects may do anything when they are looked at
+        return None
+    return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:LENGTH]
+
+
+def _configurations(module: Any) -> Iterator[str]:
+    """Those that can be written down, as those of transformers, each once."""
+    seen: Dict[int, Any] = {}
+    for part in module.modules():
+        config = vars(part).get("config")
+        if config is not None and id(config) not in seen and hasattr(type(config), "to_dict"):
+            seen[id(config)] = config
+            told = config.to_dict()
+            yield repr(sorted((str(name), repr(told[name])) for name in told if not names_this_machine(told[name])))
+
+
+def _own_sources() -> List[str]:
+    """A digest of each file of the user's own that is imported by now, in no order that depends on where they lie."""
+    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    return sorted(_source_digest(file) for file in files if isinstance(file, str) and not is_library(file))
+
+
+@lru_cache(maxsize=10_000)
+def _source_digest(file: str) -> str:
+    try:
+        with open(file, "rb") as source:
+            content = source.read()
+    except OSError:  # gone since
+        return ""
+    try:
+        content = ast.dump(ast.parse(content)).encode()
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # no Python, such as a compiled module
+        pass
+    return hashlib.sha256(content).hexdigest()
+
+
+def _versions(module: Any) -> Dict[str, str]:
+    packages = {type(part).__module__.partition(".")[0] for part in module.modules()}
+    found = ((name, getattr(sys.modules.get(name), "__version__", None)) for name in packages)
+    return {name: str(version) for name, version in found if version is not None}
