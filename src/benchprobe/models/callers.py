@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import os
+import sys
 import sysconfig
 from functools import lru_cache
 from types import CodeType, FrameType
@@ -31,7 +32,18 @@ def is_library(file: str) -> bool:
     if "site-packages" in parts or "dist-packages" in parts:
         return True
     standard = {sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), os.path.dirname(os.__file__)}
-    return any(file.startswith(os.path.join(folder, "")) for folder in standard)
+    if any(file.startswith(os.path.join(folder, "")) for folder in standard):
+        return True
+    return any(_is_installed_into(entry) for entry in sys.path if entry and file.startswith(os.path.join(entry, "")))
+
+
+@lru_cache(maxsize=1000)
+def _is_installed_into(folder: str) -> bool:
+    """By what installers leave beside packages, also in a folder of another name (`pip install --target`)."""
+    try:
+        return any(name.endswith(".dist-info") for name in os.listdir(folder))
+    except OSError:
+        return False
 
 
 def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) -> Optional[Place]:

@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from benchprobe.models.callers import is_library
 from benchprobe.models.content import content_digest
 from benchprobe.models.identity import structure_of
 from benchprobe.models.source_text import normalised
@@ -322,3 +323,15 @@ def test_what_else_a_build_depends_on(torch, monkeypatch):
     assert None not in seen
     assert len(seen) == 6
     assert content_digest(model, (torch.ones(3, 2, device="meta"),), {}) is None
+
+
+def test_packages_in_any_folder_of_an_installer_are_not_the_users_own(tmp_path, monkeypatch):
+    bare, target = tmp_path / "bare", tmp_path / "target"
+    for folder in (bare, target):
+        folder.mkdir()
+        monkeypatch.syspath_prepend(str(folder))
+    (target / "thing-1.0.dist-info").mkdir()
+    (bare / "thing.egg-info").mkdir()  # of a project that is developed there
+    assert is_library(str(target / "thing" / "layers.py"))
+    assert not is_library(str(bare / "thing" / "layers.py"))
+    assert not is_library(str(tmp_path / "script.py"))
