@@ -239,6 +239,7 @@ def test_wrapped_and_scripted_models_are_found_below_what_wraps_them(found):
 net = Net().eval()
 net(x)
 torch.nn.DataParallel(net)(x)
+net.cpu()  # where there is a GPU, it went there
 torch.compile(net, backend="eager")(x)
 class Named(nn.Module):
     def __init__(self):
