@@ -181,7 +181,8 @@ def in_child(*argv: str) -> Any:
         done = subprocess.run(command, env=env, capture_output=True, text=True)
         if done.returncode:
             return {"failed": done.stderr.strip().splitlines()[-1:]}
-        return json.loads(done.stdout.splitlines()[-1])
+        # The libraries of a runtime may write to stdout as the process ends.
+        return json.loads(next(line for line in reversed(done.stdout.splitlines()) if line.startswith("{")))
 
 
 class App:
