@@ -379,6 +379,14 @@ class TestOtherFormats:
         assert "time.load" not in results
         assert "latency" in results
 
+    @pytest.mark.parametrize(("runtimes", "opened"), [(1, 1), (4, 0)])
+    def test_html_folds_tables_of_operators_where_they_are_many(self, runtimes: int, opened: int) -> None:
+        profiles = [profiled(f"runtime{n}", OPERATORS) for n in range(runtimes)]
+        text = HtmlReporter().render(report([*made.bert(), *profiles]))
+        section = text.partition('id="models"')[2].partition("</section>")[0]
+        assert section.count("Where the time goes") == runtimes
+        assert len(re.findall(r"<details[^>]* open", section)) == opened
+
     def test_html_escapes_what_comes_from_a_script(self) -> None:
         odd = model(class_="<script>bad()</script>", place='"><b>', identity="<img>")
         text = HtmlReporter().render(

@@ -10,6 +10,7 @@ from benchwright.reporters.model_facts import checked, fact
 from benchwright.reporters.model_rows import ModelGroup, ModelRow, model_groups, operators
 from benchwright.reporters.model_table import ModelTable, TableLine, model_table, profile_words
 
+MOST_OPEN = 3  # tables of operators; more of them are folded
 _HINTS = {
     "± 95 %": "95 % interval of the median over launches",
     "vs eager": "how many times as fast as torch-eager in fp32, on the same device and inputs",
@@ -116,5 +117,5 @@ def _operators(row: ModelRow, group: ModelGroup) -> Html | None:
         element("summary", title),
         together((element("div", table, class_="scroll", tabindex="0"),)),
         class_="fold",
-        open=len(found) <= 25,
+        open=len(found) <= 25 and len(group.profiles) <= MOST_OPEN,
     )
