@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import sys
 from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
@@ -18,6 +19,7 @@ from benchprobe.models.tensors import flatten_call
 from benchprobe.models.weights import tensors_digest
 
 LENGTH = 16
+MOST_PARSED_BYTES = 300_000  # of all files: a fraction of a second; of more code, comments count too
 
 
 def content_digest(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[str]:
@@ -51,19 +53,25 @@ def _configurations(module: Any) -> Iterator[str]:
 
 def _own_sources() -> List[str]:
     """A digest of each file of the user's own that is imported by now, in no order that depends on where they lie."""
-    files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    return sorted(_source_digest(file) for file in files if isinstance(file, str) and not is_library(file))
+    files = _own_files()
+    parsed = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) <= MOST_PARSED_BYTES
+    return sorted(_source_digest(file, parsed) for file in files)
+
+
+def _own_files() -> List[str]:
+    named = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
+    return [file for file in named if isinstance(file, str) and not is_library(file)]
 
 
 @lru_cache(maxsize=10_000)
-def _source_digest(file: str) -> str:
+def _source_digest(file: str, parsed: bool) -> str:
     try:
         with open(file, "rb") as source:
             content = source.read()
     except OSError:  # gone since
         return ""
     try:
-        content = ast.dump(ast.parse(content)).encode()
+        content = ast.dump(ast.parse(content)).encode() if parsed else content
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # no Python, such as a compiled module
         pass
     return hashlib.sha256(content).hexdigest()

@@ -26,7 +26,7 @@ SHOWN_DIGITS = 8  # of an identity
 # Precise enough to see one percent, and never for long: a slow model has few calls in these seconds.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
-_IDLE = "--param {0}: the same models and inputs whatever its value; the script may not read it"
+_IDLE = "--param {0}: the same models, weights and shapes of inputs whatever its value; the script may not read it"
 
 
 def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[Benchmark]:

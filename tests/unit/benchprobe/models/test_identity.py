@@ -7,6 +7,7 @@ import textwrap
 
 import pytest
 
+from benchprobe.models import content
 from benchprobe.models.callers import is_library
 from benchprobe.models.content import content_digest
 from benchprobe.models.identity import structure_of
@@ -335,3 +336,18 @@ def test_packages_in_any_folder_of_an_installer_are_not_the_users_own(tmp_path, 
     assert is_library(str(target / "thing" / "layers.py"))
     assert not is_library(str(bare / "thing" / "layers.py"))
     assert not is_library(str(tmp_path / "script.py"))
+
+
+def test_comments_in_the_users_own_code_make_no_other_build_unless_there_is_much_of_it(torch, tmp_path, monkeypatch):
+    model, x = torch.nn.Linear(2, 2), torch.ones(1, 2)
+    monkeypatch.setattr(content, "_own_files", lambda: [str(path) for path in tmp_path.glob("*.py")])
+
+    def digest(text):
+        content._source_digest.cache_clear()
+        (tmp_path / "own.py").write_text(text)
+        return content_digest(model, (x,), {})
+
+    assert digest("SCALE = 2\n") == digest("# twice\nSCALE = 2\n")
+    assert digest("SCALE = 2\n") != digest("SCALE = 3\n")
+    monkeypatch.setattr(content, "MOST_PARSED_BYTES", 1)
+    assert digest("SCALE = 2\n") != digest("# twice\nSCALE = 2\n")
