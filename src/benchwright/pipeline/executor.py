@@ -7,7 +7,7 @@ from benchwright.domain.settings import RunSettings
 from benchwright.executors.base import Executor
 from benchwright.pipeline.resuming import NEWEST
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import find_run
+from benchwright.stores.known_runs import find_run
 
 
 def executor_for(settings: RunSettings, base: BaseFolder | None = None, resume: str | None = None) -> Executor:

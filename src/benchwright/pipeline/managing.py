@@ -16,7 +16,8 @@ from benchwright.domain.status import Status
 from benchwright.pipeline.rebuilding import Rebuilt, fill
 from benchwright.pipeline.results import Results, size_of
 from benchwright.planning.stems import safe_name
-from benchwright.stores.run_folder import DiskTrouble, RunFolder, all_runs
+from benchwright.stores.known_runs import all_runs
+from benchwright.stores.run_folder import DiskTrouble, RunFolder
 
 if TYPE_CHECKING:
     from benchwright.stores.base import RunRow

@@ -21,7 +21,8 @@ from benchwright.pipeline.measure import Observer, measure
 from benchwright.pipeline.outcome import exit_code
 from benchwright.pipeline.resolve import resolve
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import RunFolder, all_runs
+from benchwright.stores.known_runs import all_runs
+from benchwright.stores.run_folder import RunFolder
 
 _PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}", re.ASCII)
 _TIME = "time"  # filled in when the run begins

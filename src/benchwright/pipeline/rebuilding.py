@@ -20,7 +20,7 @@ from benchwright.domain.errors import (
     StoreTrouble,
 )
 from benchwright.pipeline.results import Results, folder_of
-from benchwright.stores.run_folder import all_runs
+from benchwright.stores.known_runs import all_runs
 
 if TYPE_CHECKING:
     from benchwright.stores.base import RunRow, Store

@@ -25,7 +25,8 @@ from benchwright.pipeline.baselines import Baselines
 from benchwright.pipeline.reading import read_run
 from benchwright.planning.stems import safe_name
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import RunFolder, find_run, named_so
+from benchwright.stores.known_runs import find_run, named_so
+from benchwright.stores.run_folder import RunFolder
 
 if TYPE_CHECKING:
     from benchwright.stores.base import RunRow, Store

@@ -14,7 +14,8 @@ from benchwright.domain.machine import Machine
 from benchwright.domain.settings import RunSettings
 from benchwright.domain.status import Status
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import RunFolder, StoredPlan, all_runs, find_run
+from benchwright.stores.known_runs import all_runs, find_run
+from benchwright.stores.run_folder import RunFolder, StoredPlan
 
 NEWEST = "newest"  # resume the newest unfinished run of the same target
 

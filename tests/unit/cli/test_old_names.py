@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from benchwright.cli.main import cli
 from benchwright.domain.errors import InvalidInput
-from benchwright.stores.run_folder import all_runs
+from benchwright.stores.known_runs import all_runs
 
 
 def test_a_run_can_be_named_with_an_underscore(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from benchwright.pipeline.scaling import observation
 from benchwright.planning.batch_search import Bounds
 from benchwright.sources.scaling_file import read_scaling
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import all_runs
+from benchwright.stores.known_runs import all_runs
 
 PROGRAM = Path(__file__).parents[2] / "programs" / "fill_memory.py"
 MIB = 1 << 20

@@ -19,7 +19,8 @@ from benchwright.domain.run import Run
 from benchwright.domain.system import Multirun, MultirunEntry, System
 from benchwright.pipeline.matrix import HowItWent, MatrixObserver, MatrixRun, code_of, matrix_runs, run_matrix
 from benchwright.sources.system_file import read_system
-from benchwright.stores.run_folder import RunFolder, all_runs
+from benchwright.stores.known_runs import all_runs
+from benchwright.stores.run_folder import RunFolder
 
 SYSTEM = """\
 system:

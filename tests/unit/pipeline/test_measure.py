@@ -21,7 +21,8 @@ from benchwright.pipeline.measure import Observer, measure
 from benchwright.pipeline.outcome import exit_code, summaries_of
 from benchwright.pipeline.resuming import NEWEST
 from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import RunFolder, all_runs
+from benchwright.stores.known_runs import all_runs
+from benchwright.stores.run_folder import RunFolder
 
 STEPS = [0.1, 0.2, 0.3]
 

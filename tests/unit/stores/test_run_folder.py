@@ -13,7 +13,8 @@ import pytest
 from benchwright.domain.benchmark import Benchmark, Command
 from benchwright.domain.errors import InvalidInput, RunFolderBusy
 from benchwright.domain.settings import RunSettings
-from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan, all_runs, find_run, named_so
+from benchwright.stores.known_runs import all_runs, find_run, named_so
+from benchwright.stores.run_folder import DiskTrouble, RunFolder, StoredPlan
 
 IDS = [
     "train.v2.2026-11-15_10:00:04",
