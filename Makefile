@@ -1,7 +1,11 @@
 # make run     set up, then run the shipped suite `quick` and leave its report
+# make unit    unit tests that need no torch and start no process: under a minute
 # make test    every test, in parallel, with the coverage floor
 # make check   formatting, lint, types, direction of dependencies, then the tests
+# make lies    programs that lie or misbehave, each with what has to be said about it; a thousand children where the tests have a hundred
+# make fuzz    damaged files through every command that reads them: MUTANTS=5000 of them, from FIRST=0 on
 # make bench   the side-by-side measurements of performance/, with quick settings
+# make kills   parts of benchwright are killed at random moments, 500 times or KILLS=n, and nothing may be lost
 # make docs    the documentation, as pages in site/
 # make wheels  both wheels, in dist/
 # make format  write the formatting
@@ -11,18 +15,25 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEV := .venv/.dev-ready
 DOCS := .venv/.docs-ready
+KILLS ?= 500
+SEED ?= 1
 PIP_INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: run test check lint bench docs wheels format clean
+.PHONY: run unit test check lint lies fuzz bench kills docs wheels format clean
 
 run: $(DEV)
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright prepare quick --use-current-env --base .bench
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
 	$(BIN)/benchwright report last --base .bench --format html -o .bench/report.html
+
+UNIT := analysis cli core doctor exchange kinds plan record report runs store
+
+unit: $(DEV)
+	$(BIN)/python -m pytest -q -n auto -m "not slow" $(UNIT:%=tests/unit/%) tests/unit/benchprobe/test_columns.py tests/unit/benchprobe/test_stop_rules.py
 
 test: $(DEV)
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
@@ -35,11 +46,22 @@ lint: $(DEV)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+lies: $(DEV)
+	LIES_CHILDREN=1000 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 -rxX tests/faults/test_lies.py
+MUTANTS ?= 5000
+FIRST ?= 0
+
+fuzz: $(DEV)
+	MUTANTS=$(MUTANTS) FIRST=$(FIRST) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q -n auto tests/faults/test_mutated_files.py
+
 # A bar that is missed is said at the end: on a busy machine some will be.
 bench: $(DEV)
 	@missed=; for script in performance/[!_]*.py; do \
 		echo "== $$script"; $(BIN)/python $$script --quick || missed="$$missed $$script"; \
 	done; [ -z "$$missed" ] || { echo "a bar was missed in:$$missed"; exit 1; }
+
+kills: $(DEV)
+	$(BIN)/python tests/faults/kill_campaign.py --kills $(KILLS) --seed $(SEED)
 
 docs: $(DOCS)
 	$(BIN)/python docs/generate_cli.py docs/reference/cli.md

@@ -18,14 +18,14 @@ BEGIN, END = "<!-- keys: written by docs/generate_schema.py -->\n", "<!-- end of
 
 
 def schema_text() -> str:
-    from benchwright.sources.suite_keys import json_schema
+    from benchwright.kinds.suite.read.keys import json_schema
 
     return json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 
 def page_text(page: str) -> str:
     """`page` with the table written anew."""
-    from benchwright.sources.suite_keys import ENTRY
+    from benchwright.kinds.suite.read.keys import ENTRY
 
     rows = [
         f"| `{key.name}` | {key.kind.says} | {key.meaning.replace('|', chr(92) + '|')} |" for key in ENTRY.keys.values()

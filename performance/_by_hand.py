@@ -9,7 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from benchprobe.runtimes.base import Captured
+from benchmodels.runtimes.base import Captured
 
 
 def model_named(name: str) -> Captured:

@@ -81,6 +81,14 @@ def _between_launches(correlation: float) -> Draw:
     return draw
 
 
+def _step(rng: np.random.Generator, replicas: int, launches: int, samples: int) -> Array:
+    """The machine becomes 5 % slower or faster somewhere in the middle half and stays so; what was before is the truth."""
+    place = rng.integers(max(1, launches // 4), max(1, 3 * launches // 4) + 1, (replicas, 1))
+    size = np.where(rng.random((replicas, 1)) < 0.5, 0.05, -0.05)
+    level = 1 + size * (np.arange(launches) >= place)
+    return _hierarchical(rng, replicas, launches, samples) * level[..., None]
+
+
 def _warm_up(rng: np.random.Generator, replicas: int, launches: int, samples: int) -> Array:
     cold = 1 + 0.2 * np.exp(-np.arange(launches) / 1.5)
     return _hierarchical(rng, replicas, launches, samples) * cold[:, None]
@@ -94,7 +102,9 @@ FAMILIES = (
     Family("skewed (exponential)", _skewed, True),
     Family("AR(.6) between launches", _between_launches(0.6), False, 1.0),
     Family("AR(.8) between launches", _between_launches(0.8), False, 1.0),
+    Family("AR(.9) between launches", _between_launches(0.9), False, 1.0),
     Family("drift, AR(.97) of samples", _drift, False, 1.0),
+    Family("step of 5 % in mid-run", _step, False, 1.0),
     Family("warm-up over launches", _warm_up, False, 1.0),
 )
 

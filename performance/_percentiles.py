@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchwright.analysis.percentiles import slow_end
-from benchwright.domain.metric import Direction
+from benchwright.core.metric import Direction
 
 Array = Any  # launches x samples
 Draw = Callable[[np.random.Generator, int, int], Array]

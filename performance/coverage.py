@@ -43,7 +43,7 @@ Array = Any
 SAMPLES = 5  # of each launch
 COUNTS = (6, 8, 12, 20)
 SILENT_COUNTS = (6, 8, 10, 12, 15, 19, 20, 22, 25, 30, 40)
-WARNINGS = ("trend", "correlated", "noisy")  # remarks that tell a reader not to trust the interval
+WARNINGS = ("step", "trend", "correlated", "noisy")  # remarks that tell a reader not to trust the interval
 WORTH_SAYING = 1.05  # the screen says 'widened' from here on
 MOST_SILENT = 0.012  # the bar, 1 %, and what chance adds in 10,000 replicas
 
@@ -140,7 +140,7 @@ def print_silence_table(families: Sequence[Family], replicas: int, seed: int) ->
 def print_alarm_table(replicas: int, seed: int) -> None:
     """How often independent launches are remarked on."""
     print(f"\n## False alarms on independent launches, in %; {replicas} replicas\n")
-    kinds = ("trend", "correlated", "outliers", "two_groups", "noisy")
+    kinds = ("step", "trend", "correlated", "outliers", "two_groups", "noisy")
     print("| noise | launches | " + " | ".join(kinds) + " | any warning |\n|" + "---|" * (3 + len(kinds)))
     independent = [f for f in FAMILIES if f.independent]
     for number, family in enumerate(independent):

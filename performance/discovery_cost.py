@@ -1,7 +1,7 @@
 """What looking for models costs the script that is looked at: CPU time under discovery ÷ plain.
 
 A script with a transformers BERT (or, where that is not installed, an encoder of torch of the same size), run plainly and under
-`python -m benchprobe.models` at once, whole processes from start to end, one of which is always stopped, in turns of a quarter of a
+`python -m benchmodels` at once, whole processes from start to end, one of which is always stopped, in turns of a quarter of a
 second; the median of the ratios counts. And a tiny training loop: blocks of steps with and without the hook in turn, in one process.
 
     python performance/discovery_cost.py [--quick]
@@ -53,10 +53,10 @@ STEPS = """
 import json, sys, time
 import torch
 from torch import nn
-from benchprobe.models.found import Watcher
-from benchprobe.models.frameworks import HookOptions
-from benchprobe.models.imports import ImportWatch
-from benchprobe.models.torch_hook import TorchHook
+from benchmodels.discover.model_entries import Watcher
+from benchmodels.discover.frameworks import HookOptions
+from benchmodels.hooks.imports import ImportWatch
+from benchmodels.pytorch.hook import TorchHook
 torch.set_num_threads(1)
 model, loss_of = nn.Linear(10, 10), nn.MSELoss()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -94,7 +94,7 @@ class Side:
     """One way to start a script."""
 
     def __init__(self, folder: Path, under_discovery: bool) -> None:
-        self._command = [sys.executable, *(["-m", "benchprobe.models"] if under_discovery else [])]
+        self._command = [sys.executable, *(["-m", "benchmodels"] if under_discovery else [])]
         config = {"stream": str(folder / "stream.data"), "models": {"mode": "discover", "weights": True}}
         self._environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self._environment.pop("PYTHONDONTWRITEBYTECODE", None)  # torch's bytecode is there; ours may be kept as well

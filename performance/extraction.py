@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 
 from benchwright.agent.extractors import LogScanner
-from benchwright.domain.metric import ExtractorKind, MetricSpec
+from benchwright.core.metric import ExtractorKind, MetricSpec
 
 BLOCK_BYTES = 1 << 20
 PATTERN = r"Speed: (\d+\.\d+|\d+) samples/sec"

@@ -36,8 +36,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from _by_hand import loaded_by_hand, model_named, native_call
 from _turns import in_turns
 
-from benchprobe.runtimes.base import ARTIFACT, ArtifactFolder, Options, TimedSteps
-from benchprobe.runtimes.registry import known_runtimes, runtime_named
+from benchmodels.runtimes.base import ARTIFACT, ArtifactFolder, Options, TimedSteps
+from benchmodels.runtimes.registry import known_runtimes, runtime_named
 
 PATHS = os.pathsep.join(filter(None, (sys.path[0], os.environ.get("PYTHONPATH"))))
 BLOCK_NS = 6_000_000
@@ -88,17 +88,17 @@ class Ours:
     """Blocks of our own loop, read from the stream that it writes."""
 
     def __init__(self, run: Callable[[Any], Any], prepared: Any, calls: int) -> None:
-        from benchprobe.models import timing
+        from benchmodels.measure import timing
 
         timing.CALLS_WITHOUT_RULE = self._calls = calls  # no rule stops it
         timing.gc = NoCollector  # searching for garbage before each block would take longer than the block
         gc.collect()
         gc.freeze()
-        self._loop = lambda: timing.latency_loop(run, prepared, 1, None, False)
+        self._loop = lambda: timing.latency_loop(run, prepared, None, False)
         self._stream = open(json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"], "rb")  # noqa: SIM115 open to the end
 
     def block(self) -> float:
-        from benchprobe.models.stream import put
+        from benchmodels.stream import put
 
         self._loop()
         put({"event": "message", "source": "block", "text": "end", "severity": "info"})
@@ -233,7 +233,7 @@ def built(options: Options, folder: str) -> dict[str, float]:
     """Our calls of a model that lies there built, for as long as benchmark_app runs; without torch, so that both begin together."""
     import numpy
 
-    from benchprobe.models.timing import times_in_runtime
+    from benchmodels.measure.timing import times_in_runtime
 
     session = runtime_named("openvino").load(ArtifactFolder(folder), options)
     prepared = session.prepare({"x": numpy.load(f"{folder}/x.npy")})

@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from _peers import peer_environment
 
-from benchprobe import inert
-from benchprobe.active import functions
+from benchprobe import noop as inert
 from benchprobe.config import Config
 from benchprobe.probe import Probe
+from benchprobe.recording import functions
 
 PEER = "voir==0.2.24"
 PEER_STEPS = 4000

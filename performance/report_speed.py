@@ -17,12 +17,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.metric import MetricSpec
-from benchwright.domain.settings import RunSettings
+from benchwright.app.measure import measure
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.metric import MetricSpec
+from benchwright.core.settings import RunSettings
 from benchwright.executors.fake import FakeExecutor
-from benchwright.pipeline.measure import measure
-from benchwright.stores.base_folder import BaseFolder
+from benchwright.runs.base_folder import BaseFolder
 
 
 def make_run(base: Path, count: int) -> None:

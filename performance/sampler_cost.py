@@ -16,7 +16,7 @@ from pathlib import Path
 
 import psutil
 
-from benchwright.domain.job import Job
+from benchwright.core.job import Job
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 

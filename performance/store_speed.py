@@ -20,14 +20,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchwright.analysis.aggregate import aggregate
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Machine
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.run import Launch, Result, Run
-from benchwright.domain.status import Status
-from benchwright.stores.sql_store import SqlStore, open_store
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.machine import Machine
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Status
+from benchwright.store.sql_store import SqlStore, open_store
 
 SAMPLES = 1_000_000
 SHAPES = {"1 array": (1, 1), "1,000 benchmarks": (1000, 1), "1,000 benchmarks × 10 launches": (1000, 10)}
@@ -45,9 +45,9 @@ MACHINE = Machine(
 LIST = """
 import sys, time
 import sqlalchemy.dialects.sqlite, sqlite3
-import benchwright.stores.sql_store as s
-from benchwright.stores.base import RunFilter
-from benchwright.domain.status import Status
+import benchwright.store.sql_store as s
+from benchwright.store.base import RunFilter
+from benchwright.core.status import Status
 where = eval(sys.argv[2])
 start, cpu = time.perf_counter(), time.process_time()
 with s.open_store(sys.argv[1], create=False) as store:
@@ -122,8 +122,8 @@ def fill(store: SqlStore, count: int) -> None:
     """Rows as `ingest` makes them, in bulk: ingesting so many one by one takes minutes."""
     from sqlalchemy import insert
 
-    from benchwright.stores import schema
-    from benchwright.stores.ingesting import pack_run
+    from benchwright.store import schema
+    from benchwright.store.ingesting import pack_run
 
     def example(i: int) -> Run:
         b = Benchmark(name=f"bench-{i % 300}", workload=Command(argv=("x",), cwd="/"), source="s")

@@ -18,12 +18,12 @@ from pathlib import Path
 
 import yaml
 
-from benchwright.domain.machine import Machine
-from benchwright.domain.settings import RunSettings
-from benchwright.domain.system import Surroundings, System
-from benchwright.planning.placement import make_plan
-from benchwright.sources.base import SourceOptions
-from benchwright.sources.suite import SuiteSource, read_suite
+from benchwright.core.machine import Machine
+from benchwright.core.node.system import Surroundings, System
+from benchwright.core.settings import RunSettings
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.suite.read.suite import SuiteSource, read_suite
+from benchwright.plan.placement import make_plan
 
 BAR_S = 0.5
 GROUPS = 20

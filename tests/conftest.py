@@ -49,7 +49,7 @@ def postgresql_server() -> Iterator[Server]:
 PROCESSES_MEASURED = tuple(
     str(Path(__file__).parent / path)
     for path in (
-        *("unit/agent", "unit/benchprobe", "contracts/test_executor_contract.py"),
+        *("unit/agent", "unit/benchprobe", "unit/benchmodels", "contracts/test_executor_contract.py"),
         *("flows/test_models.py", "flows/test_voir_folders.py"),
     )
 )

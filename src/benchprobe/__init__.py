@@ -16,7 +16,7 @@ import sys as _sys
 from typing import TYPE_CHECKING, Optional
 
 from benchprobe.config import from_environment as _from_environment
-from benchprobe.inert import give, iterate, phase
+from benchprobe.noop import give, iterate, phase
 from benchprobe.parameters import parse
 from benchprobe.version import __version__
 
@@ -36,8 +36,8 @@ def active_probe() -> Optional[Probe]:
 _config = _from_environment()
 if _config is not None:
     try:
-        from benchprobe.active import functions as _functions
         from benchprobe.probe import Probe as _Probe
+        from benchprobe.recording import functions as _functions
 
         _probe = _Probe(_config)
         iterate, give, phase = _functions(_probe)  # type: ignore[misc,assignment]

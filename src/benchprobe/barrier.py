@@ -4,6 +4,9 @@ ready-<rank>   warm, waiting to be measured
 go             everybody is ready: measuring begins
 done-<rank>    measured enough; keeps running so that the others are measured under the same load
 gone-<rank>    that process has ended (made by its supervisor), so nobody waits for the dead
+
+A loop named "train" that begins after another loop was measured needs a second meeting: `ready`, `go` and `done` then
+have the number of that round behind them (`ready1-<rank>`).
 """
 
 from __future__ import annotations
@@ -20,20 +23,23 @@ POLL_INTERVAL_S = 0.001
 class Meeting:
     """This process's part in a barrier. Every method may raise OSError: the folder can go away."""
 
-    def __init__(self, barrier: Barrier) -> None:
+    def __init__(self, barrier: Barrier, number: int = 0) -> None:
+        """`number`: which meeting of these processes it is; the first is 0."""
         self._barrier = barrier
+        self._round = str(number) if number else ""
 
     def wait_until_all_ready(self) -> None:
         """Returns as soon as every process is ready or gone."""
-        self._create(f"ready-{self._barrier.rank}")
-        while not self._exists("go"):
-            if self._count("ready-", "gone-") >= self._barrier.size:
-                self._create("go")
+        ready, go = f"ready{self._round}-", f"go{self._round}"
+        self._create(f"{ready}{self._barrier.rank}")
+        while not self._exists(go):
+            if self._count(ready, "gone-") >= self._barrier.size:
+                self._create(go)
                 return
             time.sleep(POLL_INTERVAL_S)
 
     def say_done(self) -> None:
-        self._create(f"done-{self._barrier.rank}")
+        self._create(f"done{self._round}-{self._barrier.rank}")
 
     def let_others(self, now_ns: int) -> int:
         """Between two chunks of steps. Returns for how long it was their turn."""
@@ -47,7 +53,7 @@ class Meeting:
         return {}
 
     def all_done(self) -> bool:
-        return self._count("done-", "gone-") >= self._barrier.size
+        return self._count(f"done{self._round}-", "gone-") >= self._barrier.size
 
     def _create(self, name: str) -> None:
         os.close(os.open(os.path.join(self._barrier.folder, name), os.O_CREAT | os.O_WRONLY, 0o644))

@@ -57,7 +57,7 @@ def status(summary: Summary, elapsed_s: float, rss_bytes: int, goal: Optional[in
         if loop.last_loss is not None:
             parts.append(f"loss {_number(loop.last_loss)}")
     if rss_bytes:
-        parts.append(_bytes(rss_bytes))
+        parts.append(f"{_bytes(rss_bytes)} RSS")
     parts.append(_clock(elapsed_s))
     line = parts[0]
     for part in parts[1:]:
@@ -80,10 +80,10 @@ def table(summary: Summary, title: str, width: int = WIDTH) -> List[str]:
         lines.append(f"{summary.lost} events were lost: the dashboard could not keep up")
     for loop in summary.loops[:MAX_ROWS]:
         if loop.measured_steps == 0 and loop.rate:
-            text = f"loop '{loop.name}' ended before its warm-up had settled; all but its first step count"
+            text = f"loop '{loop.name}' ended during its warm-up; all but its first step count"
             lines += _wrapped(text, width)
         elif loop.cut_short:
-            lines += _wrapped(f"loop '{loop.name}' was not seen settled when its warm-up was cut short", width)
+            lines += _wrapped(f"loop '{loop.name}' had not stabilised when its warm-up was cut short", width)
     for text in summary.messages[:MAX_ROWS]:
         lines += _wrapped(text, width)
     return lines
@@ -151,5 +151,5 @@ class Memory:
 
 
 def title(script: str, ended: str, elapsed_s: float, peak_bytes: int) -> str:
-    memory = f", peak memory {_bytes(peak_bytes)}" if peak_bytes else ""
+    memory = f", peak memory {_bytes(peak_bytes)} RSS" if peak_bytes else ""
     return f"benchprobe: {script[-24:]} {ended} after {_clock(elapsed_s)}{memory}"

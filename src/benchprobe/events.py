@@ -122,7 +122,7 @@ def _steps_line(chunk: Chunk, part: Columns, process: int) -> bytes:
         device_ns = chunk.device_ns[begin:end]
         share = sum(device_ns) / (sum(chunk.device_ns) or 1)  # 1 unless the window takes several lines
         text += f',"device_ns":[{_integers(device_ns)}],"window_ns":{round(chunk.window_ns * share)}'
-    return (text + "}\n").encode()
+    return f'{text},"written":{time.perf_counter_ns()}}}\n'.encode()
 
 
 @lru_cache(maxsize=16)
@@ -183,7 +183,6 @@ def probe_event(rank: Optional[int], version: str) -> Event:
         "executable": sys.executable,
         "prefix": sys.prefix,
         "path": [str(folder) for folder in sys.path],
-        "argv": [str(argument) for argument in getattr(sys, "argv", [])],
     }
 
 

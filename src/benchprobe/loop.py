@@ -7,8 +7,9 @@ from itertools import chain, islice
 from time import perf_counter_ns
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar, Union
 
-from benchprobe.leaving import left_on_purpose
-from benchprobe.passage import Passage
+from benchprobe import batch_size as batch_sizes
+from benchprobe.break_detection import left_on_purpose
+from benchprobe.loop_pass import Passage
 from benchprobe.probe import Probe
 
 T = TypeVar("T")
@@ -73,6 +74,7 @@ class Loop(Generic[T]):
             if left_on_purpose(sys._getframe().f_back):
                 passage.mark_device()
                 append(now)
+                passage.broken_off = True
             raise
         finally:
             passage.close()
@@ -86,7 +88,9 @@ class Loop(Generic[T]):
         return AsyncSteps(None if self._probe.measured_enough(self._name) else self._passage(), self._iterable)
 
     def _passage(self) -> Passage:
-        return Passage(self._probe, self._name, self._batch_size, _length(self._iterable))
+        return Passage(
+            self._probe, self._name, self._batch_size, _length(self._iterable), batch_sizes.of_loader(self._iterable)
+        )
 
 
 class SizedLoop(Loop[T]):
@@ -134,6 +138,7 @@ class AsyncSteps(Generic[T]):
             if left_on_purpose(sys._getframe().f_back):
                 self._passage.mark_device()
                 self._append(now)
+                self._passage.broken_off = True
             self._close()
 
     def _ask(self) -> bool:

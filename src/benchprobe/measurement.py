@@ -6,9 +6,9 @@ from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
-from benchprobe.agreement import Agreement
 from benchprobe.barrier import Meeting
 from benchprobe.events import Event, message_event
+from benchprobe.rank_stop import Agreement
 from benchprobe.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
 
 WARMUP, MEASURED, AFTER, STOPPED = "warmup", "measured", "after", "stopped"
@@ -42,6 +42,11 @@ class Measurement:
         self._stop: StopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
         self._began = False
         self._told_ranks = self._lost_ranks = False
+
+    @property
+    def has_met(self) -> bool:
+        """Whether it has waited for the processes it is measured together with."""
+        return self._meeting is not None and self.phase != WARMUP
 
     def begin(self, now_ns: int, total: Optional[int] = None) -> None:
         """The loop's first step, or the first one of its next epoch, is about to be asked for.
@@ -119,6 +124,12 @@ class Measurement:
         if self._meeting is not None:
             with suppress(OSError):
                 self._meeting.leave()
+
+    def withdraw(self) -> None:
+        """Another loop counts from here on: nobody may wait for this one."""
+        if self.has_met and self.phase == MEASURED and self._meeting is not None:
+            with suppress(OSError):
+                self._meeting.say_done()
 
     def _let_others(self, now_ns: int) -> None:
         if self._meeting is None:

@@ -48,6 +48,10 @@ PARAMETERS: Dict[str, Parameter] = {
 }
 
 
+# What scripts of this process asked for, and got: a batch size, above all.
+asked: Dict[str, Any] = {}
+
+
 def parse(names: Union[str, Sequence[str]], argv: Optional[Sequence[str]] = None) -> List[Any]:
     """The values of the standard parameters `names`, in that order, from the command line (or `argv`).
 
@@ -70,6 +74,7 @@ def parse(names: Union[str, Sequence[str]], argv: Optional[Sequence[str]] = None
         else:
             parser.add_argument(f"--{name}", type=_argument(convert), default=default, help=about)
     given, _ = parser.parse_known_args(list(sys.argv[1:] if argv is None else argv))
+    asked.update((name, getattr(given, name)) for name in wanted)
     return [getattr(given, name) for name in wanted]
 
 

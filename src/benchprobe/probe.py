@@ -12,17 +12,18 @@ from itertools import count
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set, Tuple, Union
 
-from benchprobe.agreement import Agreement, find_agreement
 from benchprobe.config import Config
 from benchprobe.device import DeviceTimer, find_timer, no_device
 from benchprobe.events import Chunk, message_event, probe_event
 from benchprobe.measurement import STOPPED, Measurement
+from benchprobe.rank_stop import Agreement, find_agreement
 from benchprobe.turns import meeting_at
 from benchprobe.values import settle
 from benchprobe.version import __version__
 from benchprobe.writer import Writer
 
 Given = Union[float, Dict[str, Any]]  # a lone float is `loss`
+TRAIN = "train"  # the loop that counts where none is named
 DEFERRED_NS = 500_000_000  # values of a device given outside loops are read this much later
 
 
@@ -102,6 +103,7 @@ class Probe:
         self._lock = threading.RLock()
         self._measurement: Optional[Measurement] = None
         self._counting_name: Optional[str] = None
+        self._round = 0  # how often the processes measured together have met for a loop that no longer counts
         self._complaints: Set[Tuple[str, str]] = set()
         os.register_at_fork(
             before=self.writer.before_fork,
@@ -156,37 +158,39 @@ class Probe:
         self.complain("give", name, f"'{name}' was not recorded: {text}")
 
     def _claim(self, passage: Passage) -> Optional[Measurement]:
-        """The loop that counts is the one asked for; else the first named "train", and until then the first of all.
-
-        Opened again while nobody runs it (the next epoch), it goes on where it was.
-        """
-        name, wanted = passage.name, self._config.loop
-        if self._measurement is None and wanted is None:
-            wanted = self._counting_name  # of the parent, in a forked child
+        """The measurement of the loop that counts, if this is it; the next epoch goes on where the last one ended."""
         if _only_loads_data():
             return None
-        if self._measurement is not None:
-            if name == self._counting_name:
-                taken = any(other.measurement is self._measurement for other in self._live.values())
-                return None if taken else self._measurement
-            if wanted is not None or name != "train" or self._counting_name == "train":
-                return None
-            if self._measurement.phase == STOPPED:
-                return None
-            self._take_over()
-        elif wanted is not None and name != wanted:
+        name = passage.name
+        if self._measurement is not None and name == self._counting_name:
+            taken = any(other.measurement is self._measurement for other in self._live.values())
+            return None if taken else self._measurement
+        if not self._may_count(name):
             return None
+        if self._measurement is not None:
+            self._take_over(self._measurement)
         self._counting_name = name
         barrier = self._config.barrier
         self._measurement = Measurement(
             self._config.warmup,
             self._config.stop,
-            meeting_at(barrier) if barrier else None,
+            meeting_at(barrier, self._round) if barrier else None,
             self.writer.emit,
             self._agreement(name),
         )
         self._measurement.loop = self.next_number()
         return self._measurement
+
+    def _may_count(self, name: str) -> bool:
+        """The loop that counts is the one asked for; else the first named "train", and until then the first of all."""
+        if self._config.loop is not None:
+            return name == self._config.loop
+        if self._counting_name is None:
+            return True
+        if name == TRAIN:
+            return True
+        # In a forked child only a loop of the name that counted in the parent goes on counting.
+        return self._measurement is None and name == self._counting_name
 
     def _agreement(self, name: str) -> Optional[Agreement]:
         try:
@@ -196,12 +200,17 @@ class Probe:
             self.message("ranks", text, "error")
             return None
 
-    def _take_over(self) -> None:
+    def _take_over(self, before: Measurement) -> None:
+        """A loop named "train" begins after another one was taken for the loop that counts."""
         for other in self._live.values():
-            if other.measurement is self._measurement:
+            if other.measurement is before:
                 other.measurement = None
                 other.announce()
-        self.message("benchprobe", f"loop 'train' counts from here on, no longer '{self._counting_name}'", "info")
+        if before.has_met:
+            before.withdraw()
+            self._round += 1  # whoever is measured together meets anew
+        text = f"loop '{TRAIN}' counts from here on, no longer '{self._counting_name}'"
+        self.message("benchprobe", text, "info")
 
     def _after_fork_in_child(self) -> None:
         self._lock = threading.RLock()

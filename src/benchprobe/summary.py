@@ -23,6 +23,7 @@ class Totals:
         self.wait_ns = 0
         self.whole_ns = 0  # from synchronisation to synchronisation, where there is a device
         self.items: Optional[int] = 0  # None: unknown for some steps
+        self._last: Optional[Tuple[int, int, int, Optional[int]]] = None  # of the newest step: host, wait, own, items
 
     def add(self, event: Event, skip: int = 0) -> None:
         """Adds the steps of an event but for the first `skip` of them."""
@@ -37,6 +38,23 @@ class Totals:
         items = event["items"]
         sizes = items[skip:] if isinstance(items, list) else [items] * len(step_ns)
         self.items = None if self.items is None or None in sizes else self.items + sum(sizes)
+        if step_ns:
+            self._last = (step_ns[-1], event["wait_ns"][-1], device_ns[-1], sizes[-1])
+
+    def drop_last(self) -> None:
+        """The newest step was left by `break`: it does not count, unless it is the only one."""
+        if self._last is None or self.steps < 2:
+            return
+        host, wait, own, items = self._last
+        self._last = None
+        self.steps -= 1
+        self.host_ns -= host
+        self.wait_ns -= wait
+        self.whole_ns -= own
+        if self.step_ns and len(self.step_ns) == self.steps + 1:
+            self.step_ns.pop()
+        if self.items is not None:
+            self.items -= items or 0
 
 
 class LoopFigures:
@@ -69,6 +87,10 @@ class LoopFigures:
         elif event["phase"] == "measured":
             self._measured.add(event)
         self.steps += len(step_ns)
+
+    def break_off(self) -> None:
+        """Its newest step was left by `break` or `return`."""
+        self._told.drop_last()
 
     @property
     def measured_steps(self) -> int:
@@ -134,6 +156,8 @@ class Summary:
             self.messages.append(event["text"])
         elif kind == "measure" and event["warmup"] == "cap" and (event["process"], event["loop"]) in self._by_number:
             self._by_number[event["process"], event["loop"]].cut_short = True
+        elif kind == "loop_end" and event["how"] == "break" and (event["process"], event["loop"]) in self._by_number:
+            self._by_number[event["process"], event["loop"]].break_off()
         elif kind == "lost":
             self.lost += event["events"]
 
@@ -148,5 +172,8 @@ class Summary:
             self._by_name[key] = LoopFigures(*key)
             self.loops.append(self._by_name[key])
         loop = self._by_number[event["process"], event["loop"]] = self._by_name[key]
+        if event["counts"]:  # only one loop of a process does
+            for other in self.loops:
+                other.counts = other.counts and other.process != loop.process
         loop.counts = event["counts"]
         loop.total = None if event["total"] is None else loop.steps + event["total"]

@@ -24,8 +24,8 @@ POLL_INTERVAL_S = 0.05  # how soon the turn of a process that died is taken over
 class TurnMeeting(Meeting):
     """This process's part in it. A pause belongs to no step and to no stop rule."""
 
-    def __init__(self, barrier: Barrier, turn_s: float) -> None:
-        super().__init__(barrier)
+    def __init__(self, barrier: Barrier, turn_s: float, number: int = 0) -> None:
+        super().__init__(barrier, number)
         self._turn_s = turn_s
         self._began_ns: Optional[int] = None  # when its turn began; None: it is somebody else's
         self._pipe = -1
@@ -33,7 +33,7 @@ class TurnMeeting(Meeting):
 
     def wait_until_all_ready(self) -> None:
         """And until the first turn."""
-        path = self._path(f"wake-{self._barrier.rank}")
+        path = self._path(f"wake{self._round}-{self._barrier.rank}")
         os.mkfifo(path, 0o600)
         self._pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         super().wait_until_all_ready()
@@ -82,7 +82,7 @@ class TurnMeeting(Meeting):
         self._began_ns = None
         self._write(following)
         try:
-            pipe = os.open(self._path(f"wake-{following}"), os.O_WRONLY | os.O_NONBLOCK)
+            pipe = os.open(self._path(f"wake{self._round}-{following}"), os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
             return True  # it has ended: somebody will take its turn over
         try:
@@ -103,21 +103,22 @@ class TurnMeeting(Meeting):
 
     def _holder(self) -> int:
         try:
-            with open(self._path("turn"), encoding="ascii") as file:
+            with open(self._path(f"turn{self._round}"), encoding="ascii") as file:
                 return int(file.read())
         except FileNotFoundError:
             return 0
 
     def _write(self, rank: int) -> None:
-        aside = self._path(f"turn.{self._barrier.rank}")
+        aside = self._path(f"turn{self._round}.{self._barrier.rank}")
         with open(aside, "w", encoding="ascii") as file:
             file.write(str(rank))
-        os.replace(aside, self._path("turn"))
+        os.replace(aside, self._path(f"turn{self._round}"))
 
     def _out(self) -> Set[int]:
         """Those that will take no turn any more."""
         names = os.listdir(self._barrier.folder)
-        return {int(name.partition("-")[2]) for name in names if name.startswith(("done-", "gone-"))}
+        out = (f"done{self._round}-", "gone-")
+        return {int(name.partition("-")[2]) for name in names if name.startswith(out)}
 
     def _after(self, rank: int, out: Set[int]) -> int:
         size = self._barrier.size
@@ -128,6 +129,8 @@ class TurnMeeting(Meeting):
         return os.path.join(self._barrier.folder, name)
 
 
-def meeting_at(barrier: Barrier) -> Meeting:
-    """As it was asked for."""
-    return Meeting(barrier) if barrier.turn_s is None else TurnMeeting(barrier, barrier.turn_s)
+def meeting_at(barrier: Barrier, number: int = 0) -> Meeting:
+    """As it was asked for; `number`: how many meetings there were before."""
+    if barrier.turn_s is None:
+        return Meeting(barrier, number)
+    return TurnMeeting(barrier, barrier.turn_s, number)

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 Complain = Callable[[str, str], None]  # the name given, and what is wrong with its value
 
 PLAIN = frozenset({float, int, bool, str, type(None)})
+LARGEST = 1 << 63  # whole numbers of the stream fit 64 bits, so that every reader of JSON can read them
 
 
 class Unusable(Exception):
@@ -33,17 +34,23 @@ class Deferred:
 
 
 def accept(values: Dict[str, Any], complain: Complain) -> Tuple[Dict[str, Any], bool]:
-    """`values` with every tensor replaced by its number or a Deferred; and whether there is one of those."""
+    """`values` with every tensor replaced by its number or a Deferred; and whether there is one of those.
+
+    What JSON in UTF-8 cannot hold (a number too large, half a character) is left out, and told.
+    """
     accepted: Dict[str, Any] = {}
     deferred = False
     for name, value in values.items():
-        if type(value) in PLAIN:
+        kind = type(value)
+        if (kind is float or (kind is int and -LARGEST <= value < LARGEST)) and name.isascii():  # nearly always
             accepted[name] = value
             continue
         try:
-            taken = _take(value)
+            _check_text(name)
+            taken = _plain(value) if kind in PLAIN else _take(value)
         except Exception as error:
-            complain(name, str(error) if isinstance(error, Unusable) else f"{type(error).__name__}: {error}")
+            text = str(error) if isinstance(error, Unusable) else f"{type(error).__name__}: {error}"
+            complain(whole_characters(name), whole_characters(text))
             continue
         deferred = deferred or type(taken) is Deferred
         accepted[name] = taken
@@ -85,9 +92,9 @@ def _take(value: Any) -> Any:
             return _plain(value.item())
         return Deferred(value, None)  # an array of another framework: reading it could wait for a device
     if isinstance(value, (bool, str)):
-        return value
+        return _plain(bool(value) if isinstance(value, bool) else str(value))
     if hasattr(value, "__float__") or hasattr(value, "__index__"):
-        return int(value) if isinstance(value, int) else float(value)
+        return _plain(int(value) if isinstance(value, int) else float(value))
     raise Unusable(f"a {type(value).__name__} is not a number")
 
 
@@ -102,10 +109,29 @@ def _take_tensor(tensor: Any) -> Any:
     return Deferred(kept, kept._version)
 
 
-def _plain(number: Any) -> Any:
-    if type(number) not in PLAIN:
-        raise Unusable(f"a {type(number).__name__} is not a number")
-    return number
+def _plain(value: Any) -> Any:
+    """The value as the stream can hold it."""
+    kind = type(value)
+    if kind not in PLAIN:
+        raise Unusable(f"a {kind.__name__} is not a number")
+    if kind is str:
+        _check_text(value)
+    elif kind is int and not -LARGEST <= value < LARGEST:
+        try:
+            return float(value)
+        except OverflowError:
+            raise Unusable("the number is too large: nothing above 1.8e308 can be kept") from None
+    return value
+
+
+def _check_text(text: str) -> None:
+    if not text.isascii() and whole_characters(text) != text:
+        raise Unusable("the text is not valid Unicode: it holds half of a character")
+
+
+def whole_characters(text: str) -> str:
+    """The text with halves of surrogate pairs, which no file in UTF-8 can hold, replaced."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _read(tensors: List[Any]) -> List[Any]:

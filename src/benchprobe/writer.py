@@ -140,7 +140,8 @@ class Writer:
         self._channel.forget()
 
     def _put(self, what: Union[Event, Chunk]) -> None:
-        if not self._begun:
+        is_first = not self._begun
+        if is_first:
             self._begin()
         if not self._running:
             self._start()
@@ -148,6 +149,8 @@ class Writer:
             self._dropped += 1
             return
         self._pending.append(what)
+        if is_first:
+            self._wake.set()  # that it began is known even of a process that is killed a moment later
         if self._ended:  # whoever comes so late does not meet the thread any more
             self.flush(EXIT_PATIENCE_S)
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from benchwright.domain.run import Run
+    from benchwright.core.run import Run
 
 __all__ = ["__version__", "run"]
 
@@ -34,6 +34,7 @@ def run(
     cwd: str | os.PathLike[str] | None = None,
     base: str | os.PathLike[str] | None = None,
     resume: str | None = None,
+    anyway: bool = False,
     commands: Sequence[str] = (),
     labels: Mapping[str, str] | None = None,
     select: Sequence[str] = (),
@@ -45,13 +46,15 @@ def run(
     runtimes: Sequence[str] = (),
     devices: Sequence[str] = (),
     precisions: Sequence[str] = (),
+    items: int | None = None,
+    trust: bool = False,
     params: Mapping[str, Sequence[object]] | None = None,
 ) -> Run:
     """Measures `target`, as `benchwright run` does, and returns the Run.
 
     `target` is a command as a list of words, or the path of a suite, task file, script or model file; `commands` are further commands, one
     text each, interleaved with it. The other arguments are those of the command line, in its notation. A benchmark that
-    fails is part of the result; wrong input raises `benchwright.domain.errors.InvalidInput`.
+    fails is part of the result; wrong input raises `benchwright.core.errors.InvalidInput`.
     """
     from benchwright.api import run as measured
 
@@ -68,6 +71,7 @@ def run(
         cwd=cwd,
         base=base,
         resume=resume,
+        anyway=anyway,
         commands=commands,
         labels=labels,
         select=select,
@@ -79,5 +83,7 @@ def run(
         runtimes=runtimes,
         devices=devices,
         precisions=precisions,
+        items=items,
+        trust=trust,
         params=params,
     )

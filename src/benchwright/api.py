@@ -6,18 +6,18 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchwright.domain.options import MeasureOptions
-from benchwright.domain.quantities import parse_duration
-from benchwright.domain.request import Request, SuiteRequest
-from benchwright.domain.run import Run
-from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
-from benchwright.pipeline.discovering import measured
-from benchwright.pipeline.measure import Observer
-from benchwright.pipeline.outcome import write_driver_files
-from benchwright.pipeline.resolve import resolve
-from benchwright.pipeline.suites import current_python
-from benchwright.sources.model_words import model_options_of
-from benchwright.stores.base_folder import BaseFolder
+from benchwright.app.after_run import write_driver_files
+from benchwright.app.resolve import resolve
+from benchwright.app.run import run as make_run
+from benchwright.core.numbers.quantities import parse_duration
+from benchwright.core.options import MeasureOptions
+from benchwright.core.request import Request, SuiteRequest
+from benchwright.core.run import Run
+from benchwright.core.stop_rule import parse_stop_rule, parse_warmup
+from benchwright.executors.observer import Observer
+from benchwright.kinds.models.options import model_options_of
+from benchwright.kinds.suite.suites import current_python
+from benchwright.runs.base_folder import BaseFolder
 
 
 def run(
@@ -34,6 +34,7 @@ def run(
     cwd: str | os.PathLike[str] | None,
     base: str | os.PathLike[str] | None,
     resume: str | None,
+    anyway: bool,
     commands: Sequence[str],
     labels: Mapping[str, str] | None,
     select: Sequence[str],
@@ -45,6 +46,8 @@ def run(
     runtimes: Sequence[str],
     devices: Sequence[str],
     precisions: Sequence[str],
+    items: int | None,
+    trust: bool,
     params: Mapping[str, Sequence[object]] | None,
 ) -> Run:
     """See `benchwright.run`."""
@@ -75,11 +78,13 @@ def run(
             use_current_env=current_python() if use_current_env else None,
             validations=tuple(validations),
         ),
-        models=model_options_of({"runtimes": runtimes, "devices": devices, "precisions": precisions}),
+        models=model_options_of(
+            {"runtimes": runtimes, "devices": devices, "precisions": precisions, "items": items, "trust": trust}
+        ),
         params=tuple(f"{name}={','.join(map(str, values))}" for name, values in (params or {}).items()),
         builds=str(folder.builds),
     )
     resolved = resolve(request, allow_nothing=resume is not None)
-    run = measured(resolved, folder, Observer(), resume=resume, labels=request.options.labels)
+    run = make_run(resolved, folder, Observer(), resume=resume, labels=request.options.labels, anyway=anyway)
     write_driver_files(run, Path.cwd())
     return run

@@ -31,18 +31,23 @@ def any_kernel():
     use_kernel("sdpa")
 
 
+# A processor without bf16 multiplies so slowly in it that a whole check takes minutes.
+FEW_TOKENS = ("--batch-size", "4", "--sequence-length", "16")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("any_kernel")
 @pytest.mark.parametrize(
-    "argv",
+    ("argv", "steps"),
     [
-        ("--model", "llama-1b"),
-        ("--model", "llama-8b", "--checkpointing", "--attention", "math"),
-        ("--precision", "bf16", "--attention", "flash"),
-        ("--precision", "bf16", "--weights", "bf16", "--model", "llama-1b"),
+        (("--model", "llama-1b"), 30),
+        (("--model", "llama-8b", "--checkpointing", "--attention", "math"), 30),
+        (("--precision", "bf16", "--attention", "flash", *FEW_TOKENS), 10),
+        (("--precision", "bf16", "--weights", "bf16", "--model", "llama-1b", *FEW_TOKENS), 10),
     ],
 )
-def test_other_ways_compute_what_they_claim(capsys, tmp_path, argv):
+def test_other_ways_compute_what_they_claim(capsys, monkeypatch, tmp_path, argv, steps):
+    monkeypatch.setattr(training, "CHECK_STEPS", steps)
     options = causal_lm.options_of(["--check", "--device", "cpu", "--threads", "1", "--data", str(tmp_path), *argv])
     assert training.run(options, causal_lm.make) == 0, capsys.readouterr().out
 

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 from example_reports import odd_report, ordinary_report
 
-from benchwright.reporters.base import Report
-from benchwright.reporters.html import HtmlReporter
-from benchwright.reporters.several import render_several
+from benchwright.report.base import Report
+from benchwright.report.html import HtmlReporter
+from benchwright.report.multi_run import render_several
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

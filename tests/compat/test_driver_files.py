@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.sources.base import SourceOptions
-from benchwright.sources.task_config import TaskConfigSource, read_tasks
-from benchwright.sources.task_overrides import TaskOverrides
-from benchwright.sources.task_syntax import read_task_file
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.task_overrides import TaskOverrides
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.tasks.read import TaskConfigSource, read_tasks
+from benchwright.kinds.tasks.syntax import read_task_file
 
 ROOT = Path(__file__).parents[2]
 OURS = Path(__file__).parent / "driver" / "tasks.cfg"
@@ -110,3 +110,32 @@ def test_a_device_list_becomes_a_list_of_that_many_and_other_flags_stay() -> Non
     assert command(changed) == (
         "python train.py --gpus 0,1,2,3,4,5,6,7 --num_gpus=1 --num-epochs 7 --split 90% --name two words"
     )
+
+
+SPEED = "patterns = ['Speed: (\\\\d+) samples/sec']\nmetrics = ['speed']\n"
+
+
+def test_a_file_with_everything_the_driver_s_own_has_loads_whole(tmp_path: Path) -> None:
+    """81 sections: policies under any name, shell lines, lists of unequal length, `average_aggregate` without workers."""
+    lines = []
+    for n in range(40):
+        lines.append(
+            f"[plain{n}]\n{SPEED}compute_method = ['average']\ncommand_to_execute = train --n {n}\nnum_gpus = 0"
+        )
+    for n in range(15):
+        lines.append(f"[piped{n}]\n{SPEED}compute_method = ['last']\ncommand_to_execute = cd $HOME/x && sh run.sh {n}")
+    for n in range(2):
+        lines.append(f"[uneven{n}]\n{SPEED}compute_method = ['last', 'last']\ncommand_to_execute = train")
+    for n in range(12):
+        lines.append(f"[metrics_{n}]\n{SPEED}compute_method = ['average_aggregate']")
+    lines += [f"[serving_metric{n}]\n{SPEED}compute_method = ['p90']" for n in range(12)]
+    path = tmp_path / "tasks.cfg"
+    path.write_text("\n\n".join(lines) + "\n")
+    assert len(read_task_file(str(path)).sections) == 81
+    tasks = by_name(path)
+    faulty = [name for name, task in tasks.items() if task.fault is not None]
+    assert len(tasks) == 57
+    assert len(faulty) == 17
+    assert all(name.startswith(("piped", "uneven")) for name in faulty)
+    with_a_shell = by_name(path, TaskOverrides(shell=True))
+    assert [name for name, task in with_a_shell.items() if task.fault is not None] == ["uneven0", "uneven1"]

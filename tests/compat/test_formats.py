@@ -17,21 +17,21 @@ import pytest
 
 import benchprobe.events
 from benchwright.agent import stream
-from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
 from benchwright.analysis.validation import check
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.job import Job
-from benchwright.domain.machine import Machine
-from benchwright.domain.run import Result, Run
-from benchwright.domain.status import Status
-from benchwright.planning.placement import make_plan
-from benchwright.recorder import is_complete, read_events, record_stream
-from benchwright.reporters.driver_result import driver_result
-from benchwright.reporters.run_json import run_body
-from benchwright.stores import run_folder
-from benchwright.stores.logs import choose_logs, read_log
-from benchwright.stores.run_folder import RunFolder, StoredPlan
+from benchwright.core.errors import InvalidInput
+from benchwright.core.job import Job
+from benchwright.core.machine import Machine
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Result, Run
+from benchwright.core.status import Status
+from benchwright.plan.placement import make_plan
+from benchwright.record import is_complete, read_events, record_stream
+from benchwright.report.driver_result import driver_result
+from benchwright.report.run_json import run_body
+from benchwright.runs import run_folder
+from benchwright.runs.logs import choose_logs, read_log
+from benchwright.runs.run_folder import RunFolder, StoredPlan
 
 FORMATS = Path(__file__).parent / "formats"
 SAMPLES = sorted((p for p in FORMATS.glob("v*") if p.is_dir()), key=lambda p: int(p.name[1:]))
@@ -41,6 +41,7 @@ VERSIONS = {
     "run.json": ("benchwright-run", run_folder.RUN_VERSION),
     "machine.json": ("benchwright-machine", run_folder.MACHINE_VERSION),
     "packages.json": ("benchwright-packages", run_folder.PACKAGES_VERSION),
+    "provenance.json": ("benchwright-provenance", run_folder.PROVENANCE_VERSION),
 }
 every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=lambda p: p.name)
 
@@ -74,6 +75,7 @@ def recorded_again(sample: Path) -> Run:
     written = read(sample / "run.json")
     return Run(
         id=written["id"],
+        uid=plan.uid,
         name=plan.name,
         started=plan.started,
         ended=written["ended"],
@@ -106,6 +108,7 @@ def test_a_stream_gives_the_numbers_that_its_run_json_holds(sample: Path) -> Non
     written = read(sample / "run.json")
     assert written.pop("format") == "benchwright-run"
     written.pop("version")
+    assert written.pop("state") == "ended"
     assert today == written
 
 
@@ -120,6 +123,14 @@ def test_both_forms_of_a_given_column_are_in_the_stream_and_are_read(sample: Pat
     loss = next(m for m in recorded_again(sample).results[0].launches[0].measurements if m.source == "give")
     assert loss.warmup_samples == tuple(1.0 / n for n in range(1, 13))
     assert loss.samples == tuple(1.0 / n for n in range(13, 303))
+
+
+@every_sample
+def test_what_a_run_was_begun_with_is_read(sample: Path) -> None:
+    history = RunFolder(sample).read_history()
+    assert history is not None
+    assert [Path(path).name for path in history.began.files if path.endswith(".py")] == ["small_loop.py"]
+    assert history.resumed == ()
 
 
 @every_sample
@@ -181,7 +192,7 @@ def measured_now(base: Path) -> Path:
 
 
 # Maps whose keys are names of things, and what depends on the moment or on the machine.
-_FREE = {"labels", "environments", "parameters", "accelerators", "notes"}
+_FREE = {"labels", "environments", "parameters", "accelerators", "notes", "files", "variables", "packages"}
 
 
 def keys_of(value: Any, where: str = "") -> set[str]:

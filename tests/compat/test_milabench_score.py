@@ -9,8 +9,8 @@ import pytest
 from benchwright.analysis.milabench_score import milabench_score
 from benchwright.analysis.score import score_run
 from benchwright.analysis.validation import check, validation_names
-from benchwright.domain.check import CheckStatus
-from benchwright.importers.milabench import MilabenchImporter
+from benchwright.core.results.check import CheckStatus
+from benchwright.exchange.milabench.run_folder import MilabenchImporter
 
 SAMPLES = Path(__file__).parent / "imports" / "milabench"
 

@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from benchwright.analysis.aggregate import aggregate
-from benchwright.domain.comparison import Comparison, Difference, Effect, Verdict
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.metric import Direction
-from benchwright.domain.summary import Interval
-from benchwright.pipeline.results import Results
-from benchwright.reporters.comparison import comparison_json
-from benchwright.reporters.export import read_export
-from benchwright.stores.base import RunFilter, open_store
-from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import RunFolder
+from benchwright.app.results import Results
+from benchwright.core.errors import InvalidInput
+from benchwright.core.metric import Direction
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.results.comparison import Comparison, Difference, Effect, Verdict
+from benchwright.core.results.summary import Interval
+from benchwright.report.comparison import comparison_json
+from benchwright.report.export import read_export
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.run_folder import RunFolder
+from benchwright.store.base import RunFilter, open_store
 
 HERE = Path(__file__).parent
 SAMPLES = sorted((HERE / "results").glob("v*"), key=lambda p: int(p.name[1:]))
@@ -56,7 +56,7 @@ def test_annotations_are_read(sample: Path) -> None:
 def test_a_store_is_migrated_and_whole(sample: Path, tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     connection = sqlite3.connect(path)
-    connection.executescript((sample / "store.sql").read_text())
+    connection.executescript((sample / "store.sql").read_bytes().decode())  # line ends as they are
     connection.close()
     expected = read_export(HERE / "exports" / "v1.json")
     with open_store(str(path), aggregate=aggregate) as store:

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 from suites import SURROUNDINGS, machine_with, planned
 
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.status import Reason
-from benchwright.domain.system import Sizing, System
-from benchwright.sources.base import SourceOptions
-from benchwright.sources.scaling_file import read_scaling
-from benchwright.sources.suite import SuiteSource
-from benchwright.sources.system_file import read_system
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.node.system import Sizing, System
+from benchwright.core.status import Reason
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.suite.read.suite import SuiteSource
+from benchwright.kinds.suite.scaling_file import read_scaling
+from benchwright.kinds.suite.system_file import read_system
 
 CONFIG = Path(__file__).parents[3] / "shared" / "compat" / "milabench" / "config"
 PLACEHOLDER = re.compile(r"(?<!\{)\{[A-Za-z_][\w.]*\}|(?<!\w)(auto|auto_batch|expr)\(")

@@ -9,11 +9,11 @@ import pytest
 import yaml
 from literal_resolution import literal_resolution
 
-from benchwright.domain.benchmark import Script
-from benchwright.domain.stop_rule import StopRule, Warmup
-from benchwright.sources.base import SourceOptions
-from benchwright.sources.registry import source_for
-from benchwright.sources.suite import SuiteSource, read_suite, suite_file
+from benchwright.core.benchmark import Script
+from benchwright.core.stop_rule import StopRule, Warmup
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.registry import source_for
+from benchwright.kinds.suite.read.suite import SuiteSource, read_suite, suite_file
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "compat" / "milabench" / "config"

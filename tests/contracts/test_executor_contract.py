@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from ssh_server import SshServer, start_ssh_server
 
-from benchwright.domain.job import Barrier, Job, Outcome
-from benchwright.domain.machine import Machine
-from benchwright.domain.metric import MetricSpec
+from benchwright.core.job import Barrier, Job, Outcome
+from benchwright.core.machine import Machine
+from benchwright.core.metric import MetricSpec
 from benchwright.executors.base import Executor, Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.local import LocalExecutor

@@ -10,7 +10,7 @@ import pytest
 
 from benchwright.agent.extractors import Block, Extractor
 from benchwright.agent.extractors.registry import BUILT_IN, extractor_class
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 
 class Variant(msgspec.Struct, frozen=True):

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchwright.analysis.summary import summarize
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.run import Run
-from benchwright.importers.base import Importer
-from benchwright.importers.registry import BUILT_IN, importer_for, importer_named
+from benchwright.core.errors import InvalidInput
+from benchwright.core.run import Run
+from benchwright.exchange.base import Importer
+from benchwright.exchange.registry import BUILT_IN, importer_for, importer_named
 
 SAMPLES = Path(__file__).parents[1] / "compat" / "imports"
 FILES = {
@@ -34,7 +34,7 @@ FILES = {
 REAL = [pytest.param(name, SAMPLES / file, id=file) for name, files in FILES.items() for file in files]
 any_importer = pytest.mark.parametrize("name", BUILT_IN)
 any_file = pytest.mark.parametrize(("name", "path"), REAL)
-# A file of lines is read as far as it goes: tests/unit/importers/test_milabench.py changes and cuts those.
+# A file of lines is read as far as it goes: tests/unit/exchange/test_milabench.py changes and cuts those.
 any_json_file = pytest.mark.parametrize(("name", "path"), [p for p in REAL if p.id and p.id.endswith(".json")])
 fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from machines import MACHINE
 
-from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction, MetricSpec
-from benchwright.domain.run import Launch, Note, Result, Run
-from benchwright.domain.status import Reason, Status
-from benchwright.reporters.base import ENTRY_POINT_GROUP, Report, Reporter
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction, MetricSpec
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.status import Reason, Status
+from benchwright.report.base import ENTRY_POINT_GROUP, Report, Reporter
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 REPORTERS = PROJECT["entry-points"][ENTRY_POINT_GROUP]

@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from benchprobe.models.tensors import flatten_call, load_arrays, save_arrays, to_arrays
-from benchprobe.models.timing import times_in_runtime
-from benchprobe.runtimes.base import (
+from benchmodels.measure.timing import times_in_runtime
+from benchmodels.runtimes.base import (
     ARTIFACT,
     ArtifactFolder,
     Captured,
@@ -24,7 +23,8 @@ from benchprobe.runtimes.base import (
     TimesItself,
     Unsupported,
 )
-from benchprobe.runtimes.registry import BUILT_IN, runtime_named
+from benchmodels.runtimes.registry import BUILT_IN, runtime_named
+from benchmodels.tensors import flatten_call, load_arrays, save_arrays, to_arrays
 
 torch = pytest.importorskip("torch")
 
@@ -215,8 +215,8 @@ def test_what_only_runs_an_artifact_needs_no_torch(name):
     import subprocess
 
     code = (
-        "import sys; from benchprobe.runtimes.base import ArtifactFolder, Options, Unsupported\n"
-        "from benchprobe.runtimes.registry import runtime_named\n"
+        "import sys; from benchmodels.runtimes.base import ArtifactFolder, Options, Unsupported\n"
+        "from benchmodels.runtimes.registry import runtime_named\n"
         f"runtime = runtime_named({name!r})\n"
         "try: runtime.load(ArtifactFolder(file='/nonexistent.onnx'), Options())\n"
         "except Unsupported as error: print(error.stage, error.kind)\n"

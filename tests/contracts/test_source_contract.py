@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import InvalidInput
-from benchwright.sources.base import ENTRY_POINT_GROUP, Source, SourceOptions
-from benchwright.sources.registry import BUILT_IN, source_for, source_named
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.kinds.base import ENTRY_POINT_GROUP, Source, SourceOptions
+from benchwright.kinds.registry import BUILT_IN, source_for, source_named
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXAMPLES = {

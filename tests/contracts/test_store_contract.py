@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 from postgresql import Server
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from stored_runs import launch, measurement, result, rich_run, run, same
 
-from benchwright.analysis.aggregate import aggregate
-from benchwright.domain.errors import InvalidInput, StoreTrouble
-from benchwright.domain.metric import Direction
-from benchwright.domain.status import Status
-from benchwright.stores import base, schema
-from benchwright.stores.base import RunFilter, Store
-from benchwright.stores.samples import PIECE_BYTES
-from benchwright.stores.sql_store import SqlStore
+from benchwright.core.errors import InvalidInput, StoreTrouble
+from benchwright.core.metric import Direction
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.status import Status
+from benchwright.store import base, schema
+from benchwright.store.base import RunFilter, Store
+from benchwright.store.samples import PIECE_BYTES
+from benchwright.store.sql_store import SqlStore
 
 ALL = RunFilter()
 
@@ -115,7 +115,7 @@ def test_a_run_that_fails_on_the_way_leaves_what_was_there(store: Store, monkeyp
     def break_off(*_: object) -> None:
         raise ended
 
-    monkeypatch.setattr("benchwright.stores.ingesting._series_keys", break_off)
+    monkeypatch.setattr("benchwright.store.ingesting._series_keys", break_off)
     with pytest.raises(RuntimeError, match="in the middle"):
         store.ingest(run("rich.1"), digest="2")
     assert store.digest_of("rich.1") == "1"
@@ -428,6 +428,14 @@ def test_it_closes_with_its_block(url: str) -> None:
         ("UPDATE measurements SET samples = samples + 1 WHERE measurement = 0", "length does not fit"),
         ("UPDATE measurements SET encoding = 'f4'", "encoding is not known"),
         ("UPDATE measurements SET encoding = 'f8-planes-zlib'", "cannot be decompressed"),
+        ("UPDATE measurements SET checksum = checksum + 1 WHERE place = 0", "not those that were stored"),
+        ("UPDATE measurements SET value = value + 1 WHERE measurement = 1", "does not follow from its samples"),
+        ("UPDATE measurements SET counted = NOT counted", "does not follow from its samples"),
+        ("UPDATE series SET hash = 'x' WHERE metric = 'loss'", "does not follow from its samples"),
+        ("UPDATE runs SET status = 'ok'", "its status is 'ok', but its document says 'failed'"),
+        ("UPDATE runs SET host = 'elsewhere'", "its host is 'elsewhere'"),
+        ("UPDATE results SET status = 'ok'", "benchmarks are not those of its document"),
+        ("DELETE FROM run_labels WHERE label = 'who'", "labels are not those of its document"),
         ("UPDATE measurements SET size_bytes = 1, encoding = 'f8-planes-zlib' WHERE place = 0", "should take"),
         ("DELETE FROM samples", "bytes in pieces, but there are 0"),
         ("UPDATE samples SET piece = 5", "in pieces"),
@@ -451,6 +459,7 @@ def test_damage_is_found_and_said(store: Store, damage: str, said: str) -> None:
         "UPDATE measurements SET samples = samples + 1",
         "DELETE FROM measurements WHERE launch = 1",
         "DELETE FROM samples",
+        "UPDATE measurements SET checksum = checksum + 1 WHERE place = 1",
         "UPDATE measurements SET size_bytes = 0, samples = 0, warmup_samples = 0 WHERE place = 0",
         "DELETE FROM documents",
         "UPDATE documents SET encoding = 'x'",
@@ -461,6 +470,96 @@ def test_a_damaged_run_is_never_loaded_as_if_it_were_whole(store: Store, damage:
     execute(store, damage)
     with pytest.raises(StoreTrouble, match="store rebuild"):
         store.load("rich.1")
+
+
+def test_one_changed_byte_of_a_sample_is_seen_and_never_loaded(store: Store) -> None:
+    store.ingest(rich_run("fine.1"), digest="1")
+    store.ingest(rich_run(), digest="1")
+    ((key, data),) = rows_of(
+        store,
+        select(schema.samples.c.run, schema.samples.c.data)
+        .join_from(schema.samples, schema.runs, schema.samples.c.run == schema.runs.c.key)
+        .where(schema.runs.c.id == "rich.1"),
+    )
+    changed = bytearray(data)
+    changed[-3] ^= 1  # of the last sample, somewhere in its digits: a number that looks as good as the one before
+    assert isinstance(store, SqlStore)
+    with store._engine.begin() as connection:
+        connection.execute(update(schema.samples).where(schema.samples.c.run == key).values(data=bytes(changed)))
+    (problem,) = store.check()
+    assert problem.startswith("run rich.1, result 0, launch 2")
+    assert "not those that were stored" in problem
+    with pytest.raises(StoreTrouble, match="not those that were stored"):
+        store.load("rich.1")
+    assert same(store.load("fine.1"), rich_run("fine.1"))
+
+
+TWO = [run("same.1", result(launch(measurement(n))), uid=uid) for n, uid in ((1.0, "a" * 32), (2.0, "b" * 32))]
+
+
+def test_two_runs_may_be_called_the_same(store: Store) -> None:
+    for each in TWO:
+        assert store.ingest(each, digest=each.uid) is True
+        assert store.ingest(each, digest=each.uid) is False
+    assert [store.load(each.uid) for each in TWO] == TWO
+    assert sorted(row.uid for row in store.runs(RunFilter(id="same.1"))) == [each.uid for each in TWO]
+    assert [row.id for row in store.runs(RunFilter(uid="a" * 32))] == ["same.1"]
+    assert store.check() == []
+    assert store.digests() == {each.uid: each.uid for each in TWO}
+    (note,) = store.duplicates()
+    assert all(each.uid in note for each in TWO)
+    assert store.delete("b" * 32)
+    assert store.load("same.1") == TWO[0]
+    assert store.duplicates() == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda store: store.load("same.1"),
+        lambda store: store.annotate("same.1", "x"),
+        lambda store: store.set_baseline("main", "same.1"),
+        lambda store: store.delete("same.1"),
+    ],
+)
+def test_a_name_that_two_runs_share_is_refused_with_their_ids(store: Store, use: Callable[[Store], Any]) -> None:
+    store.ingest_all([base.Entry(run=each, digest="1") for each in TWO])
+    with pytest.raises(InvalidInput, match=r"2 runs are called 'same\.1'") as caught:
+        use(store)
+    assert all(each.uid in str(caught.value) for each in TWO)
+    assert len(ids(store)) == 2
+
+
+def test_the_same_run_under_two_ids_is_told(store: Store) -> None:
+    store.ingest_all([base.Entry(run=run(name), digest="same") for name in ("one.1", "two.1")])
+    (note,) = store.duplicates()
+    assert "hold the same run" in note
+
+
+def test_many_runs_are_kept_at_once_or_not_at_all(store: Store) -> None:
+    before = [rich_run(f"r.{n}") for n in range(30)]
+    store.ingest_all([base.Entry(run=each, digest="1", annotation=f"said of {each.id}") for each in before])
+    assert all(same(store.load(each.id), each) for each in before)
+    assert {row.annotation for row in store.runs(ALL)} == {f"said of {each.id}" for each in before}
+    store.ingest_all([base.Entry(run=each, digest="1") for each in before], replace=True)
+    assert {row.annotation for row in store.runs(ALL)} == {f"said of {each.id}" for each in before}
+    assert count_of(store, "measurements") == sum(row.measurements for row in rows_of_runs(store))
+    assert store.check() == []
+
+
+def rows_of_runs(store: Store) -> list[Any]:
+    assert isinstance(store, SqlStore)
+    with store._engine.connect() as connection:
+        return list(connection.execute(select(schema.runs)))
+
+
+def test_how_it_stands_with_each_run_is_told(store: Store) -> None:
+    store.ingest(run("half.1", status=Status.INTERRUPTED), digest="1")
+    store.ingest(run("whole.1", ended="2026-11-14T10:01:00+01:00", uid="c" * 32), digest="1")
+    found = {each.called: each for each in store.standing()}
+    assert (found["half.1"].uid, found["half.1"].complete) == ("half.1", False)
+    assert (found["whole.1"].uid, found["whole.1"].complete) == ("c" * 32, True)
+    assert found["whole.1"].folder == "/nowhere/whole.1"
 
 
 def set_version(store: Store, version: str) -> None:

@@ -53,7 +53,7 @@ def test_a_disk_that_fills_up_during_a_run_keeps_what_was_finished(bw: CommandLi
     code = "import os\nn = len(os.listdir('.'))\nopen(f'{n}', 'w').close()\nprint('speed=1')\nif n == 1: print('y' * 6_000_000)"
     done = bw("run", "--base", str(small_disk), "--repeat", "3", "--metric", "speed", "--", PY, "-c", code, code=1)
     folder = next((small_disk / "runs").iterdir())
-    from benchwright.recorder import is_complete
+    from benchwright.record import is_complete
 
     assert is_complete(folder / "python.R0.D0.data")
     assert "Traceback (most recent call last)" not in done.stderr
@@ -75,12 +75,12 @@ def fill(place: Path, left_bytes: int) -> None:
 
 
 def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tmp_path: Path) -> None:
-    from benchwright.domain.benchmark import Benchmark, Command
-    from benchwright.domain.job import Job
-    from benchwright.domain.status import Status
+    from benchwright.core.benchmark import Benchmark, Command
+    from benchwright.core.job import Job
+    from benchwright.core.status import Status
     from benchwright.executors.base import Listener
     from benchwright.executors.local import LocalExecutor
-    from benchwright.recorder import record_stream
+    from benchwright.record import record_stream
 
     say = 'import os\nfor n in range(100_000): os.write(3, b\'{"task": "train", "rate": 5.0, "pad": "%d"}\\n\' % n)'
     job = Job(
@@ -101,3 +101,62 @@ def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tm
     rate = launch.measurement("rate")
     assert rate is not None
     assert len(rate.samples) > 100  # what was written before is there
+
+
+WRITES = "import sys\nopen(sys.argv[1], 'wb').write(b'x' * 1_000_000)\nprint('speed=1')"
+
+
+def test_a_program_that_died_of_a_full_disk_is_repeated_by_a_resume(bw: CommandLine, small_disk: Path) -> None:
+    """The disk is the program's own, not that of the run."""
+    fill(small_disk, 10_000)
+    args = ("--repeat", "2", "--metric", "speed", "--", PY, "-c", WRITES, str(small_disk / "out"))
+    body = bw.json("run", *args, code=1)
+    assert body["results"][0]["reason"] == "disk_full"
+    assert "resume the run" in body["results"][0]["detail"]
+    (small_disk / "filler").unlink()
+    again = bw.json("run", "--resume", *args)
+    assert again["id"] == body["id"]
+    assert again["status"] == "ok"
+    assert [x["status"] for x in again["results"][0]["launches"]] == ["ok", "ok"]
+
+
+def test_a_failure_of_another_kind_stays_final(bw: CommandLine) -> None:
+    bw("run", "--", PY, "-c", "raise ValueError('No room for more')", code=1)
+    assert (
+        "no unfinished run"
+        in bw("run", "--resume", "--", PY, "-c", "raise ValueError('No room for more')", code=2).stderr
+    )
+
+
+def test_output_that_a_full_disk_may_have_cut_off_is_no_success_and_not_final(
+    bw: CommandLine, small_disk: Path
+) -> None:
+    """The program does not look at whether its writes succeed, and ends with 0."""
+    ignores = (
+        "import os\nos.write(1, b'speed=1\\n')\n"
+        f"with open({str(small_disk / 'rest')!r}, 'wb', buffering=0) as rest:\n"
+        "    while True:\n        try: rest.write(b'x' * 4096)\n        except OSError: break\n"
+    )
+    body = bw.json("run", "--base", str(small_disk), "--metric", "speed", "--", PY, "-c", ignores, code=None)
+    assert (body["status"], body["results"][0]["reason"]) == ("failed", "disk_full")
+    (small_disk / "rest").unlink()
+    done = bw("run", "--base", str(small_disk), "--resume", "--metric", "speed", "--", PY, "-c", ignores, code=None)
+    assert "no unfinished run" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "failed", "expected"),
+    [
+        (b"OSError: [Errno 28] No space left on device: 'x'", True, True),
+        (b"cp: error writing 'x': Disk quota exceeded", True, True),
+        (b"Error: ENOSPC: no space left on device, write", True, True),
+        (b"No space left on device", False, False),
+        (b"RuntimeError: no space left in the tensor", True, False),
+    ],
+)
+def test_lack_of_disk_space_is_known_by_its_words_in_a_failure(
+    tmp_path: Path, line: bytes, failed: bool, expected: bool
+) -> None:
+    from benchwright.agent.endings import ran_out_of_disk
+
+    assert ran_out_of_disk(failed=failed, log_end=line, log=str(tmp_path / "log")) is expected

@@ -15,7 +15,7 @@ import pytest
 from command_line import CommandLine
 from processes import carrying, wait_for
 
-from benchwright.recorder import is_complete, read_events
+from benchwright.record import is_complete, read_events
 
 PY = sys.executable
 # Each launch leaves a line with its own number, so that a repetition would show.

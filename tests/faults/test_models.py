@@ -84,7 +84,7 @@ def test_a_build_whose_parent_is_killed_ends_too(models: Models, net: tuple[Path
     process.kill()
     process.communicate()
     # What the export itself had started by then is the agent's to end.
-    assert wait_for(lambda: not any(b"benchprobe.models" in command_line(each) for each in carrying(mark)))
+    assert wait_for(lambda: not any(b"benchmodels" in command_line(each) for each in carrying(mark)))
     for each in carrying(mark):
         os.kill(each, signal.SIGKILL)
 

@@ -18,8 +18,8 @@ from typing import Any
 import psutil
 import pytest
 
-from benchwright.domain.job import Barrier, Job, Outcome
-from benchwright.domain.metric import MetricSpec
+from benchwright.core.job import Barrier, Job, Outcome
+from benchwright.core.metric import MetricSpec
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 

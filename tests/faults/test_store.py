@@ -19,11 +19,11 @@ from first_store import make_first_store
 from postgresql import Server, running_server
 from stored_runs import big_run, rich_run, run, same
 
-from benchwright.domain.errors import BenchwrightError, InvalidInput, StoreTrouble
-from benchwright.stores import schema
-from benchwright.stores.base import RunFilter
-from benchwright.stores.migrations import SCRIPTS
-from benchwright.stores.sql_store import SqlStore, open_store
+from benchwright.core.errors import BenchwrightError, InvalidInput, StoreTrouble
+from benchwright.store import schema
+from benchwright.store.base import RunFilter
+from benchwright.store.migrations import SCRIPTS
+from benchwright.store.sql_store import SqlStore, open_store
 
 PROGRAM = Path(__file__).parents[1] / "programs" / "use_store.py"
 ALL = RunFilter()
@@ -174,7 +174,7 @@ def test_a_store_of_the_first_version_is_migrated_with_every_bit(url: str) -> No
         assert store.check() == []
 
 
-@pytest.mark.parametrize("statement", [3, 5, 8, 12, 15, 18])
+@pytest.mark.parametrize("statement", [3, 5, 8, 12, 15, 18, 26, 30, 34])
 def test_kill_9_during_the_migration_of_samples_leaves_the_first_version_whole(
     url: str, statement: int, use: Use
 ) -> None:
@@ -191,8 +191,8 @@ def statements_of_migration(store: SqlStore, scripts: Path) -> int:
     """How many it takes, counted in a transaction that is taken back."""
     from sqlalchemy import event
 
-    from benchwright.stores.connecting import writing
-    from benchwright.stores.migrations import upgrade
+    from benchwright.store.connecting import writing
+    from benchwright.store.migrations import upgrade
 
     seen: list[str] = []
     event.listen(store._engine, "before_cursor_execute", lambda *a: seen.append(a[2]))
@@ -238,6 +238,37 @@ def test_eight_writers_at_once_lose_nothing(url: str) -> None:
         assert store.load("w7.5") == big_run("w7.5", samples=5000)
 
 
+@pytest.mark.parametrize("statement", [2, 4, 8, 12, 15])
+def test_kill_9_while_many_runs_are_ingested_at_once_leaves_all_or_none(url: str, statement: int, use: Use) -> None:
+    with open_store(url) as store:
+        store.ingest(rich_run(), digest="1")
+    use(url, "ingest_all", "many", "20", "300", "--die-at", str(statement), code=KILLED)
+    with open_store(url, create=False) as store:
+        assert store.check() == []
+        assert ids(store) == ["rich.1"]
+    use(url, "ingest_all", "many", "20", "300")
+    with open_store(url, create=False) as store:
+        assert store.check() == []
+        assert len(ids(store)) == 21
+
+
+def test_several_who_ingest_the_same_runs_at_once_some_of_them_killed_leave_each_once(url: str) -> None:
+    open_store(url).close()
+    first = start(url, "ingest_all", "same", "30", "500", "--die-at", "3")
+    _, err = first.communicate(timeout=100)
+    assert first.returncode == KILLED, err
+    # Those that come late find nothing left to do, and do not get to where they would die.
+    killed = [start(url, "ingest_all", "same", "30", "500", "--die-at", str(n)) for n in (9, 14)]
+    whole = [start(url, "ingest_all", "same", "30", "500") for _ in range(3)]
+    ended = [(writer, writer.communicate(timeout=100)[1]) for writer in (*killed, *whole)]
+    for writer, err in ended:
+        assert writer.returncode == 0 or (writer in killed and writer.returncode == KILLED), err
+    with open_store(url, create=False) as store:
+        assert ids(store) == sorted(f"same.{n}" for n in range(30))
+        assert store.load("same.7") == big_run("same.7", samples=500)
+        assert store.check() == []
+
+
 def test_four_writers_of_the_same_run_leave_it_once(url: str) -> None:
     writers = [start(url, "ingest", "same", "5", "3000") for _ in range(4)]
     for writer in writers:
@@ -249,7 +280,7 @@ def test_four_writers_of_the_same_run_leave_it_once(url: str) -> None:
 
 
 def test_a_store_that_stays_locked_is_said_and_can_still_be_read(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchwright.stores.connecting.BUSY_TIMEOUT_S", 1)
+    monkeypatch.setattr("benchwright.store.connecting.BUSY_TIMEOUT_S", 1)
     with open_store(url) as store:
         store.ingest(run("a.1"), digest="1")
         holder = start(url, "hold", "60")
@@ -385,6 +416,21 @@ def test_damaged_pages_are_found_and_never_end_in_a_traceback(tmp_path: Path) ->
                 assert same(store.load(f"r.{number}"), rich_run(f"r.{number}"))
 
 
+def damaged_file(path: Path, at: int, count: int = 1) -> None:
+    raw = bytearray(path.read_bytes())
+    raw[at : at + count] = bytes(255 - byte for byte in raw[at : at + count])
+    path.write_bytes(raw)
+
+
+def test_a_byte_of_the_schema_is_said_to_be_damage(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with open_store(str(path)) as store:
+        store.ingest(rich_run(), digest="1")
+    damaged_file(path, path.read_bytes().index(b"CREATE TABLE runs") + 14)
+    with pytest.raises(StoreTrouble, match=r"damaged.*store rebuild"):
+        open_store(str(path)).runs(ALL)
+
+
 def test_a_server_that_is_gone_is_said_and_its_password_is_not(tmp_path: Path) -> None:
     pytest.importorskip("psycopg", reason="needs pip install psycopg[binary]")
     with pytest.raises(StoreTrouble, match="cannot be reached") as caught:
@@ -409,8 +455,8 @@ def test_a_database_that_does_not_exist_is_said(postgresql_server: Server) -> No
 def test_without_psycopg_the_remedy_is_the_extra(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
-        "from benchwright.stores.base import open_store\n"
-        "from benchwright.domain.errors import InvalidInput\n"
+        "from benchwright.store.base import open_store\n"
+        "from benchwright.core.errors import InvalidInput\n"
         "try: open_store('postgresql://localhost/x')\n"
         "except InvalidInput as error: print(error)\n"
     )
@@ -422,7 +468,7 @@ def test_without_psycopg_the_remedy_is_the_extra(tmp_path: Path) -> None:
     "url", ["", "sqlite://", "sqlite:///:memory:", "mysql://x/y", "postgresq://x/y", "http://[", "."]
 )
 def test_a_url_that_names_no_store_is_refused_with_what_would(url: str) -> None:
-    from benchwright.stores.base import open_store as open_any
+    from benchwright.store.base import open_store as open_any
 
     with pytest.raises(InvalidInput, match=r"--store: .*;"):
         open_any(url)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 
-from benchwright.pipeline import doctor
+from benchwright.doctor import check as doctor
 
 STATES = {"ok", "warning", "bad", "unknown"}
 

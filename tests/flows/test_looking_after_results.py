@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine
 from kept_runs import Kept
+from processes import wait_for
 
 PY = sys.executable
 IMPORTS = Path(__file__).parents[1] / "compat" / "imports"
@@ -73,7 +75,7 @@ def test_what_was_deleted_is_said_even_if_the_store_still_lists_it(bw: CommandLi
     (bw.base / "store.db").write_text("this is no database")
     done = bw("runs", "delete", folders[0].id, "--yes", code=3)
     assert f"deleted: {folders[0].id}" in done.stdout
-    assert "still listed by the store" in done.stderr
+    assert "still named elsewhere" in done.stderr
     assert "deleted 2 runs" in bw("runs", "prune", "--max-size", "0", "--yes", code=3).stdout
     assert not any(folder.path.exists() for folder in folders)
 
@@ -165,3 +167,68 @@ def test_a_metric_the_treatment_lost_or_measures_in_another_unit_fails_ci(bw: Co
     assert "measured in no unit in control, measured in ms in treatment; not compared" in " ".join(other.stdout.split())
     assert json.loads(bw("compare", "both", "unit", "--json").stdout)["lost"]
     bw("compare", "both", "--between", "p", "p", code=2)
+
+
+def test_a_run_is_listed_while_it_is_made_and_after_it_was_killed_or_interrupted(bw: CommandLine) -> None:
+    started = {}
+    for name in ("killed", "interrupted"):
+        argv = bw.argv("run", "--run-name", name, "--", "sleep", "60")
+        started[name] = subprocess.Popen(
+            argv, env=bw.env, cwd=bw.cwd, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL
+        )
+    assert wait_for(lambda: set(listed(bw).values()) == {"running"} and len(listed(bw)) == 2)
+    started["killed"].kill()
+    started["interrupted"].send_signal(signal.SIGINT)
+    for process in started.values():
+        process.wait(timeout=60)
+    assert listed(bw) == {"killed": "killed", "interrupted": "interrupted"}
+    assert bw("runs", "--status", "killed").stdout.count("killed") == 2
+    assert not (bw.base / "store.db").exists()
+
+
+def listed(bw: CommandLine) -> dict[str, str]:
+    return {row["name"]: row["status"] for row in json.loads(bw("runs", "--json").stdout)}
+
+
+def test_ten_runs_of_two_bases_begun_in_the_same_second_are_all_in_a_shared_store(
+    bw: CommandLine, tmp_path: Path
+) -> None:
+    shared = str(tmp_path / "shared.db")
+    for base in ("one", "two"):
+        here = Kept(tmp_path / base)
+        for _ in range(5):
+            bw("ingest", str(here("ci").path), "--store", shared)
+    rows = json.loads(bw("runs", "--store", shared, "--json").stdout)
+    assert len(rows) == len({row["uid"] for row in rows}) == 10
+    assert len({row["id"] for row in rows}) == 5
+    said = bw("show", rows[0]["id"], "--store", shared, code=2).stderr
+    assert all(row["uid"] in said for row in rows if row["id"] == rows[0]["id"])
+    assert json.loads(bw("show", rows[0]["uid"], "--store", shared, "--json").stdout)["uid"] == rows[0]["uid"]
+    checked = bw("store", "check", "--store", shared).stdout
+    assert checked.count("note: 2 runs are called") == 5
+    shown = bw("runs", "--store", shared).stdout
+    assert all(row["uid"] in shown for row in rows)
+
+
+def test_a_number_changed_in_a_run_json_or_a_stream_is_seen_when_folders_are_checked(
+    bw: CommandLine, kept: Kept
+) -> None:
+    folders = {name: kept(name) for name in ("fine", "edited", "stream", "gone", "new")}
+    for name, folder in folders.items():
+        if name != "new":
+            bw("ingest", str(folder.path))
+    assert "whole" in bw("store", "check").stdout
+    body = json.loads((folders["edited"].path / "run.json").read_text())
+    body["results"][0]["metrics"][0]["value"] *= 2
+    (folders["edited"].path / "run.json").write_text(json.dumps(body))
+    (stream,) = folders["stream"].path.glob("*.data")
+    stream.write_text(stream.read_text().replace("[100000000, 200000000]", "[100000000, 250000000]"))
+    (folders["gone"].path / "machine.json").unlink()
+    said = bw("store", "check", "--folders", code=1).stdout.splitlines()
+    about = {name: [line for line in said if line.startswith(f"{folder.id}: ")] for name, folder in folders.items()}
+    assert about["fine"] == []
+    assert any("does not follow from the streams" in line for line in about["edited"])
+    assert any("changed after it was put into the store" in line for line in about["stream"])
+    assert any("does not follow from the streams" in line for line in about["stream"])
+    assert any("machine.json" in line for line in about["gone"])
+    assert any("is not in the store" in line for line in about["new"])

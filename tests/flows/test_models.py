@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,9 @@ def test_each_model_is_measured_on_each_runtime_and_its_outputs_are_right(
             assert len(metric(body, "latency", number)["values"]) == 1
             assert metric(body, "latency", number)["unit"] == "s"
             assert metric(body, "error.relative_l2", number)["value"] < 1e-4
+            assert metric(body, "rate", number)["unit"] == "items/s"
+            assert (result["model"]["items"], result["model"]["items_from"]) == (4, "parameter batch_size=4")
+            assert any("set to eval() to be measured" in note for note in result["notes"])
 
 
 def test_the_screen_shows_a_table_of_runtimes(measured: tuple[CommandLine, dict[str, Any]]) -> None:
@@ -206,3 +210,88 @@ def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: 
     ):
         assert says in bw("run", "a.py", option, word, code=2).stderr
     assert "no such file" in bw("run", "absent.py::Net", code=2).stderr
+
+
+def test_a_script_that_works_is_not_said_to_fail(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script(
+        "nested.py",
+        "import torch\nfrom torch import nn\nseen = []\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.layer = nn.Linear(4, 2)\n"
+        "    def forward(self, x):\n        seen.append(x)\n        return self.layer(x)\n"
+        "net, other = Net(), nn.Linear(4, 3)\n"
+        "net(torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)]))\nother(torch.ones(3, 4))\n"
+        "assert [each.is_nested for each in seen] == [True]\n",
+    )
+    (found,) = bw.json("find", "nested.py")["scripts"]
+    assert (found["exit_code"], found["trouble"]) == (0, None)
+    by_class = {model["class"]: model for model in found["models"]}
+    assert "left alone: its input 'x' is a nested tensor" in by_class["Net"]["reason"]
+    assert by_class["Linear"]["flops"] == 2 * 3 * 4 * 3
+    body = bw.json("run", "nested.py", *QUICK)
+    told = {r["benchmark"]: (r["status"], r["detail"]) for r in body["results"]}
+    assert told["nested.py::Linear@torch-eager"] == ("ok", None)
+    assert "its input 'x' is a nested tensor" in told["nested.py::Net"][1]
+
+
+NO_BATCH = """
+import torch
+from torch import nn
+
+class Features(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(10, 5)
+    def forward(self, x):
+        return self.layer(x)
+
+class TimeFirst(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.LSTM(8, 8)
+    def forward(self, x):
+        return self.layer(x)[0]
+
+Features()(torch.rand(10))
+TimeFirst()(torch.rand(64, 2, 8))
+"""
+
+
+def test_rates_count_calls_unless_the_batch_is_known(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("shapes.py", NO_BATCH)
+    body = bw.json("run", "shapes.py", "--streams", "2", *QUICK)
+    assert len(body["results"]) == 2
+    for number, result in enumerate(body["results"]):
+        items = 2 if "TimeFirst" in result["benchmark"] else None
+        rate, latency = metric(body, "rate", number), metric(body, "latency", number)
+        assert rate["unit"] == ("calls/s" if items is None else "items/s")
+        # The rate is of all calls, the latency that of the one in the middle: on a busy machine the rate is lower.
+        assert rate["value"] * latency["value"] < 1.5 * (items or 1)
+        assert metric(body, "throughput.streams", number)["unit"] == rate["unit"]
+        assert result["model"]["items"] == items
+        notes = [note["text"] for launch in result["launches"] for note in launch["notes"]]
+        assert any("rates are in calls/s because the batch size is not known" in text for text in notes) == (not items)
+    shown = bw("report").stdout
+    assert "calls/s" in shown
+    rows = list(csv.DictReader(io.StringIO(bw("report", "--format", "csv").stdout)))
+    for row in rows:
+        calls = float(row["calls_per_s"])
+        assert calls * float(row["latency_ms"]) / 1000 < 1.5
+        assert row["items_per_s"] == "" or float(row["items_per_s"]) == pytest.approx(2 * calls)
+        assert bool(row["items_per_s"]) == bool(row["items_from"]) == (row["model_class"] == "TimeFirst")
+    (told,) = bw.json("run", "shapes.py::Features", "--items", "10", *QUICK)["results"]
+    assert (told["model"]["items"], told["model"]["items_from"]) == (10, "--items")
+    assert next(m["unit"] for m in told["metrics"] if m["metric"] == "rate") == "items/s"
+    assert "applies to models only" in bw("run", "--items", "2", "--", "true", code=2).stderr
+
+
+def test_a_file_that_would_run_code_is_refused_before_anything_is_loaded(bw: CommandLine) -> None:
+    with zipfile.ZipFile(bw.cwd / "bad.pt2", "w") as archive:
+        archive.writestr("bad/models/model.json", json.dumps({"expr_str": "open('/tmp/never', 'w')"}))
+    for command in ("run", "plan"):
+        said = bw(command, "bad.pt2", code=2).stderr
+        assert "bad.pt2: would run code of its own when it is loaded: models/model.json has a size" in said
+        assert "measure it with --trust if you know where it comes from" in said
+    trusted = bw("run", "bad.pt2", "--trust", code=1)
+    assert "bad.pt2: runs code of its own when it is loaded, which --trust allows" in trusted.stderr
+    assert "applies to model files only" in bw("run", "--trust", "--", "true", code=2).stderr

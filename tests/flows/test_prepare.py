@@ -12,9 +12,9 @@ import pytest
 from command_line import CommandLine
 from suite_folder import PREPARE, SuiteFolder
 
-from benchwright.domain.request import SuiteRequest
-from benchwright.pipeline.readiness import readiness
-from benchwright.pipeline.suites import read_benchmarks, surroundings_of
+from benchwright.core.request import SuiteRequest
+from benchwright.kinds.suite.setup.readiness import readiness
+from benchwright.kinds.suite.suites import read_benchmarks, surroundings_of
 
 
 @pytest.fixture

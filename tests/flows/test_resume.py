@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
@@ -31,7 +32,7 @@ def test_a_secret_is_not_kept_and_has_to_be_given_again(bw: CommandLine) -> None
     folder = interrupted(bw, "--env", "API_KEY=s3cr3t", *TWO_LAUNCHES)
     assert not [p.name for p in folder.iterdir() if b"s3cr3t" in p.read_bytes()]
     refused = bw("run", "--resume", code=2)
-    assert "API_KEY looks secret and was not kept" in refused.stderr
+    assert "API_KEY: what looks secret was not kept" in refused.stderr
     bw("run", "--resume", "--env", "API_KEY=s3cr3t", *TWO_LAUNCHES)
     assert (bw.cwd / "keys").read_text().split() == ["s3cr3t"] * 2
 
@@ -64,3 +65,86 @@ def test_an_option_that_would_change_nothing_is_refused(bw: CommandLine) -> None
 def test_output_is_shown_if_the_resumed_run_is_asked_to(bw: CommandLine) -> None:
     interrupted(bw, "--", "sh", "-c", "echo word; touch keys; sleep 0.5")
     assert bw("run", "--resume", "--show-output").stderr.startswith("word\n")
+
+
+SLOW = (
+    "import helper, os, time\nprint('speed', helper.SPEED, flush=True)\nopen('keys', 'a').write('x')\ntime.sleep(0.2)\n"
+)
+EIGHT = ("--repeat", "8", "--metric", "speed=speed (.*)", "--", sys.executable, "slow.py")
+
+
+def half_done(bw: CommandLine, *more: str) -> None:
+    """A run of eight launches of a script with a module, stopped after some."""
+    (bw.cwd / "slow.py").write_text(SLOW)
+    (bw.cwd / "helper.py").write_text("SPEED = 5\n")
+    (bw.cwd / "keys").unlink(missing_ok=True)
+    process = subprocess.Popen(bw.argv("run", *more, *EIGHT), cwd=bw.cwd, env=bw.env, stderr=subprocess.DEVNULL)
+    assert wait_for(lambda: (bw.cwd / "keys").exists() and len((bw.cwd / "keys").read_text()) >= 3)
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=60) == 130
+
+
+def test_a_script_that_was_edited_meanwhile_is_refused_with_what_differs(bw: CommandLine) -> None:
+    half_done(bw)
+    (bw.cwd / "helper.py").write_text("SPEED = 50\n")
+    for again in ((), EIGHT):
+        refused = bw("run", "--resume", *again, code=2)
+        assert f"{bw.cwd}/helper.py was changed" in refused.stderr
+        assert "undo that, start a new run, or go on with --anyway" in refused.stderr
+    (bw.cwd / "helper.py").write_text("SPEED = 5\n")
+    body = bw.json("run", "--resume")
+    assert [m["values"] for m in body["results"][0]["metrics"] if m["metric"] == "speed"] == [[5.0] * 8]
+    assert "versions" not in json.dumps(body)
+
+
+def test_resumed_anyway_the_run_and_its_results_are_marked_in_every_format(bw: CommandLine) -> None:
+    half_done(bw)
+    (bw.cwd / "helper.py").write_text("SPEED = 50\n")
+    body = bw.json("run", "--resume", "--anyway")
+    [result] = body["results"]
+    changed = f"{bw.cwd}/helper.py was changed"
+    assert result["notes"] == [f"its launches mix 2 versions: {changed}"]
+    assert all(launch["facts"]["mixed_versions"] == [changed] for launch in result["launches"])
+    [note] = [note["text"] for note in body["notes"] if "--anyway" in note["text"]]
+    assert note.endswith(f"although something had changed: {changed}")
+    for format in ("screen", "markdown", "html", "json", "csv"):
+        shown = "".join(bw("report", "last", "--format", format).stdout.split())
+        assert "mix2versions" in shown, format
+        assert "helper.pywaschanged" in shown, format
+    assert "mixed_versions" in bw("export", "last", "--format", "json", "-o", "-").stdout
+    speeds = [m["values"] for m in result["metrics"] if m["metric"] == "speed"]
+    assert set(speeds[0]) == {5.0, 50.0}
+
+
+def test_a_variable_that_explains_performance_must_be_the_same(bw: CommandLine) -> None:
+    half_done(bw)
+    refused = bw("run", "--resume", code=2, env={"OMP_NUM_THREADS": "3"})
+    assert "environment: OMP_NUM_THREADS was not set, is 3" in refused.stderr
+    bw("run", "--resume", env={"SOMETHING_ELSE": "3"})
+
+
+def test_where_nothing_was_finished_nothing_can_be_mixed(bw: CommandLine) -> None:
+    interrupted(bw, *TWO_LAUNCHES)
+    bw("run", "--resume", env={"OMP_NUM_THREADS": "3"})
+
+
+def test_a_run_of_which_nothing_is_known_is_refused(bw: CommandLine) -> None:
+    half_done(bw)
+    (bw.last_run() / "provenance.json").write_bytes(b"\xff{")
+    refused = bw("run", "--resume", code=2)
+    assert "provenance.json is missing or damaged" in refused.stderr
+    assert bw.json("run", "--resume", "--anyway")["results"][0]["notes"]
+
+
+def test_anyway_is_for_runs_that_are_resumed(bw: CommandLine) -> None:
+    assert "--anyway: only a run that is resumed" in bw("run", "--anyway", "--", "true", code=2).stderr
+
+
+def test_a_secret_of_the_command_line_has_to_be_given_again(bw: CommandLine) -> None:
+    said = ("--repeat", "2", "--", "sh", "-c", 'echo "$1" >> keys; sleep 1', "sh", "postgres://u:s3cr3t@h")
+    folder = interrupted(bw, *said)
+    assert not [p.name for p in folder.iterdir() if b"s3cr3t" in p.read_bytes()]
+    refused = bw("run", "--resume", code=2)
+    assert "'postgres://u:(redacted)@h': what looks secret was not kept" in refused.stderr
+    bw("run", "--resume", *said)
+    assert (bw.cwd / "keys").read_text().split() == ["postgres://u:s3cr3t@h"] * 2

@@ -203,3 +203,22 @@ def test_a_metric_that_needs_the_number_of_workers_is_refused_before_anything_ru
     assert "set DEEPLEARNING_WORKERS_COUNT" in bw(*args, code=2).stderr
     assert not (bw.base / "runs").exists()
     assert metric(bw.json(*args, env={"DEEPLEARNING_WORKERS_COUNT": "4"}), "x")["value"] == 32.0
+
+
+DIES_AS = "import os, sys; print('speed 5'); sys.exit(3 if '.R1.1.data' in os.environ['BENCHPROBE_CONFIG'] else 0)"
+
+
+def test_of_jobs_measured_together_one_dead_job_leaves_no_number(bw: CommandLine) -> None:
+    """Three launches of two jobs; in the second one a job dies, so the number of the other does not count either."""
+    together = ("--repeat", "3", "--jobs", "2", "--metric", "speed=speed (.*)")
+    body = bw.json("run", *together, "--name", "b", "--", PY, "-c", DIES_AS, code=1)
+    [result] = body["results"]
+    assert (result["status"], result["reason"], result["detail"]) == ("failed", "crashed", "b.R1.1: exit code 3")
+    assert {launch["job"]: launch["reason"] for launch in result["launches"]} == {
+        "b.R0.0": None, "b.R0.1": None, "b.R1.0": "partner_failed", "b.R1.1": "crashed", "b.R2.0": None, "b.R2.1": None,
+    }  # fmt: skip
+    assert [len(m["values"]) for m in result["metrics"] if m["metric"] == "speed"] == [2, 2]
+    again = json.loads(bw("report", "last", "--format", "json").stdout)
+    assert again["results"] == [result]
+    exported = bw("export", "last", "--format", "csv", "-o", "-").stdout.splitlines()
+    assert {line.split(",")[4] for line in exported if ",b.R1." in line} == {"failed"}

@@ -105,3 +105,18 @@ def test_the_python_api_returns_the_run(tmp_path: Path) -> None:
     assert speed is not None
     assert speed.samples == (5.0,)
     assert Path(run.folder).parent == tmp_path / "runs"
+
+
+def test_a_program_that_changes_benchprobe_is_told_and_the_next_launch_has_ours(bw: CommandLine, script: Write) -> None:
+    script(
+        "tamper.py",
+        "import benchprobe, os\n"
+        "folder = os.path.dirname(benchprobe.__file__)\n"
+        "print('read', 'tampered' in open(f'{folder}/loop.py').read())\n"
+        "open(f'{folder}/loop.py', 'a').write('# tampered\\n')\n",
+    )
+    body = bw.json("run", "--repeat", "2", "--metric", "read=read (.*)", "--", PY, "tamper.py", code=None)
+    notes = [note["text"] for note in body["notes"] if "benchprobe" in note["text"]]
+    assert [note.split(" while ")[1].split(" ran")[0] for note in notes] == ["tamper.py.R0.D0", "tamper.py.R1.D0"]
+    for format in ("screen", "markdown", "html", "json"):
+        assert "files were changed while" in " ".join(bw("report", "last", "--format", format).stdout.split())

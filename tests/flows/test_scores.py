@@ -61,7 +61,7 @@ def test_json_holds_the_checks_with_their_explanations(bw: CommandLine) -> None:
         "loss": "passed",
         "usage": "not_applicable",
         "version": "passed",
-        "plausibility": "passed",
+        "plausibility": "not_applicable",  # too short for another clock to tell
     }
     kept = json.loads((bw.last_run() / "run.json").read_text())
     assert [r["checks"] for r in kept["results"]][2] == [r["checks"] for r in body["results"]][2]

@@ -175,3 +175,28 @@ def test_a_task_file_behind_resume_is_the_target_not_the_name_of_a_run(bw: Comma
     body = bw.json("run", "--resume", "tasks.cfg")
     assert body["results"][0]["benchmark"] == "a"
     assert body["id"] != command
+
+
+def test_a_task_that_cannot_run_fails_with_its_reason_and_the_others_run(bw: CommandLine) -> None:
+    path = bw.cwd / "tasks.cfg"
+    path.write_text(
+        "[piped]\ncommand_to_execute = echo a | cat\n[plain]\ncommand_to_execute = true\n[empty]\nnum_gpus = 1\n"
+        "[latencies]\npatterns = ['x (.)']\nmetrics = ['x']\ncompute_method = ['last']\n"
+    )
+    planned = {b["name"]: b for b in json.loads(bw("plan", "tasks.cfg", "--json").stdout)["benchmarks"]}
+    assert {name: b["status"] for name, b in planned.items()} == {
+        "piped": "failed", "plain": "planned", "empty": "failed",
+    }  # fmt: skip
+    body = bw.json("run", "tasks.cfg", code=1)
+    results = {r["benchmark"]: r for r in body["results"]}
+    assert {name: r["status"] for name, r in results.items()} == {
+        "piped": "failed", "plain": "ok", "empty": "failed",
+    }  # fmt: skip
+    assert results["piped"]["reason"] == "misconfigured"
+    assert "tasks.cfg:2:29: '|' needs a shell; run it with --shell" in results["piped"]["detail"]
+    for format in ("screen", "csv", "markdown", "html", "json"):
+        assert "misconfigured" in bw("report", "last", "--format", format).stdout
+    faults = bw("validate", "tasks.cfg", code=2).stdout
+    assert "needs a shell" in faults
+    assert "[empty] has no command_to_execute" in faults
+    assert bw("run", "--resume", code=2).stderr.startswith("benchwright: --resume: there is no unfinished run")

@@ -79,7 +79,7 @@ def test_pauses_count_for_nothing(taken: dict[str, Any]) -> None:
         names = {m["metric"] for m in result["metrics"]}
         assert "process.duration" not in names
         assert not {name for name in names if name.startswith(("cpu.", "gpu.", "energy."))}
-        assert {"rate", "step_time", "process.cpu_time", "memory.peak"} <= names
+        assert {"rate", "step_time", "process.cpu_time", "memory.peak_rss"} <= names
 
 
 def test_they_are_compared_as_pairs(bw: CommandLine, script: Write) -> None:

@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 from processes import carrying, wait_for
 
-from benchwright.domain.benchmark import Benchmark, Script
-from benchwright.domain.job import Barrier, Job
-from benchwright.domain.overlap import overlap
-from benchwright.domain.pack import Pack
-from benchwright.domain.run import Launch
-from benchwright.domain.status import Reason, Status
-from benchwright.environments.probe_folder import probe_folder
+from benchwright.artifacts.probe_folder import probe_folder
+from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.job import Barrier, Job
+from benchwright.core.pack import Pack
+from benchwright.core.results.overlap import overlap
+from benchwright.core.run import Launch
+from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
-from benchwright.recorder import record_stream
-from benchwright.stores.logs import logs_in, read_log
+from benchwright.record import record_stream
+from benchwright.runs.logs import logs_in, read_log
 
 # As milabench's template has it.
 VOIRFILE = """
@@ -317,7 +317,7 @@ class TestTogether:
     def test_one_whose_loop_ends_before_it_is_done_does_not_hold_up_the_others(
         self, executor: LocalExecutor, folder: Callable[..., Folder], tmp_path: Path
     ) -> None:
-        main = self.MAIN.replace("AT_EACH_STEP", "if i == 120 and sys.argv[1] == '0': break")
+        main = self.MAIN.replace("AT_EACH_STEP", "if i == 180 and sys.argv[1] == '0': break")
         launches = self.run(executor, folder(main=main), tmp_path)
         assert launches[0].status is Status.OK
         assert [n.text for n in launches[0].notes if "observations to be measured" in n.text]

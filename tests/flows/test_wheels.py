@@ -75,7 +75,10 @@ def benchprobe_bin(benchprobe_wheel: Path, tmp_path_factory: pytest.TempPathFact
 def test_wheels_are_pure_and_hold_their_packages_and_nothing_else(
     benchwright_wheel: Path, benchprobe_wheel: Path
 ) -> None:
-    for wheel, packages in ((benchwright_wheel, {"benchwright", "benchprobe"}), (benchprobe_wheel, {"benchprobe"})):
+    for wheel, packages in (
+        (benchwright_wheel, {"benchwright", "benchprobe", "benchmodels"}),
+        (benchprobe_wheel, {"benchprobe"}),
+    ):
         assert wheel.name.endswith("-py3-none-any.whl")
         names = content(wheel)
         tops = {name.partition("/")[0] for name in names}
@@ -91,7 +94,7 @@ def _belongs(name: str) -> bool:
     if folders.partition("/")[0].endswith(".dist-info"):
         return True
     assets = {
-        "benchwright/reporters/html/assets": (".css", ".js"),
+        "benchwright/report/html/assets": (".css", ".js"),
         "benchwright/schemas": (".json",),
         "benchwright/environments/constraints": (".txt",),
     }

@@ -5,7 +5,7 @@ python run_jobs.py FOLDER COMMAND...
 
 import sys
 
-from benchwright.domain.job import Job
+from benchwright.core.job import Job
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 

@@ -1,6 +1,7 @@
 """Uses a store as a process of its own; with --die-at it kills itself (SIGKILL) before that statement.
 
 use_store.py URL ingest PREFIX COUNT SAMPLES [--die-at N]
+use_store.py URL ingest_all PREFIX COUNT SAMPLES [--die-at N]
 use_store.py URL migrate SCRIPTS [--die-at N]
 use_store.py URL hold SECONDS
 use_store.py --serve: a process of its own for each line of stdin, which is such a list of arguments in JSON; the exit
@@ -23,9 +24,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from sqlalchemy import Engine, event
 from stored_runs import big_run
 
-from benchwright.stores.connecting import writing
-from benchwright.stores.migrations import upgrade
-from benchwright.stores.sql_store import SqlStore, open_store
+from benchwright.store.base import Entry
+from benchwright.store.connecting import writing
+from benchwright.store.migrations import upgrade
+from benchwright.store.sql_store import SqlStore, open_store
 
 
 def die_at(engine: Engine, number: int) -> None:
@@ -43,6 +45,11 @@ def die_at(engine: Engine, number: int) -> None:
 def ingest(store: SqlStore, prefix: str, count: str, samples: str) -> None:
     for number in range(int(count)):
         store.ingest(big_run(f"{prefix}.{number}", samples=int(samples)), digest=f"{prefix}")
+
+
+def ingest_all(store: SqlStore, prefix: str, count: str, samples: str) -> None:
+    runs = [big_run(f"{prefix}.{number}", samples=int(samples)) for number in range(int(count))]
+    store.ingest_all([Entry(run=run, digest=prefix) for run in runs], replace=True)
 
 
 def migrate(store: SqlStore, scripts: str) -> None:
@@ -78,7 +85,7 @@ def serve() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("url")
-    parser.add_argument("action", choices=["ingest", "migrate", "hold"])
+    parser.add_argument("action", choices=["ingest", "ingest_all", "migrate", "hold"])
     parser.add_argument("arguments", nargs="*")
     parser.add_argument("--die-at", type=int)
     parser.add_argument("--die-anywhere", type=int, help="also while the store is made: the statements of any engine")
@@ -88,7 +95,9 @@ def main() -> None:
     store = open_store(options.url)
     if options.die_at:
         die_at(store._engine, options.die_at)
-    {"ingest": ingest, "migrate": migrate, "hold": hold}[options.action](store, *options.arguments)
+    {"ingest": ingest, "ingest_all": ingest_all, "migrate": migrate, "hold": hold}[options.action](
+        store, *options.arguments
+    )
     store.close()
     print("done")
 

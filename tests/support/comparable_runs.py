@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Machine
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.run import Launch, Result, Run
-from benchwright.domain.status import Status
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.machine import Machine
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Status
 
 MACHINE = Machine(
     hostname="lab",

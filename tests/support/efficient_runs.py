@@ -7,9 +7,9 @@ from typing import Any
 
 from suite_runs import benchmark, launch, measured, result
 
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.run import Launch, Result
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.run import Launch, Result
 
 
 def told(value: float, name: str = "flops_per_item.fp32") -> Measurement:
@@ -27,10 +27,15 @@ def working(*rates: float, per_item: float = 1.0, name: str = "flops_per_item.fp
     return launch(*rates, more=more, **fields)
 
 
-def peak(rates: Sequence[float] = (100.0,), bench: str = "matmul", **fields: Any) -> Result:
-    """Of a benchmark tagged so: one launch with these rates."""
-    return result(bench, working(*rates, **fields), of=benchmark(bench, tags=("peak",)))
+def peak(rates: Sequence[float] = (100.0,), bench: str = "matmul", got: float | None = 1.0, **fields: Any) -> Result:
+    """Of a benchmark tagged so: one launch with these rates; `got`: of the CPU time it wanted, None if that is not known."""
+    more = (*fields.pop("more", ()), *(() if got is None else (own_share(got),)))
+    return result(bench, working(*rates, more=more, **fields), of=benchmark(bench, tags=("peak",)))
 
 
-def disturbed(share: float) -> Measurement:
-    return measured("cpu.own_share", share, unit="ratio", source="sampler", aggregate="average")
+def own_share(got: float) -> Measurement:
+    return measured("cpu.own_share", got, unit="ratio", source="sampler", aggregate="average")
+
+
+def busy_cores(cores: float) -> Measurement:
+    return measured("cpu.use", 100 * cores, unit="%", source="sampler", aggregate="average")

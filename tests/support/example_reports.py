@@ -6,16 +6,16 @@ import math
 import random
 from collections.abc import Sequence
 
-from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.summary import summarize
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Accelerator, Machine
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.run import Launch, Note, Result, Run
-from benchwright.domain.settings import RunSettings
-from benchwright.domain.status import Reason, Status
-from benchwright.reporters.base import Report
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.settings import RunSettings
+from benchwright.core.status import Reason, Status
+from benchwright.report.base import Report
 
 MACHINE = Machine(
     hostname="node-7",
@@ -82,7 +82,7 @@ def loop_launch(name: str, repeat: int, *, steps: int, warmup: int, seed: int, s
                 aggregate="average",
             ),
             measurement("process.duration", [sum(times) + sum(warm) + 2.0], "s", source="process"),
-            measurement("memory.peak", [max(beside)], "B", source="process"),
+            measurement("memory.peak_rss", [max(beside)], "B", source="process"),
         ),
     )
 
@@ -198,7 +198,7 @@ def large_report(benchmarks: int, samples: int, launches: int = 10) -> Report:
                     measurements=(
                         measurement("latency", values, "s"),
                         measurement("process.duration", [sum(values)], "s", source="process"),
-                        measurement("memory.peak", [draw.uniform(1e8, 1e10)], "B", source="process"),
+                        measurement("memory.peak_rss", [draw.uniform(1e8, 1e10)], "B", source="process"),
                     ),
                 )
             )

@@ -7,11 +7,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from benchwright.analysis.aggregate import aggregate
-from benchwright.domain.run import Run
-from benchwright.stores.connecting import connect, read_url, set_up_file, writing
-from benchwright.stores.ingesting import pack_run
-from benchwright.stores.migrations import upgrade
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Run
+from benchwright.store.connecting import connect, read_url, set_up_file, writing
+from benchwright.store.ingesting import pack_run
+from benchwright.store.migrations import upgrade
 
 
 def make_first_store(url: str, runs: Sequence[Run]) -> None:
@@ -25,7 +25,8 @@ def make_first_store(url: str, runs: Sequence[Run]) -> None:
         series: dict[str, int] = {}
         for key, run in enumerate(runs, 1):
             packed = pack_run(run, "1", aggregate)
-            insert(connection, "runs", [{"key": key, "annotation": "said" if run is runs[-1] else None, **packed.run}])
+            row = {name: value for name, value in packed.run.items() if name != "called"}
+            insert(connection, "runs", [{"key": key, "annotation": "said" if run is runs[-1] else None, **row}])
             insert(connection, "documents", [{"run": key, **packed.document}])
             insert(connection, "results", [{"run": key, **row} for row in packed.results])
             insert(connection, "run_labels", [{"run": key, **row} for row in packed.labels])
@@ -36,7 +37,7 @@ def make_first_store(url: str, runs: Sequence[Run]) -> None:
             arrays, at = b"".join(piece["data"] for piece in packed.samples), 0
             for row in packed.measurements:
                 size = row["size_bytes"]
-                old = {name: value for name, value in row.items() if name not in ("place", "size_bytes")}
+                old = {name: value for name, value in row.items() if name not in ("place", "size_bytes", "checksum")}
                 old |= {"run": key, "series": series[row["series"]], "data": arrays[at : at + size]}
                 insert(connection, "measurements", [old])
                 at += size

@@ -6,13 +6,13 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.settings import RunSettings
+from benchwright.app.measure import measure
+from benchwright.app.results import Results
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.settings import RunSettings
 from benchwright.executors.fake import FakeExecutor
-from benchwright.pipeline.measure import measure
-from benchwright.pipeline.results import Results
-from benchwright.stores.base_folder import BaseFolder
-from benchwright.stores.run_folder import RunFolder
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.run_folder import RunFolder
 
 
 class Kept:

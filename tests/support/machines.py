@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchwright.domain.machine import Machine
+from benchwright.core.machine import Machine
 
 MACHINE = Machine(
     hostname="host",

@@ -1,4 +1,4 @@
-"""Runs `python -m benchprobe.models` as the agent does, and reads the events."""
+"""Runs `python -m benchmodels` as the agent does, and reads the events."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Models:
         settings = {"mode": "measure", "builds": str(self.builds), **settings}
         config = {"stream": str(stream), "stop": {"steps": steps}, "warmup": {"steps": 2}, "models": settings}
         environment = {**os.environ, "PYTHONPATH": str(SOURCES), "BENCHPROBE_CONFIG": json.dumps(config), **(env or {})}
-        argv = [sys.executable, "-m", "benchprobe.models", *([str(script)] if script else [])]
+        argv = [sys.executable, "-m", "benchmodels", *([str(script)] if script else [])]
         process = subprocess.Popen(
             argv, cwd=self.folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,

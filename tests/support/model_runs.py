@@ -8,15 +8,15 @@ from typing import Any
 
 from example_reports import MACHINE
 
-from benchwright.analysis.aggregate import aggregate
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.model import FoundInput, Model
-from benchwright.domain.run import Launch, Result, Run
-from benchwright.domain.status import Reason, Status
-from benchwright.pipeline.outcome import run_remarks, summaries_of
-from benchwright.reporters.base import Report
+from benchwright.app.after_run import run_remarks, summaries_of
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.model import FoundInput, Model
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Reason, Status
+from benchwright.report.base import Report
 
 INPUTS = (
     FoundInput(name="input_ids", shape=(1, 128), dtype="int64"),
@@ -37,10 +37,16 @@ def steps(*named: tuple[str, float], cached: bool = False, ok: bool = True) -> l
 
 
 def check(
-    error: float = 2e-6, *, ok: bool = True, detail: str = "", reference: str = "float64 eager"
+    error: float = 2e-6,
+    *,
+    ok: bool = True,
+    claimed: bool = True,
+    detail: str = "",
+    reference: str = "float64 eager",
 ) -> dict[str, Any]:
     figures = {"max_abs": 3 * error, "relative_l2": error, "cosine": 1 - error, "tolerance": 1e-4}
-    return {"name": "outputs", "ok": ok, "detail": detail, "figures": figures | {"reference": reference}}
+    told = {"name": "outputs", "ok": ok, "claimed": ok and claimed, "detail": detail}
+    return told | {"figures": figures | {"reference": reference}}
 
 
 def model(runtime: str = "torch-eager", **fields: Any) -> Model:
@@ -59,21 +65,24 @@ def model(runtime: str = "torch-eager", **fields: Any) -> Model:
 def launch(
     latency_s: float,
     *,
-    items: int = 1,
+    items: int | None = 1,
     samples: int = 900,
     position: int = 0,
     facts: Mapping[str, Any] = {},
     **fields: Any,
 ) -> Launch:
-    """One that measured so many calls of about `latency_s`."""
+    """One that measured so many calls of about `latency_s`. `items` None: how many a call has is not known."""
     draw = random.Random(f"{latency_s} {position}")
     times = [latency_s * draw.lognormvariate(0, 0.03) for _ in range(samples)]
     times.sort(key=lambda _: draw.random())
     labels = {"loop": "latency"}
+    what = "call" if items is None else "item"
     measurements = (
-        figure("rate", *(items / t for t in times), unit="items/s", source="loop", labels=labels),
+        figure("rate", *((items or 1) / t for t in times), unit=f"{what}s/s", source="loop", labels=labels),
         figure("latency", *times, source="loop", labels=labels),
-        figure("flops_per_item.fp32", 22.4e9, unit=None, source="give", aggregate="last", direction=Direction.NEITHER),
+        figure(
+            f"flops_per_{what}.fp32", 22.4e9, unit=None, source="give", aggregate="last", direction=Direction.NEITHER
+        ),
         figure("time.load", 0.21),
         figure("time.first_run", 0.09),
         figure("time.to_first_result", 0.30),
@@ -84,6 +93,7 @@ def launch(
     )
     given = {"status": Status.OK, "job": f"bert.R{position}.D0", "duration_s": 12.0, "exit_code": 0} | fields
     told = {"started": True, "check": check(), "runtime": {"name": "torch-eager", "version": "2.13.0", "threads": 2}}
+    told |= {"items": {"items": items, "items_from": None if items is None else "--items"}}
     return Launch(position=position, measurements=measurements, facts=told | dict(facts), **given)
 
 

@@ -48,8 +48,12 @@ def running_server() -> Iterator[Server]:
         pytest.importorskip("psycopg", reason="needs pip install psycopg[binary]")
         folder = Path(tempfile.mkdtemp(prefix="benchwright-pg-"))
         server = pgserver.get_server(folder, cleanup_mode="delete")
+    started = Server(server)
+    # Clients are killed in tests, the machine is not: waiting for the disk would only make the server's end take a minute.
+    for statement in ("ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"):
+        started.execute(statement)
     try:
-        yield Server(server)
+        yield started
     finally:
         with suppress(psutil.NoSuchProcess):  # it may end by itself while a busy machine is about to kill it
             server.cleanup()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.domain.system import Node, System
+from benchwright.core.node.system import Node, System
 
 SSHD = "/usr/sbin/sshd"
 _CONFIG = """\

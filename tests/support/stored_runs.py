@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.machine import Accelerator, Machine
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction, MetricSpec
-from benchwright.domain.run import Launch, Note, Result, Run
-from benchwright.domain.status import Reason, Status
-from benchwright.domain.stop_rule import Warmup
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction, MetricSpec
+from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.status import Reason, Status
+from benchwright.core.stop_rule import Warmup
 
 MACHINE = Machine(
     hostname="lab-1",
@@ -70,7 +70,8 @@ def rich_run(id: str = "rich.1", **fields: Any) -> Run:
     """One of everything a run can hold."""
     facts = {
         "started": True,
-        "measured_ns": (1, 2**70),
+        "measured_ns": (1, 2**60),
+        "huge": (1, 2**70),
         "loops": [{"name": "train", "half_width": math.inf, "warmup": None, "pair": [(1, 2), "é\x00"]}],
     }
     good = launch(

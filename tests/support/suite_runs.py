@@ -7,12 +7,12 @@ from typing import Any
 
 from machines import MACHINE
 
-from benchwright.domain.benchmark import Benchmark, Placement, Script
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.pack import Pack
-from benchwright.domain.run import Launch, Result, Run
-from benchwright.domain.status import Reason, Status
+from benchwright.core.benchmark import Benchmark, Placement, Script
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.pack import Pack
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Reason, Status
 
 
 def benchmark(name: str = "resnet", **fields: Any) -> Benchmark:

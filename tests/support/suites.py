@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 from machines import MACHINE
 
-from benchwright.domain.benchmark import Benchmark, Placement, Script
-from benchwright.domain.job import Job
-from benchwright.domain.machine import Accelerator, Machine
-from benchwright.domain.pack import Pack
-from benchwright.domain.run import Plan
-from benchwright.domain.settings import RunSettings
-from benchwright.domain.system import Surroundings, System
-from benchwright.planning.placement import make_plan
+from benchwright.core.benchmark import Benchmark, Placement, Script
+from benchwright.core.job import Job
+from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.node.system import Surroundings, System
+from benchwright.core.pack import Pack
+from benchwright.core.run import Plan
+from benchwright.core.settings import RunSettings
+from benchwright.plan.placement import make_plan
 
 FOLDER = "/base/runs/RUN"
 SURROUNDINGS = Surroundings(

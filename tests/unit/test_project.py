@@ -22,7 +22,7 @@ ENTRY_POINTS = [
 ]
 SEAMS = {
     f"benchwright.{seam}"
-    for seam in ("sources", "extractors", "samplers", "executors", "reporters", "importers", "stores")
+    for seam in ("kinds", "extractors", "samplers", "executors", "reporters", "importers", "stores")
 }
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -64,7 +64,11 @@ def test_probe_imports_only_the_standard_library_and_itself() -> None:
     assert set(done.stdout.split()) - sys.stdlib_module_names <= {"benchprobe", "__main__"}
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "src" / "benchprobe").rglob("*.py")), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    sorted(path for name in ("benchprobe", "benchmodels") for path in (ROOT / "src" / name).rglob("*.py")),
+    ids=lambda path: path.name,
+)
 def test_probe_is_written_in_the_syntax_of_python_3_9(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
     annotated = any(isinstance(node, ast.AnnAssign | ast.FunctionDef) for node in ast.walk(tree))

@@ -6,7 +6,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from benchwright.domain.job import Barrier
+    from benchwright.core.job import Barrier
 
 
 def leave_barrier(barrier: Barrier | None) -> None:

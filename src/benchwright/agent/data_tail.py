@@ -12,14 +12,15 @@ import os
 
 from benchwright.agent.log_tail import BLOCK_BYTES, LogReader
 from benchwright.agent.program_environment import IN_LOG
-from benchwright.domain.hidden_lines import HiddenLines
+from benchwright.core.events.hidden_lines import HiddenLines
+from benchwright.core.files.private_files import file_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from benchwright.agent.stream import StreamWriter
-    from benchwright.domain.job import Job
+    from benchwright.core.job import Job
 
 INTERVAL_S = 0.1  # a line's time is known that well
 _MOST_BLOCKS = 4  # read in a row before deadlines and signals are looked at again
@@ -44,7 +45,9 @@ class DataTail:
         self.newest: dict[str, float] = {}
         if job.data_file is not None:
             os.makedirs(os.path.dirname(job.data_file) or ".", exist_ok=True)
-            self.fd = os.open(job.data_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self.fd = os.open(
+                job.data_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(job.data_file)
+            )
             self._file = LogReader(job.data_file, os.fstat(self.fd).st_size)
         if environment.get("DATA_FD") in IN_LOG:
             self._log = LogReader(job.log, os.stat(job.log).st_size)
@@ -54,6 +57,17 @@ class DataTail:
         if self.fd is not None:
             os.close(self.fd)
             self.fd = None
+
+    def program_ended(self) -> None:
+        """What is said from now on is no result of the program's."""
+        for reader in (self._file, self._log):
+            if reader is not None:
+                reader.end_here()
+
+    @property
+    def late_bytes(self) -> int:
+        """How much was said after that."""
+        return max((reader.late_bytes for reader in (self._file, self._log) if reader is not None), default=0)
 
     def advance(self, now_ns: int) -> None:
         """Take over some of what is new."""

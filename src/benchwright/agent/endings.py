@@ -1,7 +1,8 @@
-"""How a program ended: whether it was for lack of memory."""
+"""How a program ended: whether it was for lack of memory, or of disk space."""
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 
@@ -14,6 +15,9 @@ _SIGNS = (
     rb"|(?:^|\n)MemoryError\b|numpy\.[\w.]*_ArrayMemoryError|std::bad_alloc|Cannot allocate memory|can't allocate memory"
     rb"|java\.lang\.OutOfMemoryError|runtime: out of memory"
 )
+
+_DISK_SIGNS = rb"No space left on device|\bENOSPC\b|[Dd]isk quota exceeded|\bEDQUOT\b"
+_FULL_BYTES = 4096  # less than this is free: not even a line can be written
 
 
 class OomKills:
@@ -47,6 +51,19 @@ def ran_out_of_memory(
         # The machine's counter is about others too, so only together with a kill that nobody here sent.
         return True
     return re.search(_SIGNS, log_end) is not None
+
+
+def ran_out_of_disk(*, failed: bool, log_end: bytes, log: str) -> bool:
+    """Whether it failed for lack of disk space, or its output may be cut off because there is none left for the log."""
+    if failed and re.search(_DISK_SIGNS, log_end) is not None:
+        return True
+    try:
+        disk = os.statvfs(os.path.dirname(log) or ".")
+    except OSError:
+        return False
+    # Only the superuser may use what is reserved.
+    free = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+    return disk.f_blocks > 0 and free * disk.f_frsize < _FULL_BYTES
 
 
 def read_oom_kills() -> OomKills:

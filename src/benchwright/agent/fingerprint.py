@@ -10,7 +10,7 @@ from typing import Any
 from benchwright.agent.nvml import as_text, find_handles, open_nvml
 from benchwright.agent.processes import LINUX
 from benchwright.agent.program_environment import visible_devices
-from benchwright.domain.machine import Accelerator, Machine
+from benchwright.core.machine import Accelerator, Machine
 
 _HYPERVISORS = {"KVM": "kvm", "QEMU": "qemu", "VMware": "vmware", "VirtualBox": "virtualbox", "Xen": "xen"}
 _VENDORS = {"Microsoft Corporation": "hyper-v", "Amazon EC2": "aws", "Google": "google"}

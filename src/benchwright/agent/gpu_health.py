@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from benchwright.agent.nvml import as_text, find_handles, open_nvml
 from benchwright.agent.program_environment import visible_devices
-from benchwright.domain.health import GpuHealth
+from benchwright.core.node.health import GpuHealth
 
 T = TypeVar("T")
 

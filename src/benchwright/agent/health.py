@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from benchwright.agent.control_group import read_cpu_quota, read_memory_limit, read_throttled_percent
 from benchwright.agent.gpu_health import read_gpus
 from benchwright.agent.kernel_files import list_folder, read_number, read_text
-from benchwright.domain.health import CpuHealth, CpuTicks, DiskHealth, Health, MemoryHealth, Pressure, ThermalZone
+from benchwright.core.node.health import CpuHealth, CpuTicks, DiskHealth, Health, MemoryHealth, Pressure, ThermalZone
 
 _CPUS = "sys/devices/system/cpu"
 _CLOCK_SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"

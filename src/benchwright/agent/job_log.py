@@ -8,15 +8,16 @@ import time
 from benchwright.agent import log_file
 from benchwright.agent.log_tail import Echo, LogReader, MetricTail
 from benchwright.agent.order import read_metrics
+from benchwright.core.files.private_files import file_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from benchwright.agent.speaker import Speaker
+    from benchwright.agent.message_pipe import Speaker
     from benchwright.agent.stream import StreamWriter
-    from benchwright.domain.job import Job
-    from benchwright.domain.metric import MetricSpec
+    from benchwright.core.job import Job
+    from benchwright.core.metric import MetricSpec
 
 _SCAN_INTERVAL_S = 0.25
 _ECHO_INTERVAL_S = 0.05
@@ -32,9 +33,10 @@ class JobLog:
         self._stream = stream
         self._speaker = speaker
         os.makedirs(os.path.dirname(job.log) or ".", exist_ok=True)
-        self.fd = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self.fd = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(job.log))
         self._offset = os.fstat(self.fd).st_size
         self._required: list[MetricSpec] = []
+        self._reader: LogReader | None = None
         self._metrics = self._open_metrics() if job.metrics else None
         self._echo = Echo(LogReader(job.log, self._offset), speaker, job.id) if job.echo else None
         self.has_more = False  # there is more to read than was read at once
@@ -44,8 +46,8 @@ class JobLog:
 
         metrics = read_metrics(self._job)
         self._required = [metric for metric in metrics if metric.required]
-        scanner = LogScanner(metrics)
-        return MetricTail(LogReader(self._job.log, self._offset), scanner, self._stream)
+        self._reader = LogReader(self._job.log, self._offset)
+        return MetricTail(self._reader, LogScanner(metrics), self._stream)
 
     @property
     def interval_s(self) -> float | None:
@@ -69,6 +71,16 @@ class JobLog:
             if not more:
                 break
         self.has_more = more
+
+    def program_ended(self) -> None:
+        """What is printed from now on is no result of the program's."""
+        if self._reader is not None:
+            self._reader.end_here()
+
+    @property
+    def late_bytes(self) -> int:
+        """How much of what metrics are looked for in was printed after that."""
+        return self._reader.late_bytes if self._reader is not None else 0
 
     def read_end(self) -> bytes:
         """The last of the output."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import zlib
 
+from benchwright.core.files.whole_file import written_whole
+
 _BLOCK_BYTES = 1024 * 1024
 _GZIP_FORMAT = 31  # zlib's number for "deflate inside a gzip file"
 
@@ -32,19 +34,17 @@ def read_end(path: str, most: int = 65536) -> bytes:
 def compress(path: str) -> LogFacts:
     """Turn `path` into `path`.gz: written aside, renamed, then the raw log is removed. Raises OSError and keeps it."""
     facts = LogFacts()
-    aside = f"{path}.gz.part"
     squeeze = zlib.compressobj(1, zlib.DEFLATED, _GZIP_FORMAT)
-    try:
-        with open(path, "rb", buffering=0) as log, open(aside, "wb") as packed:
-            while block := log.read(_BLOCK_BYTES):
-                facts.bytes += len(block)
-                facts.lines += block.count(b"\n")
-                packed.write(squeeze.compress(block))
-            packed.write(squeeze.flush())
-        os.replace(aside, f"{path}.gz")
-    except OSError:
-        remove(aside)
-        raise
+    with (
+        open(path, "rb", buffering=0) as log,
+        written_whole(f"{path}.gz", sync=False) as aside,
+        open(aside, "wb") as packed,
+    ):
+        while block := log.read(_BLOCK_BYTES):
+            facts.bytes += len(block)
+            facts.lines += block.count(b"\n")
+            packed.write(squeeze.compress(block))
+        packed.write(squeeze.flush())
     remove(path)
     return facts
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 import os
 
-from benchwright.agent.speaker import Speaker, fits
-from benchwright.domain.hidden_lines import HiddenLines
+from benchwright.agent.message_pipe import Speaker, fits
+from benchwright.core.events.hidden_lines import HiddenLines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,17 +24,25 @@ class LogReader:
 
     def __init__(self, path: str, offset: int) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        self._limit: int | None = None
         self.offset = offset
 
     def read(self, most: int) -> bytes:
         """The next bytes; empty when there are none yet."""
+        if self._limit is not None:
+            most = max(0, min(most, self._limit - self.offset))
         data = os.pread(self._fd, most, self.offset)
         self.offset += len(data)
         return data
 
-    def size(self) -> int:
-        """How long the file is now."""
-        return os.fstat(self._fd).st_size
+    def end_here(self) -> None:
+        """What is written from now on is not read."""
+        self._limit = max(self.offset, os.fstat(self._fd).st_size)
+
+    @property
+    def late_bytes(self) -> int:
+        """How much was written after that."""
+        return 0 if self._limit is None else max(0, os.fstat(self._fd).st_size - self._limit)
 
     def close(self) -> None:
         os.close(self._fd)

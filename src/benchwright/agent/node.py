@@ -11,20 +11,20 @@ import signal
 import sys
 import time
 
-from benchwright.agent import kernel
+from benchwright.agent import job_group, kernel
 from benchwright.agent.barrier import leave_barrier
+from benchwright.agent.message_pipe import Speaker
 from benchwright.agent.order import read_job
 from benchwright.agent.processes import MARKER, signal_descendants
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.signals import Signals
-from benchwright.agent.speaker import Speaker
-from benchwright.agent.supervise import supervise
+from benchwright.agent.supervise import Mark, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from benchwright.domain.job import Job
+    from benchwright.core.job import Job
 
 _PATIENCE_S = 20.0  # for supervisors to end, beyond the grace of their jobs
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
@@ -39,13 +39,14 @@ class NodeAgent:
         self._signals = Signals((*_STOPPING, signal.SIGCHLD), ignored=(signal.SIGINT,))
         self._speaker = Speaker(channel)
         self._samplers = find_samplers()
-        self._marker = os.environ.get(MARKER) or f"{os.getpid()}-{time.time_ns():x}"
+        self._token = os.environ.get(MARKER) or f"{os.getpid()}-{time.time_ns():016x}"
+        self._group = job_group.enter(self._token)
         self._jobs: dict[int, Job] = {}  # by the pid of their supervisor
         self._unread = b""
 
     def run(self) -> None:
         """Until there are no more orders, or a signal says so; then stop every job and wait for them."""
-        self._speaker.say("ready", pid=os.getpid())
+        self._say_ready()
         self._signals.watch(self._orders)
         while not any(self._signals.count[number] for number in _STOPPING):
             ready = self._signals.wait(0.1 if self._speaker.backed_up else None)
@@ -71,7 +72,10 @@ class NodeAgent:
         elif order["do"] == "stop_all":
             self._stop(None)
         elif order["do"] == "greet":
-            self._speaker.say("ready", pid=os.getpid())
+            self._say_ready()
+
+    def _say_ready(self) -> None:
+        self._speaker.say("ready", pid=os.getpid(), group=self._group)
 
     def _run(self, job: Job) -> None:
         try:
@@ -99,7 +103,7 @@ class NodeAgent:
         try:
             self._signals.close()
             os.close(self._orders)
-            supervise(job, self._channel, self._samplers, f"{self._marker}/{job.id}", agent)
+            supervise(job, self._channel, self._samplers, Mark(self._token, self._group), agent)
             code = 0
         except BaseException:
             import traceback
@@ -153,6 +157,7 @@ class NodeAgent:
             self._signals.wait(0.01)
             self._reap()
         self._speaker.flush(1.0)
+        job_group.leave(self._group)
 
 
 def preload(job: Job) -> None:

@@ -8,8 +8,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from benchwright.domain.job import Job
-    from benchwright.domain.metric import MetricSpec
+    from benchwright.core.job import Job
+    from benchwright.core.metric import MetricSpec
 
 
 def read_job(fields: dict[str, Any]) -> Job:
@@ -31,6 +31,6 @@ def read_metrics(job: Job) -> tuple[MetricSpec, ...]:
     """The job's metrics as the domain's own type; costs an import, so only asked for when there are any."""
     import msgspec
 
-    from benchwright.domain.metric import MetricSpec
+    from benchwright.core.metric import MetricSpec
 
     return msgspec.convert(job.metrics, tuple[MetricSpec, ...])

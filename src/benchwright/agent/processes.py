@@ -211,17 +211,6 @@ def _signal_group(group: int, number: int) -> None:
         pass
 
 
-def marked_processes(token: str) -> list[ProcessStat]:
-    """Processes of the machine whose environment carries the marker of the executor called `token`."""
-    wanted = f"{MARKER}={token}".encode()
-    found = []
-    for stat in all_processes():
-        environment = read_proc(f"/proc/{stat.pid}/environ")
-        if environment and any(entry.startswith(wanted) for entry in environment.split(b"\0")):
-            found.append(stat)
-    return found
-
-
 def kill_all(find: Callable[[], list[ProcessStat]], limit_s: float) -> None:
     """Kill what `find` finds, again and again, until it finds nothing that lives, or the time is over."""
     deadline = time.monotonic() + limit_s

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from benchwright.domain.job import Job
+    from benchwright.core.job import Job
 
 IN_LOG = ("1", "2")  # descriptors of $DATA_FD through which lines come hidden in the output
 

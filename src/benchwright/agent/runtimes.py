@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 
 from benchwright.agent.packages import list_packages
-from benchwright.domain.checkup import Interpreter
+from benchwright.core.node.checkup import Interpreter
 
 # What a runtime is called → the packages that bring it, the most telling first.
 RUNTIMES = {

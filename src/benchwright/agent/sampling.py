@@ -17,17 +17,23 @@ if TYPE_CHECKING:
 # A program that ends sooner cannot have used a GPU, and loading NVML costs more than supervising it; one that has
 # only just begun does not have its memory yet.
 _OPEN_LATER_S = {"nvidia": 0.1, "pss": 0.3}
+# With so much more memory than when PSS was last read, it is read sooner, as else its peak would be missed; for a moment
+# that may cost so many times its budget.
+_GROWN = 1.05
+_HURRY = 10
 
 
 class _Scheduled:
     """A sampler and when it is due next."""
 
-    __slots__ = ("due_ns", "name", "open", "sampler")
+    __slots__ = ("called_ns", "cost_ns", "due_ns", "name", "open", "sampler")
 
     def __init__(self, name: str, open_sampler: Callable[[], Sampler | None], due_ns: int) -> None:
         self.name = name
         self.open = open_sampler
         self.due_ns = due_ns
+        self.called_ns = 0
+        self.cost_ns = 0  # of the last call, in CPU time
         self.sampler: Sampler | None = None
 
 
@@ -44,6 +50,7 @@ class Sampling:
             _Scheduled(name, _opener(target, subject), now_ns + int(_OPEN_LATER_S.get(name, 0) * 1e9))
             for name, target in targets.items()
         ]
+        self._rss_at_pss_bytes = 0.0  # the most memory there was when PSS was read
         self.newest: dict[str, float] = {}
         self.peak_rss_bytes: int | None = None
 
@@ -86,9 +93,9 @@ class Sampling:
             began_ns = time.process_time_ns()
             for sample in entry.sampler.sample(now_ns):
                 self._record(entry.sampler.name, sample, now_ns)
-            cost_ns = time.process_time_ns() - began_ns
+            entry.called_ns, entry.cost_ns = now_ns, time.process_time_ns() - began_ns
             at_least_ns = max(self._interval_ns, int(entry.sampler.interval_s * 1e9))
-            entry.due_ns = now_ns + max(at_least_ns, int(cost_ns / entry.sampler.budget))
+            entry.due_ns = now_ns + max(at_least_ns, int(entry.cost_ns / entry.sampler.budget))
         except Exception as error:
             text = f"the sampler '{entry.name}' failed and is off for this job: {type(error).__name__}: {error}"
             self._stream.append("message", t=now_ns, severity="warning", source=entry.name, text=text[:1000])
@@ -104,8 +111,20 @@ class Sampling:
         self._stream.append("sample", **fields)
         if name == "process":
             self.newest = {**self.newest, **sample.values}
-            if "rss_bytes" in sample.values:
-                self.peak_rss_bytes = max(self.peak_rss_bytes or 0, int(sample.values["rss_bytes"]))
+            self._notice_memory(sample.values, now_ns)
+
+    def _notice_memory(self, values: Mapping[str, float], now_ns: int) -> None:
+        rss_bytes = values.get("rss_bytes")
+        if rss_bytes is None:
+            return
+        self.peak_rss_bytes = max(self.peak_rss_bytes or 0, int(rss_bytes))
+        if "pss_bytes" in values:
+            self._rss_at_pss_bytes = max(self._rss_at_pss_bytes, rss_bytes)
+        elif self._rss_at_pss_bytes and rss_bytes > self._rss_at_pss_bytes * _GROWN:
+            for entry in self._scheduled:
+                if entry.name == "pss" and entry.sampler is not None:
+                    soonest_ns = entry.called_ns + int(entry.cost_ns / (_HURRY * entry.sampler.budget))
+                    entry.due_ns = min(entry.due_ns, max(now_ns, soonest_ns))
 
     def _drop(self, entry: _Scheduled) -> None:
         self._scheduled.remove(entry)

@@ -1,39 +1,87 @@
-"""Starting the measured program: its own session, no stdin, output to a file, its cores, its fate tied to ours."""
+"""Starting the measured program: its own session, no stdin, output to a file, its cores, its fate tied to ours.
+
+Everything that is ours happens before exec, and the child itself reads the clocks immediately before that call: the
+program's time begins there, and the CPU time spent until then is not the program's.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import mmap
 import os
 import signal
+import struct
 import sys
+import time
 
 from benchwright.agent import kernel
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from benchwright.domain.job import Job
+    from benchwright.core.job import Job
 
 # Python ignores the first two and the agent the third; a program started by a shell would not.
-_RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD)
+_RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
 
 
 class CannotStart(Exception):
     """The program could not be started; the text says why and what to do."""
 
 
-def spawn(job: Job, environment: Mapping[str, str], log_fd: int, data_fd: int | None = None) -> int:
-    """Start the job's program and return its pid once it has been executed. Raises CannotStart.
+class Clocks:
+    """Memory shared with the child, in which it leaves the clocks it read just before exec."""
 
-    `data_fd`: what the program finds as its descriptor 3.
+    _LAYOUT = struct.Struct("qq")
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, self._LAYOUT.size)
+
+    def stamp(self) -> None:
+        self._LAYOUT.pack_into(self._shared, 0, time.process_time_ns(), time.perf_counter_ns())
+
+    def read(self) -> tuple[int, int]:
+        """CPU time used before exec, and when exec was called; both in nanoseconds."""
+        cpu_ns, began_ns = self._LAYOUT.unpack_from(self._shared)
+        return cpu_ns, began_ns
+
+    def close(self) -> None:
+        self._shared.close()
+
+
+class Started:
+    """A program that was executed: when, and how much CPU time its process had used for us by then."""
+
+    __slots__ = ("began_ns", "our_cpu_ns", "pid")
+
+    def __init__(self, pid: int, began_ns: int, our_cpu_ns: int) -> None:
+        self.pid = pid
+        self.began_ns = began_ns
+        self.our_cpu_ns = our_cpu_ns
+
+
+def spawn(
+    job: Job,
+    environment: Mapping[str, str],
+    log_fd: int,
+    data_fd: int | None = None,
+    forked: Callable[[int], None] = lambda pid: None,
+) -> Started:
+    """Start the job's program and return once it has been executed. Raises CannotStart.
+
+    `data_fd`: what the program finds as its descriptor 3. `forked` is told the pid as soon as there is one: a short
+    program has ended before this function returns.
     """
     argv = ["/bin/sh", "-c", " ".join(job.argv)] if job.shell else list(job.argv)
     if not argv or not argv[0]:
         raise CannotStart("the command is empty; name a program to run")
     check_cores(job.cores)
     supervisor = os.getpid()
+    clocks = Clocks()
+    # Looked up here: the less the child does before exec, the fresher it is to the scheduler when it is the program.
+    candidates, environment = _candidates(argv[0], environment), dict(environment)
     failure_read, failure_write = os.pipe()  # closed by a successful exec, else it carries what failed
     try:
         pid = os.fork()
@@ -44,7 +92,8 @@ def spawn(job: Job, environment: Mapping[str, str], log_fd: int, data_fd: int | 
             f"no process could be started: {error.strerror}; the limit on processes may be reached"
         ) from error
     if pid == 0:
-        _become(argv, environment, job.cwd, job.cores, log_fd, data_fd, failure_write, supervisor)
+        _become(argv, candidates, environment, job.cwd, job.cores, log_fd, data_fd, failure_write, supervisor, clocks)
+    forked(pid)
     os.close(failure_write)
     report = b""
     while part := os.read(failure_read, 4096):
@@ -54,7 +103,9 @@ def spawn(job: Job, environment: Mapping[str, str], log_fd: int, data_fd: int | 
         os.waitpid(pid, 0)
         stage, number = report.decode().split(" ")
         raise CannotStart(_explain(stage, int(number), argv[0], job.cwd, environment))
-    return pid
+    our_cpu_ns, began_ns = clocks.read()
+    clocks.close()
+    return Started(pid, began_ns, our_cpu_ns)
 
 
 def check_cores(cores: Sequence[int] | None) -> None:
@@ -74,13 +125,15 @@ def check_cores(cores: Sequence[int] | None) -> None:
 
 def _become(
     argv: list[str],
-    environment: Mapping[str, str],
+    candidates: list[str],
+    environment: dict[str, str],
     cwd: str,
     cores: Sequence[int] | None,
     log_fd: int,
     data_fd: int | None,
     failure_fd: int,
     supervisor: int,
+    clocks: Clocks,
 ) -> None:
     """In the new process: turn into the program. Never returns."""
     stage = "session"
@@ -100,13 +153,34 @@ def _become(
         stage = "cwd"
         os.chdir(cwd)
         stage = "exec"
-        os.execvpe(argv[0], argv, environment)
+        _execute(argv, candidates, environment, clocks)
     except OSError as error:
         os.write(failure_fd, f"{stage} {error.errno}".encode())
     except BaseException:
         os.write(failure_fd, f"{stage} {errno.EINVAL}".encode())
     finally:
         os._exit(127)
+
+
+def _execute(argv: list[str], candidates: list[str], environment: dict[str, str], clocks: Clocks) -> None:
+    """As `os.execvpe` does, with the clocks read anew before each attempt. Raises the OSError that tells most."""
+    told: OSError | None = None
+    for candidate in candidates:
+        try:
+            clocks.stamp()
+            os.execve(candidate, argv, environment)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            told = told or error
+        except OSError as error:
+            if told is None or isinstance(told, FileNotFoundError | NotADirectoryError):
+                told = error
+    raise told or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+
+def _candidates(program: str, environment: Mapping[str, str]) -> list[str]:
+    if os.path.dirname(program):
+        return [program]
+    return [os.path.join(folder, program) for folder in os.get_exec_path(environment)]
 
 
 def _arrange_descriptors(log_fd: int, data_fd: int | None, failure_fd: int) -> int:

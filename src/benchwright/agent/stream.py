@@ -7,13 +7,16 @@ import json
 import os
 import time
 
+from benchwright.core.files.private_files import file_mode
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 VERSION = 1
 _MOST_PENDING = 2000
-_RETRIED = (errno.ENOSPC, errno.EDQUOT, errno.EAGAIN, errno.EINTR)
+FULL = (errno.ENOSPC, errno.EDQUOT)
+_RETRIED = (*FULL, errno.EAGAIN, errno.EINTR)
 
 
 class StreamWriter:
@@ -26,19 +29,23 @@ class StreamWriter:
     def __init__(self, path: str) -> None:
         self.path = path
         self.trouble: str | None = None
+        self.is_full = False  # a line could once not be written for lack of disk space
         self.lost = 0
+        self._written = 0
         self._pending: list[bytes] = []
         self._torn = False  # the last write was cut off in the middle of its line
         self._fd = -1
         try:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(path))
         except OSError as error:
             self.trouble = _in_words(path, error)
 
     def append(self, event: str, **values: Any) -> None:
         """Write one event, or keep it until there is room."""
-        line = json.dumps({"event": event, **values}, separators=(",", ":")) + "\n"
+        # The number tells our lines from what a program may write here in our name.
+        line = json.dumps({"event": event, "n": self._written, **values}, separators=(",", ":")) + "\n"
+        self._written += 1
         self._pending.append(line.encode())
         self.flush()
         if len(self._pending) > _MOST_PENDING:
@@ -72,6 +79,7 @@ class StreamWriter:
             written = os.write(self._fd, data)
         except OSError as error:
             self.trouble = _in_words(self.path, error)
+            self.is_full = self.is_full or error.errno in FULL
             if error.errno not in _RETRIED:
                 self.close()
             return False
@@ -80,6 +88,6 @@ class StreamWriter:
 
 
 def _in_words(path: str, error: OSError) -> str:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in FULL:
         return f"the disk is full: {path} could not be written; free some space and run again"
     return f"{path} could not be written: {error.strerror or error}"

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
 import msgspec
 
-from benchwright.analysis.aggregate import AggregateError
-from benchwright.analysis.dependence import resemblance_chance, trend_chance
+from benchwright.analysis.dependence import trend_chance
 from benchwright.analysis.differences import differences
-from benchwright.analysis.noticing import ALARM, relative_spread
+from benchwright.analysis.drift import ALARM
+from benchwright.analysis.not_compared import (
+    Metrics,
+    NotCompared,
+    failures,
+    gaps,
+    is_wanted,
+    matched,
+    no_common_steps,
+    not_numbers,
+    unlike_sides,
+)
+from benchwright.analysis.noticing import relative_spread, remarks_within
 from benchwright.analysis.ratio_tests import (
     FEWEST_FOR_RANKS,
     RatioEstimate,
@@ -22,45 +32,34 @@ from benchwright.analysis.ratio_tests import (
     pairs_agree,
     unpaired_ratio,
 )
-from benchwright.analysis.summary import launch_value
-from benchwright.analysis.verdicts import FEWEST_LAUNCHES, advice_for, judged, too_few
-from benchwright.domain.comparison import Comparison, Effect, Verdict
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.run import Launch, Result, Run
-from benchwright.domain.status import Status
+from benchwright.analysis.separate_runs import RUN_TO_RUN, allowance, steadiness
+from benchwright.analysis.sides import Side, Values, alike, key_words, sides_of, values_of
+from benchwright.analysis.verdicts import ALTERNATE, FEWEST_LAUNCHES, Evidence, advice_for, judged, too_few
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import is_of_the_machine
+from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.core.results.conditions import DISTURBING, undecided, unlike
+from benchwright.core.results.noted import noted_of
+from benchwright.core.run import Launch, Note, Result, Run
 
 # Below 2 % the layout of memory and code decides as much as the change does, and 20 launches that spread by 2 % are
 # just enough to call two runs the same.
 DEFAULT_MARGIN = 0.02
-_SEPARATE_RUNS = (
-    "measured one after the other: whatever changed on the machine in between looks like a difference; "
-    "commands measured in one interleaved run are compared as pairs and free of that"
-)
-MetricKey = tuple[str, tuple[tuple[str, str], ...]]
-Chosen = tuple[str, str]  # a benchmark of the control and a metric
-
-
-class _Side(NamedTuple):
-    """One metric of one benchmark: a value for each launch, in order, under its place (block, or number of the launch)."""
-
-    measurement: Measurement
-    values: dict[int, float]
-
-
-class _Missing(NamedTuple):
-    """What is not compared, in words; `lost`: the treatment lacks what the control has."""
-
-    text: str
-    lost: bool
 
 
 class _Row(NamedTuple):
-    """An effect on its way: compared, not yet judged."""
+    """An effect on its way: compared, not yet judged. `estimate` None: it cannot be judged, and its advice says why."""
 
     effect: Effect
-    estimate: RatioEstimate | None
-    wandered: float = 0.0  # how far a side wandered by itself, as a logarithm, where its launches are not independent
-    disagree: bool = False
+    estimate: RatioEstimate | None = None
+    allowance: float = 0.0
+    wandered: bool = False  # that allowance is how far its launches moved by themselves
+    drift: float = 0.0
+    disagree: bool = False  # a few pairs carry the difference
+    disturbed: bool = False  # its launches cannot decide
+
+
+_Estimating = Callable[[Effect, Values], _Row]
 
 
 def compare(
@@ -69,21 +68,25 @@ def compare(
     *,
     margin: float = DEFAULT_MARGIN,
     confidence: float = 0.95,
-    metrics: Collection[str] | Collection[Chosen] | None = None,
+    run_to_run: float = RUN_TO_RUN,
+    metrics: Metrics = None,
     needed: Collection[str] = (),
 ) -> Comparison:
     """All that both runs measured, benchmark by benchmark of the same name.
 
-    Two runs of one benchmark each are compared whatever the names. `metrics`: only these, by name or by the control's
-    benchmark and name. `needed`: metrics whose absence from one side is listed. What a side measured in another unit,
-    or with another idea of what is better, is not compared but listed.
+    Two runs of one benchmark each are compared whatever the names. `run_to_run`: what two runs of an unchanged program differ
+    by, as a fraction. `metrics`: only these, by name or by the control's benchmark and name. `needed`: metrics whose absence
+    from one side is listed. What a side measured in another unit, or with another idea of what is better, is not
+    compared but listed.
     """
-    matched, missing = _matched(control, treatment)
-    rows = []
-    for before, after in matched:
-        sides = _by_place(before, control.workers), _by_place(after, treatment.workers)
-        rows += _rows(before, *sides, metrics, confidence)
-        missing += _gaps(before, after, *sides, metrics, needed)
+    pairs, missing = matched(control, treatment)
+    rows: list[_Row] = []
+    for before, after in pairs:
+        notes = control.notes, treatment.notes
+        estimating = _of_separate_runs(before, after, notes, confidence, run_to_run)
+        found = _rows(before, after, (control.workers, treatment.workers), metrics, needed, estimating)
+        rows += found[0]
+        missing += found[1]
     return Comparison(
         control=control.id,
         treatment=treatment.id,
@@ -92,8 +95,16 @@ def compare(
         differences=differences(control, treatment),
         missing=tuple(gap.text for gap in missing),
         lost=tuple(gap.text for gap in missing if gap.lost),
+        doubts=tuple(
+            [f"{run.id}: {note.text}" for run in (control, treatment) for note in run.notes]
+            + [text for pair in pairs for text in _noted(*pair, paired=False)]
+        ),
         confidence=confidence,
-        remarks=(_SEPARATE_RUNS,),
+        run_to_run=run_to_run,
+        remarks=(
+            f"measured one after the other: differences below {run_to_run * 100:g} % are not called, since runs of an "
+            f"unchanged program may differ by that much; for smaller ones {ALTERNATE}",
+        ),
     )
 
 
@@ -104,7 +115,7 @@ def compare_interleaved(
     *,
     margin: float = DEFAULT_MARGIN,
     confidence: float = 0.99,
-    metrics: Collection[str] | Collection[Chosen] | None = None,
+    metrics: Metrics = None,
     needed: Collection[str] = (),
 ) -> Comparison:
     """Two benchmarks of one run whose launches alternated, compared block by block; KeyError if one is not in the run.
@@ -113,19 +124,17 @@ def compare_interleaved(
     `metrics` and `needed` as for `compare`.
     """
     before, after = run.result(control), run.result(treatment)
-    sides = _by_place(before, run.workers, True), _by_place(after, run.workers, True)
-    missing = [
-        *_failures(before, "", of_treatment=False),
-        *_failures(after, "", of_treatment=True),
-        *_gaps(before, after, *sides, metrics, needed),
-    ]
+    estimating = _of_pairs(confidence)
+    rows, missing = _rows(before, after, (run.workers,) * 2, metrics, needed, estimating, paired=True)
+    missing = [*failures(before, after), *missing]
     return Comparison(
         control=control,
         treatment=treatment,
         margin=margin,
-        effects=_judged_rows(_rows(before, *sides, metrics, confidence, paired=True), margin, confidence),
+        effects=_judged_rows(rows, margin, confidence),
         missing=tuple(gap.text for gap in missing),
         lost=tuple(gap.text for gap in missing if gap.lost),
+        doubts=tuple([note.text for note in run.notes] + _noted(before, after, paired=True)),
         confidence=confidence,
     )
 
@@ -136,139 +145,70 @@ def interleaved(run: Run, control: str, treatment: str) -> bool:
     return bool(blocks[0] & blocks[1])
 
 
-def _matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], list[_Missing]]:
-    if len(control.results) == len(treatment.results) == 1:
-        before, after = control.results[0], treatment.results[0]
-        return [(before, after)], _both_failures(before, after)
-    others = {r.benchmark.name: r for r in treatment.results}
-    pairs, missing = [], []
-    for before in control.results:
-        found = others.pop(before.benchmark.name, None)
-        if found is None:
-            missing.append(_Missing(f"{before.benchmark.name}: only in control", lost=True))
-            continue
-        missing += _both_failures(before, found)
-        pairs.append((before, found))
-    missing += [_Missing(f"{name}: only in treatment", lost=False) for name in others]
-    return pairs, missing
-
-
-def _both_failures(before: Result, after: Result) -> list[_Missing]:
-    return [
-        *_failures(before, " in control", of_treatment=False),
-        *_failures(after, " in treatment", of_treatment=True),
-    ]
-
-
-def _failures(result: Result, where: str, *, of_treatment: bool) -> list[_Missing]:
-    """Where the control failed a comparison is not possible either, and that is no success."""
-    launches = [x for x in result.launches if not x.warmup]
-    bad = [x for x in launches if x.status is not Status.OK]
-    name = result.benchmark.name
-    if not result.counted:
-        reason = result.reason.value if result.reason else result.status.value
-        return [_Missing(f"{name}: nothing was measured{where} ({reason})", lost=True)]
-    if bad:
-        text = f"{name}: {len(bad)} of {len(launches)} launches did not end well{where}; the others are compared"
-        return [_Missing(text, lost=of_treatment)]
-    return []
-
-
-def _gaps(
-    before: Result,
-    after: Result,
-    controls: dict[MetricKey, _Side],
-    treatments: dict[MetricKey, _Side],
-    metrics: Collection[str] | Collection[Chosen] | None,
-    needed: Collection[str],
-) -> list[_Missing]:
-    """Metrics that cannot be compared. A side that measured nothing at all is said elsewhere."""
-    name, found = before.benchmark.name, []
-    if not before.counted or not after.counted:
-        return []
-    for key in dict.fromkeys((*controls, *treatments)):
-        words = f"{name} {_key_words(key)}"
-        if key not in controls or key not in treatments:
-            if key[0] in needed:
-                lost = key in controls
-                found.append(_Missing(f"{words}: only in {'control' if lost else 'treatment'}", lost))
-        elif _is_wanted(name, key, metrics) and not _alike(controls[key], treatments[key]):
-            ours, theirs = _unlike(controls[key].measurement, treatments[key].measurement)
-            found.append(_Missing(f"{words}: {ours} in control, {theirs} in treatment; not compared", lost=True))
+def _noted(before: Result, after: Result, *, paired: bool) -> list[str]:
+    """What was noted of launches of either side; of separate runs the effects say themselves what keeps them from deciding."""
+    found = []
+    for result, side in ((before, "control"), (after, "treatment")):
+        name = (
+            result.benchmark.name
+            if before.benchmark.name != after.benchmark.name
+            else f"{result.benchmark.name}, {side}"
+        )
+        launches = result.launches if paired else [_without_disturbances(launch) for launch in result.launches]
+        found += [f"{name}: {note}" for note in noted_of(launches)]
     return found
 
 
-def _alike(control: _Side, treatment: _Side) -> bool:
-    ours, theirs = control.measurement, treatment.measurement
-    return (ours.unit, ours.direction) == (theirs.unit, theirs.direction)
-
-
-def _unlike(ours: Measurement, theirs: Measurement) -> list[str]:
-    if ours.unit != theirs.unit:
-        return [f"measured in {m.unit or 'no unit'}" for m in (ours, theirs)]
-    return [f"{m.direction.value} is better" for m in (ours, theirs)]
-
-
-def _key_words(key: MetricKey) -> str:
-    labels = ", ".join(f"{label} {value}" for label, value in key[1] if label != "loop")
-    return f"{key[0]} [{labels}]" if labels else key[0]
-
-
-def _is_wanted(benchmark: str, key: MetricKey, metrics: Collection[str] | Collection[Chosen] | None) -> bool:
-    return metrics is None or key[0] in metrics or (benchmark, key[0]) in metrics
-
-
-def _by_place(result: Result, workers: int | None, paired: bool = False) -> dict[MetricKey, _Side]:
-    sides: dict[MetricKey, _Side] = {}
-    for number, launch in enumerate(result.counted):
-        place = launch.block if paired else number
-        if place is None:
-            continue
-        _add_launch(sides, launch, place, workers)
-    return sides
-
-
-def _add_launch(sides: dict[MetricKey, _Side], launch: Launch, place: int, workers: int | None) -> None:
-    for m in launch.measurements:
-        if m.samples:
-            key = (m.metric, tuple(sorted(m.labels.items())))
-            with suppress(AggregateError):  # a method that needs workers, of a run that was told of none
-                value = launch_value(m, workers)
-                sides.setdefault(key, _Side(m, {})).values[place] = value
+def _without_disturbances(launch: Launch) -> Launch:
+    return msgspec.structs.replace(launch, notes=tuple(n for n in launch.notes if n.kind not in DISTURBING))
 
 
 def _rows(
     before: Result,
-    controls: dict[MetricKey, _Side],
-    treatments: dict[MetricKey, _Side],
-    metrics: Collection[str] | Collection[Chosen] | None,
-    confidence: float,
+    after: Result,
+    workers: tuple[int | None, int | None],
+    metrics: Metrics,
+    needed: Collection[str],
+    estimating: _Estimating,
     *,
     paired: bool = False,
-) -> list[_Row]:
-    rows = []
+) -> tuple[list[_Row], list[NotCompared]]:
+    """Every metric that both have, and those that cannot be compared."""
+    controls, treatments = (sides_of(r, w, paired) for r, w in zip((before, after), workers, strict=True))
+    rows, missing = [], gaps(before, after, controls, treatments, needed)
     for key, control in controls.items():
         treatment = treatments.get(key)
-        if treatment is None or not _is_wanted(before.benchmark.name, key, metrics) or not _alike(control, treatment):
+        if treatment is None or not is_wanted(before.benchmark.name, key[0], metrics):
             continue
-        places = sorted(control.values.keys() & treatment.values.keys()) if paired else []
-        ours = [control.values[p] for p in places] if paired else list(control.values.values())
-        theirs = [treatment.values[p] for p in places] if paired else list(treatment.values.values())
-        if ours and theirs:
-            rows.append(_row(before.benchmark.name, control.measurement, ours, theirs, confidence, paired))
-    return rows
+        words = f"{before.benchmark.name} {key_words(key)}"
+        if not alike(control, treatment):
+            missing.append(unlike_sides(words, control, treatment))
+            continue
+        if paired and not control.launches.keys() & treatment.launches.keys():
+            continue
+        values = values_of(control, treatment, paired)
+        if values is None:
+            missing.append(no_common_steps(words))
+            continue
+        missing += not_numbers(words, control.first, values)
+        effect = _effect(before.benchmark.name, control.first, values, paired)
+        rows.append(_row(effect, values, estimating, _drifts_within(control, treatment)))
+    return rows, missing
 
 
-def _row(
-    benchmark: str,
-    measurement: Measurement,
-    control: Sequence[float],
-    treatment: Sequence[float],
-    confidence: float,
-    paired: bool,
-) -> _Row:
-    middles = statistics.median(control), statistics.median(treatment)
-    effect = Effect(
+def _drifts_within(control: Side, treatment: Side) -> list[str]:
+    """Of loops whose steps become slower or faster within a launch: how long they ran has a part in the result."""
+    found = []
+    for name, side in (("control", control), ("treatment", treatment)):
+        if side.first.source == "loop":
+            remarks = remarks_within([m.samples for m in side.launches.values()])
+            found += [f"{name}: {r.text}" for r in remarks if r.kind == "drift_within"]
+    return found
+
+
+def _effect(benchmark: str, measurement: Measurement, values: Values, paired: bool) -> Effect:
+    middles = statistics.median(values.control), statistics.median(values.treatment)
+    return Effect(
         benchmark=benchmark,
         metric=measurement.metric,
         unit=measurement.unit,
@@ -281,80 +221,118 @@ def _row(
         p_value=None,
         q_value=None,
         verdict=Verdict.INCONCLUSIVE,
-        launches=(len(control), len(treatment)),
+        launches=(len(values.control), len(values.treatment)),
         paired=paired,
+        basis=values.basis,
     )
-    if min(len(control), len(treatment)) < FEWEST_LAUNCHES:
-        return _Row(msgspec.structs.replace(effect, advice=too_few(len(control), len(treatment))), None)
-    both = [*control, *treatment]
+
+
+def _row(effect: Effect, values: Values, estimating: _Estimating, doubts: Sequence[str]) -> _Row:
+    effect = msgspec.structs.replace(effect, doubts=tuple(doubts))
+    both = [*values.control, *values.treatment]
+    if min(effect.launches) < FEWEST_LAUNCHES:
+        return _Row(msgspec.structs.replace(effect, advice=too_few(*effect.launches)))
     if min(both) == max(both) <= 0:
-        return _Row(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME), None)
+        return _Row(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
     if not all(math.isfinite(v) and v > 0 for v in both):
-        return _Row(msgspec.structs.replace(effect, advice="a ratio needs positive numbers; look at the values"), None)
-    if paired:
-        return _paired_row(effect, control, treatment, confidence)
-    return _unpaired_row(effect, control, treatment, confidence)
+        return _Row(msgspec.structs.replace(effect, advice="a ratio needs positive numbers; look at the values"))
+    return estimating(effect, values)
 
 
-def _unpaired_row(effect: Effect, control: Sequence[float], treatment: Sequence[float], confidence: float) -> _Row:
-    estimate = unpaired_ratio(control, treatment, confidence)
-    wandered = max(_wandering(control), _wandering(treatment))
-    doubt = None
-    if wandered:
-        doubt = f"launches of a side are not independent; it wandered by {math.expm1(wandered) * 100:.1f} % by itself"
-    elif _lopsided(control, treatment) or _lopsided(treatment, control):
-        doubt = "the side with fewer launches is much noisier; give both the same number of launches"
-    return _Row(_with_estimate(effect, estimate, doubt), estimate, wandered)
+def _of_separate_runs(
+    before: Result, after: Result, notes: tuple[Sequence[Note], Sequence[Note]], confidence: float, run_to_run: float
+) -> _Estimating:
+    disturbed = [
+        f"{side}: {why}"
+        for side, result, of_run in zip(("control", "treatment"), (before, after), notes, strict=True)
+        if (why := undecided(result.counted, of_run)) is not None
+    ]
+
+    # The treatment itself may be why a GPU lowers its clock: a doubt, but no reason to decide nothing.
+    other = None if disturbed else unlike(before.counted, after.counted)
+
+    def estimating(effect: Effect, values: Values) -> _Row:
+        of_machine = is_of_the_machine(effect.metric, effect.unit)
+        estimate = unpaired_ratio(values.control, values.treatment, confidence)
+        sides = steadiness(values.control), steadiness(values.treatment)
+        doubts = [*disturbed, *([other] if other else [])] if of_machine else []
+        doubts += [f"the {name} {s.drift}" for name, s in zip(("control", "treatment"), sides, strict=True) if s.drift]
+        if _lopsided(values.control, values.treatment) or _lopsided(values.treatment, values.control):
+            doubts.append("the side with fewer launches is much noisier; give both the same number of launches")
+        allowed = allowance(sides, run_to_run if of_machine else None)
+        return _Row(
+            _with_estimate(effect, estimate, doubts),
+            estimate,
+            allowance=allowed,
+            wandered=allowed > (math.log1p(run_to_run) if of_machine else 0.0),
+            drift=max((side.spread for side in sides if side.drift), default=0.0),
+            disturbed=of_machine and bool(disturbed),
+        )
+
+    return estimating
 
 
-def _paired_row(effect: Effect, control: Sequence[float], treatment: Sequence[float], confidence: float) -> _Row:
-    estimate = paired_ratio(control, treatment, confidence)
-    ratios = [b / a for a, b in zip(control, treatment, strict=True)]
-    doubt = "the ratio changed while the blocks ran" if trend_chance(ratios) <= ALARM else None
-    disagree = len(ratios) < FEWEST_FOR_RANKS and not pairs_agree(control, treatment)
-    return _Row(_with_estimate(effect, estimate, doubt), estimate, disagree=disagree)
+def _of_pairs(confidence: float) -> _Estimating:
+    def estimating(effect: Effect, values: Values) -> _Row:
+        estimate = paired_ratio(values.control, values.treatment, confidence)
+        ratios = [b / a for a, b in zip(values.control, values.treatment, strict=True)]
+        doubts = ["the ratio changed while the blocks ran"] if trend_chance(ratios) <= ALARM else []
+        disagree = len(ratios) < FEWEST_FOR_RANKS and not pairs_agree(values.control, values.treatment)
+        return _Row(_with_estimate(effect, estimate, doubts), estimate, disagree=disagree)
+
+    return estimating
 
 
-def _with_estimate(effect: Effect, estimate: RatioEstimate, doubt: str | None) -> Effect:
+def _with_estimate(effect: Effect, estimate: RatioEstimate, doubts: Sequence[str]) -> Effect:
     return msgspec.structs.replace(
-        effect, ratio=estimate.ratio, interval=estimate.interval, p_value=estimate.p_value, doubt=doubt
+        effect,
+        ratio=estimate.ratio,
+        interval=estimate.interval,
+        p_value=estimate.p_value,
+        doubts=(*effect.doubts, *doubts),
     )
 
 
 def _judged_rows(rows: Sequence[_Row], margin: float, confidence: float) -> tuple[Effect, ...]:
-    q_values = iter(benjamini_hochberg([r.estimate.p_value for r in rows if r.estimate is not None]))
-    return tuple(r.effect if r.estimate is None else _judged_row(r, next(q_values), margin, confidence) for r in rows)
+    """Launches that cannot decide have no part in counting false alarms: they would make others look less surprising."""
+    deciding = [r.estimate.p_value for r in rows if r.estimate is not None and not r.disturbed]
+    q_values = iter(benjamini_hochberg(deciding))
+    found = []
+    for row in rows:
+        if row.estimate is None:
+            found.append(row.effect)
+        elif row.disturbed:
+            remedy = f"these launches cannot decide; measure again on a quieter machine, or {ALTERNATE}"
+            found.append(msgspec.structs.replace(row.effect, advice=remedy))
+        else:
+            found.append(_judged_row(row, row.estimate, next(q_values), len(deciding), margin, confidence))
+    return tuple(found)
 
 
-def _judged_row(row: _Row, q_value: float, margin: float, confidence: float) -> Effect:
-    effect = row.effect
-    assert effect.interval is not None
-    verdict = judged(effect.direction, effect.ratio, effect.interval, q_value, margin=margin, confidence=confidence)
-    advice = None
-    called = verdict in (Verdict.REGRESSED, Verdict.IMPROVED)
-    if called and abs(math.log(effect.ratio)) <= row.wandered:
-        verdict, advice = Verdict.INCONCLUSIVE, "measure both in one interleaved run: then drift cancels out"
-    elif called and row.disagree:
-        verdict, advice = Verdict.INCONCLUSIVE, "a few blocks carry the difference; more blocks would tell"
-    elif verdict is Verdict.INCONCLUSIVE:
-        advice = advice_for(
-            effect.direction,
-            effect.ratio,
-            effect.interval,
-            q_value,
-            launches=min(effect.launches),
-            margin=margin,
-            confidence=confidence,
-            paired=effect.paired,
-        )
-    return msgspec.structs.replace(effect, q_value=q_value, verdict=verdict, advice=advice)
-
-
-def _wandering(values: Sequence[float]) -> float:
-    """The range of the launches, as a logarithm, if they are not independent; else 0."""
-    if trend_chance(values) > ALARM and resemblance_chance(values) > ALARM:
-        return 0.0
-    return math.log(max(values)) - math.log(min(values))
+def _judged_row(
+    row: _Row, estimate: RatioEstimate, q_value: float, comparisons: int, margin: float, confidence: float
+) -> Effect:
+    effect = msgspec.structs.replace(row.effect, q_value=q_value)
+    evidence = Evidence(
+        direction=effect.direction,
+        ratio=estimate.ratio,
+        interval=estimate.interval,
+        p_value=estimate.p_value,
+        q_value=q_value,
+        comparisons=comparisons,
+        margin=margin,
+        confidence=confidence,
+        launches=min(effect.launches),
+        paired=effect.paired,
+        allowance=row.allowance,
+        wandered=row.wandered,
+        drift=row.drift,
+    )
+    verdict = judged(evidence)
+    if verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and row.disagree:
+        return msgspec.structs.replace(effect, advice="a few pairs carry the difference; repeat more")
+    advice = advice_for(evidence) if verdict is Verdict.INCONCLUSIVE else None
+    return msgspec.structs.replace(effect, verdict=verdict, advice=advice)
 
 
 def _lopsided(few: Sequence[float], many: Sequence[float]) -> bool:

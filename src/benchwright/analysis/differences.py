@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from benchwright.domain.benchmark import Benchmark, Command
-from benchwright.domain.comparison import Difference
-from benchwright.domain.machine import Machine
-from benchwright.domain.model import Model
-from benchwright.domain.run import Run
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.machine import Machine
+from benchwright.core.model import Model
+from benchwright.core.results.comparison import Difference
+from benchwright.core.run import Run
 
 _ABSENT = "not set"
 

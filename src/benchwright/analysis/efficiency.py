@@ -1,5 +1,6 @@
-"""From what a benchmark says of one item, `flops_per_item.bf16` or `bytes_per_item`, to what it did in a second, and to the
-share of the machine's peak: what a benchmark tagged `peak` reached."""
+"""From what a benchmark says of one item, `flops_per_item.bf16` or `bytes_per_item`, or of one call of a model whose items are not
+known, to what it did in a second, and to the share of the machine's peak: what a benchmark tagged `peak` sustained here while
+nothing kept it from doing so."""
 
 from __future__ import annotations
 
@@ -9,20 +10,22 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from benchwright.analysis.aggregate import percentile
 from benchwright.analysis.score import process_value
 from benchwright.analysis.summary import launch_value
-from benchwright.domain.check import Check, CheckStatus
-from benchwright.domain.efficiency import BYTES, CPU, DEVICE, FLOPS, LEAST_GOT, TOLERATED, Efficiency, Peak, Work
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.quantities import format_prefixed
-from benchwright.domain.run import Launch, Result
-from benchwright.domain.status import Status
+from benchwright.core.measurement import Measurement
+from benchwright.core.numbers.quantities import format_prefixed
+from benchwright.core.results.check import Check, CheckStatus
+from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, TOLERATED, Efficiency, Peak, Work
+from benchwright.core.run import Launch, Result
+from benchwright.core.status import Status
 
 PEAK_TAG = "peak"
-_QUANTITIES = {"flops_per_item": FLOPS, "bytes_per_item": BYTES}
-_AT_BEST = 90  # a peak is this percentile of its steps: what else ran on the machine is no part of it
-_SLEEPY = 0.2  # of a core over its life: less, and it loses nothing by waiting for a core now and then
+_QUANTITIES = {"flops_per_item": FLOPS, "bytes_per_item": BYTES, "flops_per_call": FLOPS, "bytes_per_call": BYTES}
+LEAST_GOT = 0.95  # a peak that got less of the CPU time it wanted shows what others left over, and proves nothing
+_OTHERS_PERCENT = 5.0  # of all cores: where others used less, a program's threads only waited for each other
+_SLEEPY = 0.2  # of a core over its life: less, and moving bytes loses nothing by waiting for a core now and then
+# Kinds of notes after which what was reached is no peak.
+_DISTURBED = {"busy", "throttled", "shared", "suspended", "clock"}
 _PLAIN_ITEMS = "steps/s"  # the unit of a loop whose items are not known
 # Arithmetic that is claimed in one precision is in part done in another, such as norms and losses under autocast.
 _PARTS_IN = {
@@ -37,25 +40,32 @@ class _Reached(msgspec.Struct, frozen=True):
     """Of one kind of work, by the processes of one launch together."""
 
     per_item: float
-    usual: float  # by each process's median
-    best: float
+    sustained: float  # by all processes together
     over: float  # how many devices, or machines, it was given
     used: float  # the same, if each process used one
-    got: float  # of the time its threads wanted on the cores
+    cores: float | None  # that were kept busy, on the processors
+    doubt: str | None  # why it is no peak
 
 
 def peaks_of(results: Iterable[Result], run: str | None = None) -> dict[Work, Peak]:
-    """The highest of those tagged `peak` that ended well; pinned to some cores, it is none of the machine."""
+    """The highest of those tagged `peak` that ended well, of those that can be trusted if there is one; pinned to some
+    cores, it is none of the machine."""
     found: dict[Work, Peak] = {}
     for result in results:
         benchmark = result.benchmark
         if PEAK_TAG not in benchmark.tags or result.status is not Status.OK or benchmark.placement.cores is not None:
             continue
         for work, launches in _reached(result).items():
-            value, got = max((x.best / x.used, x.got) for x in launches)
-            if work not in found or value > found[work].value:
-                found[work] = Peak(value=value, benchmark=benchmark.name, run=run, got=got)
+            for x in launches:
+                doubt = None if x.doubt is None else f"{benchmark.name} {x.doubt}"
+                peak = Peak(value=x.sustained / x.used, benchmark=benchmark.name, run=run, cores=x.cores, doubt=doubt)
+                if work not in found or _is_better(peak, found[work]):
+                    found[work] = peak
     return found
+
+
+def _is_better(peak: Peak, other: Peak) -> bool:
+    return (peak.doubt is None, peak.value) > (other.doubt is None, other.value)
 
 
 def efficiencies(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Efficiency, ...]:
@@ -67,25 +77,44 @@ def efficiencies(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Efficiency
             peaks[w] for kind in (work.kind, *_parts_in(work)) if (w := Work(work.quantity, kind, work.place)) in peaks
         ]
         own = peaks.get(work)
-        found.append(
-            Efficiency(
-                work=work,
-                per_item=launches[0].per_item,
-                achieved=statistics.median(x.usual for x in launches),
-                peak=own and _times(own, over),
-                limit=_times(max(also, key=lambda p: p.value), over) if own is not None else None,
-            )
+        cores = [x.cores for x in launches if x.cores is not None]
+        plain = Efficiency(
+            work=work,
+            cores=max(cores, default=None),
+            per_item=launches[0].per_item,
+            achieved=statistics.median(x.sustained for x in launches),
+            peak=own and _times(own, over),
+            limit=_times(max(also, key=lambda p: p.value), over) if own is not None else None,
         )
+        found.append(msgspec.structs.replace(plain, why_no_share=_why_no_share(plain)))
     return tuple(sorted(found, key=lambda e: e.work.quantity != FLOPS))
+
+
+def _why_no_share(e: Efficiency) -> str | None:
+    """None where the share of the peak is one."""
+    peak = e.peak
+    if peak is None:
+        return "no trustworthy peak of this kind is known of this machine"
+    if peak.doubt is not None:
+        return peak.doubt
+    if e.peak_had_fewer_cores:
+        return f"{peak.benchmark} kept {peak.cores:.1f} cores busy, this one {e.cores:.1f}"
+    if e.ratio is not None and e.ratio > TOLERATED:
+        more = f"it is {e.ratio * 100:.0f} % of what {peak.benchmark} sustained"
+        return f"{more}: caches answer a part of it" if e.work.quantity == BYTES else more
+    return None
 
 
 def run_efficiencies(
     results: Sequence[Result], earlier: Mapping[Work, Peak] | None = None
 ) -> dict[str, tuple[Efficiency, ...]]:
-    """By benchmark, of those that tell of their work. `earlier`: peaks of another run, where this one has none."""
+    """By benchmark, of those that tell of their work. `earlier`: peaks of another run, where this one has none to trust."""
     if not any(_tells(result) for result in results):
         return {}
-    peaks = {**(earlier or {}), **peaks_of(results)}
+    peaks = dict(earlier or {})
+    for work, peak in peaks_of(results).items():
+        if peak.doubt is None or work not in peaks:
+            peaks[work] = peak
     found = {r.benchmark.name: efficiencies(r, peaks) for r in results}
     return {name: each for name, each in found.items() if each}
 
@@ -127,13 +156,11 @@ def with_peak_checked(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Check
 
 
 def _verdict(found: Sequence[Efficiency]) -> tuple[CheckStatus, str]:
-    """A failure, unless the peak itself had to share the cores with others."""
-    least = min(e.limit.got for e in found if e.limit is not None)
-    if least < LEAST_GOT:
-        why = (
-            f", but that got only {least * 100:.0f} % of the time it wanted on the cores, and is no peak of the machine"
-        )
-        return CheckStatus.WARNED, why
+    """A failure, unless the peak itself cannot be trusted."""
+    doubts = [e.limit.doubt for e in found if e.limit is not None and e.limit.doubt is not None]
+    doubts += [e.why_no_share for e in found if e.why_no_share is not None and e.peak_had_fewer_cores]
+    if doubts:
+        return CheckStatus.WARNED, f", but that is no peak of the machine: {doubts[0]}"
     why = ": its arithmetic for an item is claimed too high, an algorithm saves some of it, or its steps are timed too short"
     return CheckStatus.FAILED, why
 
@@ -141,7 +168,7 @@ def _verdict(found: Sequence[Efficiency]) -> tuple[CheckStatus, str]:
 def _held_against(e: Efficiency) -> str:
     assert e.limit is not None
     share = f"{e.achieved / e.limit.value * 100:.0f} %"
-    limit = f"the {format_prefixed(e.limit.value, e.unit)} that {e.limit.benchmark} reached"
+    limit = f"the {format_prefixed(e.limit.value, e.unit)} that {e.limit.benchmark} sustained"
     return f"{format_prefixed(e.achieved, e.unit)} in {e.work.kind or 'unknown precision'} is {share} of {limit}"
 
 
@@ -164,7 +191,8 @@ def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
     if not all(rates):
         return {}
     place = DEVICE if any(map(_on_device, jobs)) else CPU
-    got = min(map(_got, jobs)) if place == CPU else 1.0
+    busy = [_value(job, "cpu.use") for job in jobs] if place == CPU else [None]
+    cores = None if None in busy else math.fsum(x for x in busy if x is not None) / 100
     processes = sum(_ranks(each) for each in rates)
     if place == CPU:
         over = used = float(machines)
@@ -177,11 +205,11 @@ def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
     for name in dict.fromkeys(name for each in told for name in each):
         common = next(each[name] for each in told if name in each)  # with several ranks only the first may tell
         per_item = [each.get(name, common) for each in told]
-        usual = math.fsum(n * process_value(job, "rate") for n, job in zip(per_item, jobs, strict=True))
-        best = math.fsum(n * _best(each) for n, each in zip(per_item, rates, strict=True))
-        if all(math.isfinite(x) and x > 0 for x in (usual, best)):
-            quantity, kind = name
-            found[Work(quantity, kind, place)] = _Reached(common, usual, max(best, usual), over, used, got)
+        sustained = math.fsum(n * process_value(job, "rate") for n, job in zip(per_item, jobs, strict=True))
+        if math.isfinite(sustained) and sustained > 0:
+            work = Work(*name, place)
+            doubt = next((d for job in jobs if (d := _doubt(job, work)) is not None), None)
+            found[work] = _Reached(common, sustained, over, used, cores, doubt)
     return found
 
 
@@ -211,25 +239,42 @@ def _rates(job: Launch) -> list[Measurement]:
     return [] if any(m.unit == _PLAIN_ITEMS for m in whole) else whole
 
 
-def _best(rates: Sequence[Measurement]) -> float:
-    return math.fsum(percentile(m.samples, _AT_BEST) for m in rates)
-
-
 def _ranks(rates: Sequence[Measurement]) -> int:
     told = rates[0].labels.get("ranks", "")
     return int(told) if told.isdigit() else len(rates)
 
 
-def _got(job: Launch) -> float:
-    """What others left it, on this machine and on the one below it, if that is virtual; 1 if it mostly slept."""
-    if job.duration_s and _value(job, "process.cpu_time", job.duration_s) < _SLEEPY * job.duration_s:
-        return 1.0
-    return _value(job, "cpu.own_share", 1.0) * (1 - _value(job, "cpu.steal", 0.0) / 100)
+def _doubt(job: Launch, work: Work) -> str | None:
+    """Why what it reached is no peak of the machine, as a sentence without its subject."""
+    for note in job.notes:
+        if note.kind in _DISTURBED and (work.place == CPU or note.kind != "busy"):
+            return f"was disturbed: {note.text}" + (f" ({note.figure})" if note.figure else "")
+    if work.place == DEVICE:
+        return None
+    cpu_s = _value(job, "process.cpu_time")
+    asleep = cpu_s is not None and bool(job.duration_s) and cpu_s < _SLEEPY * (job.duration_s or 0.0)
+    if asleep:
+        # Bytes may well be waited for; arithmetic without the processor is none.
+        return None if work.quantity == BYTES else "hardly used the processor"
+    got = _got(job)
+    if got is None:
+        return "ran too briefly to tell whether it had its cores to itself; give it a second or more"
+    return f"got {got * 100:.0f} % of the CPU time it wanted" if got < LEAST_GOT else None
 
 
-def _value(job: Launch, metric: str, otherwise: float) -> float:
+def _got(job: Launch) -> float | None:
+    """Of the CPU time it wanted, what others left it, on this machine and on the one below it, if that is virtual."""
+    share, others = _value(job, "cpu.own_share"), _value(job, "cpu.others")
+    if share is None and others is None:
+        return None
+    if others is not None and others < _OTHERS_PERCENT:
+        share = 1.0
+    return (share if share is not None else 1.0) * (1 - (_value(job, "cpu.steal") or 0.0) / 100)
+
+
+def _value(job: Launch, metric: str) -> float | None:
     found = job.measurement(metric)
-    return launch_value(found) if found is not None and found.samples else otherwise
+    return launch_value(found) if found is not None and found.samples else None
 
 
 def _on_device(job: Launch) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchwright.domain.checkup import Figure, Finding, State
-from benchwright.domain.health import GpuHealth
-from benchwright.domain.quantities import format_bytes
+from benchwright.core.node.checkup import Figure, Finding, State
+from benchwright.core.node.health import GpuHealth
+from benchwright.core.numbers.quantities import format_bytes
 
 _NOT_TOLD = "the system does not tell"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from benchwright.domain.checkup import Figure, Finding, State
-from benchwright.domain.health import CpuHealth, DiskHealth, Health, MemoryHealth, Pressure, ThermalZone
-from benchwright.domain.machine import Machine
-from benchwright.domain.quantities import format_bytes
+from benchwright.core.machine import Machine
+from benchwright.core.node.checkup import Figure, Finding, State
+from benchwright.core.node.health import CpuHealth, DiskHealth, Health, MemoryHealth, Pressure, ThermalZone
+from benchwright.core.numbers.quantities import format_bytes
 
 _GIB = 1 << 30
 _NETWORK = (

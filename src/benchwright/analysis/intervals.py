@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from benchwright.analysis.dependence import interval_widening
 from benchwright.analysis.distributions import NORMAL
-from benchwright.domain.summary import Interval
+from benchwright.core.results.summary import Interval
 
 _LARGEST_EXACT = 200
 

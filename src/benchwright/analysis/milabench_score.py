@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.run import Launch, Result, Run
-from benchwright.domain.score import MilabenchRow, MilabenchScore
+from benchwright.core.measurement import Measurement
+from benchwright.core.results.score import MilabenchRow, MilabenchScore
+from benchwright.core.run import Launch, Result, Run
 
 _FEWEST_TO_TRIM = 5
 _MIB = 2**20

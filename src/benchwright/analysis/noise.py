@@ -10,18 +10,23 @@ import math
 import statistics
 from collections.abc import Sequence
 
+from benchwright.analysis.comparison import DEFAULT_MARGIN
 from benchwright.analysis.distributions import student_quantile
-from benchwright.domain.checkup import Noise
-from benchwright.domain.summary import Interval
+from benchwright.core.node.checkup import Noise
+from benchwright.core.results.summary import Interval
 
 FEWEST_PAIRS = 3
-SIZES = (6, 12, 20)  # launches a side for which the smallest visible difference is told
-_POWER = 0.8
+ENOUGH_PAIRS = 6  # for telling which difference would be seen
+# For so many pairs: what a difference must be, in standard deviations of the logarithm of a pair's ratio, to be called by
+# `compare_interleaved` in four of five cases, if that deviation is estimated from 6 pairs. Printed by performance/detectable.py.
+_NEEDED = {6: 2.60, 12: 1.48, 20: 1.05}
+SIZES = tuple(_NEEDED)
+# … and by how many standard errors it must exceed the margin, for the same four of five: Student's t of 5 degrees at 80 %,
+# and a little more because the middle of pairs is not known quite as well as their mean.
+_BEYOND_MARGIN = 0.95
 
 
-def noise_of(
-    metric: str, pairs: Sequence[tuple[float, float]], confidence: float = 0.95, sizes: Sequence[int] = SIZES
-) -> Noise | None:
+def noise_of(metric: str, pairs: Sequence[tuple[float, float]], confidence: float = 0.95) -> Noise | None:
     """From the seconds of pairs of neighbouring launches; None if they are too few or not all positive and finite."""
     values = [value for pair in pairs for value in pair]
     if len(pairs) < FEWEST_PAIRS or not all(math.isfinite(v) and v > 0 for v in values):
@@ -38,17 +43,14 @@ def noise_of(
         interval=Interval(math.exp(middle - half), math.exp(middle + half)),
         floor=math.expm1(half),
         spread=math.expm1(statistics.stdev(map(math.log, values))),
-        detectable={size: detectable(deviation, size, confidence) for size in sizes},
+        detectable={size: detectable(deviation, size) for size in SIZES} if len(pairs) >= ENOUGH_PAIRS else {},
     )
 
 
-def detectable(deviation: float, launches: int, confidence: float = 0.95, power: float = _POWER) -> float:
-    """The smallest slow-down, as a fraction, that `launches` pairs show with this power.
+def detectable(deviation: float, pairs: int) -> float:
+    """The smallest slow-down, as a fraction, that comparing `pairs` pairs calls in four of five cases, at the usual margin.
 
-    `deviation` is the standard deviation of the logarithm of a pair's ratio. It is an estimate from few pairs itself, so
-    this is good to about a third.
+    `deviation` is the standard deviation of the logarithm of a pair's ratio, estimated from 6 pairs.
     """
-    degrees = launches - 1
-    # A one-sided quantile is the bound of the middle that leaves out as much on the other side.
-    needed = student_quantile(confidence, degrees) + student_quantile(2 * power - 1, degrees)
-    return math.expm1(needed * deviation / math.sqrt(launches))
+    beyond = math.log1p(DEFAULT_MARGIN) + _BEYOND_MARGIN * deviation / math.sqrt(pairs)
+    return math.expm1(max(_NEEDED[pairs] * deviation, beyond))

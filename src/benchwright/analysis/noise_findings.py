@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchwright.domain.checkup import Finding, Noise, State
+from benchwright.core.node.checkup import Finding, Noise, State
 
 _FINE, _BAD = 0.02, 0.10  # of the floor
 _NAMES = {"process.duration": ("noise.wall", "wall time"), "process.cpu_time": ("noise.cpu", "CPU time")}
@@ -20,17 +20,17 @@ def _judge(noise: Noise, calm: Sequence[str], busy: bool) -> Finding:
     name, what = _NAMES[noise.metric]
     sizes = list(noise.detectable)
     seen = ", ".join(f"{_percent(noise.detectable[n])} with {'--repeat ' if n == sizes[0] else ''}{n}" for n in sizes)
+    expected = f". `run -c A -c B` would show a difference of {seen} in 4 of 5 cases" if seen else ""
     if noise.floor < _FINE:
         state, advice = State.OK, None
     elif noise.floor < _BAD:
-        state, advice = State.WARNING, "repeat launches, and compare interleaved (`run -c A -c B`)"
+        state, advice = State.WARNING, "repeat launches, and alternate what you compare (`run -c A -c B`)"
     else:
         state, advice = State.BAD, _remedy(what, calm, busy)
     return Finding(
         name=name,
         state=state,
-        text=f"noise floor ± {_percent(noise.floor)}; launches spread by {_percent(noise.spread)}. "
-        f"Smallest difference you can expect to see: {seen}",
+        text=f"noise floor ± {_percent(noise.floor)}; launches spread by {_percent(noise.spread)}{expected}",
         advice=advice,
         figures={
             "floor_percent": round(100 * noise.floor, 3),

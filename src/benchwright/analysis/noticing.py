@@ -11,17 +11,16 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.dependence import ENOUGH, FEWEST, effective_sample_size, resemblance_chance, trend_chance
-from benchwright.domain.summary import Remark
+from benchwright.analysis.dependence import ENOUGH, FEWEST, effective_sample_size, trend_chance
+from benchwright.analysis.drift import ALARM, LEAST_CHANGE, change, drift_of
+from benchwright.core.results.summary import Remark
 
-ALARM = 0.018  # a little below 2 %, so that what is counted in a simulation stays below it too
 # Within a launch steps are many and cheap; the more launches agree, the surer it is.
 _ALARM_WITHIN = 0.01
 _BLOCKS = 10
 _FEWEST_WITHIN = 5 * _BLOCKS
 _MOST_WITHIN = 250
 _MOST_LAUNCHES_WITHIN = 5
-_LEAST_CHANGE = 0.005  # what is smaller is real perhaps, but nobody's concern
 NOISY = 0.05
 
 
@@ -49,7 +48,7 @@ def outliers(values: Sequence[float]) -> tuple[Outlier, ...]:
     median = statistics.median(values)
     away = [abs(v - median) for v in values]
     # In units of the median deviation: 98.5 % of Gaussian samples of this size stay below, by simulation.
-    limit = max(statistics.median(away) * (6.3 + 64 / n**1.2), _LEAST_CHANGE * abs(median))
+    limit = max(statistics.median(away) * (6.3 + 64 / n**1.2), LEAST_CHANGE * abs(median))
     found = (i for i, distance in enumerate(away) if distance > limit)
     return tuple(Outlier(i, values[i], values[i] / median if median else math.nan) for i in found)
 
@@ -72,7 +71,7 @@ def two_groups(values: Sequence[float]) -> TwoGroups | None:
     gap = points[at] - points[at - 1]
     # P(one given gap of n - 1 takes more than a share t of the range) = (1 - t)^(n - 2) for evenly spread values.
     limit = 1 - (0.5 * ALARM / len(places)) ** (1 / (n - 2))
-    if gap <= limit * (points[-1] - points[0]) or gap < _LEAST_CHANGE * abs(points[at]):
+    if gap <= limit * (points[-1] - points[0]) or gap < LEAST_CHANGE * abs(points[at]):
         return None
     lower = [v for v in ordered if v < points[at]]
     upper = ordered[len(lower) :]
@@ -87,13 +86,6 @@ def relative_spread(values: Sequence[float]) -> float:
     return 1.4826 * statistics.median(abs(v - median) for v in values) / abs(median)
 
 
-def change(values: Sequence[float]) -> float:
-    """By what fraction the last third differs from the first third, by their medians."""
-    third = max(1, len(values) // 3)
-    start, end = statistics.median(values[:third]), statistics.median(values[-third:])
-    return end / start - 1 if start else 0.0
-
-
 def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> tuple[Remark, ...]:
     """What stands out over launches (`values`, one for each, in order) and within them (`series`, the samples of each).
 
@@ -105,10 +97,15 @@ def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> 
     found = [*_about_time(finite), *_about_shape(finite), *_about_spread(finite)]
     if len(finite) >= FEWEST and (few := few_launches(len(finite))):
         found.append(few)
+    return (*found, *remarks_within(series))
+
+
+def remarks_within(series: Sequence[Sequence[float]]) -> list[Remark]:
+    """What more than half of the launches show in their own samples."""
     long = [s for s in series if len(s) >= _FEWEST_WITHIN]
     some = long[:: -(-len(long) // _MOST_LAUNCHES_WITHIN)] if long else []
     thin = [thinned(s) for s in some]
-    return (*found, *_within([s for s in thin if all(map(math.isfinite, s))]))
+    return _within([s for s in thin if all(map(math.isfinite, s))])
 
 
 def few_launches(count: int) -> Remark | None:
@@ -116,13 +113,14 @@ def few_launches(count: int) -> Remark | None:
     if count >= ENOUGH:
         return None
     if count < FEWEST:
-        launches = "one launch shows" if count == 1 else f"{count} launches show"
-        text = f"{launches} no interval: what differs between launches is unknown"
-        return Remark(kind="few_launches", text=text, advice=f"--repeat {FEWEST} or more gives one")
+        launches = "a single launch" if count == 1 else f"{count} launches"
+        return Remark(
+            kind="few_launches", text=f"no confidence interval from {launches}", advice=f"use --repeat {FEWEST} or more"
+        )
     return Remark(
         kind="few_launches",
-        text=f"{count} launches can hide that the machine changed slowly meanwhile, and then the interval is too short",
-        advice=f"--repeat {ENOUGH} or more shows it",
+        text=f"with {count} launches, slow drift can go unnoticed and the interval may be too narrow",
+        advice=f"use --repeat {ENOUGH} or more",
     )
 
 
@@ -132,25 +130,23 @@ def thinned(samples: Sequence[float]) -> Sequence[float]:
 
 
 def _about_time(values: Sequence[float]) -> list[Remark]:
-    if trend_chance(values) <= ALARM and abs(change(values)) >= _LEAST_CHANGE:
-        moved = change(values)
-        way = "rose" if moved > 0 else "fell"
-        return [
-            Remark(
-                kind="trend",
-                text=f"{way} by {abs(moved) * 100:.1f} % from the first launches to the last",
-                advice="let the machine settle with --warmup-runs, or compare interleaved; the interval does not hold this",
-            )
-        ]
-    if resemblance_chance(values) <= ALARM:
-        return [
-            Remark(
-                kind="correlated",
-                text="launches resemble the ones before them: something slow on the machine changes the result",
-                advice="the interval was widened for that; look for other load with 'bw doctor', or compare interleaved",
-            )
-        ]
-    return []
+    drift = drift_of(values)
+    if drift is None:
+        return []
+    if drift.kind == "step":
+        text = f"the level changed by {drift.change * 100:+.1f} % after launch {drift.place} of {len(values)}"
+        text += ": the interval holds for neither level"
+        advice = (
+            "find out what changed on the machine ('bw doctor') and measure again, or compare launches that alternate"
+        )
+    elif drift.kind == "trend":
+        way = "rose" if drift.change > 0 else "fell"
+        text = f"{way} by {abs(drift.change) * 100:.1f} % from the first launches to the last"
+        advice = "let the machine settle with --warmup-runs, or compare interleaved; the interval does not cover this"
+    else:
+        text = "launches resemble the ones before them: something slow on the machine changes the result"
+        advice = "the interval was widened for that; look for other load with 'bw doctor', or compare interleaved"
+    return [Remark(kind=drift.kind, text=text, advice=advice)]
 
 
 def _about_shape(values: Sequence[float]) -> list[Remark]:
@@ -190,7 +186,6 @@ def _about_spread(values: Sequence[float]) -> list[Remark]:
 
 
 def _within(series: Sequence[Sequence[float]]) -> list[Remark]:
-    """What more than half of the launches show."""
     if not series:
         return []
     found = []
@@ -221,7 +216,7 @@ def _drift(samples: Sequence[float]) -> float | None:
     size = len(samples) / _BLOCKS
     blocks = [statistics.median(samples[round(b * size) : round((b + 1) * size)]) for b in range(_BLOCKS)]
     moved = change(blocks)
-    return moved if trend_chance(blocks) <= _ALARM_WITHIN and abs(moved) >= _LEAST_CHANGE else None
+    return moved if trend_chance(blocks) <= _ALARM_WITHIN and abs(moved) >= LEAST_CHANGE else None
 
 
 def _groups_within(samples: Sequence[float]) -> TwoGroups | None:

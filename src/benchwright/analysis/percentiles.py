@@ -10,11 +10,12 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from benchwright.analysis.aggregate import percentile_of_ordered
 from benchwright.analysis.dependence import effective_beyond, effective_sample_size
 from benchwright.analysis.distributions import binomial_at_most
-from benchwright.domain.metric import Direction
-from benchwright.domain.summary import Percentile
+from benchwright.core.metric import Direction
+from benchwright.core.numbers.aggregates import percentile_of_ordered
+from benchwright.core.numbers.columns import joined, not_finite, ordered
+from benchwright.core.results.summary import Percentile
 
 SLOW_END = (90.0, 95.0, 99.0)
 # Enough to tell what samples are worth; of more, so many are looked at, and they are never said to be worth more.
@@ -28,13 +29,13 @@ def slow_end(series: Sequence[Sequence[float]], direction: Direction) -> tuple[P
     other, make them worth fewer, so that the bound lies further out or there is none. A percentile is left out if less
     than one sample is to be expected beyond it, and all are if launches have but one sample or if any is not finite.
     """
-    values = [value for samples in series for value in samples]
-    if len(values) <= len(series) or not all(map(math.isfinite, values)):
+    values = joined(series)
+    if len(values) <= len(series) or not_finite(values):
         return ()
     chosen = [share for share in SLOW_END if round(len(values) * (100 - share)) >= 100]
     if not chosen:
         return ()
-    ordered = sorted(values)
+    in_order = ordered(values)
     some = values[:: -(-len(values) // _MOST_LOOKED_AT)]
     typical: float | None = None
     found = []
@@ -44,8 +45,8 @@ def slow_end(series: Sequence[Sequence[float]], direction: Direction) -> tuple[P
         if worth >= (samples_needed(percent) or math.inf):
             typical = effective_sample_size(some) if typical is None else typical
             # Steps that are slow in bursts tell less about the slow end than about the middle.
-            worth = min(typical, effective_beyond(some, percentile_of_ordered(ordered, percent)))
-        found.append(percentile_with_bound(ordered, percent, effective=worth))
+            worth = min(typical, effective_beyond(some, percentile_of_ordered(in_order, percent)))
+        found.append(bounded(in_order, percent, effective=worth))
     return tuple(found)
 
 
@@ -58,8 +59,14 @@ def percentile_with_bound(
     `effective`: how many independent samples the values are worth (see `effective_sample_size`); all of them if None.
     `values` must not be empty, and finite.
     """
-    ordered = sorted(values)
-    count = len(ordered)
+    return bounded(ordered(values), percent, confidence=confidence, effective=effective)
+
+
+def bounded(
+    in_order: Sequence[float], percent: float, *, confidence: float = 0.99, effective: float | None = None
+) -> Percentile:
+    """`percentile_with_bound` of values that are in order already."""
+    count = len(in_order)
     independent = count if effective is None else max(1, min(count, math.floor(effective)))
     share = max(percent, 100 - percent) / 100
     beyond = samples_beyond(independent, share, confidence)
@@ -67,10 +74,10 @@ def percentile_with_bound(
     if beyond is not None:
         # Rounded down, so outwards: fewer samples lie beyond.
         outside = math.floor(beyond * count / independent)
-        bound = float(ordered[outside] if percent < 50 else ordered[count - 1 - outside])
+        bound = float(in_order[outside] if percent < 50 else in_order[count - 1 - outside])
     return Percentile(
         percent=percent,
-        value=percentile_of_ordered(ordered, percent),
+        value=percentile_of_ordered(in_order, percent),
         bound=bound,
         confidence=confidence,
         samples=count,

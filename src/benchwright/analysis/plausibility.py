@@ -1,4 +1,4 @@
-"""Whether a rate can be true: rate × time against what was counted, and against how long the process lived.
+"""Whether a rate can be true: the time it was worked out from, against clocks that are not the program's own.
 
 Work that is handed to a device and not waited for looks finished at once: rates of billions of items a second.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
+from typing import Any
 
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.check import Check, CheckStatus
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.run import Launch
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.measurement import Measurement
+from benchwright.core.results.check import Check, CheckStatus
+from benchwright.core.run import Launch
 
-TOLERANCE = 0.25  # between rate × time and the items counted; device clocks and the host's differ by far less
+TOLERANCE = 0.25  # between two clocks; a device's and the host's differ by far less
 _CLOCKS = 0.02  # what two clocks may differ by over a launch
 _ODD = 1000.0  # a sample this many times the median was not measured right
 
@@ -25,10 +27,11 @@ def implausible(launch: Launch, benchmark: Benchmark) -> Check:
         return _check(CheckStatus.NOT_APPLICABLE, "there is no rate of a loop to look at")
     return (
         _longer_than_it_lived(launch, benchmark, rate)
-        or _more_than_counted(launch, rate)
+        or _against_the_host(launch)
+        or _against_the_supervisor(launch)
         or _odd_sample(launch, rate)
         or _not_on_the_device(launch)
-        or _agreed(launch, rate)
+        or _agreed(launch)
     )
 
 
@@ -39,7 +42,7 @@ def _longer_than_it_lived(launch: Launch, benchmark: Benchmark, rate: Measuremen
     allowed = launch.duration_s * (1 + _CLOCKS) + 0.01
     steps = _of_process(launch, "step_time", rate)
     if steps is not None:
-        took = math.fsum((*steps.warmup_samples, *steps.samples))
+        took = math.fsum(steps.warmup_samples) + math.fsum(steps.samples)
         if took > allowed:
             count = len(steps.samples) + len(steps.warmup_samples)
             words = f"{count:,} steps of {launch.job} are said to have taken {took:.4g} s"
@@ -53,33 +56,38 @@ def _longer_than_it_lived(launch: Launch, benchmark: Benchmark, rate: Measuremen
     return None
 
 
-def _more_than_counted(launch: Launch, rate: Measurement) -> Check | None:
-    found = _claimed_and_counted(launch, rate)
-    if found is None:
-        return None
-    claimed, counted, wall_s = found
-    if claimed <= counted * (1 + TOLERANCE):
-        return None
-    unit = (rate.unit or "items/s").removesuffix("/s")
-    return _check(
-        CheckStatus.FAILED,
-        f"the rates of {launch.job} over its {wall_s:.4g} s of measuring come to {claimed:.4g} {unit}, but {counted:.4g} "
-        f"were counted: {claimed / counted:.3g} times; time the steps with the device synchronised",
-    )
+def _against_the_host(launch: Launch) -> Check | None:
+    """Steps timed by events of a device, against the host's clock from one synchronisation to the next."""
+    for loop in _loops(launch):
+        by_device, by_host = loop["seconds"], loop["host_s"]
+        if loop.get("on_device") and by_host > by_device * (1 + TOLERANCE):
+            return _check(
+                CheckStatus.FAILED,
+                f"the steps of {launch.job} took {by_device:.4g} s by the device's clock, but {by_host:.4g} s passed: the rate "
+                f"is {by_host / by_device:.3g} times too high; does all work run on the stream that is timed?",
+            )
+    return None
 
 
-def _claimed_and_counted(launch: Launch, rate: Measurement) -> tuple[float, float, float] | None:
-    """Items by the rates over the measured wall time, items that were counted, and that time in seconds."""
-    items, wall_s = launch.facts.get("counted_items"), launch.facts.get("measured_s")
-    if isinstance(items, int | float) and isinstance(wall_s, int | float) and items > 0 and wall_s > 0:
-        return statistics.median(rate.samples) * wall_s, float(items), float(wall_s)
-    steps, throughput = _of_process(launch, "step_time", rate), _of_process(launch, "throughput", rate)
-    if steps is None or throughput is None or throughput.samples[0] <= 0 or len(steps.samples) != len(rate.samples):
-        return None
-    counted = math.fsum(r * s for r, s in zip(rate.samples, steps.samples, strict=True))
-    wall_s = counted / throughput.samples[0]
-    pace = counted / math.fsum(steps.samples)  # the mean rate over the steps' own time
-    return pace * wall_s, counted, wall_s
+def _against_the_supervisor(launch: Launch) -> Check | None:
+    """The supervisor's clock runs in another process."""
+    for loop in _loops(launch):
+        bounds = loop.get("outside_s")
+        if bounds is None:
+            continue
+        claimed, least, most = bounds
+        if claimed < least * (1 - TOLERANCE) or claimed > most * (1 + TOLERANCE):
+            return _check(
+                CheckStatus.FAILED,
+                f"by the clock of {launch.job} its measuring took {claimed:.4g} s, by the supervisor's between {least:.4g} and "
+                f"{most:.4g} s",
+            )
+    return None
+
+
+def _loops(launch: Launch) -> list[dict[str, Any]]:
+    """What was timed of each loop that counts."""
+    return [loop for loop in launch.facts.get("loops") or () if loop.get("seconds") and loop.get("host_s")]
 
 
 def _odd_sample(launch: Launch, rate: Measurement) -> Check | None:
@@ -101,17 +109,24 @@ def _not_on_the_device(launch: Launch) -> Check | None:
     )
 
 
-def _agreed(launch: Launch, rate: Measurement) -> Check:
-    found = _claimed_and_counted(launch, rate)
-    if found is None:
-        return _check(
-            CheckStatus.NOT_APPLICABLE, "nothing was counted beside the rate, so there is nothing to hold it against"
-        )
-    claimed, counted, wall_s = found
+def _agreed(launch: Launch) -> Check:
+    checked = [loop for loop in _loops(launch) if _can_tell(loop.get("outside_s"))]
+    if not checked:
+        text = "measured for too short a time, or not by a loop of ours: no other clock can tell how long it took"
+        return _check(CheckStatus.NOT_APPLICABLE, text)
+    claimed, least, most = checked[0]["outside_s"]
     return _check(
         CheckStatus.PASSED,
-        f"{counted:.6g} counted in {wall_s:.4g} s; the rates come to {_percent(claimed / counted, 1)} of that",
+        f"its measuring took {claimed:.4g} s by its own clock, and between {least:.4g} and {most:.4g} s by the supervisor's",
     )
+
+
+def _can_tell(bounds: Sequence[float] | None) -> bool:
+    """Whether a clock that runs at half or twice the speed would have been noticed: a check that cannot fail is none."""
+    if bounds is None:
+        return False
+    claimed, least, most = bounds
+    return claimed / 2 < least * (1 - TOLERANCE) and claimed * 2 > most * (1 + TOLERANCE)
 
 
 def _of_process(launch: Launch, metric: str, beside: Measurement | None = None) -> Measurement | None:
@@ -119,10 +134,6 @@ def _of_process(launch: Launch, metric: str, beside: Measurement | None = None) 
     wanted = None if beside is None else beside.labels
     found = (m for m in launch.measurements if m.metric == metric and m.samples)
     return next((m for m in found if wanted is None or m.labels == wanted), None)
-
-
-def _percent(share: float, digits: int) -> str:
-    return f"{share * 100:.{digits}f} %"
 
 
 def _check(status: CheckStatus, explanation: str) -> Check:

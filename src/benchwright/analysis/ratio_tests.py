@@ -1,6 +1,7 @@
 """Treatment ÷ control: the ratio, its interval and how likely it is by chance, from one positive value for each launch.
 
-Everything happens on logarithms, so that swapping the sides inverts the ratio and nothing else.
+Everything happens on logarithms, so that swapping the sides inverts the ratio and nothing else. The interval and the p-value
+are read off the same ordered differences, so that the interval leaves 1 exactly if p is at most 1 - confidence.
 Why these tests: docs/architecture/statistics.md.
 """
 
@@ -8,19 +9,19 @@ from __future__ import annotations
 
 import math
 import statistics
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from benchwright.analysis.dependence import midranks, widening
+from benchwright.analysis.dependence import widening
 from benchwright.analysis.distributions import (
-    NORMAL,
     mann_whitney_at_most,
     signed_rank_at_most,
     student_quantile,
     student_two_sided,
 )
-from benchwright.domain.summary import Interval
+from benchwright.core.results.summary import Interval
 
 FEWEST_FOR_RANKS = 12  # pairs; below, ranks are too coarse for 99 % and Student's t takes over
 _MOST_VALUES = 200  # a side; more are condensed to evenly ranked ones, for time
@@ -38,36 +39,40 @@ def unpaired_ratio(control: Sequence[float], treatment: Sequence[float], confide
     Both widen if launches of either side resemble their neighbours. Values stand in the order they were measured.
     """
     before, after = [math.log(v) for v in control], [math.log(v) for v in treatment]
-    factor = widening(before, after)
-    chance = _mann_whitney(before, after, factor)
-    few, many = _condensed(before), _condensed(after)
-    differences = sorted(b - a for a in few for b in many)
-    if len(few) < len(before) or len(many) < len(after):
-        # The share of differences outside the interval is that of the full samples.
-        outside = _mann_whitney_outside(len(before), len(after), confidence) / (len(before) * len(after))
-        skip = math.floor(outside * len(differences))
-    else:
-        skip = _mann_whitney_outside(len(before), len(after), confidence)
-    return _estimate(differences, skip, factor, chance)
+    n, m = len(before), len(after)
+    ordered = sorted(b - a for a in _condensed(before) for b in _condensed(after))
+    found = _by_ranks(
+        ordered,
+        size=n * m,
+        at_most=lambda u: mann_whitney_at_most(u, n, m),
+        outside=_mann_whitney_outside(n, m, confidence),
+        factor=widening(before, after),
+    )
+    null = _null(ordered, found.interval.widened)
+    if ordered[0] <= null <= ordered[-1]:
+        return found
+    return found._replace(p_value=min(found.p_value, _welch(before, after, found.interval.widened)))
 
 
 def paired_ratio(control: Sequence[float], treatment: Sequence[float], confidence: float) -> RatioEstimate:
     """The typical ratio within pairs. Under 12 pairs Student's t on the logarithms, from there on signed ranks."""
-    logs = [math.log(b) - math.log(a) for a, b in zip(control, treatment, strict=True)]
-    if len(logs) < FEWEST_FOR_RANKS:
+    logs = _log_ratios(control, treatment)
+    n = len(logs)
+    if n < FEWEST_FOR_RANKS:
         return _student(logs, confidence)
-    chance = _signed_rank(logs)
-    if len(logs) > _MOST_VALUES:
-        # A normal interval around the same estimate: Walsh averages grow with the square of the count.
-        short = _condensed(logs)
-        skip = math.floor(_signed_rank_outside(len(logs), confidence) / _triangle(len(logs)) * _triangle(len(short)))
-        return _estimate(_walsh_averages(short), skip, 1.0, chance)
-    return _estimate(_walsh_averages(logs), _signed_rank_outside(len(logs), confidence), 1.0, chance)
+    return _by_ranks(
+        _walsh_averages(_condensed(logs)),
+        size=_triangle(n),
+        at_most=lambda w: signed_rank_at_most(w, n),
+        outside=_signed_rank_outside(n, confidence),
+    )
 
 
 def pairs_agree(control: Sequence[float], treatment: Sequence[float]) -> bool:
     """The check beside Student's t: also by ranks (5 %) the pairs go one way, so that no single pair decides."""
-    return _signed_rank([math.log(b) - math.log(a) for a, b in zip(control, treatment, strict=True)]) <= 0.05
+    logs = _log_ratios(control, treatment)
+    averages = _walsh_averages(logs)
+    return _chance(averages, 0.0, len(averages), lambda w: signed_rank_at_most(w, len(logs))) <= 0.05
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -81,41 +86,41 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return found
 
 
-def _estimate(ordered: Sequence[float], skip: int, factor: float, chance: float) -> RatioEstimate:
+def _log_ratios(control: Sequence[float], treatment: Sequence[float]) -> list[float]:
+    return [math.log(b) - math.log(a) for a, b in zip(control, treatment, strict=True)]
+
+
+def _by_ranks(
+    ordered: Sequence[float], *, size: int, at_most: Callable[[float], float], outside: int, factor: float = 1.0
+) -> RatioEstimate:
+    """From ordered differences: their median, the interval that leaves out `outside` of `size` on each side, and p.
+
+    `factor` widens the interval about the median.
+    """
     middle = statistics.median(ordered)
-    low, high = ordered[skip], ordered[len(ordered) - 1 - skip]
-    low, high = middle - factor * (middle - low), middle + factor * (high - middle)
+    skip = outside if len(ordered) == size else math.floor(outside / size * len(ordered))
+    low, high = (middle - factor * (middle - end) for end in (ordered[skip], ordered[len(ordered) - 1 - skip]))
+    chance = _chance(ordered, _null(ordered, factor), size, at_most)
     return RatioEstimate(_exp(middle), Interval(_exp(low), _exp(high), factor), chance)
+
+
+def _null(ordered: Sequence[float], factor: float) -> float:
+    """The difference that widening by `factor` carries to 0: testing it is testing 0 with the widened interval."""
+    return statistics.median(ordered) * (1 - 1 / factor)
+
+
+def _chance(ordered: Sequence[float], null: float, size: int, at_most: Callable[[float], float]) -> float:
+    """Two-sided: how likely so few differences lie on one side of `null`. Those equal to it count for both sides."""
+    fewest = min(bisect_right(ordered, null), len(ordered) - bisect_left(ordered, null))
+    return min(1.0, 2 * at_most(fewest if len(ordered) == size else math.ceil(fewest / len(ordered) * size)))
 
 
 def _student(logs: Sequence[float], confidence: float) -> RatioEstimate:
     n = len(logs)
     mean, error = statistics.fmean(logs), statistics.stdev(logs) / math.sqrt(n)
     reach = student_quantile(confidence, n - 1) * error
-    if error > 0:
-        chance = student_two_sided(mean / error, n - 1)
-    else:
-        # All pairs alike: as surprising as so many coins that all fall the same way.
-        chance = 2 * 0.5**n if mean else 1.0
+    chance = student_two_sided(mean / error, n - 1) if error > 0 else 0.0 if mean else 1.0
     return RatioEstimate(_exp(mean), Interval(_exp(mean - reach), _exp(mean + reach)), chance)
-
-
-def _mann_whitney(before: Sequence[float], after: Sequence[float], factor: float) -> float:
-    """Two-sided, for launches that tell as much as independent ones would whose interval is `factor` times narrower."""
-    n, m = len(before), len(after)
-    ranks = midranks([*before, *after])
-    u = sum(ranks[n:]) - m * (m + 1) / 2
-    extreme = min(u, n * m - u)
-    if extreme == 0:
-        return min(_widened_chance(2 / math.comb(n + m, n), factor), _welch(before, after, factor))
-    ties = _ties(ranks)
-    if not ties:
-        return _widened_chance(min(1.0, 2 * mann_whitney_at_most(extreme, n, m)), factor)
-    variance = n * m / 12 * (n + m + 1 - ties / ((n + m) * (n + m - 1)))
-    if variance <= 0:
-        return 1.0
-    chance = 2 * (1 - NORMAL.cdf((n * m / 2 - extreme - 0.5) / math.sqrt(variance)))
-    return _widened_chance(min(1.0, chance), factor)
 
 
 def _welch(before: Sequence[float], after: Sequence[float], factor: float) -> float:
@@ -132,21 +137,6 @@ def _welch(before: Sequence[float], after: Sequence[float], factor: float) -> fl
     return student_two_sided(t, freedom)
 
 
-def _signed_rank(logs: Sequence[float]) -> float:
-    """Pratt's way with zeros: they take part in the ranking, and half of their ranks goes to each side."""
-    n = len(logs)
-    ranks = midranks([abs(d) for d in logs])
-    up = sum(r if d > 0 else r / 2 if d == 0 else 0 for r, d in zip(ranks, logs, strict=True))
-    return min(1.0, 2 * signed_rank_at_most(min(up, _triangle(n) - up), n))
-
-
-def _ties(ranks: Sequence[float]) -> float:
-    counts: dict[float, int] = {}
-    for rank in ranks:
-        counts[rank] = counts.get(rank, 0) + 1
-    return sum(t**3 - t for t in counts.values())
-
-
 @lru_cache(maxsize=256)
 def _mann_whitney_outside(n: int, m: int, confidence: float) -> int:
     return _outside(lambda u: mann_whitney_at_most(u, n, m), n * m, confidence)
@@ -158,7 +148,10 @@ def _signed_rank_outside(n: int, confidence: float) -> int:
 
 
 def _outside(at_most: Callable[[float], float], size: int, confidence: float) -> int:
-    """How many differences lie outside the interval on each side: the most whose chance fits into the tail."""
+    """How many differences lie beyond each end of the interval, which is a difference itself.
+
+    The most, of which that many or fewer lie below the truth rarely enough; 0 if none do. As R's `wilcox.test` has it.
+    """
     low, high = -1, size // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -166,13 +159,7 @@ def _outside(at_most: Callable[[float], float], size: int, confidence: float) ->
             low = middle
         else:
             high = middle
-    return low + 1
-
-
-def _widened_chance(chance: float, factor: float) -> float:
-    if factor == 1.0 or chance >= 1:
-        return chance
-    return 2 * (1 - NORMAL.cdf(NORMAL.inv_cdf(1 - max(chance, 1e-15) / 2) / factor))
+    return max(0, low)
 
 
 def _walsh_averages(logs: Sequence[float]) -> list[float]:

@@ -10,14 +10,13 @@ from msgspec.structs import replace
 
 from benchwright.analysis.intervals import interval_of_median
 from benchwright.analysis.summary import launch_value
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.run import Launch, Result, Run
-from benchwright.domain.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
-from benchwright.domain.status import Reason, Status
-from benchwright.domain.summary import Interval
-
-LAUNCHES = "launches"  # what an interval is over
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.results.conditions import undecided, unlike
+from benchwright.core.results.peak_memory import headline_of
+from benchwright.core.results.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Reason, Status
 
 
 def score_run(
@@ -49,16 +48,12 @@ def suite_score(scores: Sequence[BenchmarkScore], *, price: float | None = None)
     """Weights are relative to each other; a benchmark of weight 0 is shown and does not count."""
     weighted = [s for s in scores if s.weight > 0]
     counting = [s for s in weighted if s.value is not None]
-    without = [s for s in counting if s.interval is None]
-    value = geometric_mean([(s.value, s.weight) for s in counting if s.value is not None])
     return SuiteScore(
-        value=value,
-        interval=None if value is None or without else _interval_of_mean(value, counting),
+        value=geometric_mean([(s.value, s.weight) for s in counting if s.value is not None]),
         benchmarks=tuple(scores),
         expected=len(weighted),
         counted=len(counting),
         failed=sum(1 for s in weighted if s.status is Status.FAILED),
-        without_interval=len(without),
         price=price,
     )
 
@@ -71,27 +66,10 @@ def geometric_mean(values: Sequence[tuple[float, float]]) -> float | None:
     return math.exp(math.fsum(math.log(value) * (weight / total) for value, weight in values))
 
 
-def _interval_of_mean(value: float, scores: Sequence[BenchmarkScore]) -> Interval | None:
-    """Benchmarks err independently, so in logarithms the squares of their weighted half widths add up."""
-    total = math.fsum(s.weight for s in scores)
-    below, above, widened = [], [], 1.0
-    for s in scores:
-        if s.interval is None or s.value is None or s.interval.low <= 0:
-            return None  # an interval widened beyond what a rate can be says nothing
-        below.append(s.weight / total * math.log(s.value / s.interval.low))
-        above.append(s.weight / total * math.log(s.interval.high / s.value))
-        widened = max(widened, s.interval.widened)
-    return Interval(value * math.exp(-math.hypot(*below)), value * math.exp(math.hypot(*above)), widened)
-
-
 def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) -> ScoreComparison:
-    """The treatment's weights count; a benchmark without a score of the same unit in both is left out and named.
-
-    What the processes of one launch have in common differs between two runs, so that only intervals over launches
-    tell how well a ratio is known.
-    """
-    before = {s.name: _over_launches(s) for s in control.benchmarks if s.value is not None}
-    after = {s.name: _over_launches(s) for s in treatment.benchmarks if s.value is not None}
+    """The treatment's weights count; a benchmark without a score of the same unit in both is left out and named."""
+    before = {s.name: s for s in control.benchmarks if s.value is not None}
+    after = {s.name: s for s in treatment.benchmarks if s.value is not None}
     both = [(before[name], s) for name, s in after.items() if name in before and s.unit == before[name].unit]
     names = {s.name for _, s in both}
     every = dict.fromkeys(s.name for s in (*control.benchmarks, *treatment.benchmarks))
@@ -108,32 +86,35 @@ def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) 
     )
 
 
-def _over_launches(score: BenchmarkScore) -> BenchmarkScore:
-    return score if score.basis == LAUNCHES else replace(score, interval=None)
+def doubts_about(control: Run, treatment: Run) -> tuple[str, ...]:
+    """Of benchmarks that both runs have: those whose launches cannot decide, or ran under other conditions."""
+    others = {r.benchmark.name: r for r in control.results}
+    found = []
+    for after in treatment.results:
+        before = others.get(after.benchmark.name)
+        if before is not None and before.counted and after.counted:
+            why = undecided(after.counted) or undecided(before.counted) or unlike(before.counted, after.counted)
+            found += [f"{after.benchmark.name}: {why}"] if why else []
+    return tuple(found)
 
 
 def _ratio(name: str, a: BenchmarkScore | SuiteScore, b: BenchmarkScore | SuiteScore) -> ScoreRatio:
-    """Runs err independently, so in logarithms the squares of their half widths add up."""
     assert a.value is not None
     assert b.value is not None
-    interval = None
-    if a.interval is not None and b.interval is not None and min(a.interval.low, b.interval.low) > 0:
-        low = math.hypot(math.log(b.value / b.interval.low), math.log(a.interval.high / a.value))
-        high = math.hypot(math.log(b.interval.high / b.value), math.log(a.value / a.interval.low))
-        ratio = b.value / a.value
-        interval = Interval(ratio * math.exp(-low), ratio * math.exp(high), max(a.interval.widened, b.interval.widened))
-    return ScoreRatio(name=name, control=a.value, treatment=b.value, interval=interval)
+    return ScoreRatio(name=name, control=a.value, treatment=b.value)
 
 
 def benchmark_score(result: Result, *, weight: float | None = None, workers: int | None = None) -> BenchmarkScore:
     """What its processes did together: the sum of their medians after warm-up, and of several launches the median."""
     benchmark = result.benchmark
+    memory = headline_of(result.counted)
     blank = BenchmarkScore(
         name=benchmark.name,
         status=result.status,
         weight=benchmark.weight if weight is None else weight,
         overlap=result.overlap,
-        peak_bytes=_largest(result.counted, "memory.peak"),
+        peak_bytes=_largest(result.counted, memory) if memory else None,
+        peak_metric=memory,
         gpu_peak_bytes=_largest(result.counted, "gpu.memory"),
         devices=len({(_node(x), device) for x in result.counted for device in x.devices}),
     )
@@ -149,13 +130,11 @@ def benchmark_score(result: Result, *, weight: float | None = None, workers: int
     sums = [math.fsum(values) for values in together]
     value = statistics.median(sums)
     seats = _seats(result, together)
-    interval, basis = _interval(value, sums, [s.value for s in seats])
     first = _measured(result.counted[0], metric)
     return replace(
         blank,
         value=value,
-        interval=interval,
-        basis=basis,
+        interval=interval_of_median(sums),
         metric=metric,
         unit=first[0].unit if first else None,
         median=statistics.median(every),
@@ -198,19 +177,6 @@ def _together(launches: Sequence[Launch], metric: str, workers: int | None) -> l
     return [groups[position] for position in sorted(groups)]
 
 
-def _interval(value: float, sums: Sequence[float], seats: Sequence[float]) -> tuple[Interval | None, str | None]:
-    """Over launches; if they are too few, over processes, whose spread is then taken for that of their sum."""
-    over_launches = interval_of_median(sums)
-    if over_launches is not None:
-        return over_launches, LAUNCHES
-    over_processes = interval_of_median(seats, in_time=False)  # they ran side by side
-    if over_processes is None:
-        return None, None
-    typical = statistics.median(seats)
-    low, high = (value * end / typical for end in (over_processes.low, over_processes.high))
-    return Interval(low, high, over_processes.widened), "processes"
-
-
 def _seats(result: Result, together: Sequence[Sequence[float]]) -> tuple[Seat, ...]:
     """By place in the launch; a launch that has another number of processes than the first tells nothing of places."""
     count = len(together[0])
@@ -235,7 +201,12 @@ def _largest(launches: Sequence[Launch], metric: str) -> float | None:
 
 
 def _joules_per_item(launches: Sequence[Launch], metric: str, workers: int | None) -> float | None:
-    """Watts of all devices over items a second of all processes; a device that several processes share counts once."""
+    """Watts of all devices over items a second of all processes; a device that several processes share counts once.
+
+    None where the rate counts something else: steps, or calls of a model.
+    """
+    if any(m.unit in ("steps/s", "calls/s") for x in launches for m in x.measurements if m.metric == metric):
+        return None
     found = []
     for position in {x.position for x in launches}:
         jobs = [x for x in launches if x.position == position]

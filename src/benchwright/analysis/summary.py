@@ -6,12 +6,12 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from benchwright.analysis.aggregate import aggregate
 from benchwright.analysis.intervals import interval_of_median
 from benchwright.analysis.percentiles import slow_end
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.run import Launch
-from benchwright.domain.summary import Interval, Percentile, Summary
+from benchwright.core.measurement import Measurement
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.results.summary import Interval, Percentile, Summary
+from benchwright.core.run import Launch
 
 FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median, however they fall
 # Whose samples are draws of one distribution; a course that was given (a loss) has another aggregate, and what is sampled
@@ -26,17 +26,19 @@ def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interv
 
 
 def launch_value(measurement: Measurement, workers: int | None = None) -> float:
-    """The launch's one number, by the measurement's own method."""
+    """The launch's one number: what was delivered of a rate, else by the measurement's own method."""
+    if measurement.value is not None:
+        return measurement.value
     return aggregate(measurement.aggregate, measurement.samples, workers)
 
 
 def summarize(launches: Sequence[Launch], workers: int | None = None) -> list[Summary]:
-    """One Summary for each metric and label set, over `launches`, in the order of first appearance."""
-    groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[Measurement]] = {}
+    """One Summary for each metric, source and label set, over `launches`, in the order of first appearance."""
+    groups: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[Measurement]] = {}
     for launch in launches:
         for m in launch.measurements:
             if m.samples:
-                groups.setdefault((m.metric, tuple(sorted(m.labels.items()))), []).append(m)
+                groups.setdefault((m.metric, m.source, tuple(sorted(m.labels.items()))), []).append(m)
     return [_summary(same, workers) for same in groups.values()]
 
 

@@ -14,12 +14,13 @@ import msgspec
 
 from benchwright.analysis.plausibility import implausible
 from benchwright.analysis.score import process_value, scored_metric
-from benchwright.domain.check import Check, CheckStatus
-from benchwright.domain.errors import InvalidInput, did_you_mean
-from benchwright.domain.job import Job
-from benchwright.domain.machine import Machine
-from benchwright.domain.run import Launch, Result, culprit
-from benchwright.domain.status import Status
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.job import Job
+from benchwright.core.machine import Machine
+from benchwright.core.measurement import first_bad_sample
+from benchwright.core.results.check import Check, CheckStatus
+from benchwright.core.run import Launch, Result, culprit
+from benchwright.core.status import Status
 
 ALWAYS = ("error", "ensure_rate", "loss")
 NAMED = ("usage", "planning", "version", "plausibility")
@@ -109,12 +110,12 @@ def _loss(result: Result, _: Circumstances, named: bool) -> Check:
         return _not_applicable("loss", "no loss was told")
     count = 0
     for launch, m in series:
-        values = (*m.warmup_samples, *m.samples)
-        wrong = next((i for i, value in enumerate(values) if not math.isfinite(value)), None)
-        if wrong is not None:
-            place = f"its value {wrong + 1} of {len(values)}"
-            return _failed("loss", f"{m.metric} became {values[wrong]} at {place} in {launch.job}")
-        count += len(values)
+        of_launch = len(m.warmup_samples) + len(m.samples)
+        bad = first_bad_sample(m)
+        if bad is not None:
+            place = f"its value {bad[0] + 1} of {of_launch}"
+            return _failed("loss", f"{m.metric} became {bad[1]} at {place} in {launch.job}")
+        count += of_launch
     return _passed("loss", f"all {count:,} values of {', '.join(sorted({m.metric for _, m in series}))} are finite")
 
 

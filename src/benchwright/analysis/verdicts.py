@@ -1,64 +1,125 @@
-"""From a ratio with its interval to a verdict in one word, and what to do where there is none."""
+"""From a ratio with its interval to a verdict in one word, and the reason and the remedy where there is none."""
 
 from __future__ import annotations
 
 import math
 
-from benchwright.domain.comparison import Verdict
-from benchwright.domain.metric import Direction
-from benchwright.domain.summary import Interval
+import msgspec
+
+from benchwright.core.metric import Direction
+from benchwright.core.results.comparison import Verdict
+from benchwright.core.results.summary import Interval
 
 FEWEST_LAUNCHES = 6
+ALTERNATE = "alternate both in one run: bw run -c A -c B, then bw compare RUN --between A B"
 _MOST_ADVISED = 200
 
 
-def judged(
-    direction: Direction, ratio: float, interval: Interval, q_value: float, *, margin: float, confidence: float
-) -> Verdict:
-    """`same`: the whole interval is within the margin. `regressed`, `improved`: the difference is no chance after all
-    comparisons of the table are counted, and the ratio is beyond the margin. All else is inconclusive.
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verdict is made from. `allowance`: as a logarithm, what a difference must exceed besides 1 and the margin.
 
-    The margin is a factor: 2 % means between 1 / 1.02 and 1.02, so that it is the same seen from either side.
+    `wandered`: it is how far the launches of a side moved by themselves. `drift`: they were seen to drift, by a known
+    distance (a logarithm).
     """
-    limit = math.log1p(margin)
-    low, high = _log(interval.low), _log(interval.high)
-    if -limit <= low and high <= limit:
+
+    direction: Direction
+    ratio: float
+    interval: Interval
+    p_value: float
+    q_value: float
+    comparisons: int  # in the table
+    margin: float
+    confidence: float
+    launches: int  # of the side with fewer
+    paired: bool
+    allowance: float = 0.0
+    wandered: bool = False
+    drift: float = 0.0
+
+    @property
+    def limit(self) -> float:
+        """The margin is a factor: 2 % means between 1 / 1.02 and 1.02, so that it is the same seen from either side."""
+        return math.log1p(self.margin)
+
+    @property
+    def distance(self) -> float:
+        return abs(_log(self.ratio))
+
+    @property
+    def near_end(self) -> float:
+        """How far the end of the interval that is nearer to 1 is away from it; negative if 1 lies within."""
+        return max(_log(self.interval.low), -_log(self.interval.high))
+
+    @property
+    def differs(self) -> bool:
+        """By more than chance, by itself: the interval leaves 1, which is the same as p ≤ 1 - confidence."""
+        return self.near_end > 0
+
+
+def judged(e: Evidence) -> Verdict:
+    """`same`: the whole interval is within the margin. `regressed`, `improved`: the difference is no chance after all
+    comparisons of the table are counted, larger than what is allowed for, and the ratio is beyond the margin. All else is
+    inconclusive.
+    """
+    if -e.limit <= _log(e.interval.low) and _log(e.interval.high) <= e.limit and e.drift <= e.limit:
         return Verdict.SAME
-    proven = q_value <= 1 - confidence and (low > 0 or high < 0)
-    if not proven or abs(_log(ratio)) <= limit or direction is Direction.NEITHER:
+    proven = e.differs and e.q_value <= 1 - e.confidence and e.near_end > e.allowance
+    if not proven or e.distance <= e.limit or e.direction is Direction.NEITHER:
         return Verdict.INCONCLUSIVE
-    worse = (ratio > 1) is (direction is Direction.LOWER)
+    worse = (e.ratio > 1) is (e.direction is Direction.LOWER)
     return Verdict.REGRESSED if worse else Verdict.IMPROVED
 
 
-def advice_for(
-    direction: Direction,
-    ratio: float,
-    interval: Interval,
-    q_value: float,
-    *,
-    launches: int,
-    margin: float,
-    confidence: float,
-    paired: bool = False,
-) -> str:
-    """What would turn an inconclusive effect into a verdict."""
-    limit, distance = math.log1p(margin), abs(_log(ratio))
-    reach = (_log(interval.high) - _log(interval.low)) / 2
-    away_from_one = _log(interval.low) > 0 or _log(interval.high) < 0
-    if away_from_one and distance > limit:
-        if q_value > 1 - confidence:
-            return "alone it would count; among so many comparisons it may be chance: compare fewer metrics, or repeat more"
-        if direction is Direction.NEITHER:
+def advice_for(e: Evidence) -> str:
+    """Why an effect is inconclusive, and what would turn it into a verdict."""
+    if e.differs and e.distance > e.limit:
+        if e.q_value > 1 - e.confidence:
+            return (
+                f"by itself it would count (p = {e.p_value:.2g}), but not among {e.comparisons} comparisons "
+                f"(q = {e.q_value:.2g}): compare fewer metrics, or repeat more"
+            )
+        if e.near_end <= e.allowance:
+            return _not_beyond(e)
+        if e.direction is Direction.NEITHER:
             return "it differs; whether that is better is not known for this metric"
-    # Beyond the margin the interval must leave 1; within it, it must fit into the margin.
-    wanted = distance if distance > limit else limit - distance
-    too_close = reach > wanted * _MOST_ADVISED
-    needed = math.inf if too_close else launches * (reach / wanted) ** 2 * 1.2
-    if needed > _MOST_ADVISED:
-        else_ways = "a quieter machine" if paired else "a quieter machine, interleaved launches"
-        return f"more than {_MOST_ADVISED} launches would be needed: {else_ways} or a larger margin"
-    return f"--repeat {_even(max(needed, launches + 2))} or more would probably tell"
+    if e.limit < e.distance <= e.allowance:
+        return _not_beyond(e)
+    return _more_launches(e)
+
+
+def _not_beyond(e: Evidence) -> str:
+    by = f"{math.expm1(e.allowance) * 100:.{0 if e.allowance > 0.1 else 1}f} %"
+    if e.wandered:
+        return f"launches of a side moved by {by} by themselves, so that only larger differences count; {ALTERNATE}"
+    return f"between separate runs only differences clearly above {by} count; {ALTERNATE}"
+
+
+def _more_launches(e: Evidence) -> str:
+    """How many launches it takes at the least: it depends on how large the difference really is."""
+    if e.distance <= e.limit:  # the interval must fit into the margin
+        needed = _needed(e, e.limit - e.distance)
+        words = _launches(needed)
+    else:  # it must leave what is allowed for; but there may be no difference
+        needed = _needed(e, e.distance - e.allowance)
+        words = _launches(needed)
+        none = _launches(_needed(e, e.limit))
+        if not e.differs and e.limit and none != words:
+            words = f"{words} if the difference is real, {none} if there is none"
+    if needed <= _MOST_ADVISED:
+        return f"it takes {words}"
+    other_ways = "a quieter machine" if e.paired else "a quieter machine, launches that alternate (bw run -c A -c B)"
+    return f"it takes {words}: {other_ways} or a larger margin helps"
+
+
+def _needed(e: Evidence, wanted: float) -> float:
+    """For an interval that reaches only so far."""
+    reach = (_log(e.interval.high) - _log(e.interval.low)) / 2
+    too_close = wanted <= 0 or reach > wanted * _MOST_ADVISED
+    return math.inf if too_close else max(e.launches * (reach / wanted) ** 2 * 1.2, e.launches + 2)
+
+
+def _launches(needed: float) -> str:
+    return f"more than {_MOST_ADVISED} launches" if needed > _MOST_ADVISED else f"--repeat {_even(needed)} or more"
 
 
 def too_few(control: int, treatment: int) -> str:

@@ -7,7 +7,7 @@ import json
 import click
 
 from benchwright.cli.looking import open_results, where_options
-from benchwright.domain.errors import StoreTrouble
+from benchwright.core.errors import StoreTrouble
 
 
 @click.group(epilog="Example: benchwright baseline set main last")
@@ -22,10 +22,10 @@ def command() -> None:
 def set_(name: str, run: str, base: str | None, store: str | None) -> int:
     """Let NAME stand for RUN."""
     with open_results(base, store) as results:
-        run_id = results.set_baseline(name, run)
-        click.echo(f"{name}: {run_id}")
+        found = results.set_baseline(name, run)
+        click.echo(f"{name}: {found.id}")
         try:
-            results.share_baseline(name, run_id)
+            results.share_baseline(name, found)
         except StoreTrouble as error:
             click.echo(f"benchwright: {name} is set here, but not in the store: {error}", err=True)
             return error.exit_code
@@ -53,7 +53,9 @@ def remove(name: str, base: str | None, store: str | None) -> int:
 def list_(as_json: bool, base: str | None, store: str | None) -> None:
     """Which names there are."""
     with open_results(base, store) as results:
-        known = results.baselines()
+        meant = results.baselines()
+        called = results.called(meant.values())
+        known = {name: called.get(uid, uid) for name, uid in meant.items()}
     if as_json:
         click.echo(json.dumps(known, indent=1))
         return

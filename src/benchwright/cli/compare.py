@@ -6,8 +6,8 @@ import click
 
 from benchwright.cli.colour import coloured
 from benchwright.cli.looking import open_results, terminal_width, where_options
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.quantities import parse_percentage
+from benchwright.core.errors import InvalidInput
+from benchwright.core.numbers.quantities import parse_percentage
 
 
 @click.command(epilog="Example: benchwright compare --baseline main last --fail-on regressed")
@@ -17,6 +17,11 @@ from benchwright.domain.quantities import parse_percentage
     "--between", nargs=2, metavar="A B", help="Compare two benchmarks of ONE run that were measured interleaved."
 )
 @click.option("--margin", default="2%", show_default=True, help="What counts as the same.")
+@click.option(
+    "--run-to-run",
+    metavar="PERCENT",
+    help="What separate runs of an unchanged program differ by here; smaller differences are not called. Default: 5%.",
+)
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric. Repeatable.")
 @click.option("--all-metrics", is_flag=True, help="Memory, CPU and process times too.")
 @click.option("--anyway", is_flag=True, help="Compare runs of different machines or commands.")
@@ -24,7 +29,7 @@ from benchwright.domain.quantities import parse_percentage
 @click.option(
     "--format",
     "format_",
-    type=click.Choice(["screen", "markdown", "json", "html"]),
+    type=click.Choice(["screen", "markdown", "csv", "json", "html"]),
     default="screen",
     show_default=True,
 )
@@ -35,6 +40,7 @@ def command(
     baseline: str | None,
     between: tuple[str, str] | None,
     margin: str,
+    run_to_run: str | None,
     metrics: tuple[str, ...],
     all_metrics: bool,
     anyway: bool,
@@ -49,12 +55,18 @@ def command(
     The first run is the control, every further one a treatment. Runs of different machines or commands are refused
     unless --anyway. Commands measured together (`run -c A -c B`) are compared as pairs with --between.
     """
-    from benchwright.pipeline.comparing import compare_runs, failing, render
-    from benchwright.reporters.comparison import count_words
+    from benchwright.app.compare import compare_runs, failing, render
+    from benchwright.report.comparison import count_words
 
     words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)
     if between and len(words) != 1:
         raise InvalidInput("--between compares two benchmarks of one run", where="compare", remedy="name one run")
+    if between and run_to_run is not None:
+        raise InvalidInput(
+            "--run-to-run is about separate runs, and --between compares pairs of one run",
+            where="--run-to-run",
+            remedy="leave it out",
+        )
     if not between and len(words) < 2:
         raise InvalidInput("there is nothing to compare with", where="compare", remedy="name a control and a treatment")
     with open_results(base, store) as results:
@@ -66,6 +78,7 @@ def command(
         metrics=metrics,
         all_metrics=all_metrics,
         anyway=anyway,
+        **({} if run_to_run is None else {"run_to_run": parse_percentage(run_to_run, where="--run-to-run")}),
     )
     text = render(comparisons, "json" if as_json else format_, terminal_width())
     click.echo(coloured(text) if format_ == "screen" and not as_json else text, nl=False)

@@ -10,7 +10,7 @@ import click
 
 from benchwright.cli.suite_options import suite_options, suite_request_of, suite_targets_of
 from benchwright.cli.targets import TargetCommand
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 _EXAMPLES = """\b
 Examples:
@@ -24,12 +24,17 @@ Examples:
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
     """Open a shell in a benchmark's folder and environment, or run one command there; its exit code is returned."""
-    from benchwright.pipeline.developing import development_session
+    from benchwright.kinds.suite.setup.dev import development_session
 
     words = ctx.meta.get("command", ())
     if "command" in ctx.meta and not words:
         raise InvalidInput("there is no command after --", remedy="leave -- out for a shell")
-    session = development_session(suite_targets_of(values), suite_request_of(values), words)
+    session = development_session(
+        suite_targets_of(values),
+        suite_request_of(values),
+        words,
+        tell=lambda text: click.echo(f"benchwright: {text}", err=True),
+    )
     if not words:
         click.echo(f"{session.benchmark}: {session.argv[0]} in {session.cwd}; leave it with exit", err=True)
     os.chdir(session.cwd)

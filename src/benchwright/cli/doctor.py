@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from benchwright.cli.looking import terminal_width
-from benchwright.pipeline.measure import Observer
+from benchwright.executors.observer import Observer
 
 if TYPE_CHECKING:
-    from benchwright.domain.job import Job
-    from benchwright.domain.machine import Machine
-    from benchwright.domain.run import Plan
+    from benchwright.core.job import Job
+    from benchwright.core.machine import Machine
+    from benchwright.core.run import Plan
 
 _EXAMPLES = """\b
 Examples:
@@ -36,14 +36,15 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     A small program is launched 14 times, as if it were two different ones, to see by how much equal programs differ here.
     Nothing is kept. Exit code: 0 fine, or only warnings; 1 numbers measured now cannot be trusted.
     """
+    from benchwright.app.measure import measure
+    from benchwright.doctor.check import check
+    from benchwright.doctor.report import checkup_json, checkup_text
     from benchwright.executors.local import LocalExecutor
-    from benchwright.pipeline.doctor import check
-    from benchwright.reporters.checkup import checkup_json, checkup_text
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
     with LocalExecutor() as executor, _Progress(quiet=as_json) as progress:
-        checkup = check(folder, executor=executor, observer=progress, quick=quick)
+        checkup = check(folder, executor=executor, measure=None if quick else measure, observer=progress)
     if as_json:
         click.echo(checkup_json(checkup), nl=False)
     else:

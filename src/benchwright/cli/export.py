@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from benchwright.cli.looking import open_results, where_options
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from benchwright.domain.run import Run
+    from benchwright.core.run import Run
 
 _FORMATS = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
 _FOLDERS = ("milabench",)
@@ -33,7 +33,7 @@ _FOLDERS = ("milabench",)
 @where_options
 def command(runs: tuple[str, ...], output: str, format_: str | None, base: str | None, store: str | None) -> None:
     """Write the raw samples of RUNS (`last` by default) for other tools."""
-    from benchwright.reporters.export import export_csv, export_json, export_milabench, export_parquet
+    from benchwright.report.export import export_csv, export_json, export_milabench, export_parquet
 
     chosen = format_ or _FORMATS.get(Path(output).suffix)
     if chosen is None:

@@ -13,11 +13,11 @@ from benchwright.cli.colour import coloured
 from benchwright.cli.looking import terminal_width
 from benchwright.cli.model_options import finding_options
 from benchwright.cli.option_values import timeout_of, words_of
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from benchwright.domain.benchmark import Benchmark
-    from benchwright.domain.model import Discovery
+    from benchwright.core.benchmark import Benchmark
+    from benchwright.core.model import Discovery
 
 _EXAMPLES = """\b
 Examples:
@@ -50,16 +50,17 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     The scripts are run, unmodified; nothing is measured. Exit code: 0 models were found, 1 a script failed, 2 the input is
     wrong, 3 no model was found.
     """
+    from benchwright.app.resolve import resolve
     from benchwright.cli.progress import Progress
-    from benchwright.domain.options import MeasureOptions
-    from benchwright.domain.request import Request
+    from benchwright.core.options import MeasureOptions
+    from benchwright.core.request import Request
     from benchwright.executors.local import LocalExecutor
-    from benchwright.pipeline.discovering import discover
-    from benchwright.pipeline.resolve import resolve
-    from benchwright.reporters.found import found_json, render_found
-    from benchwright.sources.model_words import model_options_of
-    from benchwright.sources.sweep import named_point
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.kinds.models.batches import with_batches_known
+    from benchwright.kinds.models.discovery import discover
+    from benchwright.kinds.models.options import model_options_of
+    from benchwright.kinds.models.sweep import named_point
+    from benchwright.report.models.found import found_json, render_found
+    from benchwright.runs.base_folder import BaseFolder
 
     timeout = values["timeout"]
     request = Request(
@@ -82,6 +83,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     quiet = values["quiet"] or values["as_json"]
     with LocalExecutor() as executor, Progress(quiet=quiet) as progress:
         told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress, count_work=True)
+    told = with_batches_known(resolved.benchmarks, told)
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
     if not found:
         raise InvalidInput("none of them is a script whose models could be found", remedy="name Python scripts")
@@ -99,8 +101,8 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
 
 def _unread(benchmark: Benchmark) -> Discovery | None:
     """A script of a folder that is no Python, which is no reason to list nothing: with what is wrong. None: no script."""
-    from benchwright.domain.model import Discovery
-    from benchwright.sources.script import checked_notes
+    from benchwright.core.model import Discovery
+    from benchwright.kinds.models.script import checked_notes
 
     if not benchmark.source.endswith(".py"):
         return None

@@ -21,8 +21,8 @@ from benchwright.cli.looking import open_results, where_options
 @where_options
 def command(paths: tuple[str, ...], tool: str | None, base: str | None, store: str | None) -> int:
     """Put results of other tools into the store; the same file twice is kept once."""
-    from benchwright.domain.errors import InvalidInput
-    from benchwright.importers.registry import BUILT_IN, import_results, importer_named
+    from benchwright.core.errors import InvalidInput
+    from benchwright.exchange.registry import BUILT_IN, import_results, importer_named
 
     if tool is None and len(paths) > 1 and paths[0] in BUILT_IN and not Path(paths[0]).exists():
         tool, *rest = paths

@@ -14,8 +14,8 @@ from benchwright.cli.looking import open_results, where_options
 @where_options
 def command(folders: tuple[str, ...], base: str | None, store: str | None) -> int:
     """Put the runs of these folders into the store; one that is there already, unchanged, is left alone."""
-    from benchwright.domain.errors import InvalidInput
-    from benchwright.stores.run_folder import RunFolder
+    from benchwright.core.errors import InvalidInput
+    from benchwright.runs.run_folder import RunFolder
 
     failed = 0
     with open_results(base, store) as results:

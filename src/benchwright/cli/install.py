@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchwright.cli.suite_options import index_options, suite_options, suite_request_of, suite_targets_of
-from benchwright.domain.quantities import format_duration
+from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
     from benchwright.environments.reuse import Installed
@@ -52,7 +52,7 @@ def command(
     could not be made, 2 the suite is wrong, 3 the base folder cannot be used.
     """
     from benchwright.cli.phase_progress import PhaseProgress
-    from benchwright.pipeline.installing import IndexOptions, InstallOptions, install
+    from benchwright.kinds.suite.setup.install import IndexOptions, InstallOptions, install
 
     options = InstallOptions(
         force=force,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from benchwright.cli.looking import open_results, where_options
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from benchwright.stores.run_folder import RunFolder
+    pass
 
 
 @click.command(epilog="Example: benchwright logs last train.py --follow")
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 @where_options
 def command(run: str, bench: str | None, follow: bool, tail: int | None, base: str | None, store: str | None) -> None:
     """Show what the programs of RUN printed: all of them, or those of one BENCH (or job, such as train.py.R0.D0)."""
-    from benchwright.planning.stems import safe_name
-    from benchwright.stores.logs import choose_logs, follow_log, read_log, tail_of
+    from benchwright.plan.file_names import safe_name
+    from benchwright.runs.logs import choose_logs, follow_log, read_log, tail_of
 
     with open_results(base, store) as results:
-        name, found = results.find(run)
-        found = found or results.elsewhere(name)
-    if found is None:
+        found = results.find(run)
+        folder = found.folder or results.elsewhere(found.uid)
+    if folder is None:
         raise InvalidInput(
-            f"{name} has no folder here, so it has no logs", remedy="it was imported, or measured elsewhere: look there"
+            f"{found.id} has no folder here, so it has no logs",
+            remedy="it was imported, or measured elsewhere: look there",
         )
-    folder: RunFolder = found
     try:
         logs = choose_logs(folder.path, bench)
     except InvalidInput:

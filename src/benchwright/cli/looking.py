@@ -23,11 +23,11 @@ def where_options(function: AnyFunction) -> AnyFunction:
     )(function)
 
 
-def open_results(base: str | None, store: str | None) -> Any:
-    """The results of that base and store."""
-    from benchwright.pipeline.results import Results
+def open_results(base: str | None, store: str | None, *, patience_s: float | None = None) -> Any:
+    """The results of that base and store. `patience_s`: how long to wait for a store that others have locked."""
+    from benchwright.app.results import Results
 
-    return Results.choose(base, store, os.environ)
+    return Results.choose(base, store, os.environ, patience_s=patience_s)
 
 
 def terminal_width() -> int:

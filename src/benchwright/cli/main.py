@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from benchwright.cli.descriptors import fill_closed, forget_stdout
-from benchwright.domain.errors import BenchwrightError, did_you_mean
+from benchwright.core.errors import BenchwrightError, did_you_mean
 from benchwright.version import __version__
 
 # name → module below benchwright.cli that holds `command`, and what `--help` says about it.

@@ -13,13 +13,13 @@ import msgspec
 
 from benchwright.cli.sizing import save_scaling
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
-from benchwright.domain.errors import BenchwrightError, InvalidInput
+from benchwright.core.errors import BenchwrightError, InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from benchwright.domain.run import Run
-    from benchwright.pipeline.matrix import MatrixOutcome, MatrixRun
+    from benchwright.app.matrix import MatrixOutcome, MatrixRun
+    from benchwright.core.run import Run
 
 _EXAMPLES = """\b
 Examples:
@@ -33,6 +33,12 @@ Examples:
 @option("Results", "--list", "only_list", is_flag=True, help="Show the runs and their names; run nothing.")
 @option("Results", "--resume", is_flag=True, help="Leave out what is finished, and go on with what is not.")
 @option(
+    "Results",
+    "--anyway",
+    is_flag=True,
+    help="With --resume: go on even if the code, the environment or packages have changed, and mark the results.",
+)
+@option(
     "Results", "--store", metavar="URL", help="The store.  [default: $BENCHWRIGHT_STORE, else store.db in the base]"
 )
 @option("Results", "--no-store", is_flag=True, help="Do not put the runs into the store.")
@@ -45,6 +51,7 @@ def command(
     /,
     only_list: bool,
     resume: bool,
+    anyway: bool,
     store: str | None,
     no_store: bool,
     show_output: bool,
@@ -58,12 +65,12 @@ def command(
     Each run is one that `run` would make. A run that fails does not end the others. Exit code: 0 all went well, 1 some
     did not; 2, 3: none could be made; 130 interrupted (resumable).
     """
+    from benchwright.app.after_run import keep_in_store
+    from benchwright.app.matrix import MatrixObserver, SuiteMatrix, code_of, matrix_runs, run_matrix
     from benchwright.cli.progress import Progress
-    from benchwright.pipeline.matrix import MatrixObserver, SuiteMatrix, code_of, matrix_runs, run_matrix
-    from benchwright.pipeline.outcome import keep_in_store
-    from benchwright.pipeline.suites import SYSTEM_VARIABLES
-    from benchwright.sources.system_file import read_system
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.kinds.suite.suites import SYSTEM_VARIABLES
+    from benchwright.kinds.suite.system_file import read_system
+    from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
     request = msgspec.structs.replace(request_of(ctx, values, folder.path), echo=show_output)
@@ -91,7 +98,7 @@ def command(
 
     def make(run: MatrixRun) -> Run:
         with Progress(quiet=quiet or as_json) as progress:
-            return matrix.make(run, progress, resume=resume)
+            return matrix.make(run, progress, resume=resume, anyway=anyway)
 
     finished = matrix.finished if resume else lambda run: None
     outcomes = run_matrix(runs, make, finished=finished, observer=Telling())
@@ -101,7 +108,7 @@ def command(
 
 def _saved(run: Run) -> list[str]:
     """What this run's own options say to keep for the sizing of later ones; a file in the way does not end the others."""
-    from benchwright.stores.run_folder import RunFolder
+    from benchwright.runs.run_folder import RunFolder
 
     try:
         said = save_scaling(run, RunFolder(Path(run.folder)).read_plan().settings)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from benchwright.domain.model import PRECISIONS
+from benchwright.core.model import PRECISIONS
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 Option = Callable[..., Callable[[AnyFunction], AnyFunction]]
@@ -77,6 +77,12 @@ def measuring_options(option: Option[Any]) -> list[Callable[[Any], Any]]:
             default=1,
             help="Measure also the throughput of so many callers at once.",
         ),
+        option(
+            "--items",
+            type=click.IntRange(1),
+            metavar="N",
+            help="Items in one call, for items/s.  [default: the batch, where it is known; else calls/s]",
+        ),
         option("--profile", is_flag=True, help="Tell the delay of each operator too, in a launch of its own."),
         option(
             "--shape",
@@ -84,6 +90,9 @@ def measuring_options(option: Option[Any]) -> list[Callable[[Any], Any]]:
             multiple=True,
             metavar="INPUT=1x3x224x224",
             help="The shape of a model file's input. Repeatable.",
+        ),
+        option(
+            "--trust", is_flag=True, help="Load model files that can run code of their own, such as pickles in a .pt2."
         ),
         option(
             "--rebuild",

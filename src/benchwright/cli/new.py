@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 _EXAMPLES = """\b
 Examples:
@@ -35,7 +35,7 @@ def command(name: str | None, name_too: str | None, template: str, parent: str, 
 
     Its dev.yaml is a suite with this one benchmark, for `install`, `prepare`, `run` and all other commands.
     """
-    from benchwright.pipeline.scaffolding import SUITE, make_benchmark
+    from benchwright.kinds.suite.setup.new import SUITE, make_benchmark
 
     chosen = name or name_too
     if not chosen or (name and name_too):

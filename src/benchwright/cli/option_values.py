@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.quantities import parse_duration
+from benchwright.core.errors import InvalidInput
+from benchwright.core.numbers.quantities import parse_duration
 
 
 def words_of(text: str, *, where: str) -> tuple[str, ...]:

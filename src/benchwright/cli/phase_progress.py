@@ -8,8 +8,8 @@ import threading
 import time
 from typing import TextIO
 
-from benchwright.domain.quantities import format_duration
-from benchwright.pipeline.installing import InstallObserver
+from benchwright.core.numbers.quantities import format_duration
+from benchwright.kinds.suite.setup.install import InstallObserver
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import click
 from benchwright.cli.suite_options import index_options, suite_options, suite_request_of, suite_targets_of
 
 if TYPE_CHECKING:
-    from benchwright.pipeline.pinning import Pinned
+    from benchwright.kinds.suite.setup.pin import Pinned
 
 
 @click.command(epilog="Example: benchwright pin suite.yaml --select torch --variant cuda")
@@ -44,8 +44,8 @@ def command(
     written into the files. Exit code: 0 pinned, 1 a group has no solution, 2 the suite is wrong.
     """
     from benchwright.cli.phase_progress import PhaseProgress
-    from benchwright.pipeline.installing import IndexOptions
-    from benchwright.pipeline.pinning import PinOptions, pin
+    from benchwright.kinds.suite.setup.install import IndexOptions
+    from benchwright.kinds.suite.setup.pin import PinOptions, pin
 
     options = PinOptions(
         variant=variant,

@@ -6,18 +6,17 @@ import json
 import os
 import shlex
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import click
 
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.job import Job
-from benchwright.domain.model import DEFAULT_RUNTIME, ModelScript
-from benchwright.domain.run import Plan
-from benchwright.domain.secrets import REDACTED, is_secret, redact
-from benchwright.planning.turns import started_together
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job
+from benchwright.core.model import DEFAULT_RUNTIME, ModelScript
+from benchwright.core.run import Plan
+from benchwright.core.secrets.redact import redact, redact_body, redact_text, redact_words
+from benchwright.plan.turns import started_together
 
 # What tells a program which devices it may use.
 _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
@@ -29,10 +28,10 @@ _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MO
 @click.pass_context
 def command(ctx: click.Context, /, as_json: bool, base: str | None, **values: Any) -> None:
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing is run or written."""
+    from benchwright.app.measure import plan_only
+    from benchwright.app.resolve import resolve
     from benchwright.executors.local import LocalExecutor
-    from benchwright.pipeline.measure import plan_only
-    from benchwright.pipeline.resolve import resolve
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
     resolved = resolve(request_of(ctx, values, folder.path))
@@ -49,7 +48,7 @@ def plan_body(plan: Plan) -> dict[str, Any]:
             {
                 "name": benchmark.name,
                 "source": benchmark.source,
-                "status": "skipped" if benchmark.name in plan.skipped else "planned",
+                "status": _status(benchmark, plan),
                 "reason": plan.skipped[benchmark.name][1] if benchmark.name in plan.skipped else None,
                 "environment": None if benchmark.pack is None else benchmark.pack.install_group,
                 "notes": [*benchmark.notes, *plan.notes.get(benchmark.name, ())],
@@ -64,6 +63,12 @@ def plan_body(plan: Plan) -> dict[str, Any]:
     }
 
 
+def _status(benchmark: Benchmark, plan: Plan) -> str:
+    if benchmark.name not in plan.skipped:
+        return "planned"
+    return "failed" if benchmark.fault is not None else "skipped"
+
+
 def _jobs_by_benchmark(plan: Plan) -> dict[str, list[Job]]:
     found: dict[str, list[Job]] = {}
     for together in plan.launches:
@@ -75,7 +80,7 @@ def _jobs_by_benchmark(plan: Plan) -> dict[str, list[Job]]:
 def _job_body(job: Job) -> dict[str, Any]:
     return {
         "id": job.id,
-        "argv": list(job.argv),
+        "argv": list(_words(job)),
         "shell": job.shell,
         "cwd": job.cwd,
         "env": _shown(job.env),
@@ -88,7 +93,7 @@ def _job_body(job: Job) -> dict[str, Any]:
         "block": job.block,
         "together": 1 if job.barrier is None else job.barrier.size,
         "turn_s": None if job.barrier is None else job.barrier.turn_s,
-        "files": job.files,
+        "files": redact_body(job.files),
     }
 
 
@@ -99,7 +104,7 @@ def plan_text(plan: Plan) -> str:
     for benchmark in plan.benchmarks:
         lines.append(f"{benchmark.name}  ({benchmark.source})")
         if benchmark.name in plan.skipped:
-            lines.append(f"  skipped: {plan.skipped[benchmark.name][1]}")
+            lines.append(f"  {_status(benchmark, plan)}: {plan.skipped[benchmark.name][1]}")
             continue
         lines += [f"  {line}" for line in _described(benchmark, jobs[benchmark.name])]
         lines += [f"  note: {text}" for text in (*benchmark.notes, *plan.notes.get(benchmark.name, ()))]
@@ -119,7 +124,8 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     by_node = {job.node: job for job in reversed(launch)}
     lines = []
     for node in dict.fromkeys(job.node for job in launch):
-        command = by_node[node].argv[0] if first.shell else shlex.join(by_node[node].argv)
+        words = _words(by_node[node])
+        command = words[0] if first.shell else shlex.join(words)
         lines.append(command if len(by_node) == 1 else f"{node}: {command}")
     lines.append(f"in {first.cwd}")
     if benchmark.pack is not None:
@@ -163,10 +169,10 @@ def _ranges(numbers: list[int]) -> str:
     return " ".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
 
 
-def _shown(env: Mapping[str, str | None]) -> dict[str, str | None]:
+def _words(job: Job) -> tuple[str, ...]:
     """What looks secret is not printed."""
-    shown = {name: REDACTED if value and _looks_secret(name) else value for name, value in env.items()}
-    return shown | redact({name: value for name, value in shown.items() if value and "://" in value})
+    return tuple(map(redact_text, job.argv)) if job.shell else redact_words(job.argv)
 
 
-_looks_secret = lru_cache(maxsize=1024)(is_secret)  # many jobs have the same variables
+def _shown(env: Mapping[str, str | None]) -> dict[str, str | None]:
+    return dict(env) | redact({name: value for name, value in env.items() if value is not None})

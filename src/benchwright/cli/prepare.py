@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from benchwright.cli.suite_options import suite_options, suite_request_of, suite_targets_of
-from benchwright.domain.quantities import format_duration
+from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
-    from benchwright.pipeline.preparing import Preparing
+    from benchwright.kinds.suite.setup.prepare import Preparing
 
 _LAST_LINES = 8
 
@@ -34,7 +34,7 @@ def command(force: bool, jobs: int, show_output: bool, as_json: bool, quiet: boo
     code: 0 all is prepared, 1 a script failed, 2 the suite is wrong or not installed, 3 a folder cannot be written.
     """
     from benchwright.cli.prepare_progress import PrepareProgress
-    from benchwright.pipeline.preparing import PrepareOptions, prepare
+    from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output)
     with PrepareProgress(quiet=quiet) as progress:

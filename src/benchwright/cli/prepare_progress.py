@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchwright.cli.phase_progress import PhaseProgress
-from benchwright.domain.quantities import format_duration
-from benchwright.pipeline.preparing import PrepareObserver, Preparing
+from benchwright.core.numbers.quantities import format_duration
+from benchwright.kinds.suite.setup.prepare import PrepareObserver, Preparing
 
 
 class PrepareProgress(PhaseProgress, PrepareObserver):

@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import unquote
 
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.job import Job, Outcome
-from benchwright.domain.machine import Machine
-from benchwright.domain.model import Discovery
-from benchwright.domain.quantities import format_bytes, format_duration
-from benchwright.domain.run import Launch, Plan
-from benchwright.domain.status import Status
-from benchwright.pipeline.measure import Observer
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job, Outcome
+from benchwright.core.machine import Machine
+from benchwright.core.model import Discovery
+from benchwright.core.numbers.quantities import format_bytes, format_duration
+from benchwright.core.run import Launch, Plan
+from benchwright.core.status import Status
+from benchwright.executors.observer import Observer
 
 _FIRST_WORD_S = 2.0  # shorter runs need no progress
 _REDRAW_S = 0.5
@@ -114,7 +114,7 @@ class Progress(Observer):
             return
         words = [format_duration(float(values.get("elapsed_s", 0.0)))]
         if values.get("rss_bytes"):
-            words.append(format_bytes(float(values["rss_bytes"])))
+            words.append(f"{format_bytes(float(values['rss_bytes']))} RSS")
         words += [f"{name} {value:.4g}" for name, value in (values.get("metrics") or {}).items()][:3]
         with self.lock:
             self.said[job_id] = "  ".join(words)

@@ -9,7 +9,7 @@ import click
 from benchwright.cli.colour import coloured
 from benchwright.cli.looking import open_results, terminal_width, where_options
 from benchwright.cli.scoring import scoring_of, scoring_options
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 
 @click.command(epilog="Example: benchwright report last --format html --output report.html")
@@ -38,11 +38,11 @@ def command(
 
     Of a suite: one line for each benchmark, what failed, and the score of all.
     """
-    from benchwright.pipeline.outcome import report_of, sorted_by
-    from benchwright.pipeline.peaks import peaks_for
-    from benchwright.reporters.registry import reporter_named
-    from benchwright.reporters.several import render_several
-    from benchwright.stores.whole_file import write_whole
+    from benchwright.app.after_run import report_of, sorted_by
+    from benchwright.app.peaks import peaks_for
+    from benchwright.core.files.whole_file import unwritable, write_whole
+    from benchwright.report.multi_run import render_several
+    from benchwright.report.registry import reporter_named
 
     if as_json:
         if format_ not in ("screen", "json"):
@@ -63,5 +63,8 @@ def command(
     if output is None or output == "-":
         click.echo(coloured(text) if format_ == "screen" else text, nl=False)
     else:
-        write_whole(output, text.encode())
+        try:
+            write_whole(output, text.encode())
+        except OSError as error:
+            raise unwritable(output, error) from error
         click.echo(f"written: {output}", err=True)

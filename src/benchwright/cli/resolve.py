@@ -32,7 +32,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Print the entries of SUITE as they end up: included, inherited, expanded, with defaults. Placeholders stay."""
-    from benchwright.pipeline.checking import resolve_suite
+    from benchwright.app.checking import resolve_suite
 
     resolved = resolve_suite(suite or config, select=select, exclude=exclude, overrides=overrides)
     for warning in resolved.warnings:

@@ -15,13 +15,25 @@ from benchwright.cli.descriptors import forget_stdout
 from benchwright.cli.looking import terminal_width
 from benchwright.cli.sizing import SEARCH, save_scaling, search_batches
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.run import Run
+from benchwright.core.errors import InvalidInput
+from benchwright.core.run import Run
 
 if TYPE_CHECKING:
-    from benchwright.reporters.base import Reporter
+    from benchwright.report.base import Reporter
 
-_SAME_RUN = ("resume", "base", "targets", "show_output", "as_json", "quiet", "verbose", "dash", "store", "no_store")
+_SAME_RUN = (
+    "resume",
+    "anyway",
+    "base",
+    "targets",
+    "show_output",
+    "as_json",
+    "quiet",
+    "verbose",
+    "dash",
+    "store",
+    "no_store",
+)
 _EXAMPLES = """\b
 Examples:
   benchwright run --repeat 6 -- python train.py --epochs 1
@@ -52,6 +64,12 @@ Examples:
     help="Finish an interrupted run and repeat nothing that completed; without a value the newest of the same target.",
 )
 @option(
+    "Results",
+    "--anyway",
+    is_flag=True,
+    help="With --resume: go on even if the code, the environment or packages have changed, and mark the results.",
+)
+@option(
     "Results", "--store", metavar="URL", help="The store.  [default: $BENCHWRIGHT_STORE, else store.db in the base]"
 )
 @option("Results", "--no-store", is_flag=True, help="Do not put the run into the store.")
@@ -72,6 +90,7 @@ def command(
     /,
     run_name: str | None,
     resume: str | None,
+    anyway: bool,
     store: str | None,
     no_store: bool,
     show_output: bool,
@@ -87,15 +106,20 @@ def command(
     Results go to stdout, progress and advice to stderr. Exit code: 0 all went well, 1 something measured failed, 2 the
     input is wrong, 3 nothing could be measured, 130 interrupted (resumable).
     """
+    from benchwright.app.after_run import exit_code, keep_in_store, write_driver_files
+    from benchwright.app.resolve import resolve
+    from benchwright.app.results import store_url
+    from benchwright.app.run import run as make_run
     from benchwright.cli.progress import Progress
-    from benchwright.pipeline.discovering import measured
-    from benchwright.pipeline.outcome import exit_code, keep_in_store, write_driver_files
-    from benchwright.pipeline.resolve import resolve
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.runs.base_folder import BaseFolder
 
     resume, values["targets"] = _untangle_resume(resume, values["targets"])
     _check_placeholders(run_name or "")
+    if anyway and resume is None:
+        raise InvalidInput("only a run that is resumed can go on anyway", where="--anyway", remedy="add --resume")
     folder = BaseFolder.choose(base, os.environ)
+    if not no_store:
+        store_url(store, folder, os.environ)  # refused now, not after hours of measuring
     request = msgspec.structs.replace(request_of(ctx, values, folder.path), echo=show_output)
     quiet = quiet or as_json or dash == "no"
     if values["size"] == SEARCH and resume is None:
@@ -104,8 +128,15 @@ def command(
     resolved = resolve(request, allow_nothing=resume is not None)
     if not resolved.benchmarks:
         _check_nothing_is_changed(ctx)
+    if request.models.trust:
+        from benchwright.kinds.models.model_file import trusted_code
+
+        for warning in trusted_code(resolved.benchmarks):
+            click.echo(f"benchwright: {warning}", err=True)
     with Progress(quiet=quiet, verbose=verbose, long=dash == "long") as progress:
-        run = measured(resolved, folder, progress, name=run_name, resume=resume, labels=request.options.labels)
+        run = make_run(
+            resolved, folder, progress, name=run_name, resume=resume, labels=request.options.labels, anyway=anyway
+        )
     for problem in write_driver_files(run, Path.cwd()):
         click.echo(f"benchwright: {problem}", err=True)
     code = exit_code(run)
@@ -148,14 +179,14 @@ def _check_nothing_is_changed(ctx: click.Context) -> None:
 
 
 def _report(run: Run, as_json: bool, base: str | None, store: str | None, no_store: bool) -> str:
-    from benchwright.pipeline.outcome import report_of
-    from benchwright.reporters.run_json import JsonReporter
-    from benchwright.reporters.screen import ScreenReporter
+    from benchwright.app.after_run import report_of
+    from benchwright.report.run_json import JsonReporter
+    from benchwright.report.screen import ScreenReporter
 
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
     peaks = None
     if not no_store:
-        from benchwright.pipeline.peaks import peaks_of_base
+        from benchwright.app.peaks import peaks_of_base
 
         peaks = peaks_of_base(run, base, store)
     text = reporter.render(report_of(run, width=terminal_width(), peaks=peaks))

@@ -10,12 +10,13 @@ import click
 import msgspec
 
 from benchwright.cli.looking import open_results, terminal_width, where_options
-from benchwright.domain.errors import InvalidInput, StoreTrouble
-from benchwright.domain.quantities import format_bytes, parse_duration, parse_size
+from benchwright.core.errors import InvalidInput, StoreTrouble
+from benchwright.core.numbers.quantities import format_bytes, parse_duration, parse_size
 
+_PATIENCE_S = 1.0  # whoever lists runs does not want to wait for a store that is locked
 _SORTS: dict[str, Callable[[Any], Any]] = {
     "name": lambda row: row.name,
-    "status": lambda row: row.status.value,
+    "status": lambda row: row.status,
     "size": lambda row: -row.size_bytes,
 }
 
@@ -44,7 +45,9 @@ def command() -> None:
 @click.option("--since", metavar="DATE", help="Runs started on or after this date (ISO 8601).")
 @click.option("--until", metavar="DATE", help="Runs started until then; a date means the whole day.")
 @click.option("--text", metavar="WORD", help="Runs with this word in a name, label or annotation.")
-@click.option("--status", type=click.Choice(["ok", "failed", "interrupted", "skipped"]))
+@click.option(
+    "--status", type=click.Choice(["ok", "failed", "skipped", "interrupted", "running", "killed", "unreadable"])
+)
 @click.option("--sort", type=click.Choice(["started", "name", "status", "size"]), default="started", show_default=True)
 @click.option(
     "-n", "--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many, newest first."
@@ -53,21 +56,28 @@ def command() -> None:
 @where_options
 def list_(
     labels: tuple[str, ...], sort: str, limit: int, as_json: bool, base: str | None, store: str | None, **wanted: Any
-) -> None:
-    """The runs of the store, newest first."""
-    from benchwright.pipeline.managing import list_runs
+) -> int:
+    """Every run, newest first: of the base folder, from the moment it begins, and of the store.
 
-    with open_results(base, store) as results:
+    Exit code: 3 if the store cannot be used, and runs that only it has are missing from the list.
+    """
+    from benchwright.app.listing import list_runs
+
+    with open_results(base, store, patience_s=_PATIENCE_S) as results:
         listed = list_runs(results, labels=dict(_label(text) for text in labels), limit=limit, **wanted)
     rows = sorted(listed.rows, key=_SORTS[sort]) if sort != "started" else listed.rows
-    for outcome in listed.problems:
-        click.echo(f"benchwright: {outcome.run} is not listed: {outcome.problem}", err=True)
+    for row in rows:
+        if row.problem:
+            click.echo(f"benchwright: {row.id} cannot be read: {row.problem}", err=True)
+    if listed.trouble is not None:
+        click.echo(f"benchwright: only runs of the base folder are listed: {listed.trouble}", err=True)
     if as_json:
         click.echo(json.dumps([msgspec.to_builtins(row) for row in rows], indent=1))
-        return
-    from benchwright.reporters.run_list import run_list
+    else:
+        from benchwright.report.run_list import run_list
 
-    click.echo(run_list(rows, width=terminal_width()), nl=False)
+        click.echo(run_list(rows, width=terminal_width()), nl=False)
+    return 0 if listed.trouble is None else listed.trouble.exit_code
 
 
 @command.command(epilog="Example: benchwright runs delete train.2026-11-01_10:00:00 --yes")
@@ -76,18 +86,18 @@ def list_(
 @where_options
 def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None) -> int:
     """Delete RUNS: their folders, with all raw samples, and their entries in the store."""
-    from benchwright.pipeline.managing import delete_run, names_of
+    from benchwright.app.run_admin import delete_run, names_of
 
     with open_results(base, store) as results:
-        names = names_of(results, runs)
+        meant = names_of(results, runs)
         if not yes:
-            click.confirm(f"Delete {', '.join(names)} with all raw samples?", abort=True, err=True)
-        baselines = _baselines(results)
+            names = ", ".join(run.id for run in meant)
+            click.confirm(f"Delete {names} with all raw samples?", abort=True, err=True)
         trouble = []
-        for name in names:
-            deleted = delete_run(results, name)
-            click.echo(f"deleted: {name} ({format_bytes(deleted.freed_bytes)})")
-            for baseline in (b for b, run in baselines.items() if run == name):
+        for run in meant:
+            deleted = delete_run(results, run)
+            click.echo(f"deleted: {run.id} ({format_bytes(deleted.freed_bytes)})")
+            for baseline in deleted.baselines:
                 click.echo(f"benchwright: the baseline '{baseline}' is gone with it", err=True)
             trouble += [deleted.trouble] if deleted.trouble else []
     return _said(trouble)
@@ -101,43 +111,34 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
 @where_options
 def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None) -> int:
     """Delete old runs. Baselines, and runs that are being made, are never deleted."""
-    from benchwright.pipeline.managing import delete_run, to_prune
+    from benchwright.app.run_admin import delete_run, to_prune
 
     if keep is None and max_size is None:
         raise InvalidInput("nothing says what may go", where="prune", remedy="give --keep 30d, --max-size 20GB or both")
     with open_results(base, store) as results:
-        names = to_prune(
+        meant = to_prune(
             results,
             keep_s=None if keep is None else parse_duration(keep, where="--keep"),
             max_bytes=None if max_size is None else parse_size(max_size, where="--max-size"),
         )
-        if not names:
+        if not meant:
             click.echo("nothing to delete")
             return 0
-        for name in names:
-            click.echo(f"{'would delete' if dry_run else 'to delete'}: {name}")
+        for run in meant:
+            click.echo(f"{'would delete' if dry_run else 'to delete'}: {run.id}")
         if dry_run:
             return 0
         if not yes:
-            click.confirm(f"Delete these {len(names)} runs with all raw samples?", abort=True, err=True)
-        deleted = [delete_run(results, name) for name in names]
-        click.echo(f"deleted {len(names)} runs, {format_bytes(sum(d.freed_bytes for d in deleted))}")
+            click.confirm(f"Delete these {len(meant)} runs with all raw samples?", abort=True, err=True)
+        deleted = [delete_run(results, run) for run in meant]
+        click.echo(f"deleted {len(meant)} runs, {format_bytes(sum(d.freed_bytes for d in deleted))}")
     return _said([d.trouble for d in deleted if d.trouble])
 
 
-def _baselines(results: Any) -> dict[str, str]:
-    """For words about them: a store that cannot be used is no reason not to delete."""
-    try:
-        known: dict[str, str] = results.baselines()
-    except StoreTrouble:
-        return {}
-    return known
-
-
 def _said(trouble: list[str]) -> int:
-    """The exit code; says, once, what the store could not do."""
+    """The exit code; says, once, what could not be done."""
     for text in dict.fromkeys(trouble):
-        click.echo(f"benchwright: deleted, but still listed by the store: {text}; delete it again later", err=True)
+        click.echo(f"benchwright: deleted, but still named elsewhere: {text}; delete it again later", err=True)
     return StoreTrouble.exit_code if trouble else 0
 
 
@@ -147,7 +148,7 @@ def _said(trouble: list[str]) -> int:
 @where_options
 def annotate(run: str, text: str | None, base: str | None, store: str | None) -> None:
     """Keep TEXT with RUN; without a text, remove it."""
-    from benchwright.pipeline.managing import annotate_run
+    from benchwright.app.run_admin import annotate_run
 
     with open_results(base, store) as results:
         name = annotate_run(results, run, text or None)

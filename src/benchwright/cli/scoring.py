@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from benchwright.domain.request import SuiteRequest
+from benchwright.core.request import SuiteRequest
 
 if TYPE_CHECKING:
-    from benchwright.pipeline.scoring import Scoring
+    from benchwright.app.scoring import Scoring
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -46,7 +46,7 @@ def scoring_options(function: AnyFunction) -> AnyFunction:
 
 def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scoring:
     """What the options ask for; `results` finds the run to compare with."""
-    from benchwright.pipeline.scoring import Scoring
+    from benchwright.app.scoring import Scoring
 
     return Scoring(
         rule=values["score"],
@@ -58,9 +58,9 @@ def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scorin
 
 
 def _weights(suite: str, base: str | None) -> dict[str, float]:
-    from benchwright.pipeline.scoring import weights_of
-    from benchwright.pipeline.suites import every_benchmark
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.app.scoring import weights_of
+    from benchwright.kinds.suite.suites import every_benchmark
+    from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
     return weights_of(every_benchmark(suite, SuiteRequest(base=str(folder.path))))

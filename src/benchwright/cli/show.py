@@ -16,15 +16,15 @@ from benchwright.cli.looking import open_results, terminal_width, where_options
 @where_options
 def command(run: str, as_json: bool, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, what it ran on and with."""
-    from benchwright.pipeline.outcome import report_of
-    from benchwright.pipeline.peaks import peaks_for
-    from benchwright.reporters.details import details
-    from benchwright.reporters.run_json import JsonReporter
-    from benchwright.reporters.screen import ScreenReporter
+    from benchwright.app.after_run import report_of
+    from benchwright.app.peaks import peaks_for
+    from benchwright.report.details import details
+    from benchwright.report.run_json import JsonReporter
+    from benchwright.report.screen import ScreenReporter
 
     with open_results(base, store) as results:
         found = results.run(run)
-        annotation = results.annotation(found.id)
+        annotation = results.annotation(found)
         peaks = peaks_for([found], results)
     report = report_of(found, width=terminal_width(), peaks=peaks.get(found.id))
     if as_json:

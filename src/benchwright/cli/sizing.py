@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.quantities import format_bytes
+from benchwright.core.errors import BenchwrightError, InvalidInput
+from benchwright.core.numbers.quantities import format_bytes
 
 if TYPE_CHECKING:
-    from benchwright.domain.request import Request
-    from benchwright.domain.run import Run
-    from benchwright.domain.settings import RunSettings
-    from benchwright.pipeline.batch_search import BatchSearch, Trial
-    from benchwright.pipeline.measure import Observer
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.app.batch_search import BatchSearch, Trial
+    from benchwright.core.request import Request
+    from benchwright.core.run import Run
+    from benchwright.core.settings import RunSettings
+    from benchwright.executors.observer import Observer
+    from benchwright.runs.base_folder import BaseFolder
 
 SEARCH = "search"
 
@@ -27,9 +27,9 @@ def search_batches(request: Request, base: BaseFolder, observer: Observer, *, as
     """Looks for the largest batch of every benchmark whose size is for us to choose; each trial is a run of its own."""
     from msgspec.structs import replace
 
-    from benchwright.pipeline.batch_search import default_batch, find_and_save, suite_trials
-    from benchwright.pipeline.resolve import resolve
-    from benchwright.planning.batch_search import Bounds
+    from benchwright.app.batch_search import default_batch, find_and_save, suite_trials
+    from benchwright.app.resolve import resolve
+    from benchwright.plan.suite.batch_search import Bounds
 
     asked = request.suite
     assert asked is not None
@@ -58,19 +58,25 @@ def search_batches(request: Request, base: BaseFolder, observer: Observer, *, as
 
 
 def save_scaling(run: Run, settings: RunSettings) -> str | None:
-    """What this run saw of memory over batch size goes to the file it was told; a sentence about it, or None."""
+    """What this run saw of memory over batch size goes to the file it was told; a sentence about it, or None.
+
+    A file that cannot be written costs nothing else: the run is complete.
+    """
     surroundings = settings.surroundings
     if surroundings is None or not surroundings.sizing.save:
         return None
-    from benchwright.pipeline.reading import plan_of
-    from benchwright.pipeline.scaling import observations_of
-    from benchwright.stores.run_folder import RunFolder
-    from benchwright.stores.scaling_file import add_observations
+    from benchwright.kinds.suite.scaling import observations_of
+    from benchwright.runs.read_run import plan_of
+    from benchwright.runs.run_folder import RunFolder
+    from benchwright.runs.scaling_file import add_observations
 
-    found = observations_of(run, plan_of(RunFolder(Path(run.folder))))
-    if not found:
-        return f"nothing was added to {surroundings.sizing.save}: no benchmark was given a batch size by auto_batch"
-    saved = add_observations(surroundings.sizing.save, found)
+    try:
+        found = observations_of(run, plan_of(RunFolder(Path(run.folder))))
+        if not found:
+            return f"nothing was added to {surroundings.sizing.save}: no benchmark was given a batch size by auto_batch"
+        saved = add_observations(surroundings.sizing.save, found)
+    except (BenchwrightError, OSError) as error:
+        return f"{run.id} is complete, but its batch sizes are not saved: {error}"
     count = f"{saved.observations} observation{'' if saved.observations == 1 else 's'}"
     return f"{count} added to {saved.path}"
 

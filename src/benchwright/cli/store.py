@@ -15,25 +15,39 @@ def command() -> None:
 
 
 @command.command(epilog="Example: benchwright store check --json")
+@click.option("--folders", is_flag=True, help="Read every run folder too: does the store say what it says?")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @where_options
-def check(as_json: bool, base: str | None, store: str | None) -> int:
-    """Whether the store is whole; exit 1 if not."""
+def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> int:
+    """Whether the store is whole and its numbers are those that were stored; exit 1 if not.
+
+    Runs that are called the same, or are there twice, are told; nothing is wrong with them.
+    """
+    from benchwright.app.check_store import folder_problems
+
     with open_results(base, store) as results:
         problems = results.existing_store.check()
         version = results.existing_store.schema_version()
+        notes = results.existing_store.duplicates() if not problems else []
+        if folders and not problems:
+            problems = list(folder_problems(results))
     if as_json:
-        click.echo(json.dumps({"url": results.where, "version": version, "problems": problems}, indent=1))
+        body = {"url": results.where, "version": version, "problems": problems, "notes": notes}
+        click.echo(json.dumps(body, indent=1))
     else:
-        click.echo("\n".join(problems) if problems else f"{results.where}: whole, version {version}")
+        lines = problems or [f"{results.where}: whole, version {version}"]
+        click.echo("\n".join([*lines, *(f"note: {note}" for note in notes)]))
     return 1 if problems else 0
 
 
 @command.command(epilog="Example: benchwright store rebuild")
 @where_options
 def rebuild(base: str | None, store: str | None) -> int:
-    """Make the store anew from the run folders, whatever state it is in; what only the old one has is carried over."""
-    from benchwright.pipeline.rebuilding import rebuild as rebuilt
+    """Make the store anew from the run folders, whatever state it is in; what only the old one has is carried over.
+
+    Exit code: 1 if a run could not be put into it.
+    """
+    from benchwright.app.rebuild import rebuild as rebuilt
 
     total = failed = 0
     with open_results(base, store) as results:

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.request import SuiteRequest
+from benchwright.core.errors import InvalidInput
+from benchwright.core.request import SuiteRequest
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -30,7 +30,7 @@ def index_options(function: AnyFunction) -> AnyFunction:
 
 def suite_targets_of(values: Mapping[str, Any]) -> tuple[str, ...]:
     """The suite files that are meant: those named, else that of the environment."""
-    from benchwright.pipeline.suites import suite_from_environment
+    from benchwright.kinds.suite.suites import suite_from_environment
 
     named = (*values["suites"], *values["config"])
     known = suite_from_environment(os.environ)
@@ -41,11 +41,11 @@ def suite_targets_of(values: Mapping[str, Any]) -> tuple[str, ...]:
 
 def suite_request_of(values: Mapping[str, Any]) -> SuiteRequest:
     """The options as one request; `values` may hold those of other decorators too."""
-    from benchwright.stores.base_folder import BaseFolder
+    from benchwright.runs.base_folder import BaseFolder
 
     python = None
     if values["use_current_env"]:
-        from benchwright.pipeline.suites import current_python
+        from benchwright.kinds.suite.suites import current_python
 
         python = current_python()
     return SuiteRequest(

@@ -20,10 +20,10 @@ from benchwright.cli.option_values import (
     turn_of,
     words_of,
 )
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.options import MeasureOptions
-from benchwright.domain.request import Request, SuiteRequest
-from benchwright.domain.stop_rule import parse_stop_rule, parse_warmup
+from benchwright.core.errors import InvalidInput
+from benchwright.core.options import MeasureOptions
+from benchwright.core.request import Request, SuiteRequest
+from benchwright.core.stop_rule import parse_stop_rule, parse_warmup
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -238,6 +238,21 @@ _OPTIONS = [
     option(_SUITES, "--save-scaling", metavar="FILE", help="Add what this run saw of it to that file."),
     option(_KEEP, "--label", "labels", multiple=True, metavar="KEY=VALUE", help="Kept with the results. Repeatable."),
     option(_KEEP, "--tag", "tags", multiple=True, metavar="TAG", help="A word to find the run by. Repeatable."),
+    option(
+        _KEEP,
+        "--keep-env",
+        "keep_env",
+        multiple=True,
+        metavar="NAME",
+        help="Write down this variable too, or those of a glob such as 'MY_*'. Repeatable.",
+    ),
+    option(
+        _KEEP,
+        "--share",
+        is_flag=True,
+        envvar="BENCHWRIGHT_SHARE",
+        help="Let others read the run's files, as the umask allows.  [default: only you; $BENCHWRIGHT_SHARE]",
+    ),
     option(_KEEP, "--discard-logs", is_flag=True, help="Remove a program's log after success."),
     option(
         _KEEP,
@@ -250,7 +265,7 @@ _OPTIONS = [
 
 def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Request:
     """The options as one checked request; suites find their things in the folder `base`."""
-    from benchwright.sources.model_words import model_options_of
+    from benchwright.kinds.models.options import model_options_of
 
     command = ctx.meta.get("command", ())
     if "command" in ctx.meta and not command:
@@ -279,6 +294,8 @@ def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Reques
         discard_logs=values["discard_logs"],
         sample_interval_s=sample_interval_of(values["sample_interval"]),
         seed=values["seed"],
+        keep_env=values["keep_env"],
+        shared=values["share"],
         suite=suite_request(values, base),
         models=model_options_of(values),
         params=values["params"],
@@ -293,7 +310,7 @@ def suite_request(values: dict[str, Any], base: Path) -> SuiteRequest:
     """What the options say about suites."""
     current = None
     if values.get("use_current_env"):
-        from benchwright.pipeline.suites import current_python
+        from benchwright.kinds.suite.suites import current_python
 
         current = current_python()
     return SuiteRequest(

@@ -14,7 +14,7 @@ import click
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...], format_: str | None, as_json: bool) -> None:
     """Check suites, system files, scaling files and task files. Nothing is run; every wrong FILE is told, with exit code 2."""
-    from benchwright.pipeline.checking import check_file
+    from benchwright.app.checking import check_file
 
     checked = [check_file(path, format_) for path in files]
     if as_json:
@@ -22,4 +22,4 @@ def command(ctx: click.Context, files: tuple[str, ...], format_: str | None, as_
     else:
         for check in checked:
             click.echo(check.text())
-    ctx.exit(2 if any(check.error is not None for check in checked) else 0)
+    ctx.exit(2 if any(check.errors for check in checked) else 0)

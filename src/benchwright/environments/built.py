@@ -8,6 +8,8 @@ import time
 
 import msgspec
 
+from benchwright.core.files.stored_file import Unreadable, read_stored_json
+from benchwright.core.files.whole_file import write_own
 from benchwright.environments.groups import Group, Recipe
 from benchwright.environments.requirement_files import normalised
 
@@ -106,21 +108,15 @@ class EnvironmentFolders:
 def read_built(folder: str) -> Built | None:
     """None: there is no environment, or it was never finished."""
     try:
-        with open(os.path.join(folder, MARKER), "rb") as file:
-            built = msgspec.json.decode(file.read(), type=Built)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        built = read_stored_json(os.path.join(folder, MARKER), Built)
+    except (OSError, Unreadable):
         return None
     return built if built.format == _FORMAT else None
 
 
 def write_built(folder: str, built: Built) -> None:
-    """Aside, then renamed: whoever sees the marker sees all of it."""
-    aside = os.path.join(folder, MARKER + ".part")
-    with open(aside, "wb") as file:
-        file.write(msgspec.json.encode(built))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, os.path.join(folder, MARKER))
+    """Marks an environment as complete."""
+    write_own(os.path.join(folder, MARKER), msgspec.json.encode(built))
 
 
 def note_attempt(folders: EnvironmentFolders, group: Group) -> None:
@@ -135,9 +131,8 @@ def note_attempt(folders: EnvironmentFolders, group: Group) -> None:
 def failed_attempt(folders: EnvironmentFolders, group: str) -> set[str]:
     """Digests of the requirements that were last tried in vain; empty if the last install went well."""
     try:
-        with open(folders.attempt(group), "rb") as file:
-            return set(msgspec.json.decode(file.read(), type=list[str]))
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return set(read_stored_json(folders.attempt(group), list[str]))
+    except (OSError, Unreadable):
         return set()
 
 

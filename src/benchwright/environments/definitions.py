@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from benchwright.domain.pack import Pack
+from benchwright.core.pack import Pack
 from benchwright.environments.built import remove
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Tools

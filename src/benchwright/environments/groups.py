@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.pack import UNPINNED, Pack
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.pack import UNPINNED, Pack
 from benchwright.environments.requirement_files import Requirements, meaningful_lines, read_requirements
 
 _FORMAT = 1

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from importlib.machinery import PathFinder
 from typing import Protocol
 
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 from benchwright.environments.package_indexes import PackageIndexes
 
 NAMES = ("uv", "pip")

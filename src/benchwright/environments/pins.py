@@ -10,6 +10,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
+from benchwright.core.files.whole_file import unwritable, write_whole
 from benchwright.environments.failures import Failure, failure_of
 from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.requirement_files import meaningful_lines, package_name
@@ -167,9 +168,10 @@ def _from_report(report: dict[str, list[dict[str, dict[str, object]]]]) -> str:
 def _replace(path: str, text: str) -> PinnedFile:
     changed = _text(path) != text
     if changed:
-        aside = f"{path}.{os.getpid()}.part"
-        _write(aside, text)
-        os.replace(aside, path)
+        try:
+            write_whole(path, text.encode())
+        except OSError as error:
+            raise unwritable(path, error) from error
     return PinnedFile(path=path, packages=pinned_packages(text), hashes="--hash=" in text, changed=changed)
 
 

@@ -8,8 +8,10 @@ import re
 
 import msgspec
 
-from benchwright.domain.benchmark import Benchmark, Script
-from benchwright.domain.pack import Pack
+from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.files.stored_file import Unreadable, read_stored_json
+from benchwright.core.files.whole_file import write_own
+from benchwright.core.pack import Pack
 
 _FOLDER = ".prepared"
 _FORMAT = 1
@@ -68,19 +70,13 @@ class Marks:
 
     def read(self, identity: str) -> Prepared | None:
         try:
-            with open(self._path(identity), "rb") as file:
-                mark = msgspec.json.decode(file.read(), type=Prepared)
-        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            mark = read_stored_json(self._path(identity), Prepared)
+        except (OSError, Unreadable):
             return None
         return mark if mark.format == _FORMAT else None
 
     def write(self, identity: str, mark: Prepared) -> None:
-        aside = f"{self._path(identity)}.part"
-        with open(aside, "wb") as file:
-            file.write(msgspec.json.encode(mark))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, self._path(identity))
+        write_own(self._path(identity), msgspec.json.encode(mark))
 
     def forget(self, identity: str) -> None:
         """Before a preparation begins: one that is cut off must not look finished."""

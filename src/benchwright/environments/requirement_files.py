@@ -8,7 +8,7 @@ import re
 
 import msgspec
 
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s+|(?=[^-\s]))(.+)")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")

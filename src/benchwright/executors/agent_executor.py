@@ -11,7 +11,10 @@ from typing import Any, Self
 
 import msgspec
 
-from benchwright.domain.job import Job, Outcome
+from benchwright.agent.leftovers import abandoned, end_leftovers
+from benchwright.agent.processes import LINUX
+from benchwright.core.job import Job, Outcome
+from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.agent_process import AgentProcess, listen
 from benchwright.executors.base import Listener
 
@@ -66,6 +69,13 @@ class AgentExecutor(ABC):
                 self._agents[launch.nodes[job.id]].order({"do": "run", "job": msgspec.to_builtins(job)})
         self._follow(launch)
         return [launch.outcomes[job.id] for job in jobs]
+
+    def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
+        if not LINUX:
+            return Leftovers()
+        ended, left = end_leftovers([(mark.token, mark.group) for mark in marks]) if marks else ([], [])
+        others = [name for name in abandoned() if name not in left]
+        return Leftovers(ended=tuple(ended), left=tuple(left), of_others=tuple(others))
 
     @abstractmethod
     def _node_of(self, job: Job) -> str:
@@ -124,6 +134,7 @@ class Launch:
         self.outcomes: dict[str, Outcome] = {}
         self.grace_s = max(job.grace_s for job in jobs)
         self.folders = sorted({os.path.dirname(job.stream) for job in jobs})
+        self.probes = sorted({job.probe_path for job in jobs if job.probe_path is not None})
 
     def open_nodes(self) -> list[str]:
         """Nodes with a job that has no outcome yet."""

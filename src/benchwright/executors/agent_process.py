@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import select
@@ -13,16 +14,9 @@ from typing import Any, Self
 import msgspec
 
 import benchwright.agent
-from benchwright.agent.processes import (
-    LINUX,
-    MARKER,
-    ProcessStat,
-    all_processes,
-    kill_all,
-    marked_processes,
-    read_stat,
-)
-from benchwright.domain.errors import AgentLost
+from benchwright.agent import job_group, leftovers
+from benchwright.agent.processes import LINUX, MARKER, ProcessStat, all_processes, kill_all, read_stat
+from benchwright.core.errors import AgentLost
 
 _SWEEP_S = 5.0
 AGENT_FOLDER = os.path.dirname(os.path.abspath(benchwright.agent.__file__))
@@ -45,8 +39,9 @@ def new_token() -> str:
 class AgentProcess:
     """One agent, or the connection to one on another node.
 
-    Every process it starts, and it itself, carries `token` in its environment. `sweep` ends what it left behind when
-    it did not end by itself; None: it ran here, where everything with its mark can be found.
+    Every process it starts, and it itself, carries `token` in its environment. `sweep` is called with its control group,
+    if it has one, and ends what it left behind when it did not end by itself; None: it ran here, where everything with its
+    mark can be found.
     """
 
     def __init__(
@@ -56,7 +51,7 @@ class AgentProcess:
         orders: int,
         messages: int,
         errors: int,
-        sweep: Callable[[], None] | None = None,
+        sweep: Callable[[str | None], None] | None = None,
     ) -> None:
         self._pid = pid
         self._token = token
@@ -66,6 +61,7 @@ class AgentProcess:
         self._messages = messages
         self._errors = errors
         self._unread = b""
+        self._group: str | None = None  # the control group of all it starts, if it has one
         self._leaders: dict[int, int] = {}  # pid of a job's program → when it started
         self._handle = _open_handle(pid)
         self._last_words = ""
@@ -76,7 +72,7 @@ class AgentProcess:
         self.is_silent = False  # nobody is left at the other end
 
     @classmethod
-    def start(cls, argv: list[str], token: str, sweep: Callable[[], None] | None = None) -> Self:
+    def start(cls, argv: list[str], token: str, sweep: Callable[[str | None], None] | None = None) -> Self:
         """Start an agent in a session of its own, so that Ctrl-C reaches only the main process."""
         orders_read, orders = os.pipe()
         messages, messages_write = os.pipe()
@@ -144,6 +140,7 @@ class AgentProcess:
             messages.append(message)
             if message["say"] == "ready":
                 self.was_ready = self.is_attentive = True
+                self._group = message.get("group")
             elif message["say"] == "started" and LINUX and self._is_here:
                 stat = read_stat(message["pid"])
                 if stat is not None:
@@ -151,14 +148,12 @@ class AgentProcess:
         return messages
 
     def _understood(self, line: bytes) -> dict[str, Any] | None:
-        """A message; None for what a login on another node prints before the agent speaks."""
+        """A message; None for anything else, such as what a login on another node prints before the agent speaks."""
         try:
-            message = msgspec.json.decode(line)
-        except msgspec.DecodeError:
-            if self.was_ready:
-                raise
+            message = json.loads(line)  # which reads NaN and Infinity: a loss may be that
+        except (ValueError, RecursionError):
             return None
-        return message if isinstance(message, dict) and "say" in message else None
+        return message if isinstance(message, dict) and isinstance(message.get("say"), str) else None
 
     @property
     def was_killed(self) -> bool:
@@ -210,7 +205,7 @@ class AgentProcess:
             self._reap(wait=True)
         # Not ended by itself, it may have left something behind; one elsewhere that never spoke started nothing.
         if self._exit_status != 0 and (self._is_here or self.was_ready):
-            self._sweep()
+            self._sweep(self._group)
         length = os.fstat(self._errors).st_size
         lines = os.pread(self._errors, 2000, max(0, length - 2000)).decode(errors="replace").split("\n")
         self._last_words = next((line.strip() for line in reversed(lines) if line.strip()), "")
@@ -226,13 +221,15 @@ class AgentProcess:
         if any(fd == self._messages for fd, _ in poll.poll(timeout_s * 1000)) and not os.read(self._messages, 1 << 16):
             time.sleep(0.001)
 
-    def _sweep_here(self) -> None:
+    def _sweep_here(self, group: str | None) -> None:
         """Kill what is left of the agent's processes: those with its mark, and those in its programs' sessions."""
         if LINUX:
+            job_group.kill(group, self._token)
             kill_all(self._survivors, _SWEEP_S)
+            job_group.remove(group)
 
     def _survivors(self) -> list[ProcessStat]:
-        found = {stat.pid: stat for stat in marked_processes(self._token)}
+        found = {stat.pid: stat for stat in leftovers.find([(self._token, self._group)])}
         for stat in all_processes():
             # A program may have cleared its environment, but it cannot leave the session for an older one.
             if stat.session in self._leaders and self._is_our_session(stat.session):

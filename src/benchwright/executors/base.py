@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from benchwright.domain.job import Job, Outcome
-from benchwright.domain.machine import Machine
+from benchwright.core.job import Job, Outcome
+from benchwright.core.machine import Machine
+from benchwright.core.node.leftovers import Leftovers, Mark
 
 ENTRY_POINT_GROUP = "benchwright.executors"
 
@@ -39,6 +40,10 @@ class Executor(Protocol):
 
     def machine(self) -> Machine:
         """What the jobs run on."""
+        ...
+
+    def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
+        """End what agents with these marks left running when they were killed; say what other killed agents left."""
         ...
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:

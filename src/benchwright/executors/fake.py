@@ -13,8 +13,9 @@ from typing import Any, Self
 
 import msgspec
 
-from benchwright.domain.job import Job, Outcome
-from benchwright.domain.machine import Machine
+from benchwright.core.job import Job, Outcome
+from benchwright.core.machine import Machine
+from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.base import Listener
 
 _MACHINE = Machine(
@@ -62,6 +63,9 @@ class FakeExecutor:
 
     def stop(self) -> None:
         self._stopped = True
+
+    def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
+        return Leftovers()
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         outcomes = []

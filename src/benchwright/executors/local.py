@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from benchwright.domain.errors import AgentLost
-from benchwright.domain.job import Job
-from benchwright.domain.machine import Machine
+from benchwright.core.errors import AgentLost
+from benchwright.core.job import Job
+from benchwright.core.machine import Machine
 from benchwright.executors.agent_executor import AgentExecutor, Launch
 from benchwright.executors.agent_process import AgentProcess, agent_words, new_token
 

@@ -12,10 +12,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
-from benchwright.domain.errors import AgentLost, CannotMeasure
-from benchwright.domain.job import Job, Outcome
-from benchwright.domain.machine import Machine
-from benchwright.domain.system import System
+from benchwright.agent.folder_digest import folder_digest
+from benchwright.core.errors import AgentLost, CannotMeasure
+from benchwright.core.job import Job, Outcome
+from benchwright.core.machine import Machine
+from benchwright.core.node.leftovers import Leftovers, Mark
+from benchwright.core.node.system import System
 from benchwright.executors.agent_executor import AgentExecutor, Launch
 from benchwright.executors.agent_process import AgentProcess, agent_words, listen, new_token
 from benchwright.executors.local import HERE
@@ -60,7 +62,7 @@ class ClusterExecutor(AgentExecutor):
 
     def machines(self) -> dict[str, Machine]:
         """What each node of the system file is; CannotMeasure says which ones cannot be used, and why."""
-        if problems := self._look_at([name for name in self._connections if name not in self._machines], ()):
+        if problems := self._look_at([name for name in self._connections if name not in self._machines], (), ()):
             raise CannotMeasure("; ".join(problems.values()))
         names = [node.name for node in self._system.nodes] or [HERE]
         return {name: self._machine_here() if name in self._here else self._machines[name] for name in names}
@@ -82,20 +84,23 @@ class ClusterExecutor(AgentExecutor):
             for node in nodes
             if node != HERE and node not in self._connections
         }
-        problems = problems or self._check(nodes, launch.folders) or self._start_agents(nodes)
+        problems = problems or self._check(nodes, launch.folders, launch.probes) or self._start_agents(nodes)
         if self._stops:
             for job_id in list(launch.open):
                 launch.finish(Outcome(job=job_id, stopped=True))
         elif problems:
             _refuse(launch, problems)
 
-    def _check(self, nodes: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
+    def _check(self, nodes: Sequence[str], folders: Sequence[str], probes: Sequence[str]) -> dict[str, str]:
         """Why these nodes cannot be used, by node."""
-        new = [n for n in nodes if n != HERE and any((n, folder) not in self._shared for folder in folders)]
-        return self._look_at(new, folders)
+        new = [n for n in nodes if n != HERE and any((n, place) not in self._shared for place in (*folders, *probes))]
+        return self._look_at(new, folders, probes)
 
-    def _look_at(self, nodes: Sequence[str], folders: Sequence[str]) -> dict[str, str]:
-        """Visit nodes, all at once; keeps what they are. Returns why some cannot be used."""
+    def _look_at(self, nodes: Sequence[str], folders: Sequence[str], probes: Sequence[str]) -> dict[str, str]:
+        """Visit nodes, all at once; keeps what they are. Returns why some cannot be used.
+
+        `probes`: folders of benchprobe, which must be there what they are here.
+        """
         if not nodes:
             return {}
         folders = list(dict.fromkeys([*folders, *([self._folder] if self._folder else [])]))
@@ -106,16 +111,17 @@ class ClusterExecutor(AgentExecutor):
                 os.makedirs(os.path.dirname(file), exist_ok=True)
                 with open(file, "w", encoding="utf-8") as handle:
                     handle.write(token)
-            visits = {node: self._connections[node].start_visit("look", *files) for node in nodes}
+            digests = {probe: folder_digest(probe) for probe in probes}
+            visits = {node: self._connections[node].start_visit("look", *files, "--", *probes) for node in nodes}
             wait_for(list(visits.values()), _VISIT_S, lambda: self._stops > 0)
-            looks = {n: read_look(self._connections[n], visit, folders, token) for n, visit in visits.items()}
+            looks = {n: read_look(self._connections[n], visit, folders, token, digests) for n, visit in visits.items()}
         except OSError as error:
             raise CannotMeasure(f"{error.filename}: {error.strerror}; choose another folder with --base") from error
         finally:
             for file in files:
                 with suppress(OSError):
                     os.unlink(file)
-        return self._keep(looks, folders)
+        return self._keep(looks, (*folders, *probes))
 
     def _keep(self, looks: Mapping[str, Look], folders: Sequence[str]) -> dict[str, str]:
         for node, look in looks.items():
@@ -157,14 +163,32 @@ class ClusterExecutor(AgentExecutor):
         if node == HERE:
             return AgentProcess.start(agent_words(self._python), token)
         words = self._connections[node].agent_words(token)
-        return AgentProcess.start(words, token, sweep=lambda: self._sweep_node(node, token))
+        return AgentProcess.start(words, token, sweep=lambda group: self._sweep_node(node, Mark(token, group)))
+
+    def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
+        here = super().end_leftovers(marks)
+        if not marks or not self._connections:
+            return here
+        visits = {
+            node: connection.start_visit("sweep", str(_SWEEP_WAIT_S), *map(_as_word, marks))
+            for node, connection in self._connections.items()
+        }
+        wait_for(list(visits.values()), _VISIT_S, lambda: self._stops > 0)
+        answers = {node: visit.finish()[0] for node, visit in visits.items()}
+        told = {node: answer for node, answer in answers.items() if answer is not None}
+        return Leftovers(
+            ended=(*here.ended, *(f"{name} on {node}" for node, x in told.items() for name in x["ended"])),
+            left=(*here.left, *(f"{name} on {node}" for node, x in told.items() for name in x["left"])),
+            unknown=tuple(node for node in answers if node not in told),
+            of_others=here.of_others,
+        )
 
     def _late(self, node: str) -> str:
         return f"{self._connections.get(node, 'this machine')}: its agent did not start within {_START_S:g} s"
 
-    def _sweep_node(self, node: str, token: str) -> None:
+    def _sweep_node(self, node: str, mark: Mark) -> None:
         """End what a lost agent left on its node; whether that went well is part of the outcomes."""
-        visit: Visit = self._connections[node].start_visit("sweep", token, str(_SWEEP_WAIT_S))
+        visit: Visit = self._connections[node].start_visit("sweep", str(_SWEEP_WAIT_S), _as_word(mark))
         wait_for([visit], _VISIT_S, lambda: False)
         answer, _ = visit.finish()
         (self._left_behind.discard if answer is not None and not answer["left"] else self._left_behind.add)(node)
@@ -185,6 +209,10 @@ class ClusterExecutor(AgentExecutor):
         if node in self._left_behind:
             detail += "; the node does not answer, so what it ran may still run there"
         return detail
+
+
+def _as_word(mark: Mark) -> str:
+    return f"{mark.token}={mark.group or ''}"
 
 
 def _refuse(launch: Launch, problems: Mapping[str, str]) -> None:

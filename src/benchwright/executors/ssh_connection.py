@@ -14,10 +14,10 @@ from typing import Any
 
 import msgspec
 
+from benchwright.agent.node_probe import ANSWER
 from benchwright.agent.processes import MARKER
-from benchwright.agent.visit import ANSWER
-from benchwright.domain.machine import Machine
-from benchwright.domain.system import Node
+from benchwright.core.machine import Machine
+from benchwright.core.node.system import Node
 from benchwright.executors.agent_process import AGENT_FOLDER, agent_words
 from benchwright.version import __version__
 
@@ -85,8 +85,8 @@ class SshConnection:
         return self.words(agent_words(self._python), {MARKER: token})
 
     def start_visit(self, *arguments: str) -> Visit:
-        """Ask the node something: see `benchwright.agent.visit`."""
-        return Visit(self, self.words([self._python, "-P", os.path.join(AGENT_FOLDER, "visit.py"), *arguments]))
+        """Ask the node something: see `benchwright.agent.node_probe`."""
+        return Visit(self, self.words([self._python, "-P", os.path.join(AGENT_FOLDER, "node_probe.py"), *arguments]))
 
     def explain(self, code: int, printed: str) -> str:
         """Why the node cannot be used, from how ssh ended and what it and the node printed."""
@@ -155,8 +155,10 @@ def wait_for(visits: Sequence[Visit], limit_s: float, given_up: Callable[[], boo
         time.sleep(_LOOK_S)
 
 
-def read_look(connection: SshConnection, visit: Visit, folders: Sequence[str], expected: str) -> Look:
-    """What a `look` at a check file in each of `folders` came to."""
+def read_look(
+    connection: SshConnection, visit: Visit, folders: Sequence[str], expected: str, digests: Mapping[str, str]
+) -> Look:
+    """What a `look` at a check file in each of `folders`, and at folders whose `digests` are known, came to."""
     answer, failure = visit.finish()
     if answer is None:
         return Look(problem=failure)
@@ -169,5 +171,11 @@ def read_look(connection: SshConnection, visit: Visit, folders: Sequence[str], e
             what = "cannot see" if text is None else "sees another file at"
             return Look(
                 problem=f"{connection}: it {what} {path}; {folder} must be on a file system that all nodes share"
+            )
+    for path, digest in digests.items():
+        if answer["digests"].get(path) != digest:
+            return Look(
+                problem=f"{connection}: {path} there is not the benchprobe of this machine; "
+                "remove that folder there, or put it on a file system that all nodes share"
             )
     return Look(machine=msgspec.convert(answer["machine"], Machine))

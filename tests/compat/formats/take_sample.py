@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from benchwright.domain.machine import Machine
+from benchwright.core.machine import Machine
 
 HERE = Path(__file__).parent
 SUBJECT = HERE / "subject"
@@ -29,7 +29,7 @@ _NEUTRAL_MACHINE: dict[str, Any] = {
     "virtual": None,
     "accelerators": [],
 }
-_KEPT_VARIABLES = ("BENCHPROBE_CONFIG", "BENCHWRIGHT_JOB", "LANG", "PYTHONPATH")
+_KEPT_VARIABLES = ("LANG", "PYTHONPATH")
 
 
 def measure(base: Path) -> Path:
@@ -76,6 +76,8 @@ def take(run: Path, base: Path, target: Path) -> None:
             text = _formatted(json.loads(text) | _NEUTRAL_MACHINE)
         elif path.name == "packages.json":
             text = _formatted(_few_packages(json.loads(text)))
+        elif path.name == "provenance.json":
+            text = _formatted(_neutral_history(json.loads(text)))
         (target / path.name).write_text(text)
 
 
@@ -88,6 +90,13 @@ def _neutral_event(event: dict[str, Any]) -> str:
 def _few_packages(body: dict[str, Any]) -> dict[str, Any]:
     few = {python: dict(list(found.items())[:3]) for python, found in body["environments"].items()}
     return body | {"environments": few}
+
+
+def _neutral_history(body: dict[str, Any]) -> dict[str, Any]:
+    began = body["began"]
+    began["variables"] = {name: value for name, value in began["variables"].items() if name in _KEPT_VARIABLES}
+    began["packages"] = {python: dict(list(found.items())[:3]) for python, found in began["packages"].items()}
+    return body
 
 
 def _formatted(body: dict[str, Any]) -> str:

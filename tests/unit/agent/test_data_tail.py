@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from benchwright.domain.hidden_lines import hide_line
-from benchwright.domain.job import Barrier, Job, Outcome
+from benchwright.core.events.hidden_lines import hide_line
+from benchwright.core.job import Barrier, Job, Outcome
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 
@@ -172,3 +172,13 @@ def test_files_of_the_job_are_there_before_it_starts(executor: LocalExecutor, ma
     assert isinstance(outcome, Outcome)
     assert json.loads(lines(job)[0]) == '{"é": 1}'
     assert [path.name for path in place.parent.iterdir()] == ["conf.json"]
+
+
+def test_what_a_child_says_after_the_programs_end_is_left_out_and_told(executor, make_job):
+    code = "say({'rate': 1.0})\nif os.fork() == 0:\n    time.sleep(0.2); say({'rate': 999.0}); os._exit(0)\n"
+    job = make_job(code)
+    executor.run([job], Listener())
+    said = [json.loads(line) for event in events(job, "voir") for line in event["lines"]]
+    assert said == [{"rate": 1.0}]
+    [message] = [event["text"] for event in events(job, "message") if "after the program had ended" in event["text"]]
+    assert "do not count" in message

@@ -13,7 +13,7 @@ import pytest
 from benchwright.agent import health
 from benchwright.agent.gpu_health import read_gpu, read_gpus
 from benchwright.agent.health import read_health
-from benchwright.domain.health import Health
+from benchwright.core.node.health import Health
 
 Machine = Callable[[dict[str, str]], Health]
 CPU = "sys/devices/system/cpu"

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from benchwright.agent import processes
-from benchwright.agent.processes import descendants, marked_processes, read_stat, send_signal, signal_descendants
+from benchwright.agent.processes import descendants, read_stat, send_signal, signal_descendants
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
@@ -110,16 +110,4 @@ def test_what_has_ended_is_not_signalled():
         others = frozenset(s.pid for s in descendants(os.getpid()) if s.pid != child.pid)
         assert stat.pid not in {s.pid for s in signal_descendants(os.getpid(), signal.SIGTERM, spare=others)}
     finally:
-        child.wait()
-
-
-def test_marked_processes_are_found_by_their_environment():
-    child = subprocess.Popen(["sleep", "300"], env={**os.environ, "BENCHWRIGHT_JOB": "token-77/x"})
-    try:
-        deadline = time.monotonic() + 10
-        while [stat.pid for stat in marked_processes("token-77")] != [child.pid]:
-            assert time.monotonic() < deadline
-        assert marked_processes("token-78") == []
-    finally:
-        child.kill()
         child.wait()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchwright.agent.program_environment import build_environment, device_tokens, visible_devices
-from benchwright.domain.job import Barrier, Job
+from benchwright.core.job import Barrier, Job
 
 
 def job(**fields: Any) -> Job:

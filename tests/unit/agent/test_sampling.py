@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from benchwright.agent.processes import TICKS_PER_S, read_stat
 from benchwright.agent.samplers import BUILT_IN, find_samplers
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
+from benchwright.agent.samplers.machine import MachineSampler
+from benchwright.agent.samplers.process import PssSampler
 from benchwright.agent.sampling import Sampling
 from benchwright.agent.stream import StreamWriter
 
@@ -120,3 +123,75 @@ def test_a_subject_is_its_descendants():
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
+
+
+GROWS = (
+    "import sys\ndata = []\nfor line in sys.stdin:\n    data.append(b'x' * int(line))\n    print('done', flush=True)"
+)
+
+
+def test_pss_is_read_sooner_when_memory_has_grown(tmp_path, monkeypatch):
+    """Else a peak between two of its rare readings would be missed."""
+    monkeypatch.setattr(PssSampler, "interval_s", 3600.0)
+    child = subprocess.Popen([sys.executable, "-c", GROWS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    stream = StreamWriter(str(tmp_path / "a.data"))
+    targets = {name: BUILT_IN[name] for name in ("process", "pss")}
+    sampling = Sampling(targets, Subject(), stream, interval_s=0.5, now_ns=0)
+    try:
+        for number in range(1, 5):
+            if number in (1, 3):  # first something small, so that the interpreter itself has grown up
+                child.stdin.write("1\n" if number == 1 else "100000000\n")
+                child.stdin.flush()
+                assert child.stdout.readline() == "done\n"
+            sampling.advance(number * 1000 * SECOND)
+            sampling.advance(number * 1000 * SECOND + 1)
+    finally:
+        child.kill()
+        child.communicate()
+    sizes = [event["values"]["pss_bytes"] for event in events(tmp_path) if "pss_bytes" in event["values"]]
+    assert len(sizes) == 2
+    assert sizes[1] > sizes[0] + 90e6
+
+
+def test_pss_is_not_told_without_a_process_whose_memory_is_hidden(monkeypatch):
+    child = subprocess.Popen(["sleep", "300"])
+    try:
+        subject = Subject()
+        wait_until(
+            lambda: subject.begin_round() or any(s.pid == child.pid and s.rss_pages for s in subject.processes())
+        )
+        assert PssSampler(subject).sample(0)
+        monkeypatch.setattr("benchwright.agent.samplers.process.read_pss_and_rss_bytes", lambda pid: None)
+        assert PssSampler(subject).sample(0) == []
+    finally:
+        child.kill()
+        child.wait()
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < deadline
+
+
+def test_what_other_programs_use_is_told_even_where_no_process_of_the_job_is_left():
+    """One busy program, watched as the job's own and as somebody else's at the same time."""
+    busy = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
+    subjects = [Subject(), Subject(root=2**22 + 1)]
+    samplers = [MachineSampler(subject) for subject in subjects]
+    try:
+        for sampler in samplers:
+            sampler.sample(time.perf_counter_ns())
+        began, ticks = time.perf_counter(), read_stat(busy.pid).cpu_ticks
+        while read_stat(busy.pid).cpu_ticks - ticks < 0.4 * TICKS_PER_S:
+            time.sleep(0.05)
+        subjects[0].begin_round()
+        own, foreign = (sampler.sample(time.perf_counter_ns())[0].values for sampler in samplers)
+        passed_s = time.perf_counter() - began
+    finally:
+        busy.kill()
+        busy.wait()
+    used_percent = 100 * 0.4 / (passed_s * os.cpu_count())
+    assert foreign["others_percent"] > 0.5 * used_percent
+    assert foreign["others_percent"] - own["others_percent"] > 0.5 * used_percent
+    assert sum(foreign[f"{name}_percent"] for name in ("others", "idle", "steal")) <= 100.1

@@ -20,7 +20,7 @@ def test_events_are_lines_in_their_order(tmp_path):
     stream.append("two", values={"loss": float("nan")}, name="ä\n")
     stream.close()
     first, second = read(tmp_path / "new" / "a.data")
-    assert first == {"event": "one", "t": 1}
+    assert first == {"event": "one", "n": 0, "t": 1}
     assert second["name"] == "ä\n"
     assert stream.trouble is None
 
@@ -49,11 +49,11 @@ def test_what_waited_is_written_once_there_is_room(tmp_path):
     if child == 0:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-        resource.setrlimit(resource.RLIMIT_FSIZE, (50, hard))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (56, hard))
         stream = StreamWriter(str(path))
         stream.append("first", padding="x" * 10)
         stream.append("second", padding="y" * 40)
-        was_torn = path.stat().st_size == 50
+        was_torn = path.stat().st_size == 56
         resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
         stream.append("third")
         os._exit(0 if was_torn else 1)

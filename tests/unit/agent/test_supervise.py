@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from benchwright.domain.job import Job
-from benchwright.domain.metric import MetricSpec
+from benchwright.core.job import Job
+from benchwright.core.metric import MetricSpec
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 
@@ -135,7 +135,8 @@ data = b"x" * 50_000_000
 began = time.monotonic()
 while time.monotonic() < began + 30:
     found = [int(n) for n in re.findall(r'"pss_bytes": ?(\\d+)', open(stream).read())]
-    if time.monotonic() > began + 1.6 and max(found, default=0) > 95e6:
+    enough = time.monotonic() > began + 1.6 and time.process_time() > 0.6
+    if enough and max(found, default=0) > 95e6:
         break
 """
 
@@ -250,3 +251,55 @@ def test_a_program_too_short_to_sample_has_no_sampled_memory_or_cpu_use(executor
     executor.run([job], Listener())
     values = [event["values"] for event in events(job, "sample") if event["sampler"] == "process"]
     assert all("rss_bytes" not in v and "cpu_percent" not in v for v in values), values
+
+
+SLOW_START = """
+import os, time
+def slowly(path, real=os.chdir):
+    if "BENCHWRIGHT_JOB" in os.environ:  # in the agent's processes: between fork and exec
+        time.sleep(1.0)
+        while time.process_time() < 0.4:
+            pass
+    real(path)
+os.chdir = slowly
+"""
+
+
+def test_what_we_do_before_exec_is_no_part_of_the_programs_time(make_job, tmp_path, monkeypatch):
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    job = make_job("sh", "-c", "true")
+    with LocalExecutor() as executor:
+        [outcome] = executor.run([job], Listener())
+    [end] = events(job, "end")
+    assert outcome.exit_code == 0
+    assert outcome.duration_s < 0.9
+    assert end["cpu_s"] < 0.3
+    [start] = events(job, "start")
+    assert abs(start["wall"] - start["t"] * 1e-9 - (time.time() - time.perf_counter_ns() * 1e-9)) < 0.9
+
+
+def test_a_program_is_found_on_the_path_it_is_given_and_errors_tell_most(make_job, tmp_path, executor):
+    (tmp_path / "first").mkdir()
+    (tmp_path / "first" / "tool").write_text("not executable")
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "tool").write_text("#!/bin/sh\necho found\n")
+    (tmp_path / "second" / "tool").chmod(0o755)
+    path = f"{tmp_path}/none:{tmp_path}/first:{tmp_path}/second"
+    assert output_of(executor, make_job("tool", env={"PATH": path}, echo=True)) == "found\n"
+    [outcome] = executor.run([make_job("tool", id="b", env={"PATH": f"{tmp_path}/first:{tmp_path}/none"})], Listener())
+    assert "'tool' may not be executed: Permission denied" in outcome.detail
+
+
+def test_output_after_the_programs_end_is_not_read_and_counted(tmp_path):
+    from benchwright.agent.log_tail import LogReader
+
+    path = tmp_path / "log"
+    path.write_bytes(b"abc")
+    reader = LogReader(str(path), 0)
+    assert (reader.read(2), reader.late_bytes) == (b"ab", 0)
+    reader.end_here()
+    with open(path, "ab") as log:
+        log.write(b"late")
+    assert (reader.read(100), reader.read(100), reader.late_bytes) == (b"c", b"", 4)
+    reader.close()

@@ -7,9 +7,9 @@ import pytest
 from comparable_runs import MACHINE, benchmark, result, run
 
 from benchwright.analysis.differences import differences
-from benchwright.domain.benchmark import Placement
-from benchwright.domain.machine import Accelerator, Machine
-from benchwright.domain.stop_rule import StopRule
+from benchwright.core.benchmark import Placement
+from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.stop_rule import StopRule
 
 
 def found(**changes: object) -> list[tuple[str, bool]]:

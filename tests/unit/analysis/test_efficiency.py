@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from efficient_runs import disturbed, peak, told, working
+from efficient_runs import busy_cores, own_share, peak, told, working
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -20,11 +20,11 @@ from benchwright.analysis.efficiency import (
     too_much,
     with_peak_checked,
 )
-from benchwright.domain.benchmark import Placement
-from benchwright.domain.check import Check, CheckStatus
-from benchwright.domain.efficiency import BYTES, CPU, DEVICE, FLOPS, Efficiency, Peak, Work
-from benchwright.domain.run import Result
-from benchwright.domain.status import Status
+from benchwright.core.benchmark import Placement
+from benchwright.core.results.check import Check, CheckStatus
+from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, Efficiency, Peak, Work
+from benchwright.core.run import Note, Result
+from benchwright.core.status import Status
 
 FP32 = Work(FLOPS, "fp32", CPU)
 positive = st.floats(1e-6, 1e15)
@@ -55,11 +55,12 @@ def test_a_share_is_of_what_a_benchmark_tagged_so_reached_in_the_same_run() -> N
     assert found.share == pytest.approx(0.3)
 
 
-def test_a_peak_is_what_was_reached_at_best() -> None:
+def test_a_peak_is_what_the_best_launch_sustained() -> None:
+    """Not what its fastest steps reached: no benchmark could keep that up."""
     steps = [50.0] * 70 + [100.0] * 30
-    assert peaks_of([peak(steps)])[FP32].value == 100.0
+    assert peaks_of([peak(steps)])[FP32].value == 50.0
     again = peak(steps)
-    repeated = replace(again, launches=(*again.launches, working(300.0, position=1)))
+    repeated = replace(again, launches=(*again.launches, working(300.0, position=1, more=(own_share(1.0),))))
     assert peaks_of([repeated, peak([120.0], "other")])[FP32] == Peak(value=300.0, benchmark="matmul")
 
 
@@ -161,7 +162,7 @@ def test_more_than_the_peak_of_the_same_run_is_a_failure_that_says_why() -> None
     bad = checks(result("b", working(150.0, per_item=1e10)), peak([100.0], per_item=1e10))["plausibility"]
     assert bad.status is CheckStatus.FAILED
     assert bad.explanation.startswith(
-        "1.5 TFLOP/s in fp32 is 150 % of the 1 TFLOP/s that matmul reached: its arithmetic"
+        "1.5 TFLOP/s in fp32 is 150 % of the 1 TFLOP/s that matmul sustained: its arithmetic"
     )
 
 
@@ -171,19 +172,81 @@ def test_a_little_more_may_be_noise(rate: float, status: CheckStatus | None) -> 
     assert (found and found.status) == status
 
 
-def test_a_peak_that_had_to_share_the_cores_proves_nothing() -> None:
-    found = checks(result("b", working(150.0)), peak([100.0], more=(disturbed(0.5),)))["plausibility"]
-    assert found.status is CheckStatus.WARNED
-    assert "got only 50 % of the time it wanted" in found.explanation
-    on_gpu = peak([100.0], more=(disturbed(0.5),), on_device=True, devices=(0,))
+def test_a_peak_that_had_to_share_the_cores_gives_no_share_and_proves_nothing() -> None:
+    bad = peak([48.0], got=0.34)
+    found = one(result("b", working(3.0)), bad)
+    assert (found.share, found.why_no_share) == (None, "matmul got 34 % of the CPU time it wanted")
+    assert one(bad).share is None
+    check = checks(result("b", working(150.0)), bad)["plausibility"]
+    assert check.status is CheckStatus.WARNED
+    assert "matmul got 34 % of the CPU time it wanted" in check.explanation
+
+
+def test_a_peak_of_a_device_needs_no_cores() -> None:
+    on_gpu = peak([100.0], got=0.5, on_device=True, devices=(0,))
     fast = result("b", working(150.0, on_device=True, devices=(0,)))
     assert checks(fast, on_gpu)["plausibility"].status is CheckStatus.FAILED
+    slow = result("b", working(50.0, on_device=True, devices=(0,)))
+    assert one(slow, on_gpu).share == pytest.approx(0.5)
 
 
-def test_one_that_mostly_slept_lost_nothing() -> None:
+@pytest.mark.parametrize(
+    ("kind", "place", "trusted"),
+    [
+        ("busy", CPU, False),
+        ("busy", DEVICE, True),  # it is the device's peak
+        ("throttled", DEVICE, False),
+        ("power_cap", DEVICE, True),  # what a device can sustain
+        ("suspended", CPU, False),
+        (None, CPU, True),
+    ],
+)
+def test_a_disturbed_launch_is_no_peak(kind: str | None, place: str, trusted: bool) -> None:
+    note = Note(text="something happened", figure="4 s", kind=kind)
+    on_device = {"on_device": True, "devices": (0,)} if place == DEVICE else {}
+    found = peaks_of([peak([100.0], notes=(note,), **on_device)])[Work(FLOPS, "fp32", place)]
+    assert found.doubt == (None if trusted else "matmul was disturbed: something happened (4 s)")
+
+
+def test_a_trusted_launch_comes_before_a_higher_one_that_was_disturbed() -> None:
+    both = peak([100.0])
+    both = replace(both, launches=(*both.launches, working(200.0, position=1, more=(own_share(0.5),))))
+    assert (peaks_of([both])[FP32].value, peaks_of([both])[FP32].doubt) == (100.0, None)
+
+
+def test_arithmetic_of_a_process_that_hardly_ran_is_no_peak_and_bytes_may_be() -> None:
     cpu = measured("process.cpu_time", 0.1, unit="s", source="process")
-    asleep = peak([100.0], more=(disturbed(0.5), cpu), duration_s=10.0)
-    assert checks(result("b", working(150.0)), asleep)["plausibility"].status is CheckStatus.FAILED
+    asleep = {"more": (cpu,), "duration_s": 10.0, "got": None}
+    assert peaks_of([peak([100.0], **asleep)])[FP32].doubt == "matmul hardly used the processor"
+    bytes_ = peaks_of([peak([100.0], name="bytes_per_item", **asleep)])
+    assert bytes_[Work(BYTES, "", CPU)].doubt is None
+
+
+def test_a_peak_of_which_it_is_not_known_whether_it_had_its_cores_is_none() -> None:
+    found = one(result("b", working(3.0)), peak([100.0], got=None))
+    assert found.share is None
+    assert "too briefly to tell" in (found.why_no_share or "")
+
+
+def test_threads_that_wait_for_each_other_do_not_spoil_a_peak_that_nobody_else_disturbed() -> None:
+    alone = measured("cpu.others", 1.0, unit="%", source="sampler", aggregate="average")
+    assert peaks_of([peak([100.0], got=0.6, more=(alone,))])[FP32].doubt is None
+    stolen = measured("cpu.steal", 20.0, unit="%", source="sampler", aggregate="average")
+    assert "80 % of the CPU time" in (peaks_of([peak([100.0], more=(stolen,))])[FP32].doubt or "")
+
+
+def test_a_peak_on_one_core_is_none_for_what_ran_on_many() -> None:
+    many = result("b", working(150.0, more=(busy_cores(8.0),)))
+    found = one(many, peak([100.0], more=(busy_cores(1.0),)))
+    assert (found.share, found.why_no_share) == (None, "matmul kept 1.0 cores busy, this one 8.0")
+    assert checks(many, peak([100.0], more=(busy_cores(1.0),)))["plausibility"].status is CheckStatus.WARNED
+    assert one(many, peak([1000.0], more=(busy_cores(7.5),))).share == pytest.approx(0.15)
+
+
+def test_more_than_all_is_no_share() -> None:
+    found = one(result("b", working(9.0, name="bytes_per_item")), peak([4.0], name="bytes_per_item"))
+    assert (found.share, found.ratio) == (None, pytest.approx(2.25))
+    assert "caches answer a part of it" in (found.why_no_share or "")
 
 
 def test_where_half_precision_is_slow_the_parts_in_fp32_may_be_faster() -> None:
@@ -203,7 +266,7 @@ def test_bytes_from_a_cache_are_no_failure() -> None:
 def test_a_named_check_that_passed_says_the_share_too() -> None:
     passed = Check(layer="plausibility", status=CheckStatus.PASSED, explanation="9 counted in 3 s")
     found = checks(replace(result("b", working(30.0)), checks=(passed,)), peak([100.0]))["plausibility"]
-    assert found.explanation == "9 counted in 3 s; 30 FLOP/s in fp32 is 30 % of the 100 FLOP/s that matmul reached"
+    assert found.explanation == "9 counted in 3 s; 30 FLOP/s in fp32 is 30 % of the 100 FLOP/s that matmul sustained"
 
 
 def test_peaks_of_another_run_are_used_where_this_one_has_none() -> None:
@@ -217,7 +280,7 @@ def test_peaks_of_another_run_are_used_where_this_one_has_none() -> None:
 def test_a_share_does_not_depend_on_the_unit(rates: list[float], per_item: float, best: float, scale: float) -> None:
     def share(factor: float) -> float:
         of = result("b", *(working(r, per_item=per_item * factor, seat=s) for s, r in enumerate(rates)))
-        found = one(of, peak([best], per_item=factor)).share
+        found = one(of, peak([best], per_item=factor)).ratio
         assert found is not None
         return found
 
@@ -227,7 +290,8 @@ def test_a_share_does_not_depend_on_the_unit(rates: list[float], per_item: float
 @given(st.lists(st.lists(positive, min_size=1, max_size=4), min_size=1, max_size=4))
 def test_what_measures_the_peak_is_never_beyond_it(launches: list[list[float]]) -> None:
     of = peak()
-    of = replace(of, launches=tuple(working(*rates, position=p) for p, rates in enumerate(launches)))
+    known = (own_share(1.0),)
+    of = replace(of, launches=tuple(working(*rates, position=p, more=known) for p, rates in enumerate(launches)))
     found = efficiencies(of, peaks_of([of]))
     assert not too_much(found)
     share = share_of_peak(found)

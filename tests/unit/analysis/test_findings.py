@@ -7,9 +7,9 @@ import pytest
 
 from benchwright.analysis.gpu_findings import judge_gpus
 from benchwright.analysis.health_findings import judge_health
-from benchwright.domain.checkup import Finding, State
-from benchwright.domain.health import CpuHealth, DiskHealth, GpuHealth, Health, MemoryHealth, Pressure, ThermalZone
-from benchwright.domain.machine import Machine
+from benchwright.core.machine import Machine
+from benchwright.core.node.checkup import Finding, State
+from benchwright.core.node.health import CpuHealth, DiskHealth, GpuHealth, Health, MemoryHealth, Pressure, ThermalZone
 
 GIB = 1 << 30
 MACHINE = Machine(

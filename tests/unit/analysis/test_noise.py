@@ -5,15 +5,18 @@ import random
 import statistics
 
 import pytest
+from comparable_runs import benchmark, result, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.noise import FEWEST_PAIRS, SIZES, detectable, noise_of
+from benchwright.analysis.comparison import compare_interleaved
+from benchwright.analysis.noise import ENOUGH_PAIRS, SIZES, noise_of
 from benchwright.analysis.noise_findings import judge_noise
-from benchwright.domain.checkup import Noise, State
+from benchwright.core.node.checkup import Noise, State
+from benchwright.core.results.comparison import Verdict
 
 seconds = st.floats(min_value=0.05, max_value=5.0)
-some_pairs = st.lists(st.tuples(seconds, seconds), min_size=FEWEST_PAIRS, max_size=20)
+some_pairs = st.lists(st.tuples(seconds, seconds), min_size=ENOUGH_PAIRS, max_size=20)
 
 
 def noise(pairs: list[tuple[float, float]], metric: str = "process.duration") -> Noise:
@@ -83,13 +86,28 @@ def test_the_true_noise_is_recovered(sigma):
     assert sum(x.interval.low <= 1 <= x.interval.high for x in found) / len(found) == pytest.approx(0.95, abs=0.033)
 
 
-@pytest.mark.parametrize("launches", SIZES)
-def test_a_difference_of_the_size_told_is_seen_four_times_in_five(launches):
-    rng = random.Random(11)
-    sigma = 0.03
-    slower = 1 + detectable(sigma * math.sqrt(2), launches)
-    trials = [noise([(a, b * slower) for a, b in drawn(rng, sigma, launches)]) for _ in range(600)]
-    assert sum(x.interval.low > 1 for x in trials) / len(trials) == pytest.approx(0.8, abs=0.06)
+@pytest.mark.parametrize("sigma", [0.003, 0.03])
+@pytest.mark.parametrize("pairs", SIZES)
+def test_a_difference_of_the_size_told_is_called_four_times_in_five(pairs, sigma):
+    """By the comparison itself; what is told comes from a checkup of six pairs. performance/detectable.py has more trials."""
+    rng = random.Random(f"{pairs} {sigma}")
+    called = 0
+    for _ in range(300):
+        slower = 1 + noise(drawn(rng, sigma, 6)).detectable[pairs]
+        control, treatment = zip(*drawn(rng, sigma, pairs), strict=True)
+        both = [
+            result(benchmark(name), values, blocks=range(pairs))
+            for name, values in (("a", control), ("b", [v * slower for v in treatment]))
+        ]
+        called += compare_interleaved(run(*both), "a", "b").effects[0].verdict is Verdict.REGRESSED
+    assert called / 300 == pytest.approx(0.8, abs=0.07)
+
+
+def test_three_pairs_do_not_tell_which_difference_would_be_seen():
+    found = noise(drawn(random.Random(1), 0.01, 3))
+    assert found.detectable == {}
+    (finding,) = judge_noise([found], busy=False)
+    assert "-c A -c B` would show" not in finding.text
 
 
 @pytest.mark.parametrize(("sigma", "state"), [(0.001, State.OK), (0.03, State.WARNING), (0.3, State.BAD)])

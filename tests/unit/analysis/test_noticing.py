@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.intervals import interval_of_median
+from benchwright.analysis.level_change import level_change
 from benchwright.analysis.noticing import few_launches, outliers, remarks, two_groups
-from benchwright.domain.summary import Remark
+from benchwright.core.results.summary import Remark
 
 
 def kinds(found: tuple[Remark, ...]) -> set[str]:
@@ -107,7 +108,8 @@ def test_groups_and_outliers_do_not_depend_on_order(values: list[float]) -> None
 
 
 @pytest.mark.parametrize(
-    ("count", "says"), [(1, "one launch shows"), (5, "5 launches show"), (6, "can hide"), (19, "can hide")]
+    ("count", "says"),
+    [(1, "from a single launch"), (5, "from 5 launches"), (6, "can go unnoticed"), (19, "can go unnoticed")],
 )
 def test_what_few_launches_cannot_show_is_said(count: int, says: str) -> None:
     remark = few_launches(count)
@@ -136,3 +138,44 @@ def test_launches_that_depend_on_each_other_are_never_short_without_a_word(corre
         said = interval.widened > 1.05 or remarks(launches)
         silent += not said and not interval.low <= 1 <= interval.high
     assert silent <= 11  # 1 % and three standard errors of 500; the full count is performance/coverage.py's
+
+
+@pytest.mark.parametrize("count", [8, 12, 20])
+def test_a_step_in_mid_run_is_noticed_with_its_place_and_size(count: int) -> None:
+    rng = random.Random(count)
+    noticed = 0
+    for _ in range(50):
+        values = [rng.gauss(1, 0.01) * (1.06 if n >= count // 2 else 1) for n in range(count)]
+        found = [r for r in remarks(values) if r.kind in ("step", "trend", "correlated")]
+        noticed += bool(found)
+    assert noticed >= 45
+    (remark,) = [r for r in remarks([1.0, 1.001, 0.999, 1.002, 1.051, 1.052, 1.05, 1.051]) if r.kind == "step"]
+    assert remark.text.startswith("the level changed by +5.0 % after launch 4 of 8")
+
+
+def test_a_steady_rise_is_a_trend_and_no_step() -> None:
+    assert "trend" in kinds(remarks([1 + 0.01 * n for n in range(20)]))
+
+
+@pytest.mark.parametrize("draw", ["gauss", "spikes", "skewed"])
+@pytest.mark.parametrize("count", [6, 8, 12, 20, 40])
+def test_independent_launches_rarely_show_a_step(draw: str, count: int) -> None:
+    rng = random.Random(f"{draw}{count}")
+
+    def one() -> float:
+        if draw == "gauss":
+            return rng.gauss(1, 0.01)
+        if draw == "skewed":
+            return 1 + 0.03 * rng.expovariate(1)
+        return rng.gauss(1, 0.01) * (3 if rng.random() < 0.02 else 1)
+
+    found = sum("step" in kinds(remarks([one() for _ in range(count)])) for _ in range(400))
+    assert found / 400 <= 0.035
+
+
+@given(st.lists(st.floats(0.5, 2), min_size=6, max_size=30), st.floats(1e-300, 1e300))
+def test_a_step_does_not_depend_on_the_unit(values: list[float], scale: float) -> None:
+    plain, scaled = level_change(values), level_change([v * scale for v in values])
+    assert (plain is None) == (scaled is None)
+    if plain is not None and scaled is not None and 1e-12 < plain.chance < 1:
+        assert scaled.chance == pytest.approx(plain.chance, rel=1e-3)

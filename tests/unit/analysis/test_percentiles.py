@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchwright.analysis.percentiles import percentile_with_bound, samples_needed, slow_end
-from benchwright.domain.metric import Direction
+from benchwright.core.metric import Direction
 
 
 @pytest.mark.parametrize(("percent", "needed"), [(90, 64), (97, 219), (99, 662), (10, 64), (1, 662)])

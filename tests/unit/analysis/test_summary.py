@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.summary import median_interval, summarize
-from benchwright.domain.measurement import Measurement
-from benchwright.domain.metric import Direction
-from benchwright.domain.overlap import overlap
-from benchwright.domain.run import Launch
-from benchwright.domain.status import Status
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.results.overlap import overlap
+from benchwright.core.run import Launch
+from benchwright.core.status import Status
 
 numbers = st.floats(-1e9, 1e9, allow_nan=False)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 import pytest
 
-from benchprobe.batch_size import find, finder
+from benchprobe.batch_size import find, finder, given_once, guarded, of_loader
 
 X = numpy.zeros((8, 3))
 Pair = namedtuple("Pair", "a b")
@@ -71,6 +71,50 @@ def test_a_batch_of_another_structure_is_searched_again():
     assert size_of({"x": X}) == 8
 
 
+@pytest.mark.parametrize(
+    ("loaded", "shape", "size"),
+    [
+        (64, (64, 3), 64),
+        (64, (64, 64), 64),
+        (64, (128, 64, 3), 64),  # time comes first
+        (64, (10, 64, 3), 64),
+        (64, (10, 3), 10),  # the data set holds less than a batch
+        (32, (700, 3), None),  # such as the nodes of 32 graphs
+        (64, (3, 64, 64), None),  # nobody can tell which of the two
+    ],
+)
+def test_the_dimension_of_the_size_that_the_loader_states_counts(loaded, shape, size):
+    doubts: list[str] = []
+    size_of = finder(loaded, doubts.append)
+    assert [size_of(numpy.zeros(shape)) for _ in range(2)] == [size, size]
+    assert len(doubts) == (size is None)
+    assert all(f"states {loaded}" in text for text in doubts)
+
+
+@pytest.mark.parametrize(
+    ("batch", "doubted"),
+    [
+        ((X, numpy.zeros(8)), False),
+        ({"ids": X, "mask": X, "text": ["a"]}, False),
+        (X, True),
+        ((X, numpy.zeros(5)), True),
+        (({"x": X}, 3), True),
+    ],
+)
+def test_the_first_dimension_is_doubted_where_nothing_agrees(batch, doubted):
+    doubts: list[str] = []
+    assert finder(None, doubts.append)(batch) == 8
+    assert [text.startswith("the first dimension of a batch (8 × 3) was taken") for text in doubts] == [True] * doubted
+
+
+def test_loaders_state_their_batch_size():
+    data = pytest.importorskip("torch.utils.data")
+    assert of_loader(data.DataLoader([1, 2, 3], batch_size=2)) == 2
+    assert of_loader(data.DataLoader([1, 2, 3], batch_size=None)) is None
+    assert of_loader(SimpleNamespace(batch_size=True)) is None
+    assert of_loader([1]) is None
+
+
 def test_a_batch_that_contains_itself_ends_the_search():
     loop: list[Any] = []
     loop.append(loop)
@@ -80,3 +124,19 @@ def test_a_batch_that_contains_itself_ends_the_search():
 def test_tensors_and_encodings_of_torch_and_transformers_are_found():
     torch = pytest.importorskip("torch")
     assert find({"input_ids": torch.zeros(16, 128), "labels": torch.zeros(16)}) == 16
+
+
+@pytest.mark.parametrize("size", [10**400, 2**63, -1])
+def test_what_can_be_no_number_of_items_is_unknown_and_told(size: int):
+    told: list[str] = []
+    assert given_once(size, told.append) is None
+    assert guarded(lambda batch: size, told.append)(X) is None
+    assert find(SimpleNamespace(shape=(size,))) is None
+    assert len(told) == 2
+    assert all("cannot be a number of items" in text and len(text) < 200 for text in told)
+
+
+def test_a_size_given_once_is_taken_as_it_is():
+    assert given_once(0, pytest.fail) == 0
+    assert given_once(64, pytest.fail) == 64
+    assert given_once(None, pytest.fail) is None

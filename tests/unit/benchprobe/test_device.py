@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from benchprobe.active import functions
+from benchmodels.measure import timing
 from benchprobe.config import Config
 from benchprobe.device import TorchTimer, find_timer
-from benchprobe.models import timing
 from benchprobe.probe import Probe
+from benchprobe.recording import functions
 
 
 class Queue:
@@ -116,7 +116,7 @@ def test_calls_of_a_model_wait_by_themselves_and_no_event_of_a_device_makes_them
     setting = Setting(tmp_path)
     monkeypatch.setattr(timing.benchprobe, "active_probe", lambda: setting.probe)
     monkeypatch.setattr(timing.benchprobe, "iterate", setting.iterate)
-    timing.latency_loop(lambda _: time.sleep(0.001), None, 1, endless=False)
+    timing.latency_loop(lambda _: time.sleep(0.001), None, endless=False)
     assert len([ns for e in setting.events("steps") for ns in e["step_ns"]]) == timing.CALLS_WITHOUT_RULE
     assert not any("device_ns" in e for e in setting.events("steps"))
     for _ in setting.iterate("train", range(5)):

@@ -88,7 +88,7 @@ def test_a_break_ends_the_last_step(measured):
         give(done=True)
     """)
     assert record.steps() == 7
-    assert record.one("loop_end")["how"] == "left"
+    assert record.one("loop_end")["how"] == "break"
     assert record.all("steps")[-1]["step_ns"][-1] >= 50_000_000
     assert record.one("give")["values"] == {"done": True}
 
@@ -196,7 +196,7 @@ def test_async_for_is_recorded_alike(measured):
     assert record.steps("train") == 30
     assert [value for _, value in record.given("i")] == list(range(30))
     assert record.steps("other") == 4
-    assert [e["how"] for e in record.all("loop_end")] == ["exhausted", "left"]
+    assert [e["how"] for e in record.all("loop_end")] == ["exhausted", "break"]
     assert record.one("give")["values"] == {"after": 1}
 
 

@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from benchprobe.agreement import Agreement
 from benchprobe.measurement import STOPPED, Measurement
 from benchprobe.rank_agreement import RankAgreement
+from benchprobe.rank_stop import Agreement
 
 RULES = [
     {"steps": 40},

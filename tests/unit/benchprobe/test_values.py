@@ -121,3 +121,29 @@ def test_what_another_framework_holds_on_a_device_is_read_after_the_steps(measur
     assert record.given("loss") == [(i, i / 2) for i in range(100)]
     assert [e["values"]["x"] for e in record.all("give")] == [7.0, 8.0]
     assert record.messages() == ""
+
+
+def test_a_number_that_no_float_can_hold_is_left_out_and_told():
+    accepted, complaints = taken(x=2**1024, y=-(10**400), big=10**20, edge=2**63 - 1)
+    assert accepted == {"big": 1e20, "edge": 2**63 - 1}
+    assert [type(v) for v in accepted.values()] == [float, int]
+    assert [c.partition(":")[0] for c in complaints] == ["x", "y"]
+    assert all("too large" in c for c in complaints)
+
+
+def test_half_a_character_in_a_name_or_a_text_is_left_out_and_told():
+    accepted, complaints = taken(**{"na\ud800me": 1.0, "text": "a\udfff", "é": 2.0, "fine": "né"})
+    assert accepted == {"é": 2.0, "fine": "né"}
+    assert len(complaints) == 2
+    "".join(complaints).encode()  # what is told of them can be written itself
+
+
+def test_subclasses_of_plain_types_are_taken_as_plain():
+    class Text(str):
+        pass
+
+    class Number(int):
+        pass
+
+    accepted, _ = taken(a=Text("x"), b=Number(3), c=Number(10**400))
+    assert [(type(v), v) for v in accepted.values()] == [(str, "x"), (int, 3)]

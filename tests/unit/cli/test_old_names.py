@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from benchwright.cli.main import cli
-from benchwright.domain.errors import InvalidInput
-from benchwright.stores.known_runs import all_runs
+from benchwright.core.errors import InvalidInput
+from benchwright.runs.known_runs import all_runs
 
 
 def test_a_run_can_be_named_with_an_underscore(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 from suites import ONE_JOB, SURROUNDINGS, entry, planned
 
 from benchwright.cli.plan import plan_body, plan_text
-from benchwright.domain.benchmark import Placement
-from benchwright.domain.pack import Launcher
-from benchwright.domain.system import Container, Node, Sizing, System
+from benchwright.core.benchmark import Placement
+from benchwright.core.node.system import Container, Node, Sizing, System
+from benchwright.core.pack import Launcher
 
 
 def test_an_entry_shows_command_environment_and_devices_but_not_every_variable() -> None:

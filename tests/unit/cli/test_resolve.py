@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from benchwright.cli.resolve import command as resolve
 from benchwright.cli.validate import command as validate
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 TEXT = """
 _base: &base
@@ -93,5 +93,5 @@ def test_files_are_checked_and_every_wrong_one_is_told(path: str, tmp_path: Path
     assert "s.yaml: ok" in bad.stdout
     body = json.loads(CliRunner().invoke(validate, [str(tmp_path / name) for name in names] + ["--json"]).stdout)
     assert [one["ok"] for one in body] == [False, False, False, True]
-    assert body[0]["error"]["line"] == 2
+    assert body[0]["errors"][0]["line"] == 2
     assert body[3]["benchmarks"] == ["a", "b"]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from local_wheels import make_packages, offline
 
-from benchwright.domain.benchmark import Benchmark, Script
-from benchwright.domain.pack import Pack
+from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.pack import Pack
 
 MakeBenchmark = Callable[..., Benchmark]
 

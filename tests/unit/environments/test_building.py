@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from local_wheels import make_wheel
 
-from benchwright.domain.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark
 from benchwright.environments.building import Builder
 from benchwright.environments.built import MARKER, EnvironmentFolders
 from benchwright.environments.groups import groups_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.domain.pack import Pack
+from benchwright.core.pack import Pack
 from benchwright.environments.definitions import CannotClone, clone, is_missing
 from benchwright.environments.tools import Tools
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchwright.domain.benchmark import Benchmark
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
 from benchwright.environments.groups import Group, groups_of, requirement_paths
 from benchwright.environments.vendor import constraints_file
 

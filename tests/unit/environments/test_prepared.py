@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from benchwright.domain.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark
 from benchwright.environments.prepared import Marks, Prepared, changes, contents, missing_data, preparation_of
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 from benchwright.environments.requirement_files import meaningful_lines, package_name, read_requirements
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.domain.job import Job, Outcome
+from benchwright.core.job import Job, Outcome
 from benchwright.executors.base import Listener
 from benchwright.executors.fake import FakeExecutor
 

@@ -11,8 +11,8 @@ import msgspec
 import psutil
 import pytest
 
-from benchwright.domain.errors import AgentLost
-from benchwright.domain.job import Job, Outcome
+from benchwright.core.errors import AgentLost
+from benchwright.core.job import Job, Outcome
 from benchwright.executors.agent_executor import Launch
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
@@ -39,7 +39,8 @@ def test_one_agent_serves_all_jobs_and_is_gone_afterwards(make_job):
         agents = []
         for _ in range(3):
             executor.run([make_job("true")], Listener())
-            agents.append([child.pid for child in psutil.Process().children() if "agent" in " ".join(child.cmdline())])
+            living = [c for c in psutil.Process().children() if c.status() != psutil.STATUS_ZOMBIE]
+            agents.append([child.pid for child in living if "agent" in " ".join(child.cmdline())])
         assert len(agents[0]) == 1
         assert agents[0] == agents[1] == agents[2]
     assert not psutil.pid_exists(agents[0][0])

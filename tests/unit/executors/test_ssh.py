@@ -19,9 +19,10 @@ import pytest
 from processes import carrying, wait_for
 from ssh_server import SshServer, start_ssh_server
 
-from benchwright.domain.errors import CannotMeasure
-from benchwright.domain.job import Job, Outcome
-from benchwright.domain.system import Node, System
+from benchwright.artifacts.probe_folder import probe_folder
+from benchwright.core.errors import CannotMeasure
+from benchwright.core.job import Job, Outcome
+from benchwright.core.node.system import Node, System
 from benchwright.executors.base import Listener
 from benchwright.executors.ssh import ClusterExecutor
 from benchwright.executors.ssh_connection import SshConnection
@@ -267,6 +268,18 @@ def test_a_folder_that_is_not_shared(open_cluster, server, make_job, tmp_path):
     assert f"{tmp_path}/run must be on a file system that all nodes share" in outcome.detail
 
 
+def test_a_node_whose_copy_of_benchprobe_is_another_one(open_cluster, server, make_job, tmp_path):
+    probe = probe_folder(tmp_path / "artifacts")
+    [fine] = open_cluster().run([make_job("true", id="a", probe_path=str(probe))], Listener())
+    assert (fine.exit_code, fine.detail) == (0, None)
+    # As if the node had files of its own at that path.
+    body = f"open('{probe}/benchprobe/loop.py', 'a').write('#')\nos.execvp('ssh', {list(server.client)} + sys.argv[1:])"
+    far = open_cluster(ssh=stand_in(tmp_path, body))
+    [outcome] = far.run([make_job("true", id="b", probe_path=str(probe))], Listener())
+    assert outcome.exit_code is None
+    assert f"{probe} there is not the benchprobe of this machine" in outcome.detail
+
+
 def test_another_version_of_benchwright(open_cluster, make_job, tmp_path):
     body = """print('benchwright answers: {"version": "9.9", "machine": {}, "files": {}}')"""
     [outcome] = open_cluster(ssh=stand_in(tmp_path, body)).run([make_job("true")], Listener())
@@ -412,8 +425,8 @@ def test_a_main_process_that_is_killed_leaves_nothing_on_the_nodes(server, make_
     program = tmp_path / "main.py"
     program.write_text(f"""\
 import msgspec
-from benchwright.domain.job import Job
-from benchwright.domain.system import System
+from benchwright.core.job import Job
+from benchwright.core.node.system import System
 from benchwright.executors.base import Listener
 from benchwright.executors.ssh import ClusterExecutor
 class Tell(Listener):

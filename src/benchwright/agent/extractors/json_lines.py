@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from benchwright.agent.extractors.base import Block, Hits
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 _STARTS_TRIED = 4  # text before the object may hold a `{` too
 _MISSING = object()

@@ -6,7 +6,7 @@ import re
 
 from benchwright.agent.extractors.base import Block, Hits
 from benchwright.agent.extractors.regex import RegexExtractor
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 # What may stand before a key only if it belongs to the key: `loss` is not found in `val_loss`, `val/loss`, `val.loss`.
 _PART_OF_KEY = r"[\w./-]"

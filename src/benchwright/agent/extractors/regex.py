@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from benchwright.agent.extractors.base import Block, Hits
 from benchwright.agent.extractors.pattern_tree import understand
-from benchwright.domain.errors import InvalidInput
+from benchwright.core.errors import InvalidInput
 
 # One line taken by itself costs as much as the engine needs for about this many bytes: with a quick search for the
 # start of a match, and without. Where the needed text is more frequent, the whole block is given to the engine.

@@ -8,7 +8,7 @@ from benchwright.agent.extractors.base import ENTRY_POINT_GROUP, Extractor
 from benchwright.agent.extractors.json_lines import JsonLinesExtractor
 from benchwright.agent.extractors.key_value import KeyValueExtractor
 from benchwright.agent.extractors.regex import RegexExtractor
-from benchwright.domain.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import InvalidInput, did_you_mean
 
 BUILT_IN: dict[str, Callable[[str], Extractor]] = {
     "regex": RegexExtractor,

@@ -10,8 +10,9 @@ from benchwright.agent.extractors.lines import LINE_LIMIT_BYTES, LineCutter, mak
 from benchwright.agent.extractors.nearest import LineSample, NearestLines
 from benchwright.agent.extractors.registry import extractor_class
 from benchwright.agent.extractors.time_limit import CutOff, TimeLimit
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.metric import MetricSpec
+from benchwright.core.errors import InvalidInput
+from benchwright.core.metric import MetricSpec
+from benchwright.core.secrets.redact import redact_text
 
 CUT_OFFS_ALLOWED = 3  # then a pattern is not tried any more
 
@@ -128,8 +129,8 @@ class _Watch:
             "matches": self.matches - self._unparsed,
             "unparsed": self._unparsed,
             "cut_off": len(self._cut_off_lines),
-            "nearest": [{"line": line.line, "text": line.text} for line in nearest],
-            "unparsed_examples": [{"line": line.line, "text": line.text} for line in self._examples],
+            "nearest": [{"line": line.line, "text": redact_text(line.text)} for line in nearest],
+            "unparsed_examples": [{"line": line.line, "text": redact_text(line.text)} for line in self._examples],
             "cut_off_lines": self._cut_off_lines,
             "given_up": self._is_given_up,
         }

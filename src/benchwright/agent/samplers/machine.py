@@ -1,39 +1,58 @@
-"""How busy the machine is with other things: load, time stolen by the hypervisor, time the job had to wait for a core."""
+"""How busy the machine is with other things: load, what other programs use, time stolen by the hypervisor, time the job had to wait for a core."""
 
 from __future__ import annotations
 
 import os
+import resource
 
-from benchwright.agent.processes import LINUX, read_proc
+from benchwright.agent.processes import LINUX, TICKS_PER_S, read_proc
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
 
 _MOST_THREADS = 512
+# The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.
+_LEAST_NS = 100_000_000
 
 
 class MachineSampler(Sampler):
-    """Load average, steal, and the share of the CPU time it wanted that the job's tree got."""
+    """Load average, steal, what others used, and the share of the CPU time it wanted that the job's tree got.
+
+    That share is known only of processes that live for two samples; what others used is known of the shortest job too.
+    """
 
     name = "machine"
     budget = 0.001
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
-        self._ticks: tuple[int, int] | None = None  # all, stolen
+        self._since: tuple[float, ...] | None = None  # when ticks were last told; then all, idle, stolen, our own
         self._threads: dict[tuple[int, str], tuple[int, int]] = {}  # ns it ran, ns it waited for a core
         self._first = True
 
     def sample(self, now_ns: int) -> list[Sample]:
         values: dict[str, float] = {"load_1m": round(os.getloadavg()[0], 2)}
         if LINUX:
-            self._add_steal(values)
+            self._add_use(now_ns, values)
             self._add_own_share(values)
         return [Sample(values)]
 
-    def _add_steal(self, values: dict[str, float]) -> None:
-        before, self._ticks = self._ticks, read_ticks()
-        if before and self._ticks and self._ticks[0] > before[0]:
-            stolen = self._ticks[1] - before[1]
-            values["steal_percent"] = round(100 * stolen / (self._ticks[0] - before[0]), 2)
+    def _add_use(self, now_ns: int, values: dict[str, float]) -> None:
+        ticks = read_ticks()
+        if ticks is None:
+            return
+        now = (now_ns, *ticks, self._read_own_ticks())
+        if self._since is None:
+            self._since = now
+        elif now_ns - self._since[0] >= _LEAST_NS:
+            passed, idle, stolen, own = (b - a for a, b in zip(self._since[1:], now[1:], strict=True))
+            self._since = now
+            if passed > 0:
+                shares = {"steal": stolen, "idle": idle, "others": passed - idle - stolen - own}
+                values.update({f"{name}_percent": round(max(0.0, 100 * n / passed), 2) for name, n in shares.items()})
+
+    def _read_own_ticks(self) -> float:
+        """Of the job and of us who watch it: those alive, those they waited for, and those we reaped ourselves."""
+        used = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+        return used * TICKS_PER_S + sum(stat.cpu_ticks + stat.reaped_ticks for stat in self._subject.processes())
 
     def _add_own_share(self, values: dict[str, float]) -> None:
         before, self._threads = self._threads, self._read_threads()
@@ -71,13 +90,13 @@ def _tasks(pid: int, threads: int) -> list[str]:
         return []
 
 
-def read_ticks() -> tuple[int, int] | None:
-    """Ticks of all cores since boot: all, and those stolen by the hypervisor."""
+def read_ticks() -> tuple[int, int, int] | None:
+    """Ticks of all cores since boot: all, idle ones, and those stolen by the hypervisor."""
     text = read_proc("/proc/stat")
     if not text:
         return None
     fields = [int(word) for word in text.split(b"\n", 1)[0].split()[1:9]]
-    return sum(fields), fields[7] if len(fields) > 7 else 0
+    return sum(fields), sum(fields[3:5]), fields[7] if len(fields) > 7 else 0
 
 
 def open_sampler(subject: Subject) -> Sampler | None:

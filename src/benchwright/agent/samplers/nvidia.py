@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
 from benchwright.agent.nvml import find_handles, open_nvml
+from benchwright.agent.processes import MARKER, read_proc
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
 
 TYPE_CHECKING = False
@@ -24,6 +27,7 @@ class NvidiaSampler(Sampler):
         self._nvml = nvml
         self._gpus = [(device, handle, dict(_readers(nvml))) for device, handle in enumerate(handles)]
         self._tells_processes = True
+        self._strangers = _Strangers(nvml)
 
     def sample(self, now_ns: int) -> list[Sample]:
         return [self._sample_gpu(*gpu) for gpu in self._gpus]
@@ -40,6 +44,8 @@ class NvidiaSampler(Sampler):
                 del readers[name]
             except self._nvml.NVMLError_NoPermission:
                 del readers[name]
+        ours = {stat.pid for stat in self._subject.processes()}
+        values.update(self._strangers.sample(device, handle, ours))
         return Sample(values, device, self._sample_processes(handle))
 
     def _sample_processes(self, handle: Any) -> dict[int, dict[str, float]] | None:
@@ -57,6 +63,42 @@ class NvidiaSampler(Sampler):
             for user in users
             if user.pid in ours and user.usedGpuMemory is not None
         } or None
+
+
+class _Strangers:
+    """What programs that benchwright did not start do on a GPU: `others_percent` of the time.
+
+    In a container the driver may tell numbers of another process namespace; nothing is said until one of ours is seen.
+    """
+
+    def __init__(self, nvml: Any) -> None:
+        self._nvml = nvml
+        self._since: dict[int, int] = {}  # device → when it was last asked, in microseconds since 1970
+        self._same_numbers = False
+        self._is_ours: dict[int, bool] = {}
+
+    def sample(self, device: int, handle: Any, ours: set[int]) -> dict[str, float]:
+        since, self._since[device] = self._since.get(device), int(time.time() * 1e6)
+        if since is None:
+            return {}
+        try:
+            told = self._nvml.nvmlDeviceGetProcessUtilization(handle, since)
+        except self._nvml.NVMLError:  # nobody used it, or this GPU does not tell
+            return {"others_percent": 0} if self._same_numbers else {}
+        self._same_numbers = self._same_numbers or any(user.pid in ours for user in told)
+        if not self._same_numbers:
+            return {}
+        by_pid: dict[int, list[int]] = {}
+        for user in told:
+            if user.pid not in ours and user.timeStamp > since and not self._started_by_us(user.pid):
+                by_pid.setdefault(user.pid, []).append(user.smUtil)
+        return {"others_percent": min(100, sum(max(shares) for shares in by_pid.values()))}
+
+    def _started_by_us(self, pid: int) -> bool:
+        """Another job of this launch, which shares the GPU by plan."""
+        if pid not in self._is_ours:
+            self._is_ours[pid] = f"{MARKER}=".encode() in (read_proc(f"/proc/{pid}/environ") or b"")
+        return self._is_ours[pid]
 
 
 def _readers(nvml: Any) -> dict[str, Reader]:

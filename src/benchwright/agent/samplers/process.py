@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from benchwright.agent.processes import LINUX, PAGE_BYTES, TICKS_PER_S, read_proc
+from benchwright.agent.processes import LINUX, PAGE_BYTES, TICKS_PER_S, ProcessStat, read_proc, read_stat
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
 
 # The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.
@@ -12,7 +12,7 @@ _LEAST_NS = 100_000_000
 
 
 class ProcessSampler(Sampler):
-    """RSS, CPU and count of the tree."""
+    """RSS, CPU and count of the tree, and how many of its processes a signal has stopped."""
 
     name = "process"
     budget = 0.004
@@ -27,6 +27,8 @@ class ProcessSampler(Sampler):
         living = [stat for stat in self._subject.processes() if stat.rss_pages and not stat.ended]
         cpu_s = self._cpu_so_far_s()
         values: dict[str, float] = {"cpu_s": round(cpu_s, 3), "processes": len(living)}
+        if stopped := sum(stat.state == "T" for stat in self._subject.processes()):
+            values["stopped"] = stopped
         if self._since is None:  # it has only just begun and does not have its memory yet
             self._since = now_ns, cpu_s
             return [Sample(values)]
@@ -48,32 +50,48 @@ class ProcessSampler(Sampler):
 
 
 class PssSampler(Sampler):
-    """PSS of the tree, where memory that processes share is counted once.
+    """PSS of the tree, where memory that processes share is counted once, and its RSS at the same moment.
 
-    The kernel walks every page table for it, during which the program cannot map memory: it is read rarely, and
-    the more rarely the longer it takes.
+    The kernel walks every page table for it, during which the program may have to wait for memory: the longer that
+    takes, the more rarely it is read.
     """
 
     name = "process"
-    budget = 0.0015
-    interval_s = 2.0
+    budget = 0.0025
 
     def __init__(self, subject: Subject) -> None:
         self._subject = subject
 
     def sample(self, now_ns: int) -> list[Sample]:
-        living = [stat.pid for stat in self._subject.processes() if not stat.ended]
-        sizes = [size for size in map(read_pss_bytes, living) if size is not None]
-        return [Sample({"pss_bytes": sum(sizes)})] if sizes else []
+        pss_bytes = rss_bytes = 0
+        for stat in self._subject.processes():
+            found = None if stat.ended else read_pss_and_rss_bytes(stat.pid)
+            if found is not None:
+                pss_bytes += found[0]
+                rss_bytes += found[1]
+            elif is_alive(stat):
+                return []  # it belongs to somebody else: without it the sum would be too small
+        return [Sample({"pss_bytes": pss_bytes, "rss_bytes": rss_bytes})] if pss_bytes else []
 
 
-def read_pss_bytes(pid: int) -> int | None:
-    """The process's proportional share of the memory it uses; None if the kernel does not tell."""
+def read_pss_and_rss_bytes(pid: int) -> tuple[int, int] | None:
+    """The process's proportional share of the memory it uses, and all of it; None if the kernel does not tell."""
     text = read_proc(f"/proc/{pid}/smaps_rollup")
     if not text:
         return None
-    _, found, rest = text.partition(b"\nPss:")
-    return int(rest.split(None, 1)[0]) * 1024 if found else None
+    sizes = []
+    for name in (b"\nPss:", b"\nRss:"):
+        _, found, rest = text.partition(name)
+        if not found:
+            return None
+        sizes.append(int(rest.split(None, 1)[0]) * 1024)
+    return sizes[0], sizes[1]
+
+
+def is_alive(stat: ProcessStat) -> bool:
+    """Whether it still runs and has memory."""
+    now = read_stat(stat.pid)
+    return now is not None and now.start_ticks == stat.start_ticks and not now.ended and now.rss_pages > 0
 
 
 def open_sampler(subject: Subject) -> Sampler | None:

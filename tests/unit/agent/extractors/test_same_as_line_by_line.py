@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from benchwright.agent.extractors import Found, LogScanner, regex
 from benchwright.agent.extractors.numbers import read_number
 from benchwright.agent.extractors.pattern_tree import _SPACES, understand
-from benchwright.domain.metric import MetricSpec
+from benchwright.core.metric import MetricSpec
 
 
 def matches_by_line(pattern: str, log: bytes) -> tuple[list[str], list[int], int]:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchwright.agent.extractors import Block, Found, LogScanner
-from benchwright.domain.errors import InvalidInput
-from benchwright.domain.metric import ExtractorKind, MetricSpec
+from benchwright.core.errors import InvalidInput
+from benchwright.core.metric import ExtractorKind, MetricSpec
 
 SPEED = MetricSpec(name="speed", pattern=r"Speed: (\d+\.\d+|\d+) samples/sec")
 CATASTROPHE = MetricSpec(name="bad", pattern=r"x=(\d+)(a+)+$")

@@ -1,0 +1,1 @@
+"""Building a model for a runtime, and the cache of builds."""

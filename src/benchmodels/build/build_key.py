@@ -1,0 +1,90 @@
+"""What else a build depends on, or may, beside the model's identity and weights, as a digest for the key of a build.
+
+Values of inputs and configurations, the packages that its classes come from, and the whole of the user's own code with its
+arguments: a number that `forward` takes from somewhere in it may be a constant in a build. Comments are no part of it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import sys
+from functools import lru_cache
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+
+from benchmodels.discover.callers import is_library
+from benchmodels.hooks.looking import ABSENT, attribute, class_attribute, pass_on_signal
+from benchmodels.identity.signatures import tensors_in, walk
+from benchmodels.identity.source_text import is_own, names_this_machine
+from benchmodels.identity.weights import tensors_digest
+from benchmodels.pytorch.module_parts import parts_of
+
+LENGTH = 16
+MOST_PARSED_BYTES = 300_000  # of all files: a fraction of a second; of more code, comments count too
+
+
+def content_digest(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[str]:
+    """None where it cannot be told."""
+    try:
+        inputs = tensors_digest(tensors_in(args, kwargs))
+        if inputs is None:
+            return None
+        parts = [
+            inputs,
+            sorted(_configurations(module)),
+            sorted(_versions(module).items()),
+            _own_sources(),
+            sys.argv[1:],
+        ]
+    except Exception as error:  # a library's object may do anything when it is looked at
+        pass_on_signal(error)
+        return None
+    return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:LENGTH]
+
+
+def _configurations(module: Any) -> Iterator[str]:
+    """Those that can be written down, as those of transformers, each once."""
+    seen: Dict[int, Any] = {}
+    for _, part in parts_of(module):
+        config = attribute(part, "config")
+        if config is not None and id(config) not in seen and class_attribute(type(config), "to_dict") is not ABSENT:
+            seen[id(config)] = config
+            if is_own(type(config)):  # its methods are the program's
+                leaves = walk("config", config)
+                yield repr([leaf for leaf in leaves if not names_this_machine((leaf.value or "").strip("'\""))])
+                continue
+            told = config.to_dict()
+            yield repr(sorted((str(name), repr(told[name])) for name in told if not names_this_machine(told[name])))
+
+
+def _own_sources() -> List[str]:
+    """A digest of each file of the user's own that is imported by now, in no order that depends on where they lie."""
+    files = _own_files()
+    parsed = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) <= MOST_PARSED_BYTES
+    return sorted(_source_digest(file, parsed) for file in files)
+
+
+def _own_files() -> List[str]:
+    named = [attribute(module, "__file__") for module in list(sys.modules.values())]
+    return [file for file in dict.fromkeys(each for each in named if type(each) is str) if not is_library(file)]
+
+
+@lru_cache(maxsize=10_000)
+def _source_digest(file: str, parsed: bool) -> str:
+    try:
+        with open(file, "rb") as source:
+            content = source.read()
+    except OSError:  # gone since
+        return ""
+    try:
+        content = ast.dump(ast.parse(content)).encode() if parsed else content
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # no Python, such as a compiled module
+        pass
+    return hashlib.sha256(content).hexdigest()
+
+
+def _versions(module: Any) -> Dict[str, str]:
+    packages = {type(part).__module__.partition(".")[0] for _, part in parts_of(module)}
+    found = ((name, attribute(sys.modules.get(name), "__version__")) for name in packages)
+    return {name: str(version) for name, version in found if version is not None}

@@ -1,0 +1,151 @@
+"""Has a model built in a process of its own, and watches over it: its steps, their time, how it ends."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from typing import Any, Dict, List, Optional, Sequence
+
+from benchmodels.build.build import PARENT
+from benchmodels.build.build_contents import FACTS
+from benchmodels.failures import ERROR, TIMED_OUT, Failure, failure_of_ending, has_room, kernel_ooms
+from benchmodels.reports import STAGES, Reports
+from benchmodels.settings import BUILD, PART, ModelSettings, as_config
+from benchprobe.config import VARIABLE
+from benchprobe.events import Event
+
+POLL_INTERVAL_S = 0.02
+
+
+class BuildFailed(Exception):
+    """There is no build; it has what a `failure` event says."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.kind, self.text, self.stage, self.operator = failure
+
+
+def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], folder: str, reports: Reports) -> None:
+    """Fills `folder`; BuildFailed says why it could not. What the child tells of its steps is told on."""
+    with tempfile.TemporaryDirectory(prefix="benchprobe-build-") as place:
+        stream = os.path.join(place, "build.data")
+        child = _start(settings, script, args, folder, stream)
+        try:
+            _Watch(child, stream, settings.step_timeout_s, reports).wait()
+        except BuildFailed as failed:
+            raise _with_want_of_room(failed, folder) from None
+        finally:
+            _end(child)
+    if not os.path.isfile(os.path.join(folder, FACTS)):
+        raise BuildFailed(Failure(ERROR, "the process that builds left nothing behind", "capture"))
+
+
+def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
+    """The same, but a full disk is named: exporters and converters rarely do so."""
+    places = [os.path.dirname(folder), tempfile.gettempdir()]
+    full = [place for place in places if not has_room(place)]
+    if not full and os.strerror(errno.ENOSPC) not in failed.text:
+        return failed
+    text = f"no room is left in {' or '.join(full or places)}; make some ({failed.text})"
+    return BuildFailed(Failure(ERROR, text, failed.stage, failed.operator))
+
+
+def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: str, stream: str) -> Any:
+    part = as_config(settings._replace(mode=BUILD, builds=folder))
+    environment = {**os.environ, VARIABLE: json.dumps({"stream": stream, PART: part}), PARENT: str(os.getpid())}
+    words = [script, *args] if script else []
+    argv = [sys.executable, "-m", "benchmodels", *words]
+    # A session of its own: all that it starts can be ended together.
+    return subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
+
+
+class _Watch:
+    """Reads the child's stream while it runs."""
+
+    def __init__(self, child: Any, stream: str, step_timeout_s: float, reports: Reports) -> None:
+        self._child = child
+        self._stream = stream
+        self._timeout_s = step_timeout_s
+        self._reports = reports
+        self._ooms = kernel_ooms()
+        self._read_bytes = 0
+        self._rest = b""
+        self._step: Optional[str] = None
+        self._since = 0.0
+        self._last_stage = "script"
+        self._failure: Optional[Failure] = None
+
+    def wait(self) -> None:
+        """Until it ends; BuildFailed if it did so badly, or was ended."""
+        code = None
+        while code is None:
+            code = _ended(self._child)
+            self._read()
+            if code is None:
+                self._end_if_late()
+                time.sleep(POLL_INTERVAL_S)
+        if self._failure is not None:
+            raise BuildFailed(self._failure)
+        if code != 0:
+            raise BuildFailed(failure_of_ending(code, self._last_stage, self._ooms))
+
+    def _end_if_late(self) -> None:
+        if self._step is None or time.monotonic() - self._since <= self._timeout_s:
+            return
+        text = f"{self._step} took longer than {self._timeout_s:g} s"
+        raise BuildFailed(Failure(TIMED_OUT, text, self._last_stage))
+
+    def _read(self) -> None:
+        for event in self._new_events():
+            kind = event.get("event")
+            if kind == "build_begin":
+                self._step, self._since = str(event["step"]), time.monotonic()
+                self._last_stage = STAGES.get(self._step, self._step)
+            elif kind == "build_step":
+                self._step = None
+                self._tell_on(event)
+            elif kind == "message":
+                self._tell_on(event)
+            elif kind == "failure" and self._failure is None:
+                self._failure = Failure(event["kind"], event["text"], event["stage"], event.get("operator"))
+
+    def _tell_on(self, event: Event) -> None:
+        values: Dict[str, Any] = {k: v for k, v in event.items() if k not in ("event", "process", "t")}
+        self._reports.event(event["event"], **values)
+
+    def _new_events(self) -> List[Event]:
+        try:
+            with open(self._stream, "rb") as file:
+                file.seek(self._read_bytes)
+                new = file.read()
+        except OSError:  # not there yet
+            return []
+        self._read_bytes += len(new)
+        *lines, self._rest = (self._rest + new).split(b"\n")
+        return [json.loads(line) for line in lines if line.startswith(b"{")]
+
+
+def _ended(child: Any) -> Optional[int]:
+    """How it ended, as `Popen.returncode` says it; None: it runs. Not reaped, so that its group keeps its number."""
+    if not hasattr(os, "waitid"):
+        code: Optional[int] = child.poll()
+        return code
+    ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if ended is None:
+        return None
+    return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+
+
+def _end(child: Any) -> None:
+    """It and all of its group."""
+    try:
+        os.killpg(child.pid, signal.SIGKILL)
+    except OSError:
+        pass  # all of it has ended
+    child.wait()

@@ -1,0 +1,1 @@
+"""Whether what a runtime returns is right."""

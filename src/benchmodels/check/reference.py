@@ -1,0 +1,252 @@
+"""The outputs that all runtimes are held against: the model's own, in eager mode, in float64.
+
+Where a model cannot be run so (it asks for float32 itself, or there is no memory for it), or computes something else then
+(random numbers from a seed of its own), in float32, and labelled so.
+"""
+
+from __future__ import annotations
+
+import copy
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+
+from benchmodels.check.output_check import (
+    NOTHING_CLAIMED,
+    OWN_ERRORS,
+    TOLERANCES,
+    Agreement,
+    OutputError,
+    compare,
+    errors_of,
+    has_other_shape,
+)
+from benchmodels.measure.memory import available_host_bytes
+from benchmodels.pytorch.module_state import ModuleState
+from benchmodels.tensors import flatten_call, rebuilt_call, to_array, to_arrays
+
+np: Any = import_module("numpy")
+
+FLOAT64, FLOAT32 = "float64 eager", "float32 eager"
+MEMORY_SHARE = 0.8  # of what is free: more is not taken for a reference
+ROUNDING = 1e-5  # of the largest number at hand: by so much float32 may miss a difference of two numbers
+ALL_ROUNDING = 1e3  # times as large as what it should be: an output that is nothing but rounding
+
+
+class Reference(NamedTuple):
+    """`own`: how far the model as it was written is from it. `varies`: by how much two calls alike differed, where that
+    is more than rounding: then outputs cannot be judged. `note`: why it is not in float64. `keeps`: what of the module its
+    calls change, so that a call may depend on those before it."""
+
+    outputs: Dict[str, Any]
+    label: str
+    own: List[OutputError]
+    varies: Optional[float] = None
+    note: Optional[str] = None
+    keeps: Optional[str] = None
+
+
+def reference_of(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reference:
+    """Calls the module twice, and a copy of it in float64; but for what such calls change, it and its inputs stay as they
+    are. Raises what the module raises."""
+    state = ModuleState(module)
+    eager = call(module, args, kwargs)
+    varies = difference(eager, call(module, args, kwargs))
+    keeps = state.changed()
+    outputs, label, note = _exact(module, args, kwargs, eager)
+    if len(outputs) != len(eager):
+        outputs, label, note = eager, FLOAT32, "in float64 it returns another number of outputs"
+    elif label == FLOAT64 and varies is None:
+        scale = _largest([*eager.values(), *outputs.values(), *_arrays_of(args, kwargs)])
+        outputs, label, note = _same_computation(module, args, kwargs, eager, outputs, scale)
+    return Reference(outputs, label, errors_of(eager, outputs), varies, note, keeps)
+
+
+def judged(calls: Sequence[Mapping[str, Any]], reference: Reference, precision: str) -> Agreement:
+    """Whether the outputs of some calls with the same inputs are right, each of them.
+
+    Of a model whose own calls differ nothing is claimed; a runtime whose calls differ, of one that does not, is wrong if one
+    of them is.
+    """
+    found = [compare(outputs, reference.outputs, precision, reference.own) for outputs in calls]
+    unclaimed = next((each for each in found if not each.claimed), found[0])
+    worst = next((each for each in found if not each.ok), unclaimed)
+    figures = {**worst.figures, "reference": reference.label}
+    varies = reference.varies
+    if varies is None and reference.keeps is not None and not found[0].ok and found[-1].ok:
+        varies = difference(calls[0], calls[-1])  # the reference is of the state that the calls have led to
+    if varies is not None and not any(_wrong_by_all_means(outputs, reference) for outputs in calls):
+        figures["varies"] = varies
+        why = f"; its calls change its '{reference.keeps}'" if reference.keeps is not None else ""
+        text = (
+            f"non-deterministic: two calls of the model with the same inputs differ by {varies:.2g} (relative L2){why}, "
+            f"so {NOTHING_CLAIMED}"
+        )
+        return Agreement(True, text, figures, False)
+    which = "" if worst is found[0] else f", in call {found.index(worst) + 1} with the same inputs"
+    return Agreement(worst.ok, f"{worst.detail}{which} (reference: {reference.label})", figures, worst.claimed)
+
+
+def _wrong_by_all_means(outputs: Mapping[str, Any], reference: Reference) -> bool:
+    """NaN, a missing output, a shape that the model never returns: no chance explains those."""
+    if len(outputs) != len(reference.outputs):
+        return True
+    any_shape = not any(_has_nan(array) for array in outputs.values())
+    return any(
+        error.trouble is not None and not (any_shape and has_other_shape(error) and has_other_shape(own))
+        for error, own in zip(errors_of(outputs, reference.outputs), reference.own)
+    )
+
+
+def _has_nan(array: Any) -> bool:
+    return array.dtype.kind in "fc" and bool(np.isnan(array).any())
+
+
+def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Optional[float]:
+    """By how much the outputs of two calls alike differ, relatively; None: by no more than rounding explains."""
+    if len(first) != len(second):
+        return 1.0
+    worst = 0.0
+    tolerance = TOLERANCES["fp32"]
+    for error in errors_of(_without_shared_nan(first, second), _without_shared_nan(second, first)):
+        if error.trouble is not None or error.unusable is not None:  # such as NaN in one of them
+            return 1.0
+        if error.equal is not None and error.equal < tolerance.equal:
+            worst = max(worst, 1.0 - error.equal)
+        if error.relative_l2 is not None and error.relative_l2 > tolerance.relative_l2:
+            worst = max(worst, error.relative_l2)
+    return worst or None
+
+
+def _without_shared_nan(arrays: Mapping[str, Any], others: Mapping[str, Any]) -> Dict[str, Any]:
+    """Zeros where both have NaN."""
+    return {
+        name: np.where(np.isnan(array) & np.isnan(others[name]), 0, array)
+        if name in others and array.dtype.kind in "fc" and array.shape == others[name].shape
+        else array
+        for name, array in arrays.items()
+    }
+
+
+def call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dtype: Any = None) -> Dict[str, Any]:
+    """The outputs of one call in eager mode, with copies of the inputs, as arrays; `dtype`: what floats are cast to."""
+    torch: Any = import_module("torch")
+    was_training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        with torch.no_grad(), _floats_are(dtype):
+            copied_args, copied_kwargs = rebuilt_call(args, kwargs, lambda tensor: _cast(tensor, dtype))
+            return to_arrays(module(*copied_args, **copied_kwargs))
+    finally:
+        for part in was_training:
+            part.training = True
+
+
+def _exact(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: Dict[str, Any]) -> Any:
+    torch: Any = import_module("torch")
+    try:
+        _refuse_without_memory(module, args, kwargs)
+        exact = copy.deepcopy(module).double()
+        return call(exact, args, kwargs, torch.float64), FLOAT64, None
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [""]
+        note = f"float64 failed: {type(error).__name__}: {lines[0][:300]}"
+    try:
+        return _in_float32(module, args, kwargs, eager), FLOAT32, note
+    except Exception:
+        return eager, "eager as it is", note
+
+
+def _in_float32(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: Dict[str, Any]) -> Dict[str, Any]:
+    if _is_float32(module):
+        return eager
+    torch: Any = import_module("torch")
+    return call(copy.deepcopy(module).float(), args, kwargs, torch.float32)
+
+
+def _same_computation(
+    module: Any,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    eager: Dict[str, Any],
+    exact: Dict[str, Any],
+    scale: float,
+) -> Any:
+    """`exact`, unless it is so far from the model in float32 that a few times that error would let any answer pass."""
+    if not any(_is_another(error, scale) for error in errors_of(eager, exact)):
+        return exact, FLOAT64, None
+    try:
+        single = _in_float32(module, args, kwargs, eager)
+    except Exception:
+        return exact, FLOAT64, None
+    another = [error for error in errors_of(single, exact) if _is_another(error, scale)]
+    if len(single) != len(exact) or not another:
+        return exact, FLOAT64, None
+    return single, FLOAT32, f"in float64 it computes something else ({_told(another[0])})"
+
+
+def _is_another(error: OutputError, scale: float) -> bool:
+    """Whether an output is not that of the same computation: no rounding explains the difference."""
+    if error.equal is not None:
+        return OWN_ERRORS * (1 - error.equal) >= 1
+    if error.relative_l2 is None:
+        return has_other_shape(error)
+    far = OWN_ERRORS * error.relative_l2 >= 1
+    return far and error.relative_l2 < ALL_ROUNDING and error.max_abs > ROUNDING * scale
+
+
+def _told(error: OutputError) -> str:
+    if error.equal is not None:
+        return f"{error.equal:.0%} of whole numbers are the same"
+    return error.trouble or f"relative L2 {error.relative_l2:.2g} apart"
+
+
+def _arrays_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> List[Any]:
+    return [to_array(tensor) for _, tensor in flatten_call(args, kwargs)]
+
+
+def _largest(arrays: Sequence[Any]) -> float:
+    """The largest of all real numbers that are finite."""
+    finite = [np.abs(array[np.isfinite(array)]) for array in arrays if array.dtype.kind == "f"]
+    return max((float(each.max()) for each in finite if each.size), default=0.0)
+
+
+def _refuse_without_memory(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    weights = [*module.parameters(), *module.buffers()]
+    needed = 8 * sum(tensor.numel() for tensor in weights) + 8 * sum(t.numel() for _, t in flatten_call(args, kwargs))
+    devices = {tensor.device for tensor in weights if tensor.device.type == "cuda"}
+    if devices:
+        torch: Any = import_module("torch")
+        free: Optional[int] = min(torch.cuda.mem_get_info(device)[0] for device in devices)
+    else:
+        free = available_host_bytes()
+    if free is not None and needed > free * MEMORY_SHARE:
+        raise MemoryError(f"it would take {needed / 1e9:.1f} GB more, {free / 1e9:.1f} GB are free")
+
+
+def _is_float32(module: Any) -> bool:
+    return all(str(tensor.dtype) == "torch.float32" for tensor in module.parameters() if tensor.is_floating_point())
+
+
+def _cast(tensor: Any, dtype: Any) -> Any:
+    copied = tensor.detach().clone()
+    if dtype is None:
+        return copied
+    if copied.is_complex():
+        return copied.to(dtype.to_complex())
+    return copied.to(dtype) if copied.is_floating_point() else copied
+
+
+@contextmanager
+def _floats_are(dtype: Any) -> Iterator[None]:
+    """While it lasts, tensors that the model makes have that type, as its weights do."""
+    if dtype is None:
+        yield
+        return
+    torch: Any = import_module("torch")
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)

@@ -1,0 +1,1 @@
+"""Finding the models that a script builds and calls."""

@@ -1,0 +1,155 @@
+"""Mode "discover": runs a script as it is, and tells which models it calls, on what, and how often."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from time import perf_counter_ns
+from typing import Callable, List, NoReturn, Optional, Sequence, Set
+
+from benchmodels import compat
+from benchmodels.build.build_key import content_digest
+from benchmodels.discover.frameworks import Framework, HookOptions, open_frameworks
+from benchmodels.discover.model_entries import Call, Entry, Watcher, model_event, uncalled_event
+from benchmodels.discover.processes import StartedProcesses
+from benchmodels.hooks.imports import ImportWatch
+from benchmodels.hooks.looking import error_text
+from benchmodels.identity.weights import weights_digest
+from benchmodels.running import run_script, script_name
+from benchmodels.seeds import seed_on_import
+from benchmodels.settings import ModelSettings
+from benchmodels.stream import complainer, put
+from benchprobe import parameters
+from benchprobe.events import Event, message_event
+
+LONGEST_WAIT_S = 60.0
+NO_INPUT = "; nothing comes from standard input when models are looked for"
+
+
+def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
+    """The exit code is the script's own; what it raises goes on to the interpreter."""
+    discovery = Discovery(settings, script_name(script))
+    discovery.begin()
+    try:
+        return run_script(script, args)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        hint = NO_INPUT if isinstance(error, EOFError) else ""
+        discovery.exception = error_text(error) + hint
+        raise
+
+
+class Discovery:
+    """From before the script begins until the process ends, however it does."""
+
+    def __init__(self, settings: ModelSettings, script: str, put: Callable[[Event], None] = put) -> None:
+        self._settings = settings
+        self._put = put
+        self._complain = complainer(put)
+        self._watcher = Watcher(settings.max_shapes, self._on_new, self._tell)
+        options = HookOptions(script, settings.max_depth, True, self._complain, settings.weights_in_identity)
+        self._frameworks: List[Framework] = open_frameworks(self._watcher, options)
+        self._started = StartedProcesses(lambda text: self._put(message_event("models", text)))
+        self._process = os.getpid()
+        self._of_the_parent: Set[str] = set()  # in a forked child: what the parent tells
+        self._ended = False
+        self.exception: Optional[str] = None
+
+    def begin(self) -> None:
+        imports = ImportWatch(self._complain)
+        if self._settings.seed is not None:
+            seed_on_import(imports, self._settings.seed)
+        for framework in self._frameworks:
+            framework.install(imports)
+        self._started.install(imports)
+        compat.install()
+        os.register_at_fork(after_in_child=self._after_fork)
+        atexit.register(self.end)
+        self._tell_before_exit()
+
+    def end(self) -> None:
+        """The last word about everything."""
+        if self._ended:
+            return
+        self._ended = True
+        self._hold_threads()
+        # A thread may be about to make an entry, and would be ended in the middle of it.
+        waited = self._watcher.lock.acquire(timeout=LONGEST_WAIT_S)
+        try:
+            for entry in self._watcher.told():
+                self._tell(entry)
+            if self._in_main_process:
+                self._tell_the_rest()
+        except Exception as error:
+            self._complain(f"the end of the discovery was not told: {type(error).__name__}: {error}")
+        finally:
+            if waited:
+                self._watcher.lock.release()
+            self._hold_threads()
+
+    def _hold_threads(self) -> None:
+        if self._in_main_process:
+            for framework in self._frameworks:
+                framework.hold_threads()
+
+    @property
+    def _in_main_process(self) -> bool:
+        return os.getpid() == self._process
+
+    def _tell_the_rest(self) -> None:
+        uncalled = [one for framework in self._frameworks for one in framework.uncalled()]
+        work = {"flops": None, "bytes": None, "flops_note": None}
+        for one in uncalled:
+            self._put(uncalled_event(one.identity, {**one.facts, **work}, one.reason, one.called))
+        self._put(
+            {
+                "event": "discovery_end",
+                "t": perf_counter_ns(),
+                "models": len(self._watcher.told()) + len(uncalled),
+                "hook_lost": any(framework.lost() for framework in self._frameworks),
+                "processes_started": self._started.count,
+                "exception": self.exception,
+                "parameters": {
+                    name: value for name, value in parameters.asked.items() if type(value) in (int, float, str)
+                },
+            }
+        )
+
+    def _on_new(self, entry: Entry, call: Call) -> None:
+        entry.facts.update(flops=None, bytes=None, flops_note=None)
+        if self._settings.weights:
+            entry.facts["weights"] = weights_digest(call.module)
+            entry.facts["content"] = content_digest(call.module, call.args, call.kwargs)
+        if self._settings.count_work:
+            self._count_work(entry, call)
+        if not entry.hidden:
+            self._tell(entry)
+
+    def _count_work(self, entry: Entry, call: Call) -> None:
+        from benchmodels.measure.work import count_work
+
+        work = count_work(call.module, call.args, call.kwargs)
+        entry.facts.update(flops=work.flops, bytes=work.bytes_, flops_note=work.note)
+
+    def _tell(self, entry: Entry) -> None:
+        if entry.identity not in self._of_the_parent:
+            beside = self._watcher.signatures_beside(entry)
+            self._put(model_event(entry, self._watcher.others_of(entry), self._in_main_process, beside))
+
+    def _after_fork(self) -> None:
+        self._watcher.lock = threading.RLock()
+        self._of_the_parent |= {entry.identity for entry in self._watcher.entries}
+        self._ended = False
+
+    def _tell_before_exit(self) -> None:
+        """`os._exit` runs nothing that was registered for the end."""
+        leave = os._exit
+
+        def _exit(status: int) -> NoReturn:
+            self.end()
+            leave(status)
+
+        _exit.__doc__ = leave.__doc__
+        os._exit = _exit

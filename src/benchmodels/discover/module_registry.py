@@ -1,0 +1,104 @@
+"""The modules that a program made: where, whose parts they are, and which were never called. Nothing is kept alive."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
+
+from benchmodels.discover.callers import Place, place_of_call
+from benchmodels.hooks.looking import attribute, is_a, members_of
+
+MAX_MADE = 200_000
+
+
+class Made:
+    """One module: where it was made, and what was seen of it since."""
+
+    __slots__ = ("called", "place", "ref", "seen")
+
+    def __init__(self, ref: Any, place: Optional[Place]) -> None:
+        self.ref = ref
+        self.place = place
+        self.called = False
+        self.seen: Optional[Dict[str, Any]] = None  # its description, taken while it was alive and nobody's part
+
+
+class Parent(NamedTuple):
+    """The outermost module that another one is a part of, and the path to it."""
+
+    module: Any
+    path: str
+
+
+class MadeModules:
+    """`script`: the file whose lines count as places. A wrapper, such as a compiled model, has no parts."""
+
+    def __init__(self, script: str, is_wrapper: Callable[[Any], bool]) -> None:
+        self._script = script
+        self._is_wrapper = is_wrapper
+        self._made: Dict[int, Made] = {}
+        self._gone: List[Made] = []  # dead before the end, described, never called
+
+    def note(self, module: Any) -> None:
+        """Called when a module's constructor begins: it has its class, and nothing else yet."""
+        if len(self._made) > MAX_MADE:
+            return
+        key = id(module)
+        place = place_of_call(self._script, sys._getframe(1), without=module)
+        self._made[key] = Made(weakref.ref(module, lambda _: self._forget(key)), place)
+
+    def _forget(self, key: int) -> None:
+        made = self._made.pop(key, None)
+        if made is not None and made.seen is not None and not made.called:
+            self._gone.append(made)
+
+    def mark_called(self, module: Any) -> None:
+        made = self.find(module)
+        if made is not None:
+            made.called = True
+
+    def find(self, module: Any) -> Optional[Made]:
+        made = self._made.get(id(module))
+        return made if made is not None and made.ref() is module else None
+
+    def _alive(self) -> List[Tuple[Made, Any]]:
+        pairs = [(made, made.ref()) for made in list(self._made.values())]
+        return [(made, module) for made, module in pairs if module is not None]
+
+    def roots(self) -> List[Tuple[Made, Any]]:
+        """Those that are nobody's part."""
+        alive = self._alive()
+        parts: Set[int] = set()
+        for _, module in alive:
+            parts.update(id(part) for part in _children(module).values())
+        return [(made, module) for made, module in alive if id(module) not in parts]
+
+    def uncalled_roots(self) -> List[Tuple[Made, Any]]:
+        return [(made, module) for made, module in self.roots() if not made.called]
+
+    def gone(self) -> List[Made]:
+        """Dead ones that had been described and were never called."""
+        return list(self._gone)
+
+    def parent(self, module: Any) -> Optional[Parent]:
+        """The outermost living module that holds it; None: it stands for itself."""
+        above: Dict[int, Tuple[Any, str]] = {}
+        for _, holder in self._alive():
+            if self._is_wrapper(holder):
+                continue
+            for name, part in _children(holder).items():
+                above.setdefault(id(part), (holder, name))
+        names: List[str] = []
+        seen: Set[int] = set()
+        top = module
+        while id(top) in above and id(top) not in seen:
+            seen.add(id(top))
+            top, name = above[id(top)]
+            names.insert(0, name)
+        return Parent(top, ".".join(names)) if names else None
+
+
+def _children(module: Any) -> Dict[str, Any]:
+    parts = attribute(module, "_modules")
+    return {str(name): part for name, part in members_of(parts) if part is not None} if is_a(parts, dict) else {}

@@ -1,0 +1,86 @@
+"""How many processes a script starts in which nobody looks for models: interpreters, and what launches them."""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any, Callable, List
+
+from benchmodels.hooks.imports import ImportWatch
+from benchmodels.hooks.looking import pass_on_signal
+
+LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "ray")
+HELPERS = ("resource_tracker", "forkserver", "compile_worker", "_inductor")  # of Python and torch themselves
+SHELLS = ("sh", "bash", "dash", "zsh", "env", "nohup", "nice")
+
+
+class StartedProcesses:
+    """Counts from `install` on. No audit hook: that would make every `id()` and `open()` of the program slower."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.count = 0
+        self._tell = tell
+        self._told = False
+        self._process = os.getpid()
+
+    def install(self, imports: ImportWatch) -> None:
+        imports.after("subprocess", lambda module: self._watch(module.Popen, "__init__", 1, "args"))
+        imports.after("multiprocessing.util", lambda module: self._watch(module, "spawnv_passfds", 1, "args"))
+        for name, position in (("system", 0), ("posix_spawn", 1), ("posix_spawnp", 1)):
+            self._watch(os, name, position, "command" if name == "system" else "argv")
+        for name in ("execv", "execve"):  # the other ways to do it end here
+            self._watch(os, name, 1, "argv", replaces=True)
+
+    def _watch(self, owner: Any, name: str, position: int, keyword: str, replaces: bool = False) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            self._look(args[position] if len(args) > position else kwargs.get(keyword), replaces)
+            return original(*args, **kwargs)
+
+        setattr(owner, name, watched)
+
+    def _look(self, command: Any, replaces: bool) -> None:
+        try:
+            words = [_text(word) for word in _words(command)]
+            if os.getpid() != self._process or not runs_python(words):
+                return
+            if replaces and not self._told:  # `execvp` tries every folder of the path
+                self._told = True
+                text = f"the script put another program in its place ({' '.join(words)[:200]}): models that it calls are not seen"
+                self._tell(text)
+            elif not replaces:
+                self.count += 1
+        except Exception as error:  # whatever the program gives, it is for the function below to complain
+            pass_on_signal(error)
+
+
+def runs_python(command: List[str]) -> bool:
+    """Whether a command is an interpreter, a launcher of them, or a shell or the like that starts one."""
+    if not command or any(helper in word for word in command for helper in HELPERS):
+        return False
+    names = [os.path.basename(word) for word in command]
+    if names[0] in SHELLS:
+        words = [word for text in command[1:] for word in text.split() if not word.startswith("-")]
+        return any(_is_python(os.path.basename(word)) for word in words)  # no option such as -I/usr/include/python3.11
+    return any(_is_python(name) for name in names[:2])
+
+
+def _is_python(name: str) -> bool:
+    return name.startswith(("python", "pypy")) or name in LAUNCHERS or name.endswith(".py")
+
+
+def _words(command: Any) -> List[Any]:
+    if isinstance(command, (str, bytes)):
+        return ["sh", command]
+    if isinstance(command, os.PathLike):
+        return [command]
+    try:
+        return list(command)
+    except TypeError:
+        return [command]
+
+
+def _text(word: Any) -> str:
+    return os.fsdecode(word) if isinstance(word, (str, bytes, os.PathLike)) else str(word)

@@ -1,0 +1,1 @@
+"""Model files: ONNX, torch.export, OpenVINO."""

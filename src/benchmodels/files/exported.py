@@ -1,0 +1,137 @@
+"""`.pt2` files of torch.export: inputs, and a reference in eager mode."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from types import MethodType
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+from benchmodels.check.reference import Reference, reference_of
+from benchmodels.files.model_file import FileInput, Size, named_batch
+from benchmodels.measure.batch import Batch, Dimension
+from benchmodels.measure.work import Work, count_work
+from benchmodels.runtimes.base import Captured, Unsupported
+from benchmodels.tensors import flatten_call
+
+
+class ExportedFile:
+    """Its inputs are named as `forward` has them. Those saved with it serve where no other shape is asked for."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._torch: Any = import_module("torch")
+            export: Any = import_module("torch.export")
+        except ImportError:
+            raise Unsupported("load", ".pt2 files need torch; pip install torch", kind="unavailable") from None
+        try:
+            self._program = export.load(path)
+        except Exception as error:
+            text = str(error).strip().splitlines() or [""]
+            raise Unsupported("load", f"{path} is no model of torch.export: {text[0][:300]}", kind="error") from None
+        self.module: Any = _callable_in_eval(self._program.module())
+        self.title = os.path.splitext(os.path.basename(path))[0]
+        self.inputs: List[FileInput] = self._inputs()
+
+    def size(self) -> Size:
+        tensors = list(self._program.parameters())  # what it keeps beside them, such as running means, is no weight
+        return Size(sum(t.numel() for t in tensors), sum(t.numel() * t.element_size() for t in tensors))
+
+    def work(self, arrays: Mapping[str, Any]) -> Work:
+        args, kwargs = self._arguments(arrays)
+        return count_work(self.module, args, kwargs)
+
+    def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
+        return named_batch(self.inputs, arrays)
+
+    def varying(self) -> List[List[Dimension]]:
+        """Dimensions that were left free, those of one size together, by the position of the argument or its name."""
+        spec = self._program.call_spec.in_spec
+        args, kwargs = self._torch.utils._pytree.tree_unflatten(list(range(len(self._leaves))), spec)
+        if not all(isinstance(each, int) for each in (*args, *kwargs.values())):  # inside of something
+            return []
+        names = {index: f"arg{place}" for place, index in enumerate(args)}
+        names.update((index, name) for name, index in kwargs.items())
+        found: Dict[str, List[Dimension]] = {}
+        for index, leaf in enumerate(self._leaves):
+            for place, size in enumerate(leaf.shape or () if isinstance(leaf, FileInput) else ()):
+                if isinstance(size, str):
+                    found.setdefault(size, []).append((names[index], place))
+        return list(found.values())
+
+    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+        args, kwargs = self._arguments(arrays)
+        return reference_of(self.module, args, kwargs)
+
+    def saved_inputs(self) -> Optional[Dict[str, Any]]:
+        """The inputs that were saved with it, as tensors by name; None: there are none."""
+        saved = self._program.example_inputs
+        if not saved:
+            return None
+        tensors = [tensor for _, tensor in flatten_call(*saved)]
+        if len(tensors) != len(self.inputs):
+            return None
+        return {each.name: tensor.detach() for each, tensor in zip(self.inputs, tensors)}
+
+    def captured(self, arrays: Mapping[str, Any], identity: str) -> Captured:
+        """As if a script had called it with those."""
+        args, kwargs = self._arguments(arrays)
+        return Captured(self.module, args, kwargs, (), identity)
+
+    def _inputs(self) -> List[FileInput]:
+        """Those that are tensors; the others stay what they were when it was exported."""
+        nodes = {node.name: node for node in self._program.graph.nodes if node.op == "placeholder"}
+        found = []
+        self._leaves: List[Any] = []  # in the order of the call: a FileInput, or a constant
+        for spec in self._program.graph_signature.input_specs:
+            if spec.kind.name != "USER_INPUT":
+                continue
+            if not hasattr(spec.arg, "name") or hasattr(spec.arg, "value"):
+                self._leaves.append(getattr(spec.arg, "value", None))
+                continue
+            found.append(self._input(nodes[spec.arg.name]))
+            self._leaves.append(found[-1])
+        return found
+
+    def _input(self, node: Any) -> FileInput:
+        value = node.meta.get("val")
+        if not isinstance(value, self._torch.Tensor):
+            raise Unsupported("load", f"input {node.name} is no tensor")
+        shape = [size if isinstance(size, int) else str(size) for size in value.shape]
+        whole = not value.is_floating_point() and not value.is_complex()
+        dtype = str(value.dtype).partition(".")[2]
+        return FileInput(node.name, shape, dtype, self._table_size(node) if whole else None)
+
+    def _table_size(self, node: Any) -> Optional[int]:
+        """Rows of the smallest embedding that is looked up with it."""
+        users = [user for user in node.users if "embedding" in str(user.target) and len(user.args) > 1]
+        rows = [int(user.args[0].meta["val"].shape[0]) for user in users if user.args[1] is node]
+        return min(rows) if rows else None
+
+    def _arguments(self, arrays: Mapping[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+        """The inputs in the structure that the module is called with."""
+        flat = [self._tensor(arrays[x.name], x.dtype) if isinstance(x, FileInput) else x for x in self._leaves]
+        args, kwargs = self._torch.utils._pytree.tree_unflatten(flat, self._program.call_spec.in_spec)
+        return tuple(args), dict(kwargs)
+
+    def _tensor(self, value: Any, dtype: str) -> Any:
+        if isinstance(value, self._torch.Tensor):
+            return value
+        known = value if value.dtype.kind in "biufc" else value.astype("float32")  # torch takes numpy's own types only
+        return self._torch.from_numpy(known).to(getattr(self._torch, dtype))
+
+
+def _callable_in_eval(module: Any) -> Any:
+    """What torch.export makes refuses `eval()`, though it has nothing that training would change."""
+    module.train, module.eval = MethodType(_trained, module), MethodType(_in_eval, module)
+    return module.eval()
+
+
+def _trained(module: Any, mode: bool = True) -> Any:
+    for part in module.modules():
+        part.training = mode
+    return module
+
+
+def _in_eval(module: Any) -> Any:
+    return _trained(module, False)

@@ -1,0 +1,186 @@
+"""Model files as what is measured: `model.onnx`, `.pt2` of torch.export, OpenVINO's `.xml`.
+
+There is no script that calls them, so their inputs are made here, from their shapes.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
+
+from benchmodels.check.reference import Reference
+from benchmodels.files.file_trust import code_in
+from benchmodels.measure.batch import Batch
+from benchmodels.measure.measure import SUFFIXES
+from benchmodels.measure.work import Work
+from benchmodels.runtimes.base import Unsupported
+
+Dimension = Union[int, str]  # a name: the size is free
+
+
+class FileInput(NamedTuple):
+    """`dtype` as numpy calls it. `shape` None: not even how many dimensions it has is known.
+    `below`: whole numbers must be less, since they are looked up in a table of that size.
+    """
+
+    name: str
+    shape: Optional[Sequence[Dimension]]
+    dtype: str
+    below: Optional[int] = None
+
+    def __str__(self) -> str:
+        shape = "any shape" if self.shape is None else "×".join(map(str, self.shape)) or "scalar"
+        return f"{self.name} ({shape} {self.dtype})"
+
+
+class Size(NamedTuple):
+    """Of the weights; None: not known."""
+
+    parameters: Optional[int] = None
+    bytes_: Optional[int] = None
+
+
+class ModelFile(Protocol):
+    """An opened model file. Methods raise Unsupported, or what their library raises."""
+
+    inputs: List[FileInput]
+    title: str  # as the `class` of a model
+
+    def size(self) -> Size:
+        """Of its weights."""
+
+    def work(self, arrays: Mapping[str, Any]) -> Work:
+        """Of one call with those inputs."""
+
+    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+        """The outputs that those of runtimes are compared with."""
+
+    def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
+        """How many items a call with those inputs has, where the file tells."""
+
+
+def open_model_file(path: str, trust: bool = False) -> ModelFile:
+    """Unsupported if it cannot be read, or would run code of its own without being trusted."""
+    suffix = os.path.splitext(path)[1].lower()
+    if not os.path.isfile(path):
+        raise Unsupported("load", f"{path}: there is no such file", kind="not_found")
+    if suffix == ".onnx":
+        from benchmodels.files.onnx import OnnxFile
+
+        return OnnxFile(path)
+    if suffix == ".pt2":
+        _refuse_code(path, trust)
+        from benchmodels.files.exported import ExportedFile
+
+        return ExportedFile(path)
+    if suffix == ".xml":
+        from benchmodels.files.openvino import OpenvinoFile
+
+        return OpenvinoFile(path)
+    raise Unsupported("load", f"{path}: not a model file; known are {', '.join(SUFFIXES)}")
+
+
+def _refuse_code(path: str, trust: bool) -> None:
+    try:
+        found = None if trust else code_in(path)
+    except ValueError as error:
+        raise Unsupported("load", f"{path} is no model of torch.export: {error}", kind="error") from None
+    if found is not None:
+        raise Unsupported("load", f"{path} would run code of its own when it is loaded: {found}", kind="error")
+
+
+def resolved_shapes(inputs: Sequence[FileInput], given: Mapping[str, Sequence[int]]) -> Dict[str, Tuple[int, ...]]:
+    """The shape of each input; Unsupported if one is free and not given, or given and impossible."""
+    names = [each.name for each in inputs]
+    for name in given:
+        if name not in names:
+            raise _trouble(f"there is no input '{name}'; its inputs are {', '.join(map(str, inputs))}")
+    shapes = {each.name: _given(each, given[each.name]) for each in inputs if each.name in given}
+    free = [each for each in inputs if each.name not in given and _free(each)]
+    if free:
+        raise _trouble(_asked_for(free, inputs, shapes))
+    return {each.name: shapes.get(each.name) or tuple(map(int, each.shape or ())) for each in inputs}
+
+
+def _free(each: FileInput) -> List[str]:
+    return ["shape"] if each.shape is None else [size for size in each.shape if isinstance(size, str)]
+
+
+def _asked_for(free: Sequence[FileInput], inputs: Sequence[FileInput], given: Mapping[str, Tuple[int, ...]]) -> str:
+    """All that is missing at once, with sizes that are known from another input under the same name."""
+    known: Dict[Dimension, int] = {}
+    for each in inputs:
+        known.update(zip(each.shape or (), given.get(each.name, ())))
+    parts = [f"input {each} has free dimensions ({', '.join(_free(each))})" for each in free]
+    options = [f"--shape {each.name}={_example(each, known)}" for each in free]
+    return f"{', '.join(parts)}; give {' '.join(options)}"
+
+
+def _example(each: FileInput, known: Mapping[Dimension, int]) -> str:
+    if each.shape is None:
+        return "1x1"
+    return "x".join(str(known.get(size, 1) if isinstance(size, str) else size) for size in each.shape)
+
+
+def _given(each: FileInput, given: Sequence[int]) -> Tuple[int, ...]:
+    own = given if each.shape is None else each.shape
+    fits = len(own) == len(given) and all(isinstance(size, str) or size == wanted for size, wanted in zip(own, given))
+    if not fits or any(size < 0 for size in given):
+        raise _trouble(f"input {each} cannot have the shape {'×'.join(map(str, given))}")
+    return tuple(given)
+
+
+def named_batch(inputs: Sequence[FileInput], arrays: Mapping[str, Any]) -> Optional[Batch]:
+    """By a free dimension whose name says that it is one."""
+    for each in inputs:
+        for place, name in enumerate(each.shape or ()):
+            if isinstance(name, str) and ("batch" in name.lower() or name.lower() == "bs"):
+                return Batch(int(arrays[each.name].shape[place]), f"dimension '{name}' of {each.name} in the file")
+    return None
+
+
+def made_inputs(inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]], seed: int) -> Dict[str, Any]:
+    """Arrays of those shapes: floats normally distributed; whole numbers below what they index, else 0 and 1; masks of ones."""
+    np: Any = import_module("numpy")
+    source = np.random.default_rng(seed)
+    return {each.name: _made(np, source, each, shapes[each.name]) for each in inputs}
+
+
+def _made(np: Any, source: Any, each: FileInput, shape: Sequence[int]) -> Any:
+    try:
+        dtype = np.dtype(each.dtype)
+    except TypeError:  # bfloat16: whoever takes the array converts it
+        dtype = np.dtype("float32")
+    if "float" in each.dtype or dtype.kind == "c":
+        return source.standard_normal(tuple(shape)).astype(dtype)
+    if "mask" in each.name.lower():
+        return np.ones(tuple(shape), dtype=dtype)
+    if each.below is not None:
+        return source.integers(0, max(1, min(each.below, np.iinfo(dtype).max)), tuple(shape)).astype(dtype)
+    made = source.integers(0, 2, tuple(shape)).astype(dtype)
+    if made.ndim:
+        made[..., :1] = 1  # no row of zeros only: as a mask it would leave nothing
+    else:
+        made = np.ones((), dtype=dtype)
+    return made
+
+
+def described(opened: ModelFile, arrays: Mapping[str, Any], identity: str) -> Dict[str, Any]:
+    """What a `model` event says of it."""
+    size = opened.size()
+    inputs = [
+        {"name": each.name, "shape": list(arrays[each.name].shape), "dtype": each.dtype} for each in opened.inputs
+    ]
+    return {
+        "identity": identity,
+        "class": opened.title,
+        "parameters": size.parameters,
+        "parameter_bytes": size.bytes_,
+        "inputs": inputs,
+        "mode": "inference",
+    }
+
+
+def _trouble(text: str) -> Unsupported:
+    return Unsupported("load", text, kind="error")

@@ -1,0 +1,129 @@
+"""ONNX files: inputs, what whole numbers index, and a reference by ONNX Runtime without its optimisations."""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, Dict, Mapping, Optional
+
+from benchmodels.check.reference import Reference, difference
+from benchmodels.files.model_file import Dimension, FileInput, Size, named_batch
+from benchmodels.files.onnx_work import onnx_work
+from benchmodels.measure.batch import Batch
+from benchmodels.measure.work import Work
+from benchmodels.runtimes.base import Unsupported
+
+REFERENCE = "onnxruntime unoptimised"
+# Operators that hand numbers on as they are.
+PASSES_ON = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
+
+
+class OnnxFile:
+    """Read without its weights, where those are in files of their own."""
+
+    def __init__(self, path: str) -> None:
+        try:
+            self._onnx: Any = import_module("onnx")
+        except ImportError:
+            raise Unsupported("load", "reading .onnx files needs onnx; pip install onnx", kind="unavailable") from None
+        try:
+            self._model = self._onnx.load(path, load_external_data=False)
+            graph = self._model.graph
+            if not graph.node:
+                raise ValueError("it has no operators")
+        except Exception as error:
+            raise Unsupported("load", f"{path} is no ONNX model: {error}", kind="error") from None
+        self._path = path
+        for value in graph.output:
+            if not value.type.HasField("tensor_type"):
+                raise Unsupported("load", f"output {value.name} is no tensor, but {value.type.WhichOneof('value')}")
+        initial = {tensor.name for tensor in graph.initializer}
+        self.title = graph.name or os.path.basename(path)
+        self.inputs = [self._input(value) for value in graph.input if value.name not in initial]
+
+    def size(self) -> Size:
+        no_weights = (self._onnx.TensorProto.INT64, self._onnx.TensorProto.BOOL)  # shapes, axes and places
+        weights = [tensor for tensor in self._model.graph.initializer if tensor.data_type not in no_weights]
+        counts = [(_elements(tensor), self._itemsize(tensor.data_type)) for tensor in weights]
+        return Size(sum(count for count, _ in counts), sum(count * each for count, each in counts))
+
+    def work(self, arrays: Mapping[str, Any]) -> Work:
+        return onnx_work(self._model, arrays)
+
+    def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
+        return named_batch(self.inputs, arrays)
+
+    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+        try:
+            runtime: Any = import_module("onnxruntime")
+        except ImportError:
+            raise Unsupported("reference", "outputs of .onnx files are checked by onnxruntime; pip install onnxruntime", kind="unavailable") from None  # fmt: skip
+        options = runtime.SessionOptions()
+        options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        session = runtime.InferenceSession(self._path, options, providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        outputs, again = (dict(zip(names, session.run(names, dict(arrays)))) for _ in range(2))
+        return Reference(outputs, f"{REFERENCE} {_widest(outputs)}", [], difference(outputs, again))
+
+    def _input(self, value: Any) -> FileInput:
+        kind = value.type.tensor_type
+        if not value.type.HasField("tensor_type"):
+            raise Unsupported("load", f"input {value.name} is no tensor, but {value.type.WhichOneof('value')}")
+        if kind.elem_type == self._onnx.TensorProto.STRING:
+            raise Unsupported("load", f"input {value.name} holds text; inputs are made of numbers only")
+        shape = [_dimension(place, size) for place, size in enumerate(kind.shape.dim)]
+        dtype = str(self._onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
+        below = _table_size(self._model.graph, value.name) if dtype.lstrip("u").startswith("int") else None
+        return FileInput(value.name, shape if kind.HasField("shape") else None, dtype, below)
+
+    def _itemsize(self, data_type: int) -> int:
+        return int(self._onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize)
+
+
+def _dimension(place: int, size: Any) -> Dimension:
+    """Some programs write -1 where a size is free."""
+    if size.HasField("dim_value") and size.dim_value >= 0:
+        return int(size.dim_value)
+    return size.dim_param or f"dim{place}"
+
+
+def _elements(tensor: Any) -> int:
+    count = 1
+    for size in tensor.dims:
+        count *= size
+    return count
+
+
+def _table_size(graph: Any, name: str) -> Optional[int]:
+    """The smallest table in which the numbers of that input are looked up; None: in none that can be found."""
+    sizes = _first_sizes(graph)
+    carriers, bounds = {name}, []
+    for node in graph.node:  # in topological order, as ONNX demands
+        inputs = list(node.input)
+        if node.op_type in PASSES_ON and inputs and inputs[0] in carriers:
+            carriers.update(node.output)
+        elif node.op_type == "Gather" and len(inputs) == 2 and inputs[1] in carriers and inputs[0] in sizes:
+            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
+            if axis == 0:
+                bounds.append(sizes[inputs[0]])
+    return min(bounds) if bounds else None
+
+
+def _first_sizes(graph: Any) -> Dict[str, int]:
+    """The first dimension of each constant, also where it passes through a conversion of its type."""
+    sizes = {tensor.name: int(tensor.dims[0]) for tensor in graph.initializer if tensor.dims}
+    for node in graph.node:
+        if node.op_type == "Constant":
+            tensors = [attribute.t for attribute in node.attribute if attribute.name == "value"]
+            if tensors and tensors[0].dims:
+                sizes[node.output[0]] = int(tensors[0].dims[0])
+        elif node.op_type in ("Cast", "Identity", "DequantizeLinear") and node.input[0] in sizes:
+            sizes[node.output[0]] = sizes[node.input[0]]
+    return sizes
+
+
+def _widest(outputs: Mapping[str, Any]) -> str:
+    kinds = sorted({str(array.dtype) for array in outputs.values() if array.dtype.kind == "f"})
+    return kinds[-1] if kinds else "float32"

@@ -1,0 +1,1 @@
+"""Changing a running program, and looking at its objects, without it noticing."""

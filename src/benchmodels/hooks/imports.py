@@ -1,0 +1,79 @@
+"""Something to do as soon as a module was imported, without importing it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from benchmodels.hooks.looking import pass_on_signal
+
+Action = Callable[[ModuleType], None]
+
+
+class ImportWatch:
+    """The first of the finders: it finds nothing itself, but has the modules it waits for loaded by a loader that tells."""
+
+    def __init__(self, complain: Callable[[str], None]) -> None:
+        self._waiting: Dict[str, List[Action]] = {}
+        self._complain = complain
+
+    def after(self, name: str, action: Action) -> None:
+        """Calls `action` with the module `name` right after it was executed; now, if that has happened already."""
+        module = sys.modules.get(name)
+        if module is not None:
+            self._do(name, [action], module)
+            return
+        self._waiting.setdefault(name, []).append(action)
+        if self not in sys.meta_path:
+            sys.meta_path.insert(0, self)
+
+    def stop(self) -> None:
+        """Nothing more is waited for."""
+        self._waiting.clear()
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
+
+    def find_spec(self, name: str, path: Optional[Sequence[str]] = None, target: Any = None) -> Optional[ModuleSpec]:
+        if name not in self._waiting:
+            return None
+        for finder in list(sys.meta_path[sys.meta_path.index(self) + 1 :]):
+            find = getattr(finder, "find_spec", None)
+            spec: Optional[ModuleSpec] = find(name, path, target) if find is not None else None
+            if spec is not None:
+                if hasattr(spec.loader, "exec_module"):
+                    spec.loader = _TellingLoader(spec.loader, self)  # type: ignore[assignment]
+                return spec
+        return None
+
+    def executed(self, module: ModuleType) -> None:
+        self._do(module.__name__, self._waiting.pop(module.__name__, []), module)
+
+    def _do(self, name: str, actions: List[Action], module: ModuleType) -> None:
+        for action in actions:
+            try:
+                action(module)
+            except Exception as error:  # the program must go on
+                pass_on_signal(error)
+                self._complain(f"{name}: {type(error).__name__}: {error}")
+
+
+class _TellingLoader:
+    """Loads as the module's own loader does, puts that back in its place, and tells."""
+
+    def __init__(self, loader: Any, watch: ImportWatch) -> None:
+        self._loader = loader
+        self._watch = watch
+
+    def create_module(self, spec: ModuleSpec) -> Optional[ModuleType]:
+        made: Optional[ModuleType] = self._loader.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        if spec is not None:
+            spec.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        self._watch.executed(module)

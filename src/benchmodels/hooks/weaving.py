@@ -1,0 +1,159 @@
+"""Puts code around the body of a function without adding a frame to the stack.
+
+The function stays the object it was; its code is exchanged for one compiled from its own source, with the same names, lines
+and columns, so tracebacks, warnings with a `stacklevel` and whoever looks at the stack see what they always saw.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from types import CodeType, FunctionType
+from typing import Any, Dict, List, Mapping, Optional
+
+_MARK = "benchprobe:"
+_NO_PLAIN_BODY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def woven(function: FunctionType, around: str, given: Mapping[str, Any]) -> Optional[CodeType]:
+    """The code of `function` with `around` around its body; None where its source does not tell what it does.
+
+    `around` is source in which the statement `BODY` stands for the body, and `GIVEN.name` for `given[name]`, which becomes a
+    constant: nothing is added to the module of the function. Its own names must not meet those of the function.
+    """
+    old = function.__code__
+    if old.co_flags & _NO_PLAIN_BODY:
+        return None
+    try:
+        definition = _definition(function)
+        definition.body = _around(around, definition)
+        code = _compiled(definition, function)
+    except (OSError, TypeError, SyntaxError, ValueError, IndexError, StopIteration, RecursionError):
+        return None
+    same = (code.co_freevars, code.co_varnames[: code.co_argcount], code.co_flags & ~inspect.CO_NESTED)
+    if same != (old.co_freevars, old.co_varnames[: old.co_argcount], old.co_flags & ~inspect.CO_NESTED):
+        return None
+    return _with_constants(code, given)
+
+
+def arguments_text(function: FunctionType) -> Optional[str]:
+    """As source: the object that a method is called on, the other positional arguments, and those by keyword.
+
+    None where the first one has no name of its own.
+    """
+    code = function.__code__
+    names = code.co_varnames
+    if not code.co_argcount:
+        return None
+    by_keyword = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    rest = list(names[code.co_argcount + code.co_kwonlyargcount :])
+    args = [f"{name}, " for name in names[1 : code.co_argcount]]
+    kwargs = [f"{name!r}: {name}, " for name in by_keyword]
+    if code.co_flags & inspect.CO_VARARGS:
+        args.append(f"*{rest.pop(0)}, ")
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        kwargs.append(f"**{rest.pop(0)}")
+    return f"{names[0]}, ({''.join(args)}), {{{''.join(kwargs)}}}"
+
+
+def _definition(function: FunctionType) -> ast.FunctionDef:
+    """Of the function, where it stands in its file."""
+    old = function.__code__
+    source = inspect.getsource(old)
+    (found,) = ast.parse(textwrap.dedent(source)).body
+    if not isinstance(found, ast.FunctionDef) or found.name != old.co_name or found.decorator_list:
+        raise ValueError("its source is something else, or more than the function")
+    first = source.splitlines()[0]
+    indent = len(first) - len(first.lstrip())
+    for node in ast.walk(found):
+        for name in ("col_offset", "end_col_offset"):
+            if getattr(node, name, None) is not None:
+                setattr(node, name, getattr(node, name) + indent)
+    ast.increment_lineno(found, old.co_firstlineno - 1)
+    found.returns = None
+    for argument in ast.walk(found.args):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    found.args.defaults = [_nothing(each) for each in found.args.defaults]
+    found.args.kw_defaults = [None if each is None else _nothing(each) for each in found.args.kw_defaults]
+    return found
+
+
+def _nothing(node: ast.expr) -> ast.expr:
+    """In the place of a default, which the function has already."""
+    return ast.copy_location(ast.Constant(value=None), node)
+
+
+def _around(around: str, definition: ast.FunctionDef) -> List[ast.stmt]:
+    tree = ast.parse(textwrap.dedent(around))
+    for node in ast.walk(tree):
+        if "lineno" in node._attributes:  # on the line of `def`
+            places = {"lineno": definition.lineno, "end_lineno": definition.lineno}
+            columns = {"col_offset": definition.col_offset, "end_col_offset": definition.col_offset + 3}
+            for name, value in {**places, **columns}.items():
+                setattr(node, name, value)
+    documented = definition.body[:1] if ast.get_docstring(definition) is not None else []
+    made = _Put(definition.body[len(documented) :]).visit(tree)
+    return [*documented, *made.body]
+
+
+class _Put(ast.NodeTransformer):
+    """Puts the body and the constants into their places."""
+
+    def __init__(self, body: List[ast.stmt]) -> None:
+        self._body = body
+
+    def visit_Expr(self, node: ast.Expr) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id == "BODY":
+            return self._body
+        return self.generic_visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
+        if isinstance(node.value, ast.Name) and node.value.id == "GIVEN":
+            return ast.copy_location(ast.Constant(value=_MARK + node.attr), node)
+        return self.generic_visit(node)
+
+
+def _compiled(definition: ast.FunctionDef, function: FunctionType) -> CodeType:
+    """In a class of its name, since that is part of `__names`, inside of a function that has its free variables."""
+    old = function.__code__
+    owner = getattr(function, "__qualname__", "").split(".")[-2:-1]
+    inner: List[ast.stmt] = [definition]
+    if owner and owner[0].isidentifier():
+        held = ast.parse(f"class {owner[0]}: pass").body[0]
+        assert isinstance(held, ast.ClassDef)
+        held.body, inner = inner, [held]
+    free = [name for name in old.co_freevars if name != "__class__"]
+    outer = ast.parse("def outer():\n    " + "".join(f"{name} = " for name in free) + "None").body[0]
+    assert isinstance(outer, ast.FunctionDef)
+    outer.body += inner
+    tree = ast.fix_missing_locations(ast.Module(body=[outer], type_ignores=[]))
+    code = _find(compile(tree, old.co_filename, "exec", dont_inherit=True, flags=_future(old)), definition)
+    named = {name: getattr(old, name) for name in ("co_name", "co_qualname") if hasattr(old, name)}
+    flags = (code.co_flags & ~inspect.CO_NESTED) | (old.co_flags & inspect.CO_NESTED)
+    return code.replace(**named, co_flags=flags)
+
+
+def _future(old: CodeType) -> int:
+    import __future__
+
+    known = [getattr(__future__, name).compiler_flag for name in __future__.all_feature_names]
+    return sum(flag for flag in set(known) if old.co_flags & flag and flag > inspect.CO_COROUTINE)
+
+
+def _find(code: CodeType, definition: ast.FunctionDef) -> CodeType:
+    """The one that the definition was compiled to: the first of that name and line, from the outside to the inside."""
+    waiting = [code]
+    while waiting:
+        one = waiting.pop(0)
+        if one.co_name == definition.name and one.co_firstlineno == definition.lineno:
+            return one
+        waiting += [constant for constant in one.co_consts if isinstance(constant, CodeType)]
+    raise ValueError("it was not compiled")
+
+
+def _with_constants(code: CodeType, given: Mapping[str, Any]) -> CodeType:
+    marked: Dict[str, Any] = {_MARK + name: value for name, value in given.items()}
+    constants = [marked.get(one, one) if type(one) is str else one for one in code.co_consts]
+    return code.replace(co_consts=tuple(constants))

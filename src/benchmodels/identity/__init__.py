@@ -1,0 +1,1 @@
+"""Which model this is: a hash of its structure, its own code and its inputs."""

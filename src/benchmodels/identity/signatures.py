@@ -1,0 +1,331 @@
+"""The inputs of a call as what matters of them: names, shapes, dtypes and simple values; never the tensors themselves."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import inspect
+import sys
+import types
+from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+
+from benchmodels.discover.callers import is_library
+from benchmodels.hooks.looking import (
+    ABSENT,
+    attribute,
+    attributes_of,
+    class_attribute,
+    is_a,
+    members_of,
+    pass_on_signal,
+)
+from benchmodels.pytorch.quietly import Undescribed, is_torch_tensor, quietly, shape_of
+
+SIMPLE = (type(None), bool, int, float, complex, str, bytes)
+NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
+CONTAINERS = (dict, list, tuple, set, frozenset)
+MAX_DEPTH = 12
+MANY = 32  # simple values in one list: their number counts, not each of them
+LONG_TEXT = 120
+_NO_PARAMETERS: Any = inspect.Signature()
+
+
+class Leaf(NamedTuple):
+    """One input, or a part of one, such as `past.layers.0.keys`: a tensor's shape and dtype, or a value as text."""
+
+    name: str
+    shape: Optional[Tuple[int, ...]] = None
+    dtype: Optional[str] = None
+    value: Optional[str] = None
+
+    def as_dict(self) -> Dict[str, Any]:
+        if self.shape is None:
+            return {"name": self.name, "value": self.value}
+        return {"name": self.name, "shape": list(self.shape), "dtype": self.dtype}
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return f"{self.name}={self.value}"
+        return f"{self.name} {'×'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+
+
+class Signature(NamedTuple):
+    """`leaves` in the order of the function's parameters."""
+
+    leaves: Tuple[Leaf, ...]
+
+    def canonical(self) -> List[List[Any]]:
+        """The same however the call was written: positional or by keyword, in whatever order."""
+        rows = [
+            [leaf.name, None if leaf.shape is None else list(leaf.shape), leaf.dtype, leaf.value]
+            for leaf in self.leaves
+        ]
+        return sorted(rows, key=repr)
+
+    def __str__(self) -> str:
+        return ", ".join(str(leaf) for leaf in self.leaves if leaf.shape is not None)
+
+
+def signature_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Signature:
+    """What `function(*args, **kwargs)` is given; `function` is a method without its `self`."""
+    leaves: List[Leaf] = []
+    for name, value in bind(function, args, kwargs):
+        leaves += walk(name, value)
+    return Signature(tuple(leaves))
+
+
+def bind(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> List[Tuple[str, Any]]:
+    """The arguments by the names of the parameters, without those that only repeat a default, or say None to nobody in particular."""
+    found = parameters_of(function)
+    try:
+        bound = found.bind(*args, **kwargs).arguments
+    except TypeError:  # the call will fail by itself, or its parameters are unknown
+        return [(f"arg{index}", value) for index, value in enumerate(args)] + sorted(kwargs.items())
+    result: List[Tuple[str, Any]] = []
+    for name, value in bound.items():
+        parameter = found.parameters[name]
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            result += [(f"{name}.{index}", one) for index, one in enumerate(value)]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            result += sorted((key, one) for key, one in value.items() if one is not None)
+        elif not _repeats(value, parameter.default):
+            result.append((name, value))
+    return result
+
+
+def positional_names(function: Any, count: int) -> Tuple[str, ...]:
+    """The names of the first `count` parameters, as far as they have names of their own."""
+    names = []
+    for parameter in parameters_of(function).parameters.values():
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            break
+        names.append(parameter.name)
+    return tuple(names[:count])
+
+
+def parameters_of(function: Any) -> inspect.Signature:
+    try:
+        if is_a(function, (types.FunctionType, types.MethodType, types.BuiltinFunctionType, functools.partial)):
+            return inspect.signature(function)
+    except (TypeError, ValueError):
+        pass
+    try:
+        names = [argument.name for argument in function.schema.arguments if argument.name != "self"]  # TorchScript
+        return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
+    except Exception as error:
+        pass_on_signal(error)
+        found: inspect.Signature = _NO_PARAMETERS
+        return found
+
+
+def _repeats(value: Any, default: Any) -> bool:
+    return type(value) in SIMPLE and type(value) is type(default) and value == default
+
+
+def walk(name: str, value: Any) -> List[Leaf]:
+    """The leaves of one input. Of a library's object, such as a cache, only the tensors: the rest changes with its version.
+
+    None of the program's code runs. Undescribed: there is a tensor in it that cannot be described.
+    """
+    leaves: List[Leaf] = []
+    with quietly():
+        _walk(name, value, leaves, (), False)
+    return leaves
+
+
+def _walk(name: str, value: Any, leaves: List[Leaf], above: Tuple[int, ...], tensors_only: bool) -> None:
+    try:
+        shape = tensor_shape(value)
+    except Undescribed as what:
+        raise Undescribed(f"its input '{name}' is {what}") from None
+    if shape is not None:
+        leaves.append(Leaf(name, shape, " ".join((dtype_name(value.dtype), *layout_of(value)))))
+        return
+    text = simple_text(value)
+    if text is None and (len(above) > MAX_DEPTH or id(value) in above):
+        text = f"<{type(value).__name__}>"
+    if text is not None:
+        if not tensors_only:
+            leaves.append(Leaf(name, value=text))
+        return
+    is_object = not is_a(value, CONTAINERS)
+    of_library = is_object and _is_of_library(type(value))
+    parts = _parts(value, of_library)
+    if is_object or not parts:
+        if not tensors_only:
+            leaves.append(Leaf(name, value=f"<{type(value).__name__}>"))
+        tensors_only = tensors_only or of_library
+    elif len(parts) > MANY and all(simple_text(part) is not None for _, part in parts):
+        if not tensors_only:
+            leaves.append(Leaf(name, value=f"<{len(parts)} × {type(parts[0][1]).__name__}>"))
+        return
+    for key, part in parts:
+        _walk(f"{name}.{key}", part, leaves, (*above, id(value)), tensors_only)
+
+
+def tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> List[Tuple[str, Any]]:
+    """The tensors of torch among the arguments of a call and inside of them, under names of their places."""
+    found: List[Tuple[str, Any]] = []
+    waiting: List[Tuple[str, Any, Tuple[int, ...]]] = [(str(index), value, ()) for index, value in enumerate(args)]
+    waiting += [(name, value, ()) for name, value in kwargs.items()]
+    waiting.reverse()
+    while waiting:
+        name, value, above = waiting.pop()
+        if is_torch_tensor(value):
+            found.append((name, value))
+        elif simple_text(value) is None and len(above) <= MAX_DEPTH and id(value) not in above:
+            everything = not is_a(value, CONTAINERS) and _is_of_library(type(value))
+            inner = [(f"{name}.{key}", part, (*above, id(value))) for key, part in _parts(value, everything)]
+            waiting += reversed(inner)
+    return found
+
+
+def _is_of_library(kind: type) -> bool:
+    file = attribute(sys.modules.get(kind.__module__), "__file__")
+    return type(file) is not str or is_library(file)
+
+
+def tensor_shape(value: Any) -> Optional[Tuple[int, ...]]:
+    """The shape of a tensor or array of any framework; None: it is none. Undescribed: a tensor that has no shape."""
+    if is_torch_tensor(value):
+        return shape_of(value)
+    kind = type(value)
+    if is_a(value, (*SIMPLE, type)) or class_attribute(kind, "dtype") is ABSENT or not _is_of_library(kind):
+        return None
+    try:
+        return tuple(int(size) for size in value.shape)
+    except Exception as error:
+        pass_on_signal(error)
+        return None
+
+
+def tensor_text(value: Any) -> Optional[str]:
+    """Shape and dtype; None: it is no tensor."""
+    try:
+        shape = tensor_shape(value)
+    except Undescribed as what:
+        return str(what)
+    return None if shape is None else f"tensor {list(shape)} {dtype_name(value.dtype)}"
+
+
+def layout_of(value: Any) -> Tuple[str, ...]:
+    """How a tensor lies in memory, where that is not the usual way: `sparse_coo`, `channels_last`."""
+    if not is_torch_tensor(value):
+        return ()
+    layout = str(value.layout).replace("torch.", "")
+    if layout != "strided":
+        return (layout,)
+    formats = {4: "channels_last", 5: "channels_last_3d"}
+    if value.dim() not in formats or value.is_contiguous():
+        return ()
+    name = formats[value.dim()]
+    return (name,) if value.is_contiguous(memory_format=getattr(sys.modules["torch"], name)) else ()
+
+
+def dtype_name(dtype: Any) -> str:
+    return str(getattr(dtype, "name", dtype)).replace("torch.", "")
+
+
+def simple_text(value: Any) -> Optional[str]:
+    """A simple value as text; None: it is none. Devices are all alike: a model is the same one on any."""
+    kind = type(value)
+    if is_a(value, enum.Enum):
+        return f"{kind.__name__}.{attribute(value, '_name_')}"
+    if is_a(value, SIMPLE):
+        text = _plain_repr(value)
+        return text if len(text) <= LONG_TEXT else f"{text[:40]}… {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if is_a(value, NAMED):
+        return f"<{_name_of(value)}>"
+    if kind.__module__ == "torch" and kind.__name__ in ("dtype", "layout", "memory_format"):
+        return str(value)
+    if kind.__module__.startswith("torch") and kind.__name__ in ("device", "Generator"):
+        return f"<{kind.__name__}>"
+    return None
+
+
+def _name_of(value: Any) -> str:
+    if is_a(value, types.MethodType):
+        value = value.__func__
+    if is_a(value, type):
+        return str(type.__getattribute__(value, "__qualname__"))
+    named = attribute(value, "__name__") if is_a(value, types.ModuleType) else getattr(value, "__qualname__", None)
+    return named if type(named) is str else type(value).__name__
+
+
+def _plain_repr(value: Any) -> str:
+    """Of a subclass, such as numpy's floats, as of the class itself."""
+    for kind in (bool, int, float, complex, str, bytes):
+        if is_a(value, kind):
+            return kind.__repr__(value)
+    return repr(value)
+
+
+def _parts(value: Any, everything: bool) -> List[Tuple[str, Any]]:
+    """What is inside a container or an object, by name; `everything`: attributes with an underscore, too."""
+    if is_a(value, dict):
+        return sorted(((key_text(key), part) for key, part in members_of(value)), key=lambda part: part[0])
+    if is_a(value, tuple):
+        fields = class_attribute(type(value), "_fields")
+        parts = [part for _, part in members_of(value)]
+        if type(fields) is tuple and len(fields) == len(parts):
+            return list(zip(map(str, fields), parts))
+    if is_a(value, (list, tuple)):
+        return [(str(index), part) for index, part in members_of(value)]
+    if is_a(value, (set, frozenset)):
+        kind = set if is_a(value, set) else frozenset
+        return [(str(index), text) for index, text in enumerate(sorted(map(_text_of, kind.__iter__(value))))]
+    found = attributes_of(value)
+    if "_parameters" in found and "_modules" in found:
+        return []  # a model given to a model
+    return [(name, found[name]) for name in sorted(found) if name[:2] != "__" and (everything or name[0] != "_")]
+
+
+def key_text(key: Any) -> str:
+    """Of a dictionary."""
+    return key if type(key) is str else _text_of(key)
+
+
+def _text_of(value: Any) -> str:
+    text = simple_text(value)
+    return f"<{type(value).__name__}>" if text is None else text
+
+
+def key_maker(tensor_types: FrozenSet[type]) -> Callable[[Sequence[Any], Mapping[str, Any]], Tuple[Any, ...]]:
+    """A function that gives equal keys only to calls with the same leaves, in a microsecond or two.
+
+    Calls with the same leaves may have different keys, where they were written differently.
+    """
+    simple = frozenset((type(None), bool, int, float, str))
+
+    def add(value: Any, into: List[Any], depth: int = 0) -> None:
+        kind = type(value)
+        if kind in tensor_types:
+            if value.is_nested:
+                raise Undescribed("a nested tensor")
+            into.extend((value.shape, value.dtype, value.layout))
+        elif kind in simple:
+            into.append(kind)
+            into.append(value)
+        elif (kind is tuple or kind is list) and len(value) <= MANY and depth < MAX_DEPTH:
+            into.append(len(value))
+            for part in value:
+                add(part, into, depth + 1)
+        elif kind is dict and depth < MAX_DEPTH:
+            into.append(len(value))
+            for key, part in value.items():
+                into.append(key_text(key))
+                add(part, into, depth + 1)
+        else:
+            into.extend(walk("", value))
+
+    def key(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tuple[Any, ...]:
+        made: List[Any] = []
+        for value in args:
+            add(value, made)
+        for name, value in kwargs.items():
+            made.append(name)
+            add(value, made)
+        return tuple(made)
+
+    return key

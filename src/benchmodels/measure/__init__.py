@@ -1,0 +1,1 @@
+"""Measuring one model on one runtime."""

@@ -1,0 +1,151 @@
+"""The ways to come by a model that is to be measured: from a script's call, from a build, from a file of torch.export.
+
+Imported when the script is done with its own imports: numpy is among ours.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Sequence
+
+from benchmodels.build.build_contents import (
+    FORMAT,
+    NOT_OF_THE_BUILD,
+    build_seconds,
+    read_facts,
+    read_inputs,
+    read_reference,
+)
+from benchmodels.build.building import inputs_of
+from benchmodels.build.cache import BuildCache, Entry
+from benchmodels.build.process import build_in_child
+from benchmodels.check.reference import reference_of
+from benchmodels.files.file_content import digest_of, files_of
+from benchmodels.files.model_file import described, open_model_file
+from benchmodels.measure.measuring import Measuring, Subject
+from benchmodels.measure.runtime_options import shown_batch, told_batch
+from benchmodels.measure.work import count_work
+from benchmodels.reports import Reports
+from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, Runtime, Unsupported
+from benchmodels.settings import ModelSettings
+from benchprobe.config import from_environment
+
+
+class Job:
+    """One model on one runtime. What its methods raise is a failure in `reports.stage`."""
+
+    def __init__(self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports) -> None:
+        config = from_environment()
+        self._settings = settings
+        self._runtime = runtime
+        self._options = options
+        self._reports = reports
+        self._endless = config is not None and config.stop is not None
+
+    def measure_exported(self) -> None:
+        """A module from a file of torch.export."""
+        opened: Any = open_model_file(self._settings.file or "", self._settings.trust)
+        inputs, identity = inputs_of(opened, self._settings), self._settings.identity
+        self._reports.event("model", **described(opened, inputs, identity))
+        self._settings = self._settings._replace(varying=opened.varying())
+        captured = opened.captured(inputs, identity)
+        self.measure_module(captured)
+
+    def measure_artifact(self, script: str, args: Sequence[str]) -> None:
+        with tempfile.TemporaryDirectory(prefix="benchprobe-builds-") as nowhere:
+            entry = self._entry(script, args, self._settings.builds or nowhere)
+            folder = str(entry.folder)
+            facts = read_facts(folder)
+            if facts.model is not None:
+                self._reports.event("model", **facts.model)
+            if entry.cached:
+                self._compare_weights(facts.weights)
+            subject = Subject(
+                load=lambda: self._runtime.load(ArtifactFolder(folder), self._options),
+                inputs=read_inputs(folder),
+                batch=lambda: told_batch(self._settings) or facts.batch,
+                reference=lambda: read_reference(folder),
+                work=lambda precision: facts.work,
+                build_s=build_seconds(facts.steps),
+            )
+            self._measuring().measure(subject)
+
+    def measure_module(self, captured: Captured) -> None:
+        module, args, kwargs = captured.module, captured.args, captured.kwargs
+        subject = Subject(
+            load=lambda: self._runtime.load(captured, self._options),
+            inputs=captured,
+            batch=lambda: told_batch(self._settings) or shown_batch(self._settings, captured),
+            reference=lambda: reference_of(module, args, kwargs),
+            work=lambda precision: count_work(module, args, kwargs, precision, may_call=True),
+        )
+        self._measuring().measure(subject)
+
+    def _measuring(self) -> Measuring:
+        return Measuring(self._settings, self._runtime, self._options, self._reports, self._endless)
+
+    def _entry(self, script: str, args: Sequence[str], folder: str) -> Entry:
+        parts = self._key_parts(script, args)
+        cache = BuildCache(folder, self._reports.message)
+
+        def make(place: Path) -> List[Dict[str, Any]]:
+            build_in_child(self._settings, script, args, str(place), self._reports)
+            return read_facts(str(place)).steps
+
+        with self._reports.at("load"):
+            entry = cache.entry(cache.key(parts), make, parts=parts, rebuild=self._settings.rebuild)
+        self._tell_build(entry)
+        return entry
+
+    def _tell_build(self, entry: Entry) -> None:
+        """Steps of an earlier build are told as such, and are no samples of this launch."""
+        if entry.cached:
+            for step in entry.steps:
+                self._reports.event("build_step", **{**step, "cached": True})
+            return
+        built = [step for step in entry.steps if step["step"] not in NOT_OF_THE_BUILD]
+        if built:
+            self._reports.measured("time.build", [build_seconds(built)])
+        for step in built:
+            self._reports.measured(f"build.{step['step']}", [step["seconds"]])
+
+    def _key_parts(self, script: str, args: Sequence[str]) -> Dict[str, Any]:
+        settings = self._settings
+        parts: Dict[str, Any] = {
+            "runtime": self._runtime.name,
+            "precision": settings.precision,
+            "device": self._options.device_type,
+            "versions": self._runtime.versions(),
+            "depends_on": self._runtime.depends_on(self._options),
+            "format": FORMAT,
+        }
+        if settings.file:
+            shapes = {name: list(shape) for name, shape in settings.shapes.items()}
+            # A build may refer to the file where it lies.
+            parts["path"] = os.path.abspath(settings.file)
+            return {**parts, "file": digest_of(_all_files(settings.file)), "shapes": shapes}
+        if (
+            settings.weights_digest is None or settings.content_digest is None
+        ):  # then only the script tells what it makes
+            parts["script"] = [digest_of([script]), list(args), settings.seed]
+        told = {"weights": settings.weights_digest, "content": settings.content_digest}
+        return {**parts, "identity": settings.identity, **told}
+
+    def _compare_weights(self, weights: Optional[str]) -> None:
+        seen = self._settings.weights_digest
+        if seen is not None and weights is not None and weights != seen:
+            self._reports.message(
+                f"the build in the cache is of other weights than the model had when it was found ({weights} instead of "
+                f"{seen}): the script makes others each time; outputs are checked against those that were built"
+            )
+
+
+def _all_files(path: str) -> List[str]:
+    """Of a model file; Unsupported names the one that is not there."""
+    paths = [path, *(files_of(path)[1:] if os.path.isfile(path) else [])]
+    for each in paths:
+        if not os.path.isfile(each):
+            raise Unsupported("load", f"{each}: there is no such file", kind="not_found")
+    return paths

@@ -1,0 +1,303 @@
+"""Measures a model that is at hand: loads it, calls it, times it, and holds its outputs against the reference."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from contextlib import contextmanager
+from time import perf_counter_ns
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional
+
+import benchprobe
+from benchmodels.check.output_check import Agreement
+from benchmodels.check.reference import Reference, judged
+from benchmodels.ending import end_children, leave
+from benchmodels.failures import TIMED_OUT
+from benchmodels.measure.batch import Batch
+from benchmodels.measure.memory import PeakMemory
+from benchmodels.measure.profiling import tell_operators
+from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
+from benchmodels.measure.work import Work
+from benchmodels.reports import HIGHER, BuildSteps, Reports
+from benchmodels.runtimes.base import Options, Runtime, Session, TimesItself, Unsupported
+from benchmodels.runtimes.tf32 import FP32, TF32, Arithmetic, arithmetic
+from benchmodels.settings import ModelSettings
+from benchmodels.tensors import flatten_call
+
+SMALL_BYTES = 16_000_000
+FRESH_BYTES = 256_000_000  # of the inputs that a stream may have ready, where each call uses them up
+BATCH_UNKNOWN = "rates are in calls/s because the batch size is not known; set it with --items N"
+WORK_KINDS = {"int8-dynamic": "int8"}
+
+
+class Subject(NamedTuple):
+    """What is measured. `batch`, `reference` and `work` are asked for when all is measured: what they need is then no part of it.
+
+    `build_s`: what its build took; None: it has none.
+    """
+
+    load: Callable[[], Session]
+    inputs: Any
+    batch: Callable[[], Optional[Batch]]
+    reference: Callable[[], Reference]
+    work: Callable[[str], Work]
+    build_s: Optional[float] = None
+
+
+class Measuring:
+    """One model on one runtime. What it raises is the failure of `reports.stage`. `endless`: a rule stops the loop."""
+
+    def __init__(
+        self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports, endless: bool = True
+    ) -> None:
+        self._settings = settings
+        self._runtime = runtime
+        self._options = options
+        self._reports = reports
+        self._endless = endless
+
+    def measure(self, subject: Subject) -> None:
+        peak = PeakMemory()
+        with self._reports.at("load"):
+            began = perf_counter_ns()
+            session = subject.load()
+            load_s = (perf_counter_ns() - began) / 1e9
+        try:
+            calls = _Calls(session, subject.inputs, peak)
+            outputs = self._first_calls(calls, subject.build_s, load_s)
+            self._tell_runtime(session)
+            if self._settings.profile:
+                self._profile(calls)
+                return
+            self._measure_loops(calls, bool(outputs))
+            outputs += calls.of_streams
+            self._tell_memory(peak)
+            with self._reports.at("run"):
+                outputs.append(session.outputs(session.run(calls.prepared())))
+        finally:
+            session.close()
+        batch = self._tell_items(subject)
+        work = subject.work(session.precision)
+        computed = arithmetic(session.precision, session.details.get("tf32_allowed", ()), work.kinds)
+        if computed.where is not None:
+            self._tell_runtime(session, computed)
+        self._tell_work(work, batch, computed)
+        self._check(outputs, subject.reference, TF32 if computed.kinds else computed.precision)
+
+    def _first_calls(self, calls: _Calls, build_s: Optional[float], load_s: float) -> List[Dict[str, Any]]:
+        """The outputs of the first call, unless they are large: kept, they would count as memory of the runtime."""
+        with self._reports.at("first_run"):
+            if calls.session.first_run_builds:
+                build_s = self._compile(calls)
+            began = perf_counter_ns()
+            result = calls.session.run(calls.prepared())
+            first_s = (perf_counter_ns() - began) / 1e9
+            outputs = calls.looked_at(result)
+        measured = self._reports.measured
+        measured("time.load", [load_s])
+        measured("time.first_run", [first_s])
+        measured("time.to_first_result", [load_s + (build_s or 0.0) + first_s])
+        return [outputs] if sum(array.nbytes for array in outputs.values()) <= SMALL_BYTES else []
+
+    def _compile(self, calls: _Calls) -> float:
+        steps = BuildSteps(self._reports, self._runtime.versions())
+        with _limited(self._settings.step_timeout_s, self._reports, "compile"), steps.step("compile"):
+            result = calls.session.run(calls.prepared())
+        calls.looked_at(result)
+        self._reports.measured("time.build", [steps.seconds])
+        self._reports.measured("build.compile", [steps.seconds])
+        return steps.seconds
+
+    def _measure_loops(self, calls: _Calls, keep: bool) -> None:
+        with self._reports.at("run"):
+            fresh = calls.fresh if calls.used_up else None
+            latency_loop(calls.session.run, calls.prepared(), fresh, self._endless)
+            if isinstance(calls.session, TimesItself) and fresh is None:
+                inside, around = times_in_runtime(calls.session, calls.prepared())
+                self._reports.measured("time.in_runtime", inside)
+                self._reports.measured("time.around_runtime", around)
+            if self._settings.streams > 1:
+                self._measure_streams(calls, keep)
+
+    def _measure_streams(self, calls: _Calls, keep: bool) -> None:
+        streams = self._settings.streams
+        makers = [lambda: calls.new_caller(keep) for _ in range(streams)]
+        if calls.used_up:
+            with calls.apart():  # the inputs of many calls at once are ours
+                rates = streams_rates(makers, max(1, FRESH_BYTES // max(1, calls.input_bytes())))
+        else:
+            rates = streams_rates(makers)
+        self._reports.measured("throughput.streams", rates, "calls/s", HIGHER, {"streams": str(streams)})
+
+    def _profile(self, calls: _Calls) -> None:
+        with self._reports.at("run"):
+            found = calls.session.profile(calls.prepared(), self._settings.profile_calls)
+            if not found:
+                raise Unsupported("run", f"the profiler of {self._runtime.name} saw no operator", kind="error")
+            tell_operators(self._reports, found)
+
+    def _tell_runtime(self, session: Session, computed: Optional[Arithmetic] = None) -> None:
+        """Told again when it is known which arithmetic the model has: the last one counts."""
+        options, details = self._options, session.details
+        if computed is not None:
+            details = {**details, "tf32": computed.where}
+        self._reports.event(
+            "runtime",
+            name=self._runtime.name,
+            version=self._runtime.version(),
+            device=options.device,
+            provider=session.provider,
+            threads=details.get("threads", options.threads),
+            wait_policy=details.get("wait_policy"),
+            precision=session.precision if computed is None else computed.precision,
+            streams=options.streams,
+            details={key: value for key, value in details.items() if key not in ("threads", "wait_policy")},
+        )
+
+    def _tell_memory(self, peak: PeakMemory) -> None:
+        host = peak.host_bytes()
+        self._reports.measured("memory.host", [host], "B", labels={"bound": "upper"} if peak.is_upper_bound else {})
+        device = peak.device_bytes()
+        if device is not None:
+            self._reports.measured("memory.device", [device], "B")
+
+    def _tell_items(self, subject: Subject) -> Optional[Batch]:
+        """How many a call has; the loop counts calls, and whoever reads it multiplies."""
+        with self._reports.at("check"):
+            batch = subject.batch()
+        items, source = (None, None) if batch is None else batch
+        self._reports.event("items", items=items, items_from=source)
+        if batch is None:
+            self._reports.message(BATCH_UNKNOWN)
+        return batch
+
+    def _tell_work(self, work: Work, batch: Optional[Batch], computed: Arithmetic) -> None:
+        told: Dict[str, float] = {}
+        what, items = ("call", 1) if batch is None else ("item", batch.items)
+        for precision, flops in _by_precision(work, computed).items():
+            told[f"flops_per_{what}.{WORK_KINDS.get(precision, precision)}"] = flops / items
+        if work.bytes_:
+            told[f"bytes_per_{what}"] = work.bytes_ / items
+        if told:
+            benchprobe.give(**told)
+        if work.note:
+            if work.flops is None:
+                self._reports.message(f"its arithmetic is not counted: {work.note}")
+            else:
+                self._reports.message(f"work: {work.note}", "info")
+
+    def _check(self, outputs: List[Dict[str, Any]], find: Callable[[], Reference], precision: str) -> None:
+        with self._reports.at("check"):
+            gc.collect()  # the session's copies of the weights
+            try:
+                reference = find()
+            except Exception as error:
+                text = f"could not be checked, there is no reference: {type(error).__name__}: {error}"
+                self._tell_check(Agreement(False, text[:1000], {}, False))
+                return
+            found = judged(outputs, reference, precision)
+            if reference.note:
+                self._reports.message(f"the reference is {reference.label}: {reference.note}", "info")
+            if found.ok and not found.claimed:
+                self._reports.message(found.detail)
+            self._tell_check(found)
+
+    def _tell_check(self, found: Agreement) -> None:
+        told = {"ok": found.ok, "claimed": found.claimed, "detail": found.detail, "figures": found.figures}
+        self._reports.event("check", name="outputs", **told)
+        if found.ok and not found.claimed:  # an error that says nothing is no figure to compare
+            return
+        for name, direction in (
+            ("max_abs", "lower"),
+            ("relative_l2", "lower"),
+            ("cosine", "higher"),
+            ("equal", "higher"),
+        ):
+            if name in found.figures:
+                self._reports.measured(f"error.{name}", [found.figures[name]], None, direction)
+
+
+def _by_precision(work: Work, computed: Arithmetic) -> Dict[str, float]:
+    """The arithmetic of a call, where some of it is done in TF32 and the rest is not, apart."""
+    if not work.flops:
+        return {}
+    fast = sum(flops for kind, flops in work.kinds.items() if kind in computed.kinds)
+    if computed.precision != FP32 or not fast:
+        return {computed.precision: work.flops}
+    return {TF32: fast, FP32: work.flops - fast}
+
+
+class _Calls:
+    """A session with inputs prepared beforehand; they are made anew for each call once one was seen to use them up."""
+
+    def __init__(self, session: Session, inputs: Any, peak: PeakMemory) -> None:
+        self.session = session
+        self._inputs = inputs
+        self._prepared = session.prepare(inputs)
+        self._peak = peak
+        self._changed = False
+        self.of_streams: List[Dict[str, Any]] = []
+        self._making = threading.Lock()
+
+    @property
+    def used_up(self) -> bool:
+        return self._changed or self.session.consumes_inputs
+
+    def looked_at(self, result: Any) -> Dict[str, Any]:
+        """The outputs of the call that was made with what is prepared now; also sees whether it changed that."""
+        with self.apart():
+            outputs = self.session.outputs(result)
+            if not self.used_up:
+                self._changed = self.session.inputs_changed(self._prepared, self._inputs)
+            if self.used_up:
+                self._prepared = self.fresh()
+            return outputs
+
+    def prepared(self) -> Any:
+        """What the next call takes: each is to be followed by `looked_at` or to be the last."""
+        return self._prepared
+
+    def fresh(self) -> Any:
+        return self.session.prepare(self._inputs)
+
+    def apart(self) -> ContextManager[None]:
+        """What is done inside is no memory of the model."""
+        return self._peak.apart()
+
+    def input_bytes(self) -> int:
+        inputs = self._inputs
+        if isinstance(inputs, Mapping):
+            return sum(int(array.nbytes) for array in inputs.values())
+        return sum(tensor.numel() * tensor.element_size() for _, tensor in flatten_call(inputs.args, inputs.kwargs))
+
+    def new_caller(self, keep: bool) -> Caller:
+        """One more stream, to be asked for in its own thread. `keep` the outputs of its last call: it may have an engine of its own."""
+
+        def look(result: Any) -> None:
+            if keep:
+                self.of_streams.append(stream.outputs(result))
+
+        with self._making:
+            stream = self.session.new_stream()
+            if self.used_up:
+                return Caller(stream.run, lambda: stream.prepare(self._inputs), stream.close, look)
+            prepared = stream.prepare(self._inputs)
+            return Caller(stream.run, lambda: prepared, stream.close, look)
+
+
+@contextmanager
+def _limited(seconds: float, reports: Reports, stage: str) -> Iterator[None]:
+    """Ends this process, with a failure told, if it takes longer."""
+    done = threading.Event()
+
+    def watch() -> None:
+        if not done.wait(seconds):
+            reports.failure(TIMED_OUT, f"{stage} took longer than {seconds:g} s", stage)
+            end_children()
+            leave(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()

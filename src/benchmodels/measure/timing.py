@@ -1,0 +1,178 @@
+"""The measured loops: one call after the other (latency), and several callers at once (throughput of streams)."""
+
+from __future__ import annotations
+
+import gc
+import math
+import threading
+from contextlib import nullcontext
+from itertools import repeat
+from time import perf_counter_ns
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+import benchprobe
+from benchmodels.runtimes.base import TimesItself
+
+LOOP = "latency"
+CALLS_WITHOUT_RULE = 100  # where nobody said when to stop
+ROUND_NS = 50_000_000
+WARMUP_ROUNDS = 2
+MIN_ROUNDS, MAX_ROUNDS = 5, 20
+MIN_OWN_CALLS, MAX_OWN_CALLS = 5, 1000
+MAX_SECONDS = 20.0  # of all rounds; the fewest are made even if they take longer
+
+
+class Caller(NamedTuple):
+    """One stream: what it calls, what gives it the inputs of its next call, and what ends it."""
+
+    run: Callable[[Any], Any]
+    inputs: Callable[[], Any]
+    close: Callable[[], None]
+    look: Callable[[Any], None] = lambda result: None  # at what the last of its calls returned, which all make at once
+
+
+def latency_loop(
+    run: Callable[[Any], Any],
+    prepared: Any,
+    fresh: Optional[Callable[[], Any]] = None,
+    endless: bool = True,
+) -> None:
+    """Calls `run` under the probe's loop until its stop rule is satisfied; not `endless`: a fixed number of calls.
+
+    `fresh`: makes the inputs of each call, where a call uses them up; that happens while the loop waits for its next
+    step, so the time of a call is the step's less its wait.
+    """
+    probe = benchprobe.active_probe()
+    gc.collect()
+    gc.freeze()  # what the script made is not searched for garbage while calls are timed
+    count = None if endless else CALLS_WITHOUT_RULE
+    try:
+        with probe.host_clock() if probe is not None else nullcontext():  # a call is finished when it returns
+            if fresh is None:
+                given = repeat(prepared) if count is None else repeat(prepared, count)
+                for inputs in benchprobe.iterate(LOOP, given, batch_size=1):
+                    run(inputs)
+            else:
+                for held in benchprobe.iterate(LOOP, _fresh_inputs(fresh, count), batch_size=1):
+                    run(held[0])
+    finally:
+        gc.unfreeze()
+
+
+def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[List[Any]]:
+    """One list, in which the inputs of the next call are. The last ones are released here: that may take longer than a call."""
+    held: List[Any] = []
+    for _ in repeat(None) if count is None else range(count):
+        held.clear()
+        held.append(fresh())
+        yield held
+
+
+def times_in_runtime(session: TimesItself, prepared: Any) -> Tuple[List[float], List[float]]:
+    """What the runtime's own clock says of each of some calls, and what ours says more of the same ones, in seconds.
+
+    Calls of 50 ms, or the fewest that tell something.
+    """
+    inside: List[float] = []
+    around: List[float] = []
+    first_ns = perf_counter_ns()
+    while len(inside) < MAX_OWN_CALLS and (len(inside) < MIN_OWN_CALLS or perf_counter_ns() - first_ns < ROUND_NS):
+        began_ns = perf_counter_ns()
+        session.run(prepared)
+        whole_s = (perf_counter_ns() - began_ns) / 1e9
+        inside.append(session.last_call_s())
+        around.append(whole_s - inside[-1])
+    return inside, around
+
+
+def streams_rates(makers: Sequence[Callable[[], Caller]], most_calls: Optional[int] = None) -> List[float]:
+    """Calls per second of all callers together, one number for each round. Each caller is made in its own thread.
+
+    In a round each caller makes the same number of calls, enough for 50 ms but not more than `most_calls`; it lasts from
+    the first one's beginning to the last one's end. The inputs of all its calls are made before.
+    """
+    with _Crowd(makers) as crowd:
+        once_ns = min(crowd.round(1) for _ in range(WARMUP_ROUNDS))
+        most = most_calls or math.inf
+        calls = int(min(most, max(1, math.ceil(ROUND_NS / max(once_ns, 1)))))
+        longer = math.ceil(calls * ROUND_NS / max(crowd.round(calls), 1))  # many calls in a row are faster
+        calls = int(min(most, max(1, longer)))
+        rates: List[float] = []
+        began_ns = perf_counter_ns()
+        while len(rates) < MAX_ROUNDS:
+            took_ns = crowd.round(calls)
+            rates.append(len(makers) * calls / (took_ns / 1e9))
+            if len(rates) >= MIN_ROUNDS and perf_counter_ns() - began_ns > MAX_SECONDS * 1e9:
+                break
+        crowd.look()
+        return rates
+
+
+class _Crowd:
+    """A thread for each caller; between rounds they wait. What one of them raises is raised by `round`."""
+
+    def __init__(self, makers: Sequence[Callable[[], Caller]]) -> None:
+        self._barrier = threading.Barrier(len(makers) + 1)
+        self._calls = 0
+        self._looking = False
+        self._spans: List[List[int]] = [[0, 0] for _ in makers]
+        self._errors: List[BaseException] = []
+        self._threads = [
+            threading.Thread(target=self._live, args=(make, span), daemon=True)
+            for make, span in zip(makers, self._spans)
+        ]
+
+    def __enter__(self) -> _Crowd:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._barrier.abort()
+        for thread in self._threads:
+            thread.join(10.0)
+
+    def round(self, calls: int) -> int:
+        """So many calls by each; how long it took."""
+        self._calls = calls
+        try:
+            for _ in ("what is to be done is known", "inputs are there", "calls are made"):
+                self._barrier.wait()
+        except threading.BrokenBarrierError:
+            pass
+        if self._errors:
+            raise self._errors[0]
+        return max(end for _, end in self._spans) - min(begin for begin, _ in self._spans)
+
+    def look(self) -> None:
+        """One more call by each, all at once, at whose results they look."""
+        self._looking = True
+        self.round(1)
+
+    def _live(self, make: Callable[[], Caller], span: List[int]) -> None:
+        try:
+            caller = make()
+            try:
+                self._work(caller, span)
+            finally:
+                caller.close()
+        except threading.BrokenBarrierError:
+            pass
+        except BaseException as error:
+            self._errors.append(error)
+            self._barrier.abort()
+
+    def _work(self, caller: Caller, span: List[int]) -> None:
+        run, inputs = caller.run, caller.inputs
+        while True:
+            self._barrier.wait()
+            prepared = [inputs() for _ in range(self._calls)]
+            self._barrier.wait()
+            span[0] = perf_counter_ns()
+            for each in prepared:
+                run(each)
+            span[1] = perf_counter_ns()
+            if self._looking:
+                caller.look(run(inputs()))
+            del prepared
+            self._barrier.wait()

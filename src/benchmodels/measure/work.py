@@ -1,0 +1,352 @@
+"""How much work one call of a model is: arithmetic and bytes, counted once.
+
+Arithmetic: matrix products, convolutions and attention, as torch's own counter knows them, and some that it does not; a
+multiplication with its addition counts as two, a causal mask saves nothing, zeros that a sparse tensor does not hold
+cost nothing, and what goes over single elements is not counted. Bytes: what one call must move at least: every parameter
+and buffer, input and output once; of an embedding only the rows that are looked up. Counted on tensors without data, so
+it takes neither memory nor the time of a call, unless the model looks into its data: then in a real call.
+"""
+
+from __future__ import annotations
+
+import copy
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
+
+from benchmodels.runtimes.tf32 import CONVOLUTIONS, PRODUCTS, RECURRENT
+from benchmodels.tensors import flatten, rebuilt_call
+
+SMALL = 50_000_000  # parameters; one more call takes less than importing what counting without data needs
+FLOAT_BYTES = {"bf16": 2, "fp16": 2}  # of a floating number, where the precision changes it
+# Operators of others may multiply matrices, and nobody tells: rather no number than one that leaves them out.
+KNOWN_OPERATORS = ("aten", "prim", "prims", "profiler", "higher_order")
+NO_PRODUCTS = ("torchvision::",)  # boxes and crops, all but one of them
+BUT_FOR = ("torchvision::deform_conv2d", "torchvision::_deform_conv2d")
+
+
+class Work(NamedTuple):
+    """Of one call, whatever its batch. None: could not be counted, and `note` says why."""
+
+    flops: Optional[float]
+    bytes_: Optional[float]
+    note: Optional[str] = None
+    kinds: Mapping[str, float] = {}  # the arithmetic by what multiplies: see `runtimes.tf32`
+
+
+class _Call(NamedTuple):
+    """A call that was counted: its arithmetic, its outputs, how many numbers were looked up in the weights of each name,
+    if nothing else was done with them, and the operators whose arithmetic is not known."""
+
+    flops: float
+    output: Any
+    taken: Dict[str, int]
+    unknown: Sequence[str] = ()
+    kinds: Mapping[str, float] = {}
+
+
+def count_work(
+    module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], precision: str = "fp32", may_call: bool = False
+) -> Work:
+    """Never raises, and leaves inputs and random numbers as they are.
+
+    `may_call`: whether one more real call does no harm; of a small model it is by far the quickest way to count. Else it is
+    made only if there is no other way.
+    """
+    small = sum(tensor.numel() for tensor in module.parameters()) <= SMALL
+    ways = [_on_no_device, _without_data, _for_real]
+    if may_call and small:
+        ways = [_for_real, *ways[:-1]]
+    troubles: List[str] = []
+    for way in ways:
+        try:
+            call = way(module, args, kwargs)
+            break
+        except Exception as error:
+            troubles.append(_first_line(error))
+    else:
+        return Work(None, None, f"not counted: {troubles[-1]}")
+    note = f"counted in a real call ({troubles[-1]})" if way is _for_real and troubles else None
+    flops: Optional[float] = call.flops
+    kinds: Mapping[str, float] = call.kinds
+    if call.unknown:
+        kinds = {}
+        flops, note = None, f"arithmetic of {', '.join(sorted(call.unknown))} is not counted"
+    try:
+        moved = float(_moved_bytes(module, (args, kwargs, call.output), call.taken, precision))
+        return Work(flops, moved, note, kinds)
+    except Exception as error:
+        return Work(flops, None, f"bytes not counted: {_first_line(error)}", kinds)
+
+
+def _on_no_device(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
+    """On torch's device `meta`: the quickest, but every tensor that the model makes must be there as well."""
+    torch: Any = import_module("torch")
+    memo: Dict[int, Any] = {}
+    for tensor in (*module.parameters(), *module.buffers()):
+        empty = torch.empty_like(tensor, device="meta")
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        memo[id(tensor)] = torch.nn.Parameter(empty, requires_grad=False) if is_parameter else empty
+    copied = copy.deepcopy(module, memo)
+    args, kwargs = rebuilt_call(args, kwargs, lambda tensor: tensor.detach().to("meta"))
+    with torch.device("meta"):
+        return _counted(copied, args, kwargs, _light_counter())
+
+
+def _without_data(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
+    """On torch's fake tensors, which seem to be on their device. Importing what they need takes a second."""
+    fake_tensor: Any = import_module("torch._subclasses.fake_tensor")
+    mode = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
+    with fake_tensor.FakeCopyMode(mode):
+        module, args, kwargs = copy.deepcopy((module, tuple(args), dict(kwargs)))
+    with mode:
+        try:
+            return _counted(module, args, kwargs, _light_counter())
+        except NotImplementedError:  # operators that take functions: only torch's own counter looks into them
+            return _counted(module, args, kwargs)
+
+
+def _for_real(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
+    torch: Any = import_module("torch")
+    args, kwargs = rebuilt_call(args, kwargs, lambda tensor: tensor.detach().clone())
+    training = [part for part in module.modules() if part.training]
+    devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
+    with torch.random.fork_rng(devices=list(devices)):
+        try:
+            return _counted(module, args, kwargs, _light_counter())
+        finally:
+            for part in training:
+                part.training = True
+
+
+def _counted(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], counter: Any = None) -> _Call:
+    torch: Any = import_module("torch")
+    if counter is None:
+        own = _own_formulas()
+        counter = import_module("torch.utils.flop_counter").FlopCounterMode(display=False, custom_mapping=own)
+    lookups = _lookups(module)
+    module.eval()
+    with lookups, _nothing_fused(), torch.no_grad(), _recurrent_told(module, counter), counter:
+        output = module(*args, **kwargs)
+    taken = {name: count for name, count in lookups.taken.items() if name not in lookups.used}
+    kinds = dict(getattr(counter, "kinds", {}))
+    return _Call(float(counter.get_total_flops()), output, taken, getattr(counter, "unknown", ()), kinds)
+
+
+@contextmanager
+def _recurrent_told(module: Any, counter: Any) -> Iterator[None]:
+    """While a recurrent layer runs, the counter knows: its products are made by other kernels than those of other layers."""
+    layers = import_module("torch.nn").RNNBase
+    hooks = []
+    for part in module.modules():
+        if isinstance(part, layers):
+            hooks.append(part.register_forward_pre_hook(lambda *call: setattr(counter, "inside", RECURRENT)))
+            hooks.append(part.register_forward_hook(lambda *call: setattr(counter, "inside", None)))
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _light_counter() -> Any:
+    """Counts as torch's FlopCounterMode does, by the same formulas, but without importing the compiler first."""
+    torch: Any = import_module("torch")
+    formulas: Any = {**import_module("torch.utils.flop_counter").flop_registry, **_own_formulas()}
+    mode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
+
+    class Counter(mode):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.flops = 0.0
+            self.kinds: Dict[str, float] = {}
+            self.inside: Optional[str] = None
+            self.unknown: Set[str] = set()
+
+        @classmethod
+        def _should_skip_dynamo(cls) -> bool:
+            return False
+
+        def get_total_flops(self) -> float:
+            return self.flops
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            formula = formulas.get(func._overloadpacket)
+            if formula is None and func is not torch.ops.prim.device.default:
+                with self:
+                    result = func.decompose(*args, **kwargs)
+                if result is not NotImplemented:
+                    return result
+            result = func(*args, **kwargs)
+            if formula is not None:
+                flops = formula(*args, **kwargs, out_val=result) * _of_a_product(torch, args)
+                kind = self.inside or (CONVOLUTIONS if "conv" in str(func._overloadpacket) else PRODUCTS)
+                self.flops += flops
+                self.kinds[kind] = self.kinds.get(kind, 0.0) + flops
+            elif _may_multiply(func):
+                self.unknown.add(str(func._overloadpacket).replace(".", "::"))
+            return result
+
+    return Counter()
+
+
+def _own_formulas() -> Dict[Any, Callable[..., int]]:
+    """Of products that torch's counter leaves out, by its rules."""
+    aten: Any = import_module("torch").ops.aten
+
+    def of_matrix(matrix: Any, *others: Any, **values: Any) -> int:
+        return 2 * int(matrix.numel())
+
+    def of_second(first: Any, matrix: Any, *others: Any, **values: Any) -> int:
+        return 2 * int(matrix.numel())
+
+    def of_matrices(first: Any, second: Any, *others: Any, **values: Any) -> int:
+        return 2 * int(first.numel()) * int(second.shape[1])
+
+    def of_groups(first: Any, second: Any, *others: Any, **values: Any) -> int:
+        rows = first.numel() // (first.shape[0] if first.dim() > second.dim() else 1)
+        return 2 * int(rows) * int(second.shape[-1])
+
+    def of_last(first: Any, second: Any, third: Any, *others: Any, **values: Any) -> int:
+        return of_matrices(second, third)
+
+    found: Dict[Any, Callable[..., int]] = {
+        aten.mv: of_matrix,
+        aten.dot: of_matrix,
+        aten.vdot: of_matrix,
+        aten.addmv: of_second,
+        aten._int_mm: of_matrices,
+        aten._sparse_addmm: of_last,
+    }
+    if hasattr(aten, "_grouped_mm"):  # the experts of a mixture; not in every torch
+        found[aten._grouped_mm] = of_groups
+    for formula in found.values():
+        formula._get_raw = True  # type: ignore[attr-defined]  # it is given tensors, not their shapes
+    return found
+
+
+def _of_a_product(torch: Any, args: Sequence[Any]) -> float:
+    """How much more or less one multiplication is than that of two numbers which are there."""
+    factor = 1.0
+    tensors = [each for each in args if isinstance(each, torch.Tensor)]
+    if any(tensor.is_complex() for tensor in tensors):
+        factor = 4.0
+    for tensor in tensors:
+        if tensor.layout != torch.strided and tensor.numel():
+            factor *= _held(torch, tensor).numel() / tensor.numel()
+    return factor
+
+
+def _held(torch: Any, tensor: Any) -> Any:
+    """The values of a sparse tensor; ValueError where they are not there to be counted."""
+    if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
+        raise ValueError("how much a sparse tensor holds is only known in a real call")
+    return tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
+
+
+def _may_multiply(func: Any) -> bool:
+    name = str(func._overloadpacket).replace(".", "::")
+    return func.namespace not in KNOWN_OPERATORS and (name in BUT_FOR or not name.startswith(NO_PRODUCTS))
+
+
+@contextmanager
+def _nothing_fused() -> Iterator[None]:
+    """Layers that are one operator on some processor are taken apart: the counter knows only the parts."""
+    torch: Any = import_module("torch")
+    attention: Any = import_module("torch.nn.attention")
+    fast_path = torch.backends.mha.get_fastpath_enabled()
+    libraries = [(library, library.enabled) for library in (torch.backends.mkldnn, torch.backends.cudnn)]
+    try:
+        torch.backends.mha.set_fastpath_enabled(False)
+        for library, _ in libraries:
+            library.enabled = False
+        with attention.sdpa_kernel(attention.SDPBackend.MATH):
+            yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast_path)
+        for library, enabled in libraries:
+            library.enabled = enabled
+
+
+def _lookups(module: Any) -> Any:
+    """Notes while it is entered how many numbers are taken out of each weight, and which are used otherwise."""
+    torch: Any = import_module("torch")
+    mode: Any = import_module("torch.overrides").TorchFunctionMode
+    functional = torch.nn.functional
+    names = {id(tensor): name for name, tensor in _weights(module).items()}
+    taking = (functional.embedding, functional.embedding_bag, torch.embedding, torch.Tensor.__getitem__)
+
+    class Lookups(mode):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.taken: Dict[str, int] = {}
+            self.used: Set[str] = set()
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            result = func(*args, **kwargs)
+            given = {names[id(each)]: each for each in (*args, *kwargs.values()) if id(each) in names}
+            if not given or isinstance(result, torch.Size) or not isinstance(result, (torch.Tensor, tuple, list)):
+                return result  # nothing of ours, or only a question about it
+            if func not in taking:
+                self.used.update(given)
+            for name, weight in given.items():
+                taken = result.numel() if isinstance(result, torch.Tensor) else weight.numel()
+                if func is functional.embedding_bag:  # the rows are summed
+                    taken = (args[0] if args else kwargs["input"]).numel() * weight.shape[-1]
+                self.taken[name] = self.taken.get(name, 0) + int(taken)
+            return result
+
+    return Lookups()
+
+
+def _weights(module: Any) -> Dict[str, Any]:
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _moved_bytes(module: Any, others: Any, taken: Mapping[str, int], precision: str) -> int:
+    weights, looked_up = _weights_bytes(module, precision), 0
+    for name, tensor in _weights(module).items():
+        if name in taken and id(tensor) in weights:
+            whole = weights.pop(id(tensor))
+            looked_up += min(whole, taken[name] * whole // max(1, tensor.numel()))
+    given = {id(tensor): tensor for _, tensor in flatten(others)}  # one that is given twice is there once
+    return sum(weights.values()) + looked_up + sum(_bytes_of(tensor, precision) for tensor in given.values())
+
+
+def _weights_bytes(module: Any, precision: str) -> Dict[int, int]:
+    """By the tensor's id."""
+    nn: Any = import_module("torch.nn")
+    parts = list(module.modules())
+    quantised = {id(part.weight) for part in parts if precision == "int8-dynamic" and isinstance(part, nn.Linear)}
+    return {
+        id(tensor): tensor.numel() if id(tensor) in quantised else _bytes_of(tensor, precision)
+        for tensor in _weights(module).values()
+    }
+
+
+def _bytes_of(tensor: Any, precision: str) -> int:
+    """Of a sparse one what it holds, with the numbers that say where."""
+    torch: Any = import_module("torch")
+    if tensor.layout == torch.strided:
+        return int(tensor.numel()) * _bytes_each(tensor, precision)
+    if tensor.layout == torch.sparse_coo:
+        places = [tensor._indices()]
+    elif tensor.layout in (torch.sparse_csr, torch.sparse_bsr):
+        places = [tensor.crow_indices(), tensor.col_indices()]
+    else:
+        places = [tensor.ccol_indices(), tensor.row_indices()]
+    values = _held(torch, tensor)
+    return sum(int(each.nbytes) for each in places) + int(values.numel()) * _bytes_each(values, precision)
+
+
+def _bytes_each(tensor: Any, precision: str) -> int:
+    if tensor.is_floating_point() and precision in FLOAT_BYTES:
+        return FLOAT_BYTES[precision]
+    return int(tensor.element_size())
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200]}" if lines else type(error).__name__

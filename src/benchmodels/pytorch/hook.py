@@ -1,0 +1,305 @@
+"""Sees calls of torch modules: the code of `nn.Module.__call__` is exchanged as soon as torch.nn is imported.
+
+Only the outermost call counts (or those down to a depth); inside of it the hook stands aside, at the cost of one look
+into a set. Functions of torch stay the objects they were and run in the frames they always had, so whatever compares,
+compiles or traces them, or looks at the stack, works as before.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import time
+from _thread import get_ident
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+from benchmodels.discover.frameworks import HookOptions, Uncalled
+from benchmodels.discover.model_entries import Watcher
+from benchmodels.hooks.imports import ImportWatch
+from benchmodels.hooks.looking import class_attribute, pass_on_signal
+from benchmodels.hooks.patches import Patches
+from benchmodels.hooks.weaving import arguments_text, woven
+from benchmodels.pytorch import doors as torch_doors
+from benchmodels.pytorch.calls import TorchCalls
+from benchmodels.pytorch.outermost import Doors, general, quick
+
+LONGEST_WAIT_S = 1.0  # for a call that is being made when the interpreter ends
+TRACED = "a module was called under sys.settrace, whose function would have seen us: such calls are left alone"
+# A tracer that is a function of Python would see our frames: the call is left alone, and that is told at the end.
+AROUND_CALL = """
+_benchprobe_thread = GIVEN.thread
+_benchprobe_inside = GIVEN.inside
+if _benchprobe_inside(_benchprobe_thread()):
+    BODY
+    return
+_benchprobe_trace = GIVEN.gettrace
+_benchprobe_type = GIVEN.type
+if _benchprobe_type(_benchprobe_trace()) in GIVEN.tracers:
+    _benchprobe_traced = GIVEN.traced
+    _benchprobe_traced(1)
+    BODY
+    return
+_benchprobe_enter = GIVEN.enter
+_benchprobe_call = _benchprobe_enter(self, args, kwargs)
+try:
+    BODY
+except BaseException as _benchprobe_error:
+    if _benchprobe_call is not None:
+        _benchprobe_failed = GIVEN.failed
+        _benchprobe_failed(_benchprobe_call, _benchprobe_error)
+    raise
+finally:
+    if _benchprobe_call is not None:
+        _benchprobe_leave = GIVEN.leave
+        _benchprobe_leave(_benchprobe_call)
+"""
+AROUND_OWN = """
+_benchprobe_enter = GIVEN.enter
+_benchprobe_call = _benchprobe_enter(ARGUMENTS, GIVEN.name)
+try:
+    BODY
+except BaseException as _benchprobe_error:
+    if _benchprobe_call is not None:
+        _benchprobe_failed = GIVEN.failed
+        _benchprobe_failed(_benchprobe_call, _benchprobe_error)
+    raise
+finally:
+    if _benchprobe_call is not None:
+        _benchprobe_leave = GIVEN.leave
+        _benchprobe_leave(_benchprobe_call)
+"""
+AFTER = """
+_benchprobe_type = GIVEN.type
+_benchprobe_trace = GIVEN.gettrace
+try:
+    BODY
+finally:
+    if _benchprobe_type(_benchprobe_trace()) not in GIVEN.tracers:
+        _benchprobe_note = GIVEN.note
+        _benchprobe_note(ARGUMENT)
+"""
+
+
+def _not_traced(rules: Any) -> None:
+    for name in ("benchprobe", "benchmodels"):
+        rules.add(name)
+
+
+class TorchHook:
+    """The framework torch."""
+
+    def __init__(self, watcher: Watcher, options: HookOptions) -> None:
+        self._options = options
+        self._patches = Patches()
+        self._inside: Set[int] = set()  # threads that are inside of a model
+        self._stacks: Dict[int, List[Any]] = {}  # what each thread is in, where sub-modules count, too
+        self._calls = TorchCalls(watcher, options, self._stacks, self._called_by_forward)
+        self._module: Any = None
+        self._call: Any = None
+        self._hooked: Set[Any] = set()  # functions of the program's own
+        self._exchanged: List[Tuple[FunctionType, CodeType, CodeType]] = []  # what it was, and what it is now
+        self._held: List[Callable[[], None]] = []
+        self._traced: Set[int] = set()
+        self._own_doors: Optional[Doors] = None
+
+    def install(self, imports: ImportWatch) -> None:
+        imports.after("torch.nn.modules.module", self._hook_modules)
+        if self._options.everything:
+            imports.after("torch", self._hook_backward)
+        # Dynamo must not compile what it finds of ours on the stack, nor look into our code as if it were torch's.
+        imports.after("torch._dynamo.trace_rules", _not_traced)
+        imports.after("torch._dynamo.convert_frame", self._stand_aside_in_dynamo)
+
+    def uninstall(self) -> None:
+        if self._own_doors is not None:
+            torch_doors.uninstall(self._own_doors)
+        self._patches.undo()
+
+    def lost(self) -> bool:
+        if self._module is None:
+            return False
+        call = vars(self._module).get("__call__")
+        return call is not self._call or call.__code__ is not self._call_code
+
+    def uncalled(self) -> Iterator[Uncalled]:
+        if self._traced:
+            self._options.complain(TRACED)
+        return self._calls.uncalled() if self._module is not None else iter(())
+
+    def hold_threads(self) -> None:
+        if self._module is None:
+            return
+
+        def hold() -> None:
+            while threading.current_thread().daemon:
+                time.sleep(1)
+
+        if not self._held:
+            self._held.append(hold)
+        until = time.monotonic() + LONGEST_WAIT_S
+        while self._inside - {get_ident()} and time.monotonic() < until:
+            time.sleep(0.001)
+
+    def _hook_modules(self, torch_module: ModuleType) -> None:
+        self._module = module = torch_module.Module
+        tensor, parameter = sys.modules["torch"].Tensor, sys.modules["torch.nn.parameter"].Parameter
+        types = frozenset((tensor, parameter))
+        self._calls.begin(module, types)
+        self._own_doors = general(self._calls, self._inside, self._stacks, self._options.max_depth, self._held)
+        torch_doors.install(self._own_doors)
+        doors = self._own_doors
+        if not self._options.max_depth:
+            modes = getattr(sys.modules["torch"]._C, "_is_torch_function_mode_enabled", lambda: True)
+            doors = quick(self._calls, self._inside, types, self._calls.gradients, modes, self._held)
+        self._hook_call(module, doors)
+        self._hook_classes(module)
+        note = self._calls.made if self._options.everything else None
+        self._put_after(module, "__init__", "self", functools.partial(_made, note, self._calls, self._inside))
+        # What `half`, `to` and the like come to.
+        self._put_after(module, "_apply", "self", functools.partial(_made, None, self._calls, self._inside))
+
+    def _hook_call(self, module: Any, doors: Doors) -> None:
+        function = vars(module)["__call__"]
+        if not isinstance(function, FunctionType) or function.__closure__:
+            raise RuntimeError("this version of torch calls modules in a way that is not known; no model is found")
+        # Constants of a code must be hashable, as it is itself: methods of the sets, not the sets.
+        inside, traced = self._inside.__contains__, self._traced.add
+        given = {"thread": get_ident, "inside": inside, "traced": traced, **doors._asdict()}
+        if not self._weave(function, AROUND_CALL, given):
+            function = _wrapper(function, lambda self, args, kwargs: doors.enter(self, args, kwargs), doors)
+            self._patches.set_attribute(module, "__call__", function)
+        self._call, self._call_code = function, function.__code__
+
+    def _weave(self, function: FunctionType, around: str, given: Dict[str, Any]) -> bool:
+        tracing = {"gettrace": sys.gettrace, "type": type, "tracers": (FunctionType, MethodType)}
+        before = function.__code__
+        code = woven(function, around, {**tracing, **given})
+        if code is None:
+            return False
+        self._patches.swap_code(function, code)
+        self._exchanged.append((function, before, code))
+        return True
+
+    def _put_after(self, owner: Any, name: str, argument: str, note: Callable[[Any], None]) -> None:
+        """`note` is called when the function has ended, with the first of its arguments."""
+        original = vars(owner)[name]
+        if isinstance(original, FunctionType) and self._weave(
+            original, AFTER.replace("ARGUMENT", argument), {"note": note}
+        ):
+            return
+
+        @functools.wraps(original)
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return original(*args, **kwargs)
+            finally:
+                note(args[0] if args else None)
+
+        self._patches.set_attribute(owner, name, noted)
+
+    def _stand_aside_in_dynamo(self, convert_frame: ModuleType) -> None:
+        """While dynamo traces a frame, every function has its own code."""
+        compile_frame = convert_frame._compile
+
+        @functools.wraps(compile_frame)
+        def _compile(*args: Any, **kwargs: Any) -> Any:
+            ours = [each for each in self._exchanged if each[0].__code__ is each[2]]
+            for function, own, _ in ours:
+                function.__code__ = own
+            try:
+                return compile_frame(*args, **kwargs)
+            finally:
+                for function, _, code in ours:
+                    function.__code__ = code
+
+        self._patches.set_attribute(convert_frame, "_compile", _compile)
+
+    def _hook_classes(self, module: Any) -> None:
+        """A class that has its own `__call__` is hooked there, since it need not come to the one of nn.Module."""
+        before = getattr(module.__init_subclass__, "__func__", None)  # of a torch that has one
+
+        def __init_subclass__(cls: Any, /, **options: Any) -> None:
+            if before is not None:
+                before(cls, **options)
+            else:
+                super(module, cls).__init_subclass__(**options)
+            self._hook_own_call(cls)
+
+        for cls in _subclasses(module):
+            self._hook_own_call(cls)
+        self._patches.set_attribute(module, "__init_subclass__", classmethod(__init_subclass__))
+
+    def _hook_own_call(self, cls: Any) -> None:
+        try:
+            own = class_attribute(cls, "__call__")
+            if own is not self._call and isinstance(own, FunctionType) and not cls.__module__.startswith("torch."):
+                self._hook_method(cls, own, "__call__")
+        except Exception as error:  # the program must go on as if we were not there
+            pass_on_signal(error)
+            self._options.complain(f"calls of {cls.__name__} may be missing: {type(error).__name__}: {error}")
+
+    def _called_by_forward(self, cls: Any) -> None:
+        """From now on a call of this class's `forward` counts as one of the model."""
+        own = class_attribute(cls, "forward")
+        if isinstance(own, FunctionType):
+            self._hook_method(cls, own, "forward")
+
+    def _hook_method(self, cls: Any, own: FunctionType, name: str) -> None:
+        if own in self._hooked:
+            return
+        arguments = arguments_text(own)
+        doors = {"enter": torch_doors.enter, "failed": torch_doors.failed, "leave": torch_doors.leave}
+        around = AROUND_OWN.replace("ARGUMENTS", arguments or "")
+        self._hooked.add(own)
+        if arguments is None or not self._weave(own, around, {**doors, "name": name}):
+            hooked = _wrapper(own, lambda self, args, kwargs: torch_doors.enter(self, args, kwargs, name), torch_doors)
+            self._hooked.add(hooked)
+            owner = next(one for one in cls.__mro__ if vars(one).get(name) is own)
+            self._patches.set_attribute(owner, name, hooked)
+
+    def _hook_backward(self, torch: ModuleType) -> None:
+        pending, trained = self._calls.pending, self._calls.trained
+
+        def note(_: Any) -> None:
+            if pending:
+                trained()
+
+        self._put_after(torch.autograd, "backward", "None", note)
+
+
+def _made(note: Optional[Callable[[Any], None]], calls: TorchCalls, inside: Set[int], module: Any) -> None:
+    """A module was made, or converted: outside of any model, one that was called may be another one since."""
+    if note is not None:
+        try:
+            note(module)
+        except Exception as error:
+            calls.complain_of(module, error)
+    if get_ident() not in inside:
+        calls.changes += 1
+
+
+def _wrapper(function: FunctionType, enter: Callable[..., Any], doors: Any) -> Any:
+    """For a function whose source is not there: it is called one frame further down."""
+
+    @functools.wraps(function)
+    def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        token = enter(self, args, kwargs)
+        if token is None:
+            return function(self, *args, **kwargs)
+        try:
+            return function(self, *args, **kwargs)
+        except BaseException as error:
+            doors.failed(token, error)
+            raise
+        finally:
+            doors.leave(token)
+
+    return hooked
+
+
+def _subclasses(cls: Any) -> Iterator[Any]:
+    for one in type.__subclasses__(cls):
+        yield one
+        yield from _subclasses(one)

@@ -1,0 +1,188 @@
+"""What can be asked of a torch module: what it wraps, what it holds, and whether a call of it is a real one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import FrameType
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from benchmodels.discover.callers import OUR_FOLDERS
+from benchmodels.hooks.looking import attribute, class_attribute, is_a, members_of
+from benchmodels.identity.identity import COMPILED, class_name
+from benchmodels.identity.signatures import dtype_name
+from benchmodels.pytorch.module_parts import buffers_of, children_of, parameters_of, parts_of
+from benchmodels.pytorch.quietly import is_torch_tensor, quietly
+
+WRAPPERS = {  # class: the attribute that holds what is wrapped, and how the wrapper is called
+    COMPILED: ("_orig_mod", "torch.compile"),
+    "torch.nn.parallel.data_parallel.DataParallel": ("module", "DataParallel"),
+    "torch.nn.parallel.distributed.DistributedDataParallel": ("module", "DistributedDataParallel"),
+    "torch.optim.swa_utils.AveragedModel": ("module", "AveragedModel"),
+}
+TOOLS = tuple(name.replace("/", os.sep) for name in ("jit/_trace", "onnx/", "export/", "_export/"))
+NOT_REAL = ("FakeTensor", "FunctionalTensor", "ProxyTensor", "BatchedTensor", "Proxy", "Attribute", "ParameterProxy")
+# What a module overrides that keeps something else than parameters and buffers, such as packed weights.
+KEEPS_STATE = ("_save_to_state_dict", "get_extra_state")
+
+
+def torch() -> Any:
+    """The program's torch; it is never imported from here."""
+    return sys.modules["torch"]
+
+
+class Unwrapped(NamedTuple):
+    module: Any
+    wrappers: Tuple[str, ...]
+
+
+def unwrap(module: Any) -> Unwrapped:
+    """The module below `torch.compile` and the like, and what was around it."""
+    wrappers: List[str] = []
+    while True:
+        kind = type(module)
+        found = WRAPPERS.get(f"{kind.__module__}.{kind.__qualname__}")
+        inner = children_of(module).get(found[0]) if found is not None else None
+        if found is None or inner is None:
+            break
+        wrappers.append(found[1])
+        module = inner
+    if attribute(module, "_compiled_call_impl") is not None:
+        wrappers.append("Module.compile")
+    if attribute(attribute(module, "forward"), "_torchdynamo_orig_callable") is not None:
+        wrappers.append("torch.compile of forward")
+    if type(module).__module__.startswith("torch.jit"):
+        wrappers.append("torch.jit")
+    return Unwrapped(module, tuple(wrappers))
+
+
+def is_wrapper(module: Any) -> bool:
+    return f"{type(module).__module__}.{type(module).__qualname__}" in WRAPPERS
+
+
+def autocast_note() -> Tuple[str, ...]:
+    """Under which precision the script made the call, if it asked for one."""
+    for device in ("cuda", "cpu"):
+        try:
+            if torch().is_autocast_enabled(device):
+                return (f"autocast {dtype_name(torch().get_autocast_dtype(device))}",)
+        except TypeError:  # an older torch asks without the device
+            return ()
+    return ()
+
+
+def is_loss(module: Any) -> bool:
+    return any(kind.__module__ == "torch.nn.modules.loss" for kind in type(module).__mro__)
+
+
+def has_state(module: Any) -> bool:
+    """Whether it has anything that was learnt, in whatever form."""
+    if parameters_of(module) or buffers_of(module):
+        return True
+    usual = [class_attribute(_module_class(), name) for name in KEEPS_STATE]
+    return any(
+        class_attribute(type(part), name) is not own
+        for _, part in parts_of(module)
+        for name, own in zip(KEEPS_STATE, usual)
+    )
+
+
+def is_lazy(module: Any) -> bool:
+    """Whether it gets its parameters only in its first call."""
+    lazy = sys.modules.get("torch.nn.parameter")
+    kinds = tuple(
+        kind
+        for kind in (getattr(lazy, name, None) for name in ("UninitializedParameter", "UninitializedBuffer"))
+        if kind is not None
+    )
+    if not kinds:
+        return False
+    return any(is_a(tensor, kinds) for _, tensor in (*parameters_of(module), *buffers_of(module)))
+
+
+def is_real_call(module: Any, args: Sequence[Any], kwargs: Dict[str, Any], frame: Optional[FrameType]) -> bool:
+    """Not one in which the program only traces or exports the model, or computes again what a backward needs."""
+    core = torch()._C
+    if _is_called_by_tool(frame):
+        return False
+    if torch().compiler.is_compiling():
+        return False
+    if getattr(core, "_current_graph_task_id", lambda: -1)() != -1:
+        return False
+    first = [tensor for _, tensor in parameters_of(module)[:1]]
+    tensors = [*_tensors((args, kwargs), 0), *first]
+    return not any(type(tensor).__name__ in NOT_REAL or _is_batched(tensor) for tensor in tensors)
+
+
+def _is_called_by_tool(frame: Optional[FrameType]) -> bool:
+    """Whether it is torch's tracer or exporter that calls, to look at the model or to compare."""
+    folder = os.path.join(os.path.dirname(torch().__file__), "")
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith(OUR_FOLDERS) and file != sys.modules["torch.nn.modules.module"].__file__:
+            return file.startswith(folder) and file[len(folder) :].startswith(TOOLS)
+        frame = frame.f_back
+    return False
+
+
+def _is_batched(tensor: Any) -> bool:
+    functorch = getattr(torch()._C, "_functorch", None)
+    asks = getattr(functorch, "is_functorch_wrapped_tensor", None)
+    return asks is not None and is_torch_tensor(tensor) and bool(asks(tensor))
+
+
+def _tensors(value: Any, depth: int) -> Iterator[Any]:
+    """Those of the inputs, and what stands for one while torch.fx traces a model."""
+    if is_torch_tensor(value) or type(value).__module__ == "torch.fx.proxy":
+        yield value
+    elif is_a(value, (dict, list, tuple)) and depth < 6:
+        for _, part in members_of(value):
+            yield from _tensors(part, depth + 1)
+
+
+def facts_of(module: Any) -> Dict[str, Any]:
+    """What the event tells of the module itself."""
+    parameters = [tensor for _, tensor in parameters_of(module)]
+    floating = [tensor for tensor in parameters if tensor.is_floating_point()]
+    main: Optional[Any] = (floating or parameters or [None])[0]
+    return {
+        "weights": None,
+        "content": None,
+        "class": class_name(module).rpartition(".")[2],
+        "qualified": class_name(module),
+        "parameters": sum(tensor.numel() for tensor in parameters),
+        "parameter_bytes": sum(tensor.numel() * tensor.element_size() for tensor in parameters),
+        "trainable": sum(tensor.numel() for tensor in parameters if tensor.requires_grad),
+        "dtype": None if main is None else dtype_name(main.dtype),
+        "device": None if main is None else str(main.device),
+        **_mode(module),
+    }
+
+
+def _mode(module: Any) -> Dict[str, Any]:
+    """Whether a part of it is in training mode, and which of its layers compute otherwise then."""
+    parts = [part for _, part in parts_of(module) if attribute(part, "training") is True]
+    return {
+        "in_training": bool(parts),
+        "mode_dependent": sorted({type(part).__name__ for part in parts if _depends(part)}),
+    }
+
+
+def _depends(part: Any) -> bool:
+    """Of torch's own layers: dropout, and normalisation that keeps what it has seen."""
+    kinds = {kind.__name__ for kind in type(part).__mro__ if kind.__module__.startswith("torch.nn.modules.")}
+    if kinds & {"_DropoutNd", "RNNBase", "MultiheadAttention"}:
+        chance = attribute(part, "p", attribute(part, "dropout", 0.0))
+        return type(chance) in (int, float) and chance > 0
+    return bool(kinds & {"_BatchNorm", "RReLU"}) or (
+        "_InstanceNorm" in kinds and attribute(part, "track_running_stats") is True
+    )
+
+
+def got_gradients(module: Any) -> bool:
+    with quietly():
+        return any(parameter.grad is not None for _, parameter in parameters_of(module))
+
+
+def _module_class() -> Any:
+    return sys.modules["torch.nn.modules.module"].Module

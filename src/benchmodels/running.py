@@ -1,0 +1,121 @@
+"""Runs a script in this process as `python script.py ARGS` would: its `__main__`, its path, its exit code, its tracebacks."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import io
+import linecache
+import os
+import sys
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any, List, Optional, Sequence, Set
+
+OUR_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+
+
+def run_script(path: str, args: Sequence[str]) -> int:
+    """Returns 0 when the script came to its end. What it raises, SystemExit too, goes on to the interpreter, which then
+    shows a traceback without frames of ours. 2: the file could not be read, and that was told as the interpreter tells it.
+    """
+    absolute = os.path.abspath(path)
+    try:
+        with io.open_code(absolute) as file:
+            source = file.read()
+    except OSError as error:
+        print(
+            f"{sys.executable}: can't open file '{absolute}': [Errno {error.errno}] {error.strerror}", file=sys.stderr
+        )
+        return 2
+    sys.argv = [path, *args]
+    _set_first_folder(absolute)
+    main = _main_module(absolute)
+    sys.setrecursionlimit(sys.getrecursionlimit() + _depth())  # what is below it is not the script's
+    try:
+        exec(_compiled(source, absolute), main.__dict__)  # noqa: S102 it is what was asked for
+    except SystemExit:
+        raise
+    except BaseException:
+        _show_without_our_frames()
+        raise
+    return 0
+
+
+def _depth() -> int:
+    """What is below the script on the stack: frames, and the two calls of `exec` among them, which count as well."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    depth = 2
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth
+
+
+def script_name(path: str) -> str:
+    """The name under which frames of the script are known."""
+    return os.path.abspath(path)
+
+
+def _set_first_folder(script: str) -> None:
+    """`-m` puts the current folder first on the path; a script has its own there."""
+    if not getattr(sys.flags, "safe_path", False) and sys.path:
+        sys.path[0] = os.path.dirname(os.path.realpath(script))
+
+
+def _main_module(script: str) -> ModuleType:
+    main = ModuleType("__main__")
+    main.__file__ = script
+    main.__loader__ = importlib.machinery.SourceFileLoader("__main__", script)
+    main.__dict__.update(__builtins__=sys.modules["builtins"], __annotations__={}, __cached__=None)
+    sys.modules["__main__"] = main
+    return main
+
+
+def _compiled(source: bytes, script: str) -> CodeType:
+    code: CodeType = compile(source, script, "exec", dont_inherit=True)
+    try:
+        # Kept, so that the text of a model's `forward` is that which runs, even if the file changes or goes.
+        text = importlib.util.decode_source(source)
+        linecache.cache[script] = (len(source), None, text.splitlines(True), script)
+    except (SyntaxError, UnicodeError):
+        pass
+    return code
+
+
+def _show_without_our_frames() -> None:
+    """From here on the interpreter's last words about an exception leave our frames out."""
+    shows = sys.excepthook
+
+    def show(kind: Any, error: BaseException, traceback: Optional[TracebackType]) -> None:
+        sys.excepthook = shows
+        strip(error)
+        sys.last_traceback = error.__traceback__
+        shows(kind, error, error.__traceback__)
+
+    sys.excepthook = show
+
+
+def strip(error: BaseException) -> None:
+    """Takes our frames, and those of the interpreter that started us, out of the traceback of `error` and all it came from."""
+    waiting: List[BaseException] = [error]
+    seen: Set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        one.__traceback__ = _stripped(one.__traceback__)
+        waiting += [other for other in (one.__cause__, one.__context__) if other is not None]
+        waiting += getattr(one, "exceptions", ()) or ()
+
+
+def _stripped(traceback: Optional[TracebackType]) -> Optional[TracebackType]:
+    kept: List[TracebackType] = []
+    while traceback is not None:
+        file = traceback.tb_frame.f_code.co_filename
+        started_us = not kept and file in ("<frozen runpy>", getattr(sys.modules.get("runpy"), "__file__", None))
+        if not started_us and not file.startswith(OUR_FOLDER):
+            kept.append(traceback)
+        traceback = traceback.tb_next
+    for one, following in zip(kept, [*kept[1:], None]):
+        one.tb_next = following
+    return kept[0] if kept else None

@@ -1,0 +1,146 @@
+"""Models as functions from tensors to tensors, as exporters want them, and their export to ONNX."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Iterator, List, NamedTuple, Sequence, Set, Tuple
+
+from benchmodels.runtimes import torch_modules
+from benchmodels.runtimes.artifact import ArtifactInput
+from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, Options, Steps, Unsupported
+from benchmodels.runtimes.problems import explaining
+from benchmodels.tensors import Named, flatten, flatten_call, rebuilt_call
+
+
+class FlatModel(NamedTuple):
+    """`module` takes `tensors` and returns a tuple. `outputs` has the names of that once it was called."""
+
+    module: Any
+    tensors: Tuple[Any, ...]
+    names: List[str]
+    outputs: List[str]
+    precision: str
+
+
+class OnnxExport(NamedTuple):
+    """The model at `path`, with its weights in a file beside it."""
+
+    path: str
+    inputs: List[ArtifactInput]
+    outputs: List[str]
+    precision: str
+
+
+def flat_model(captured: Captured, options: Options) -> FlatModel:
+    """The captured model on the device and in the precision. What is no tensor among its inputs is a constant."""
+    torch: Any = import_module("torch")
+    fit = torch_modules.fitted(captured.module, options)
+    inputs = flatten_call(captured.args, captured.kwargs, captured.names)
+    _check_inputs(inputs)
+    outputs: List[str] = []
+
+    class Flat(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = fit.module
+
+        def forward(self, *tensors: Any) -> Any:
+            left = iter(tensors)
+            args, kwargs = rebuilt_call(captured.args, captured.kwargs, lambda _: next(left))
+            found = flatten(self.model(*args, **kwargs))
+            _check_outputs(found)
+            outputs[:] = [name for name, _ in found]
+            return tuple(tensor for _, tensor in found)
+
+    cast_to = torch_modules.CAST_TO.get(options.precision)
+    dtype = None if cast_to is None else getattr(torch, cast_to)
+    device = torch.device(options.device)
+    tensors = tuple(
+        t.detach().to(device=device, dtype=dtype if t.is_floating_point() else None, copy=True) for _, t in inputs
+    )
+    return FlatModel(Flat().eval(), tensors, [name for name, _ in inputs], outputs, fit.precision)
+
+
+def export_onnx(captured: Captured, folder: str, options: Options, steps: Steps) -> OnnxExport:
+    """Steps "export" and "optimise", on the CPU; the weights are in a file of their own, so they may be of any size.
+
+    Quantisation comes after it: what is exported then is the model as it is.
+    """
+    precision = FP32 if options.precision == INT8_DYNAMIC else options.precision
+    options = options._replace(device="cpu", precision=precision)
+    missing = [name for name in ("onnx", "onnxscript") if find_spec(name) is None]
+    if missing:
+        raise Unsupported(
+            "export", f"the export needs {' and '.join(missing)}: pip install {' '.join(missing)}", kind="unavailable"
+        )
+    onnx: Any = import_module("torch.onnx")
+    with steps.step("export"), explaining("export"), exporting():
+        flat = flat_model(captured, options)
+        program = onnx.export(flat.module, flat.tensors, dynamo=True, optimize=False, verbose=False)
+        _check_graph(program, flat)
+        _rename_inputs(program, flat.names)
+    path = os.path.join(folder, "model.onnx")
+    with steps.step("optimise"), explaining("optimise"), exporting():
+        program.optimize()
+        _check_graph(program, flat)
+        ports = [value.name for value in program.model.graph.inputs]  # optimising may have given them others
+        program.save(path, external_data=True)
+    inputs = [
+        ArtifactInput(name, port, str(tensor.dtype).partition(".")[2])
+        for name, port, tensor in zip(flat.names, ports, flat.tensors)
+    ]
+    return OnnxExport(path, inputs, flat.outputs, flat.precision)
+
+
+@contextmanager
+def exporting() -> Iterator[None]:
+    """No gradients, tensors that tracing can handle, and no warnings by torch about itself."""
+    torch: Any = import_module("torch")
+    with warnings.catch_warnings(), torch.no_grad(), torch.inference_mode(False):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _check_inputs(inputs: Sequence[Named]) -> None:
+    if not inputs:
+        text = "no tensor is among its inputs: exported, the whole call would become a constant"
+        raise Unsupported("export", text)
+    lazy = [name for name, tensor in inputs if tensor.is_complex() or tensor.is_sparse or tensor.is_quantized]
+    if lazy:
+        raise Unsupported("export", f"input {lazy[0]} is complex, sparse or quantised")
+
+
+def _check_outputs(found: Sequence[Named]) -> None:
+    if not found:
+        raise Unsupported("export", "the model returns no tensor")
+    if any(tensor.is_complex() for _, tensor in found):
+        raise Unsupported("export", "an output is complex")
+
+
+def _check_graph(program: Any, flat: FlatModel) -> None:
+    graph = program.model.graph
+    if len(graph.inputs) != len(flat.tensors) or len(graph.outputs) != len(flat.outputs):
+        text = (
+            f"the export has {len(graph.inputs)} inputs and {len(graph.outputs)} outputs; the model takes "
+            f"{len(flat.tensors)} tensors and returns {len(flat.outputs)}"
+        )
+        raise Unsupported("export", text, kind="error")
+
+
+def _rename_inputs(program: Any, names: Sequence[str]) -> None:
+    """Names that people know, where no other value of the graph has them: torch's own renaming does not look."""
+    graph = program.model.graph
+    taken: Set[str] = set(graph.initializers)
+    for node in graph:
+        taken.update(value.name for value in node.outputs)
+    taken.update(value.name for value in graph.inputs)
+    for value, name in zip(graph.inputs, names):
+        wanted = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+        if wanted not in taken:
+            taken.add(wanted)
+            value.name = wanted

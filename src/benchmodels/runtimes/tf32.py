@@ -1,0 +1,58 @@
+"""Where float32 is computed in TF32: with ten bits after the point, which NVIDIA's GPUs do from compute capability 8.0 on.
+
+torch does so in convolutions and recurrent layers unless it is told not to, and in products of matrices only if it is told
+to. So a model is said to compute in TF32 only if everything it multiplies does; of any other it is said where.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Collection, List, Mapping, NamedTuple, Optional, Tuple
+
+FP32, TF32 = "fp32", "tf32"
+PRODUCTS, CONVOLUTIONS, RECURRENT = "products", "convolutions", "recurrent layers"
+KINDS = (PRODUCTS, CONVOLUTIONS, RECURRENT)
+SINCE = 8  # the compute capability that has it
+
+
+class Arithmetic(NamedTuple):
+    """`precision`: TF32 only where all of it is. `where`: the part of it that is, in words; None: nothing is.
+    `kinds`: those that are."""
+
+    precision: str
+    where: Optional[str] = None
+    kinds: Tuple[str, ...] = ()
+
+
+def allowed_by(backends: Any, capability: Optional[Tuple[int, int]]) -> List[str]:
+    """What torch's settings allow to be computed so. `backends`: torch.backends; `capability` None: not known."""
+    if capability is not None and capability[0] < SINCE:
+        return []
+    cudnn = backends.cudnn
+    switches = {
+        PRODUCTS: backends.cuda.matmul,
+        CONVOLUTIONS: getattr(cudnn, "conv", cudnn),
+        RECURRENT: getattr(cudnn, "rnn", cudnn),
+    }
+    return [kind for kind, switch in switches.items() if _is_on(switch)]
+
+
+def _is_on(switch: Any) -> bool:
+    """Newer versions of torch have a precision for each kind, in which the older switches show."""
+    precision = getattr(switch, "fp32_precision", None)
+    return precision == TF32 if isinstance(precision, str) else bool(switch.allow_tf32)
+
+
+def arithmetic(precision: str, allowed: Collection[str], work: Mapping[str, float]) -> Arithmetic:
+    """What a model computes in that was asked for in `precision`. `work`: its arithmetic by kind; empty: not known."""
+    if precision != FP32 or not allowed:
+        return Arithmetic(precision)
+    if not work:
+        may = tuple(kind for kind in KINDS if kind in allowed)
+        return Arithmetic(FP32, f"{' and '.join(may)}, as far as the model has any", may)
+    present = [kind for kind in KINDS if work.get(kind)]
+    used = tuple(kind for kind in present if kind in allowed)
+    if not used:
+        return Arithmetic(FP32)
+    if len(used) == len(present):
+        return Arithmetic(TF32, "all products" if len(used) > 1 else used[0], used)
+    return Arithmetic(FP32, f"{' and '.join(used)} only", used)

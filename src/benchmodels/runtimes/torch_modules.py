@@ -1,0 +1,205 @@
+"""Modules of torch as runtimes need them: in eval mode, on the device, in the precision; the captured one stays as it was."""
+
+from __future__ import annotations
+
+import copy
+import os
+import sys
+import warnings
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
+
+from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Options, Unsupported
+from benchmodels.runtimes.tf32 import allowed_by
+
+NO_COMPILER = "TORCHDYNAMO_DISABLE"
+CAST_TO = {BF16: "bfloat16", FP16: "float16"}
+ENGINES = ("qnnpack", "onednn")  # for int8, on processors that torch's own choice does not run on
+PRECISION_OF = {"float32": FP32, "bfloat16": BF16, "float16": FP16, "float64": "fp64"}
+
+
+class Fitted(NamedTuple):
+    """A module that is ready to be called, the precision it computes in, and what else decides how."""
+
+    module: Any
+    precision: str
+    details: Mapping[str, Any] = {}
+
+
+def unavailable(options: Options) -> Optional[str]:
+    """Why torch cannot run on that device. Imports torch only if an accelerator is asked for."""
+    if find_spec("torch") is None:
+        return "torch is not installed: pip install torch"
+    kind = options.device_type
+    if kind == "cpu":
+        return None
+    torch: Any = import_module("torch")
+    backend = getattr(torch, kind, None)
+    available = getattr(backend, "is_available", None) or getattr(
+        getattr(torch.backends, kind, None), "is_available", None
+    )
+    if backend is None or available is None or not available():
+        return f"torch {torch.__version__} finds no {kind} device here"
+    count = backend.device_count() if hasattr(backend, "device_count") else 1
+    if options.device_index >= count:
+        return f"there is no {options.device}: this machine has {count} of that kind"
+    return None
+
+
+def set_threads(options: Options) -> Dict[str, Any]:
+    """Sets torch's threads; what they are then."""
+    torch: Any = import_module("torch")
+    torch.set_num_threads(options.threads)
+    try:
+        torch.set_num_interop_threads(1)
+    except RuntimeError:
+        pass  # the script has used them already
+    return {
+        "threads": torch.get_num_threads(),
+        "interop_threads": torch.get_num_interop_threads(),
+        "wait_policy": os.environ.get("OMP_WAIT_POLICY", "default").lower(),
+        "float32_matmul_precision": _matmul_precision(torch),
+    }
+
+
+def _matmul_precision(torch: Any) -> str:
+    try:
+        return str(torch.get_float32_matmul_precision())
+    except RuntimeError:  # the script has used torch's newer switches, which it does not mix with this one
+        return str(torch.backends.fp32_precision)
+
+
+def device_details(options: Options) -> Dict[str, Any]:
+    """What else decides how it computes on an accelerator."""
+    if options.device_type != "cuda":
+        return {}
+    torch: Any = import_module("torch")
+    return {
+        "device_name": torch.cuda.get_device_name(options.device),
+        "tf32_allowed": allowed_by(torch.backends, torch.cuda.get_device_capability(options.device)),
+        "cudnn_benchmark": torch.backends.cudnn.benchmark,
+    }
+
+
+def fitted(module: Any, options: Options) -> Fitted:
+    """The module in eval mode, on the device and in the precision; a copy if anything about its weights has to change."""
+    if options.precision == INT8_DYNAMIC:
+        quantized, engine = _quantized(_moved(module, "cpu", None))
+        return Fitted(quantized, INT8_DYNAMIC, {"quantized_engine": engine})
+    torch: Any = import_module("torch")
+    wanted = CAST_TO.get(options.precision)
+    moved = _moved(module, options.device, None if wanted is None else getattr(torch, wanted))
+    if wanted is not None:
+        return Fitted(moved, options.precision)
+    return Fitted(moved, own_precision(moved))
+
+
+def own_precision(module: Any) -> str:
+    """That of most of its weights."""
+    sizes: Dict[str, int] = {}
+    for tensor in [*module.parameters(), *module.buffers()]:
+        if tensor.is_floating_point():
+            name = str(tensor.dtype).partition(".")[2]
+            sizes[name] = sizes.get(name, 0) + tensor.numel()
+    if not sizes:
+        return FP32
+    most = max(sizes, key=lambda name: sizes[name])
+    return PRECISION_OF.get(most, most)
+
+
+def _moved(module: Any, device: str, dtype: Any) -> Any:
+    torch: Any = import_module("torch")
+    target = torch.device(device)
+    if target.type == "cuda" and target.index is None:
+        target = torch.device("cuda", torch.cuda.current_device())
+    weights = [*module.parameters(), *module.buffers()]
+    if all(t.device == target and (dtype is None or t.dtype == dtype or not t.is_floating_point()) for t in weights):
+        return _in_eval(module)
+    # deepcopy finds these in the place of the weights, so they are never in memory a third time.
+    copies: Dict[int, Any] = {}
+    for tensor in weights:
+        new = tensor.detach().to(device=target, dtype=dtype if tensor.is_floating_point() else None, copy=True)
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        copies[id(tensor)] = torch.nn.Parameter(new, requires_grad=False) if is_parameter else new
+    for tensor in _computed(module):
+        copies[id(tensor)] = tensor.detach().clone()
+    try:
+        clone = copy.deepcopy(module, copies)
+    except Exception as error:
+        text = f"the model cannot be copied to another device or precision: {type(error).__name__}: {error}"
+        raise Unsupported("convert", text, kind="error") from error
+    return _in_eval(clone.to(device=target, dtype=dtype))
+
+
+def _computed(module: Any) -> List[Any]:
+    """Attributes with a history, such as the weight that `weight_norm` makes before each call: deepcopy refuses those."""
+    torch: Any = import_module("torch")
+    values = [value for part in module.modules() for value in vars(part).values()]
+    return [value for value in values if isinstance(value, torch.Tensor) and value.grad_fn is not None]
+
+
+def _in_eval(module: Any) -> Any:
+    try:
+        return module.eval()
+    except NotImplementedError:  # a module that was exported has no modes
+        return module
+
+
+def _quantized(module: Any) -> Tuple[Any, str]:
+    """Linear layers with int8 weights, whose inputs are quantised as they come; and the engine that computes them.
+
+    The script's engine, or torch's, unless it does not run here: on ARM, torch may choose one for x86.
+    """
+    torch: Any = import_module("torch")
+    whole = torch.nn.Sequential(module) if isinstance(module, torch.nn.Linear) else module
+    engines = torch.backends.quantized
+    chosen = engines.engine
+    others = [name for name in ENGINES if name in engines.supported_engines and name != chosen]
+    try:
+        made, engine = _quantized_by_first([chosen, *others], whole)
+    finally:
+        engines.engine = chosen  # a layer keeps the engine that it was made with
+    if not any(type(part).__module__.startswith("torch.ao.nn.quantized.dynamic") for part in made.modules()):
+        raise Unsupported("convert", "it has no Linear layer, so there is nothing to quantise to int8")
+    return _in_eval(made), engine
+
+
+def _quantized_by_first(engines: List[str], module: Any) -> Tuple[Any, str]:
+    """By the first engine that runs on this processor; what the first one raised if none does."""
+    torch: Any = import_module("torch")
+    quantization: Any = import_module("torch.ao.quantization")
+    troubles: List[RuntimeError] = []
+    for engine in engines:
+        torch.backends.quantized.engine = engine
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return quantization.quantize_dynamic(module, {torch.nn.Linear}, dtype=torch.qint8), engine
+        except RuntimeError as error:
+            troubles.append(error)
+    raise troubles[0]
+
+
+def forbid_compiling() -> None:
+    """Eager is eager: parts that the script decorated with torch.compile run as they are written.
+
+    Where nothing was compiled so far, torch's compiler is not even imported: seconds and memory that are not the model's.
+    """
+    if "torch._dynamo" not in sys.modules:
+        os.environ[NO_COMPILER] = "1"  # read when it is imported
+    _set_stance("force_eager")
+
+
+def allow_compiling() -> None:
+    """Whoever forbade it before."""
+    os.environ.pop(NO_COMPILER, None)
+    import_module("torch._dynamo").config.disable = False
+    _set_stance("default")
+
+
+def _set_stance(stance: str) -> None:
+    if "torch._dynamo" in sys.modules:
+        set_stance = getattr(import_module("torch").compiler, "set_stance", None)
+        if set_stance is not None:
+            set_stance(stance)

@@ -1,0 +1,80 @@
+"""What the launcher asked of `python -m benchmodels`, read from the part "models" of BENCHPROBE_CONFIG."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
+
+from benchprobe.config import VARIABLE
+
+DISCOVER, MEASURE, BUILD = "discover", "measure", "build"
+MODES = (DISCOVER, MEASURE, BUILD)
+PART = "models"
+
+
+class ModelSettings(NamedTuple):
+    """The keys of the part "models". `seed` None: random numbers are left alone. `threads` None: one for each core."""
+
+    mode: str = DISCOVER
+    identity: str = ""  # of the model to measure or build
+    max_depth: int = 0
+    max_shapes: int = 4
+    count_work: bool = False
+    weights: bool = False
+    weights_in_identity: bool = False  # whether values of weights make another model
+    seed: Optional[int] = 0
+    file: Optional[str] = None
+    shapes: Mapping[str, Sequence[int]] = {}
+    runtime: str = "torch-eager"
+    device: str = "cpu"
+    precision: str = "fp32"
+    threads: Optional[int] = None
+    streams: int = 1
+    builds: str = ""
+    rebuild: str = "if_needed"
+    step_timeout_s: float = 600.0
+    profile: bool = False
+    profile_calls: int = 20
+    items: Optional[int] = None  # of a call, where they are known
+    items_from: Optional[str] = None  # and how
+    varying: Sequence[Sequence[Any]] = ()  # dimensions in which calls differ: see `batch`
+    trust: bool = False  # a model file may run code of its own when it is loaded
+    weights_digest: Optional[str] = None
+    content_digest: Optional[str] = None
+
+
+def settings_from(raw: Mapping[str, Any]) -> ModelSettings:
+    """The settings in a decoded configuration; ValueError says what is wrong with it."""
+    if not isinstance(raw, Mapping):
+        raise ValueError(f'"{PART}" must be an object')
+    unknown = sorted(set(raw) - set(ModelSettings._fields))
+    if unknown:
+        raise ValueError(f'"{PART}" has no {", ".join(map(repr, unknown))}')
+    settings = ModelSettings(**{str(key): value for key, value in raw.items()})
+    if settings.mode not in MODES:
+        raise ValueError(f'"mode" is one of {", ".join(MODES)}, not {settings.mode!r}')
+    for name in ("max_depth", "max_shapes", "streams", "profile_calls"):
+        value = getattr(settings, name)
+        if type(value) is not int or value < 0:
+            raise ValueError(f'"{name}" must be a whole number, not {value!r}')
+    if settings.mode != DISCOVER and not settings.identity and not settings.file:
+        raise ValueError(f'"identity" or "file" must say what to {settings.mode}')
+    return settings
+
+
+def read_settings(environment: Mapping[str, str] = os.environ) -> ModelSettings:
+    """From BENCHPROBE_CONFIG; ValueError where it is absent or wrong."""
+    text = environment.get(VARIABLE)
+    if not text:
+        raise ValueError(f"{VARIABLE} is not set; this module is started by benchwright")
+    config = json.loads(text)
+    if not isinstance(config, dict) or PART not in config:
+        raise ValueError(f'{VARIABLE} has no "{PART}"')
+    return settings_from(config[PART])
+
+
+def as_config(settings: ModelSettings) -> Dict[str, Any]:
+    """The part "models" that gives these settings, without what is usual."""
+    usual = ModelSettings()._asdict()
+    return {key: value for key, value in settings._asdict().items() if value != usual[key]}

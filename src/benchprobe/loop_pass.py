@@ -1,0 +1,330 @@
+"""The bookkeeping of one passage through a loop, done between its chunks.
+
+A chunk is a run of steps with nothing but stamps between them. Stop rules, the barrier and the device have their turn
+between two chunks; the next one starts with a fresh stamp, so that time belongs to no step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceABC
+from operator import index
+from threading import get_ident
+from time import perf_counter_ns
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+from benchprobe import batch_size as batch_sizes
+from benchprobe.columns import complete_steps, step_times
+from benchprobe.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
+from benchprobe.events import Chunk
+from benchprobe.measurement import MEASURED, STOPPED, Measurement
+from benchprobe.probe import Given, Probe
+from benchprobe.values import settle, whole_characters
+
+CHUNK_NS = 50_000_000  # a chunk is closed at the first step end after this;
+TARGET_NS = CHUNK_NS // 2  # it gets as many steps as should fit into this, so its length is known without counting
+FIRST_STEPS = 16
+MAX_STEPS = 1 << 14
+
+
+class StepTimes(SequenceABC):  # type: ignore[type-arg]
+    """The times of the steps of a chunk, worked out only if a rule looks at them: most just count."""
+
+    def __init__(self, chunk: Chunk, count: int) -> None:
+        self._chunk = chunk
+        self._count = count
+        self._times: Optional[List[int]] = chunk.device_ns
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._times is None:
+            self._times = step_times(self._chunk.entries, self._chunk.ask)
+        return self._times[index]
+
+
+class Passage:
+    """From the first step of a loop to its last. `append` is where stamps and given values go, `budget` the number of
+    steps of the open chunk, `due` the stamp after which it is closed at the next step end."""
+
+    def __init__(
+        self,
+        probe: Probe,
+        name: str,
+        batch_size: Union[int, Callable[[Any], Any], None],
+        total: Optional[int],
+        loaded: Optional[int] = None,
+    ) -> None:
+        """`loaded`: the batch size that the loader states."""
+        self.name = whole_characters(name if type(name) is str else str(name))
+        self.chunk: Optional[Chunk] = None
+        self.measurement: Optional[Measurement] = None
+        self.append: Callable[[Given], None] = probe.outside.append
+        self.budget = FIRST_STEPS
+        self.due = 0
+        self.size_of: Optional[batch_sizes.BatchSize] = None
+        self.append_size: Callable[[Optional[int]], None] = _ignore
+        self.exhausted = False
+        self.broken_off = False  # its last step was left by `break` or `return`
+        self.thread = 0  # in which it runs
+        self._probe = probe
+        self._total = total
+        self._find_device = probe.find_device
+        self._timer: Optional[DeviceTimer] = None
+        self._passed = 0  # steps of this passage
+        self._before = 0  # steps of earlier passages that belong to the same measurement
+        self._pace = FIRST_STEPS
+        self._deferred: List[Dict[str, Any]] = []
+        self._detached = self._closed = False
+        self._parent: Any = probe.outside
+        self._number = 0
+        batch_size = _plain(batch_size)
+        self._batch_size = batch_sizes.given_once(batch_size, lambda text: probe.complain("iterate", self.name, text))
+        self._size_finder = self._choose_finder(batch_size, loaded)
+        self._first_size: Optional[int] = None
+
+    def open(self) -> None:
+        """The loop begins, in the context of its body."""
+        probe = self._probe
+        self.thread = get_ident()
+        self._parent = probe.current.get()
+        self.measurement = probe.enter(self)
+        if self.measurement is not None:
+            self._number = self.measurement.loop
+            self._before = self.measurement.steps
+        else:
+            self._number = probe.next_number()
+        self.announce()
+        probe.current.set(self)
+        try:
+            if self.measurement is not None:
+                self.measurement.begin(perf_counter_ns(), self._total)
+            self._open_chunk()
+        except Exception as error:
+            self._break_down(error)
+            self._open_chunk()
+
+    def announce(self) -> None:
+        self._probe.writer.emit(
+            {
+                "event": "loop",
+                "t": perf_counter_ns(),
+                "loop": self._number,
+                "name": self.name,
+                "total": self._total,
+                "parent": getattr(self._parent, "_number", None),
+                "batch_size": self._batch_size,
+                "counts": self.measurement is not None,
+            }
+        )
+
+    def turn_over(self, now: int, count: Optional[int]) -> bool:
+        """Closes the chunk, whose last step ended at `now`, and opens the next. False: the loop has to end.
+
+        `count`: its steps, where known; they are counted if not.
+        """
+        try:
+            self._close_chunk(now, count)
+            if self.measurement is not None and not self.exhausted:
+                self.measurement.keep_to_agreement()
+            if self.exhausted or self.stopped:
+                return False
+            self._open_chunk()
+        except Exception as error:  # ours to answer for, not the program's
+            self._break_down(error)
+            self._open_chunk()
+        return True
+
+    @property
+    def stopped(self) -> bool:
+        return self.measurement is not None and self.measurement.phase == STOPPED
+
+    @property
+    def is_plain(self) -> bool:
+        """Nothing but stamps is taken of the steps of this chunk."""
+        return self.size_of is None and self._timer is None
+
+    def mark_device(self) -> None:
+        """A step has been handed over to the device, if there is one."""
+        if self._timer is not None:
+            try:
+                self._timer.mark()
+            except Exception as error:
+                self._lose_device(error)
+
+    def defer(self, values: Dict[str, Any]) -> None:
+        if self.chunk is None:
+            self._parent.defer(values)
+            return
+        self.chunk.hold = True
+        self._deferred.append(values)
+
+    def close(self) -> None:
+        """The loop has ended, in whatever way, or the interpreter does."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            if self.chunk is not None:
+                self._close_chunk(perf_counter_ns(), None)
+        except Exception as error:
+            self._break_down(error)
+        self.append = self._give_to_parent  # tasks and threads begun in the loop may outlive it
+        if self._probe.current.get() is self:
+            self._probe.current.set(self._parent)
+        if not self._detached:
+            how = "break" if self.broken_off else "exhausted" if self.exhausted else "left"
+            how = "stopped" if self.stopped else how
+            steps = self._before + self._passed
+            self._probe.writer.emit(
+                {"event": "loop_end", "t": perf_counter_ns(), "loop": self._number, "steps": steps, "how": how}
+            )
+        self._probe.leave(self)
+
+    def detach(self) -> None:
+        self._detached = True
+        self.measurement = self._timer = self.chunk = None
+        self._deferred = []
+        self.append = self._give_outside
+
+    def _open_chunk(self) -> None:
+        if self._detached:
+            self.budget, self.due, self.size_of = MAX_STEPS, 1 << 63, None
+            return
+        measurement = self.measurement
+        self._begin_window()
+        length_ns = CHUNK_NS if self._timer is None else WINDOW_NS
+        budget = self._pace if self._timer is None else MAX_STEPS_PER_WINDOW
+        deadline = None
+        phase = MEASURED
+        if measurement is not None:
+            phase = measurement.phase
+            budget = min(budget, measurement.budget())
+            deadline = measurement.deadline_ns()
+        self.size_of = self._size_finder
+        if self._batch_size is not None:
+            budget = self._look_at_first_and_last(budget)
+        self.budget = budget
+        ask = perf_counter_ns()
+        self.due = ask + length_ns if deadline is None else min(ask + length_ns, deadline)
+        chunk = Chunk(self._number, self._before + self._passed, phase, ask, self._batch_size)
+        chunk.hold = self._timer is not None
+        self.append = chunk.entries.append
+        self.append_size = chunk.sizes.append
+        self.chunk = chunk
+
+    def _close_chunk(self, now: int, count: Optional[int]) -> None:
+        chunk = self.chunk
+        if chunk is None or self._detached:
+            return
+        if count is None:
+            count = complete_steps(chunk.entries)
+        if self._timer is not None and count:
+            now = self._finish_window(chunk, now, count)
+        if self._deferred:
+            deferred, self._deferred = self._deferred, []
+            settle(deferred, self._probe.complain_about_value)
+        self.chunk = None
+        chunk.closed = True
+        self._probe.writer.hand_over(chunk)
+        self._passed += count
+        if chunk.sizes and self._batch_size is not None:
+            self._compare_sizes(chunk.sizes)
+        if count:
+            self._pace = max(1, min(count * TARGET_NS // max(now - chunk.ask, 1), 4 * self._pace, MAX_STEPS))
+            if self.measurement is not None:
+                self.measurement.add(StepTimes(chunk, count), now)
+
+    def _begin_window(self) -> None:
+        try:
+            if self._timer is None:
+                self._timer = self._find_device()
+            if self._timer is not None:
+                self._timer.begin()
+        except Exception as error:
+            self._lose_device(error)
+
+    def _finish_window(self, chunk: Chunk, now: int, count: int) -> int:
+        assert self._timer is not None
+        try:
+            device_ns = self._timer.finish()
+        except Exception as error:
+            self._lose_device(error)
+            return now
+        now = perf_counter_ns()
+        if len(device_ns) == count:
+            chunk.device_ns, chunk.window_ns = device_ns, now - chunk.ask
+        return now
+
+    def _lose_device(self, error: Exception) -> None:
+        self._timer = None
+        self._find_device = no_device
+        text = f"{type(error).__name__}: {error}; steps are timed by the host's clock from here on"
+        self._probe.message("device", text)
+
+    def _choose_finder(
+        self, batch_size: Union[int, Callable[[Any], Any], None], loaded: Optional[int]
+    ) -> Optional[batch_sizes.BatchSize]:
+        if type(batch_size) is int:
+            return None
+        if callable(batch_size):
+            complain = self._probe.complain
+            return batch_sizes.guarded(batch_size, lambda text: complain("iterate", self.name, text))
+        if batch_size is not None:
+            text = f"loop '{self.name}': batch_size {batch_size!r:.40} is no whole number and was left out"
+            self._probe.complain("iterate", f"{self.name} batch_size", text)
+        complain = self._probe.complain
+        return batch_sizes.finder(
+            loaded, lambda text: complain("iterate", f"{self.name} items", f"loop '{self.name}': {text}")
+        )
+
+    def _look_at_first_and_last(self, budget: int) -> int:
+        """The batch size was given: whether it is true is seen at the first batch and, where its place is known, the
+        last, each in a chunk of its own. Returns the budget of the next chunk."""
+        if self._passed == 0:
+            self.size_of = batch_sizes.find
+            return 1
+        if self._first_size == self._batch_size and self._total is not None:
+            before_last = self._total - 1 - self._passed
+            if before_last == 0:
+                self.size_of = batch_sizes.find
+                return 1
+            if before_last > 0:
+                return min(budget, before_last)
+        return budget
+
+    def _compare_sizes(self, sizes: Sequence[Optional[int]]) -> None:
+        size = sizes[0]
+        if self._first_size is None:
+            self._first_size = size
+        elif size is not None and size != self._batch_size:
+            self._probe.complain(
+                "iterate",
+                f"{self.name} batch_size",
+                f"loop '{self.name}': the last batch holds {size} items, not {self._batch_size} as given, so its rate "
+                "counts too many; leave batch_size out, or give a function of the batch",
+            )
+
+    def _break_down(self, error: Exception) -> None:
+        self.measurement = self._timer = self.chunk = None
+        self._find_device = no_device
+        self._probe.message("benchprobe", f"loop '{self.name}': {type(error).__name__}: {error}", "error")
+
+    def _give_outside(self, given: Union[Given, int]) -> None:
+        if type(given) is not int:  # a stamp: this loop is recorded no more
+            self._probe.outside.append(given)
+
+    def _give_to_parent(self, given: Given) -> None:
+        self._parent.append(given)
+
+
+def _plain(batch_size: Any) -> Any:
+    """An integer of numpy and the like as Python's own; anything else as it is."""
+    try:
+        return index(batch_size)
+    except Exception:
+        return batch_size
+
+
+def _ignore(size: Optional[int]) -> None:
+    pass

@@ -1,0 +1,48 @@
+"""`iterate`, `give` and `phase` of a program that nobody measures: they do nothing, and carry the documentation."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from typing import Any, Callable, Optional, TypeVar, Union
+
+T = TypeVar("T")
+
+
+def iterate(
+    name: str,
+    iterable: T,
+    report_batch: bool = True,
+    ignore_loading: bool = False,
+    batch_size: Union[int, Callable[[Any], int], None] = None,
+) -> T:
+    """`for batch in iterate("train", loader)`: times each step of the loop.
+
+    `iterable`: anything that `for` or `async for` takes. `batch_size`: the items of a batch, as a number or a function
+    of the batch; if neither is given it is read from the first tensor in each batch: the dimension that has the
+    loader's `batch_size`, else the first. The loop that counts (the one named "train", unless told otherwise) ends early, as if exhausted, once it was measured enough;
+    begun again, it goes on with the same measurement, and ends at once if that is complete.
+    `report_batch` and `ignore_loading` are accepted as voir does and have no further effect (waiting for data is
+    always told apart). Inert, this returns the iterable itself.
+    """
+    return iterable
+
+
+def give(**values: Any) -> None:
+    """`give(loss=loss)`: records values of this step: numbers, texts, tensors with one number.
+
+    A tensor on a device is read later, so the loop never waits for it; do not change it in place.
+    Outside of loops the values are recorded with their time. Inert, this does nothing.
+    """
+
+
+class phase(ContextDecorator):
+    """`with phase("validate"):` (or as a decorator) records when that part of the program begins and ends."""
+
+    def __init__(self, name: str) -> None:
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> Optional[bool]:
+        return None

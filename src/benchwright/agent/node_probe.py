@@ -1,0 +1,65 @@
+"""What a node is asked without an agent: `python -P node_probe.py look FILE… [-- FOLDER…]` or `… sweep SECONDS TOKEN[=GROUP]…`.
+
+The answer is one line of JSON behind a mark, because a login may print anything before it.
+"""
+
+import json
+import os
+import sys
+
+if not __package__:  # started as a file: the package may not be on this interpreter's path
+    sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+
+from benchwright.agent.leftovers import end_leftovers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ANSWER = "benchwright answers: "
+
+
+def look(words: "list[str]") -> "dict[str, Any]":
+    """What this node is, what it sees of the files before a `--`, and the digests of the folders behind it."""
+    import msgspec
+
+    from benchwright.agent.fingerprint import read_machine
+    from benchwright.version import __version__
+
+    end = words.index("--") if "--" in words else len(words)
+    return {
+        "version": __version__,
+        "machine": msgspec.to_builtins(read_machine()),
+        "files": {path: _text(path) for path in words[:end]},
+        "digests": {path: _digest(path) for path in words[end + 1 :]},
+    }
+
+
+def sweep(wait_s: float, marks: "list[str]") -> "dict[str, Any]":
+    """End what carries these marks: agents may do so by themselves for a while. Says what was ended, and what is left."""
+    pairs = [mark.partition("=") for mark in marks]
+    ended, left = end_leftovers([(token, group or None) for token, _, group in pairs], wait_s)
+    return {"ended": ended, "left": left}
+
+
+def _text(path: str) -> "str | None":
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(1000)
+    except OSError:
+        return None
+
+
+def _digest(folder: str) -> "str | None":
+    from benchwright.agent.folder_digest import folder_digest
+
+    try:
+        return folder_digest(folder)
+    except OSError:
+        return None
+
+
+if __name__ == "__main__":
+    what, *arguments = sys.argv[1:]
+    answer = look(arguments) if what == "look" else sweep(float(arguments[0]), arguments[1:])
+    sys.stdout.write(ANSWER + json.dumps(answer) + "\n")

@@ -1,0 +1,52 @@
+"""Whether everything stood still for a while: the machine suspended, its container frozen, the supervisor stopped.
+
+A clock that goes on meanwhile makes the program look slow; one that stands still hides that caches and frequencies have
+changed. Either way a reader of the numbers has to know.
+"""
+
+from __future__ import annotations
+
+import time
+
+SUPERVISOR, MACHINE = "supervisor", "machine"
+_LATE_NS = 1_000_000_000  # a busy machine lets a process that slept wait for a moment, not for this long
+_SUSPENDED_NS = 10_000_000
+
+
+class Pauses:
+    """Looks at the clocks again and again. Made when the program has begun."""
+
+    def __init__(self) -> None:
+        self.begin_again()
+        self._asleep = _suspended_so_far_ns()
+
+    def begin_again(self) -> None:
+        """Forget the time since the last look: a driver kept us waiting, such as one that loads."""
+        self._last_ns = time.perf_counter_ns()
+        self._last_cpu_ns = time.process_time_ns()
+
+    def since_last(self, waited_s: float) -> list[tuple[str, int, int]]:
+        """What stood still since the last look, since when and for how many nanoseconds. `waited_s`: how long we wanted to
+        do nothing in between; beyond that and our own CPU time, nobody let us run."""
+        now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
+        late_ns = now_ns - self._last_ns - (cpu_ns - self._last_cpu_ns) - int(waited_s * 1e9)
+        found = []
+        if late_ns > _LATE_NS:
+            found.append((SUPERVISOR, now_ns - late_ns, late_ns))
+        self.begin_again()
+        before, self._asleep = self._asleep, _suspended_so_far_ns()
+        if self._asleep[0] - before[1] > _SUSPENDED_NS:
+            found.append((MACHINE, now_ns, self._asleep[0] - before[1]))
+        return found
+
+
+def _suspended_so_far_ns() -> tuple[int, int]:
+    """How long this machine has been suspended since it was booted, at least and at most; 0 where the system does not tell.
+
+    Two clocks cannot be read at the same moment: this process may lose its core in between.
+    """
+    if not hasattr(time, "CLOCK_BOOTTIME"):
+        return 0, 0
+    before_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    running_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    return running_ns - time.clock_gettime_ns(time.CLOCK_MONOTONIC), running_ns - before_ns

@@ -1,0 +1,121 @@
+"""What cannot be compared, and whether that is the treatment's loss: it failed, is missing, or is no number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from benchwright.analysis.sides import Side, Sides, Values, key_words
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import must_be_positive
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Status
+
+Chosen = tuple[str, str]  # a benchmark of the control and a metric
+Metrics = Collection[str] | Collection[Chosen] | None
+
+
+class NotCompared(NamedTuple):
+    """In words; `lost`: the treatment failed or lacks what the control has, or nothing can be said about it."""
+
+    text: str
+    lost: bool
+
+
+def matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], list[NotCompared]]:
+    """Results of the same name side by side, and what has no partner or failed."""
+    if len(control.results) == len(treatment.results) == 1:
+        pair = control.results[0], treatment.results[0]
+        return [pair], failures(*pair)
+    others = {r.benchmark.name: r for r in treatment.results}
+    pairs: list[tuple[Result, Result]] = []
+    missing: list[NotCompared] = []
+    for before in control.results:
+        found = others.pop(before.benchmark.name, None)
+        if found is None:
+            missing.append(NotCompared(f"{before.benchmark.name}: only in control", lost=True))
+            continue
+        missing += failures(before, found)
+        pairs.append((before, found))
+    missing += [NotCompared(f"{name}: only in treatment", lost=False) for name in others]
+    return pairs, missing
+
+
+def failures(before: Result, after: Result) -> list[NotCompared]:
+    """Where the control failed a comparison is not possible either, and that is no success."""
+    if before.status is after.status is Status.SKIPPED:
+        return [NotCompared(f"{before.benchmark.name}: skipped in both ({_reason(after)})", lost=False)]
+    same_name = before.benchmark.name == after.benchmark.name
+    return [
+        *_failures(before, " in control" if same_name else "", of_treatment=False),
+        *_failures(after, " in treatment" if same_name else "", of_treatment=True),
+    ]
+
+
+def _failures(result: Result, where: str, *, of_treatment: bool) -> list[NotCompared]:
+    launches = [x for x in result.launches if not x.warmup]
+    bad = [x for x in launches if x.status is not Status.OK]
+    name = result.benchmark.name
+    if not result.counted:
+        return [NotCompared(f"{name}: nothing was measured{where} ({_reason(result)})", lost=True)]
+    if bad:
+        text = (
+            f"{name}: {len(bad)} of {len(launches)} launches failed{where} ({_reason(bad[0])}); the others are compared"
+        )
+        return [NotCompared(text, lost=of_treatment)]
+    if result.status is not Status.OK:
+        return [NotCompared(f"{name}: {result.status.value}{where} ({_reason(result)})", lost=of_treatment)]
+    return []
+
+
+def _reason(ended: Result | Launch) -> str:
+    words = ended.reason.value.replace("_", " ") if ended.reason else ended.status.value
+    return f"{words}: {ended.detail}" if ended.detail else words
+
+
+def gaps(
+    before: Result, after: Result, controls: Sides, treatments: Sides, needed: Collection[str]
+) -> list[NotCompared]:
+    """Metrics worth a word that only one side has. A side that measured nothing at all is told elsewhere."""
+    if not before.counted or not after.counted:
+        return []
+    found = []
+    for key in dict.fromkeys((*controls, *treatments)):
+        if key[0] in needed and (key not in controls or key not in treatments):
+            lost = key in controls
+            words = f"{before.benchmark.name} {key_words(key)}"
+            found.append(NotCompared(f"{words}: only in {'control' if lost else 'treatment'}", lost))
+    return found
+
+
+def unlike_sides(words: str, control: Side, treatment: Side) -> NotCompared:
+    """Of sides that are measured in other units, or have another idea of what is better."""
+    ours, theirs = _unlike(control.first, treatment.first)
+    return NotCompared(f"{words}: {ours} in control, {theirs} in treatment; not compared", lost=True)
+
+
+def no_common_steps(words: str) -> NotCompared:
+    return NotCompared(f"{words}: no step that every launch measured; not compared", lost=False)
+
+
+def not_numbers(words: str, measurement: Measurement, values: Values) -> list[NotCompared]:
+    """Launches whose value cannot be compared: no finite number, or not positive where nothing else can be true."""
+    found = []
+    positive = measurement.source != "sampler" and must_be_positive(measurement.metric, measurement.unit) is not None
+    for where, side in (("control", values.control), ("treatment", values.treatment)):
+        odd = [v for v in side if not math.isfinite(v) or (positive and v <= 0)]
+        if odd:
+            text = f"{words}: {odd[0]:g} in {len(odd)} of {len(side)} launches of the {where}"
+            found.append(NotCompared(text, lost=True))
+    return found
+
+
+def _unlike(ours: Measurement, theirs: Measurement) -> Sequence[str]:
+    if ours.unit != theirs.unit:
+        return [f"measured in {m.unit or 'no unit'}" for m in (ours, theirs)]
+    return [f"{m.direction.value} is better" for m in (ours, theirs)]
+
+
+def is_wanted(benchmark: str, metric: str, metrics: Metrics) -> bool:
+    return metrics is None or metric in metrics or (benchmark, metric) in metrics

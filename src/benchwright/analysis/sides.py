@@ -1,0 +1,130 @@
+"""The two sides of a comparison: of each metric one value for each launch, taken over the same steps of both.
+
+What a program tells of its progress (a loss, an accuracy) depends on how long its loop ran. If launches ran for different
+numbers of steps, such a metric is taken at the last step that all of them reached, or over the steps that all of them measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from benchwright.analysis.dependence import FEWEST, trend_chance
+from benchwright.analysis.summary import launch_value
+from benchwright.core.measurement import Measurement, in_order
+from benchwright.core.numbers.aggregates import AggregateError
+from benchwright.core.run import Launch, Result
+
+MetricKey = tuple[str, str, tuple[tuple[str, str], ...]]  # metric, source, labels
+_PROGRAMS_OWN = ("give", "log", "import")
+_OF_THE_COURSE = ("last", "min", "max")  # methods for which it matters how far a launch got, trend or not
+_OF_THE_WHOLE = ("count", "total", "first")  # that do not change, or whose change is what is asked for
+_TREND = 0.01
+_MOST_LOOKED_AT = 60  # values of a launch
+
+
+class Side(NamedTuple):
+    """One metric of one benchmark: the measurement of each launch under its place (block, or number of the launch)."""
+
+    launches: dict[int, Measurement]
+    workers: int | None
+
+    @property
+    def first(self) -> Measurement:
+        return next(iter(self.launches.values()))
+
+
+class Values(NamedTuple):
+    """One value for each launch of both sides, in order; `basis` says over which steps, where that needed a choice."""
+
+    control: list[float]
+    treatment: list[float]
+    basis: str | None = None
+
+
+def sides_of(result: Result, workers: int | None, paired: bool = False) -> dict[MetricKey, Side]:
+    """`paired`: places are blocks, and launches without one do not count."""
+    sides: dict[MetricKey, Side] = {}
+    for number, launch in enumerate(result.counted):
+        place = launch.block if paired else number
+        if place is not None:
+            _add(sides, launch, place, workers)
+    return sides
+
+
+def values_of(control: Side, treatment: Side, paired: bool) -> Values | None:
+    """None if there is no step that all launches measured, or no launch on a side that has a value."""
+    places = sorted(control.launches.keys() & treatment.launches.keys()) if paired else None
+    ours, theirs = ([side.launches[p] for p in places or side.launches] for side in (control, treatment))
+    if not ours or not theirs or places == []:
+        return None
+    cut, basis = _at_equal_steps(ours, theirs)
+    if cut is None:
+        return None
+    return Values(
+        [launch_value(m, control.workers) for m in cut[0]],
+        [launch_value(m, treatment.workers) for m in cut[1]],
+        basis,
+    )
+
+
+def _add(sides: dict[MetricKey, Side], launch: Launch, place: int, workers: int | None) -> None:
+    for m in launch.measurements:
+        if m.samples:
+            key = (m.metric, m.source, tuple(sorted(m.labels.items())))
+            with suppress(AggregateError):  # a method that needs workers, of a run that was told of none
+                launch_value(msgspec.structs.replace(m, samples=m.samples[:1]), workers)
+                sides.setdefault(key, Side({}, workers)).launches[place] = m
+
+
+def _at_equal_steps(
+    ours: Sequence[Measurement], theirs: Sequence[Measurement]
+) -> tuple[tuple[list[Measurement], list[Measurement]] | None, str | None]:
+    every = [*ours, *theirs]
+    lengths = {(len(m.warmup_samples), len(m.samples)) for m in every}
+    totals = {warmup + measured for warmup, measured in lengths}
+    first = every[0]
+    last_only = first.aggregate == "last"
+    if len(totals if last_only else lengths) == 1 or not _depends_on_length(every):
+        return (list(ours), list(theirs)), None
+    stop, start = min(totals), 0 if last_only else max(warmup for warmup, _ in lengths)
+    if start >= stop:
+        return None, None
+    basis = f"at value {stop}" if last_only else f"over values {start + 1} to {stop}"
+    cut = tuple([_cut(m, start, stop) for m in side] for side in (ours, theirs))
+    return (cut[0], cut[1]), f"compared {basis} of each launch, which all of them reached"
+
+
+def _depends_on_length(every: Sequence[Measurement]) -> bool:
+    first = every[0]
+    if first.source not in _PROGRAMS_OWN or first.aggregate in _OF_THE_WHOLE:
+        return False
+    return first.aggregate in _OF_THE_COURSE or 2 * sum(map(_trends, every)) > len(every)
+
+
+def _trends(m: Measurement) -> bool:
+    values = in_order(m)
+    thin = values[:: -(-len(values) // _MOST_LOOKED_AT)]
+    return len(thin) >= FEWEST and trend_chance(thin) <= _TREND
+
+
+def _cut(m: Measurement, start: int, stop: int) -> Measurement:
+    course = in_order(m)
+    return msgspec.structs.replace(m, warmup_samples=course[:start], samples=course[start:stop])
+
+
+def alike(control: Side, treatment: Side) -> bool:
+    ours, theirs = control.first, treatment.first
+    return (ours.unit, ours.direction) == (theirs.unit, theirs.direction)
+
+
+def key_words(key: MetricKey) -> str:
+    """`rate [device 0]`."""
+    labels = ", ".join(f"{label} {value}" for label, value in key[2] if label != "loop")
+    return f"{key[0]} [{labels}]" if labels else key[0]
+
+
+Sides = Mapping[MetricKey, Side]

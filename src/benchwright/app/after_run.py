@@ -1,0 +1,153 @@
+"""What follows from a finished run: condensed numbers, exit code, files for others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from benchwright.analysis.efficiency import run_efficiencies
+from benchwright.analysis.noticing import few_launches, remarks
+from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
+from benchwright.app.scoring import Scoring, scores_of
+from benchwright.core.errors import BenchwrightError, InvalidInput
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.results.efficiency import Peak, Work
+from benchwright.core.results.summary import Remark, Summary
+from benchwright.core.run import Launch, Result, Run, culprit
+from benchwright.core.secrets.redact import redact_text
+from benchwright.core.status import Status
+from benchwright.report.base import Report
+from benchwright.report.driver_result import machine_uptime_s, write_driver_result
+from benchwright.runs.logs import tail_texts
+from benchwright.runs.read_run import commands_of
+from benchwright.runs.run_folder import RunFolder
+
+_LOG_LINES = 8
+_SHOWN_LOG_LINES = 60
+
+
+def summaries_of(run: Run) -> dict[str, list[Summary]]:
+    """For each benchmark its metrics, condensed over the launches that count, with what stands out in them."""
+    return {r.benchmark.name: [_noticed(s, r) for s in summarize(r.counted, run.workers)] for r in run.results}
+
+
+def _noticed(summary: Summary, result: Result) -> Summary:
+    """Only of what a program tells about itself, or how long it took: the rest would say the same again."""
+    telling = summary.source in ("log", "import") or summary.metric.rpartition(".")[2] in ("rate", "duration")
+    if not telling or summary.launches < FEWEST_FOR_INTERVAL:
+        return summary
+    series = [
+        m.samples
+        for x in result.counted
+        for m in x.measurements
+        if m.metric == summary.metric and m.labels == summary.labels
+    ]
+    return msgspec.structs.replace(summary, remarks=remarks(summary.values, series))
+
+
+def run_remarks(run: Run) -> tuple[Remark, ...]:
+    """What so few launches cannot show, said once."""
+    launches = [len({x.position for x in r.counted}) for r in run.results if r.status is Status.OK]
+    remark = few_launches(max(launches)) if launches else None
+    return () if remark is None else (remark,)
+
+
+def report_of(
+    run: Run,
+    *,
+    width: int = 80,
+    with_logs: bool = False,
+    scoring: Scoring | None = None,
+    peaks: Mapping[Work, Peak] | None = None,
+) -> Report:
+    """Everything a reporter may want to show of `run`; `with_logs`: the last lines of every job, not only of failed ones.
+
+    `peaks`: what another run on the same machine reached, for what this one has no peak of.
+    """
+    scoring = scoring or Scoring()
+    efficiency = run_efficiencies(run.results, peaks)
+    scores = scores_of(run, scoring, efficiency)
+    folder = RunFolder(Path(run.folder))
+    try:
+        settings = folder.read_plan().settings
+    except InvalidInput:
+        settings = None  # an imported run, or one whose folder is elsewhere
+    jobs = [x.job for r in run.results for x in r.launches] if with_logs else []
+    return Report(
+        run=run,
+        summaries=summaries_of(run),
+        aggregate=aggregate,
+        log_tails=log_tails(run),
+        logs=_without_secrets(tail_texts(folder.path, jobs, _SHOWN_LOG_LINES)),
+        remarks=run_remarks(run),
+        settings=settings,
+        commands=commands_of(run),
+        efficiency=efficiency,
+        score=scores.ours,
+        milabench=scores.milabench,
+        compared=scores.compared,
+        per_device=scoring.per_device,
+        width=width,
+        workers=run.workers,
+        uptime_s=machine_uptime_s(),
+    )
+
+
+def sorted_by(run: Run, order: str) -> Run:
+    """The same run with its benchmarks in another order: by `name`, or `duration`, the longest first."""
+    if order == "name":
+        return msgspec.structs.replace(run, results=tuple(sorted(run.results, key=lambda r: r.benchmark.name)))
+    if order == "duration":
+        took = {r.benchmark.name: sum(x.duration_s or 0.0 for x in r.launches) for r in run.results}
+        return msgspec.structs.replace(
+            run, results=tuple(sorted(run.results, key=lambda r: took[r.benchmark.name], reverse=True))
+        )
+    return run
+
+
+def log_tails(run: Run) -> dict[str, list[str]]:
+    """The last lines printed by each benchmark's first failed launch."""
+    bad = [culprit(r.launches) for r in run.results]
+    return _without_secrets(tail_texts(Path(run.folder), [x.job for x in bad if x is not None], _LOG_LINES))
+
+
+def _without_secrets(logs: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """A report is passed on; the log itself stays as the program printed it."""
+    return {job: [redact_text(line) for line in lines] for job, lines in logs.items()}
+
+
+def exit_code(run: Run) -> int:
+    """0 all went well · 1 something ran and failed · 3 nothing could be measured at all."""
+    launches: list[Launch] = [x for r in run.results for x in r.launches]
+    if not any(x.facts.get("started") for x in launches) or all(r.status is Status.SKIPPED for r in run.results):
+        return 3
+    # One that was stopped although nobody asked benchwright to: something else ended it.
+    bad = (Status.FAILED, Status.INTERRUPTED, Status.PENDING)
+    return 1 if any(r.status in bad for r in run.results) else 0
+
+
+def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
+    """dlbenchmark_result.json, in the run folder and where the user is, if the run measured tasks of a task file.
+
+    Returns what could not be written or is missing from it, in words.
+    """
+    if not any(r.benchmark.result_prefix for r in run.results):
+        return ()
+    written = write_driver_result(run, [run.folder, str(caller)], aggregate=aggregate, workers=run.workers)
+    return written.problems
+
+
+def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | None) -> list[str]:
+    """Indexes a finished run; returns what went wrong, in words. The run folder is the truth: nothing is lost then."""
+    from benchwright.app.results import Results
+
+    try:
+        with Results.choose(base, store, os.environ) as results:
+            results.ingest(RunFolder(Path(run.folder)))
+    except Exception as error:  # whatever it is, it must not make a complete run look like a failed one
+        words = str(error) if isinstance(error, BenchwrightError) else f"{type(error).__name__}: {error}"
+        return [f"{run.id} is complete, but not in the store: {words}"]
+    return []

@@ -1,0 +1,69 @@
+"""Whether the store says what the run folders say, and whether what the folders say still follows from their streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from benchwright.analysis.efficiency import run_efficiencies
+from benchwright.app.after_run import summaries_of
+from benchwright.app.results import Results, digest_of
+from benchwright.core.errors import InvalidInput
+from benchwright.core.run import Run
+from benchwright.report.run_json import run_body
+from benchwright.runs.known_runs import all_runs
+from benchwright.runs.read_run import read_run
+from benchwright.runs.run_folder import RunFolder
+
+_OF_A_METRIC = ("metric", "labels", "value", "values")
+
+
+def folder_problems(results: Results) -> Iterator[str]:
+    """Of every run folder of the base, in words. Every stream is read: this takes a while."""
+    stored = results.existing_store.digests()
+    for folder in all_runs(results.base.runs):
+        try:
+            run = read_run(folder)
+        except InvalidInput as error:
+            yield f"{folder.id}: {error}"
+            continue
+        if folder.unique_id not in stored:
+            if run.ended is not None:
+                yield f"{folder.id}: is not in the store; put it there with: benchwright ingest {folder.path}"
+        elif stored[folder.unique_id] != digest_of(folder):
+            yield f"{folder.id}: its files changed after it was put into the store; benchwright ingest {folder.path}"
+        yield from _not_following(folder, run)
+
+
+def _not_following(folder: RunFolder, run: Run) -> Iterator[str]:
+    """Numbers of run.json that the streams do not give (any more): edited, or condensed by another benchwright."""
+    if run.ended is None:
+        return  # it is written every few seconds: it may be older than the streams
+    body = folder.read_run()
+    if body is None:
+        yield f"{folder.id}: run.json is gone or cannot be read; its numbers can be had with: benchwright report"
+        return
+    derived = msgspec.json.decode(msgspec.json.encode(run_body(run, summaries_of(run), run_efficiencies(run.results))))
+    for benchmark, said, follows in _pairs(body.get("results"), derived["results"]):
+        if said != follows:
+            yield f"{folder.id}: what run.json says of {benchmark} does not follow from the streams"
+
+
+def _pairs(said: Any, derived: list[dict[str, Any]]) -> Iterator[tuple[str, Any, Any]]:
+    there = said if isinstance(said, list) else []
+    for number, result in enumerate(derived):
+        body = there[number] if number < len(there) and isinstance(there[number], dict) else {}
+        yield result["benchmark"], _telling(body), _telling(result)
+
+
+def _telling(result: dict[str, Any]) -> list[Any]:
+    """What a reader would believe: status and numbers, not words, which may be improved."""
+    metrics = result.get("metrics")
+    numbers = [
+        [metric.get(name) for name in _OF_A_METRIC]
+        for metric in (metrics if isinstance(metrics, list) else ())
+        if isinstance(metric, dict)
+    ]
+    return [result.get("benchmark"), result.get("status"), result.get("reason"), *numbers]

@@ -1,0 +1,142 @@
+"""Files checked and suites resolved, without planning or running anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+
+_MEASURED = ("suite", "tasks", "script")
+
+
+class ResolvedSuite(msgspec.Struct, frozen=True):
+    """Entries by name, as JSON can hold them, and what a reader should know."""
+
+    entries: dict[str, dict[str, Any]]
+    warnings: tuple[str, ...]
+
+
+class CheckedFile(msgspec.Struct, frozen=True):
+    """What a file holds, or what is wrong with it."""
+
+    path: str
+    kind: str | None
+    benchmarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    errors: tuple[InvalidInput, ...] = ()
+
+    def text(self) -> str:
+        if self.errors:
+            return "\n".join(map(str, self.errors))
+        count = len(self.benchmarks)
+        holds = f"{count} benchmark{'' if count == 1 else 's'}" if self.kind in _MEASURED else f"a {self.kind} file"
+        return "\n".join([f"{self.path}: ok, {holds}", *(f"  {warning}" for warning in self.warnings)])
+
+    def body(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "file": self.path,
+            "kind": self.kind,
+            "ok": not self.errors,
+            "benchmarks": list(self.benchmarks),
+            "warnings": list(self.warnings),
+            "errors": [
+                {
+                    "what": error.what,
+                    "where": error.where,
+                    "line": error.line,
+                    "column": error.column,
+                    "remedy": error.remedy,
+                }
+                for error in self.errors
+            ],
+        }
+
+
+def resolve_suite(
+    path: str | None, *, select: Sequence[str] = (), exclude: Sequence[str] = (), overrides: Sequence[str] = ()
+) -> ResolvedSuite:
+    """The suite at `path`, else the one of the environment; with a selection, only what it means, enabled or not."""
+    from benchwright.kinds.suite.read.folder import plain
+    from benchwright.kinds.suite.read.suite import read_suite
+    from benchwright.kinds.suite.shipped import named_file
+    from benchwright.kinds.suite.suites import suite_from_environment
+
+    path = path or suite_from_environment(os.environ)
+    if path is None:
+        raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
+    suite = read_suite(named_file(path), overrides=overrides, select=select, exclude=exclude)
+    meant = {*suite.selected, *suite.disabled}
+    return ResolvedSuite({n: plain(e) for n, e in suite.entries.items() if n in meant}, suite.warnings)
+
+
+def check_file(path: str, kind: str | None = None) -> CheckedFile:
+    """Reads the file at `path` as what it is: a suite, a system file, a scaling file, a task file, a script; or as a `kind`."""
+    try:
+        if not os.path.isfile(path):
+            raise InvalidInput("no such file", where=path, remedy="check the name")
+        kind = kind or _kind_of(path)
+        if kind == "suite":
+            return _check_suite(path)
+        if kind == "system":
+            from benchwright.kinds.suite.system_file import read_system
+
+            read_system(path)
+            return CheckedFile(path, kind)
+        if kind == "scaling":
+            from benchwright.kinds.suite.scaling_file import read_scaling
+
+            read_scaling(path)
+            return CheckedFile(path, kind)
+        return _check_tasks(path) if kind == "tasks" else _check_targets(path, kind)
+    except InvalidInput as error:
+        return CheckedFile(path, kind, errors=(error,))
+
+
+def _kind_of(path: str) -> str:
+    from benchwright.kinds.registry import source_for
+
+    source = source_for(path)
+    if source is not None:
+        return source.name
+    if path.lower().endswith((".yaml", ".yml")):
+        from benchwright.kinds.suite.read.suite import yaml_kind
+
+        if (found := yaml_kind(path)) is not None:
+            return found
+    raise InvalidInput(
+        "is neither a suite, a system file, a task file nor a Python script",
+        where=path,
+        remedy="say what it is with --format",
+    )
+
+
+def _check_targets(path: str, kind: str) -> CheckedFile:
+    from benchwright.kinds.base import SourceOptions
+    from benchwright.kinds.registry import source_named
+
+    found = source_named(kind).read(path, SourceOptions())
+    return CheckedFile(path, kind, tuple(b.name for b in found), tuple(n for b in found for n in b.notes))
+
+
+def _check_tasks(path: str) -> CheckedFile:
+    """Every section: those that cannot be run are all told, and patterns without a command are said to be policies."""
+    from benchwright.kinds.tasks.read import policies_by_content, task_faults
+
+    if faults := task_faults(path):
+        return CheckedFile(path, "tasks", errors=tuple(faults))
+    found = _check_targets(path, "tasks")
+    said = tuple(f"[{name}] has patterns and no command: a metrics policy" for name in policies_by_content(path))
+    return msgspec.structs.replace(found, warnings=(*found.warnings, *said))
+
+
+def _check_suite(path: str) -> CheckedFile:
+    """Every entry, disabled ones too; whether folders are there depends on the machine and is not asked."""
+    from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
+
+    suite = read_suite(path)
+    return CheckedFile(path, "suite", tuple(b.name for b in suite_benchmarks(suite)), suite.warnings)

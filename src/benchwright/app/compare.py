@@ -1,0 +1,139 @@
+"""Comparing runs that were kept: which metrics, what is refused, and how it is shown."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from benchwright.analysis.separate_runs import RUN_TO_RUN
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.results.comparison import Comparison, Verdict
+from benchwright.core.run import Run
+
+# What tells how a program did its own work; process and sampler figures only on request.
+_QUIET_SOURCES = ("sampler", "process")
+_SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
+
+
+def compare_runs(
+    runs: Sequence[Run],
+    *,
+    between: tuple[str, str] | None,
+    margin: float,
+    metrics: Sequence[str],
+    all_metrics: bool,
+    anyway: bool,
+    run_to_run: float = RUN_TO_RUN,
+) -> list[Comparison]:
+    """The first run against every other; or two benchmarks of one run, as pairs."""
+    from benchwright.analysis.comparison import compare, compare_interleaved, interleaved
+
+    chosen = _Chosen(runs[0], metrics, all_metrics)
+    if between:
+        known = [r.benchmark.name for r in runs[0].results]
+        for name in between:
+            if name not in known:
+                remedy = did_you_mean(name, known) or f"it measured {', '.join(known)}"
+                raise InvalidInput(f"{runs[0].id} did not measure '{name}'", where="--between", remedy=remedy)
+        if between[0] == between[1]:
+            raise InvalidInput(f"{between[0]} would be compared with itself", where="--between", remedy="name another")
+        if not interleaved(runs[0], *between):
+            raise InvalidInput(
+                f"{between[0]} and {between[1]} have no launches in common blocks",
+                where="--between",
+                remedy="measure them together: benchwright run --repeat 10 -c 'A' -c 'B' (task files: --interleave)",
+            )
+        return [compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.metrics, needed=chosen.needed)]
+    found = []
+    for treatment in runs[1:]:
+        if treatment.id == runs[0].id:
+            raise InvalidInput(
+                f"{treatment.id} would be compared with itself",
+                where="compare",
+                remedy="name another run; see 'benchwright runs'",
+            )
+        comparison = compare(
+            runs[0],
+            treatment,
+            margin=margin,
+            run_to_run=run_to_run,
+            metrics=chosen.metrics,
+            needed=chosen.needed,
+        )
+        severe = [d for d in comparison.differences if d.severe]
+        if severe and not anyway:
+            words = "; ".join(f"{d.what}: {d.control} → {d.treatment}" for d in severe[:4])
+            raise InvalidInput(
+                f"{comparison.control} and {comparison.treatment} are not comparable: {words}",
+                where="compare",
+                remedy="--anyway compares them all the same, with the difference shown",
+            )
+        found.append(comparison)
+    return found
+
+
+class _Chosen:
+    """The metrics of a comparison: those asked for; else what a program did by its own account, or how long it took.
+
+    `metrics`: benchmark and metric, known before comparing, since false alarms are counted over the table that is
+    shown. `needed`: those whose absence from one side is worth a word.
+    """
+
+    def __init__(self, control: Run, metrics: Sequence[str], all_metrics: bool) -> None:
+        sources = {
+            (r.benchmark.name, m.metric): m.source for r in control.results for x in r.launches for m in x.measurements
+        }
+        known = {metric for _, metric in sources}
+        for metric in metrics:
+            if metric not in known:
+                remedy = did_you_mean(metric, known) or f"it measured {', '.join(sorted(known))}"
+                raise InvalidInput(f"{control.id} did not measure '{metric}'", where="--metric", remedy=remedy)
+        telling = _telling(sources)
+        self.needed = frozenset(metrics or (metric for _, metric in telling))
+        if metrics or all_metrics:
+            self.metrics = frozenset(key for key in sources if not metrics or key[1] in metrics)
+        else:
+            self.metrics = telling
+
+
+def _telling(sources: Mapping[tuple[str, str], str]) -> frozenset[tuple[str, str]]:
+    own = {name for (name, _), source in sources.items() if source not in _QUIET_SOURCES}
+    return frozenset(
+        (name, metric)
+        for (name, metric), source in sources.items()
+        if (source not in _QUIET_SOURCES and metric not in _SAME_STORY)
+        or (metric == "process.duration" and name not in own)
+    )
+
+
+def failing(comparison: Comparison, fail_on: str) -> bool:
+    """Whether `--fail-on` has something to fail on. What cannot be compared because it failed counts as regressed."""
+    verdicts = {e.verdict for e in comparison.effects}
+    if comparison.lost or not verdicts or Verdict.REGRESSED in verdicts:
+        return True
+    if fail_on == "inconclusive":
+        return Verdict.INCONCLUSIVE in verdicts
+    return fail_on == "changed" and Verdict.IMPROVED in verdicts
+
+
+def render(comparisons: Sequence[Comparison], format_: str, width: int) -> str:
+    from benchwright.report.comparison import (
+        comparison_csv,
+        comparison_json,
+        comparison_markdown,
+        comparison_text,
+    )
+
+    if format_ == "json":
+        if len(comparisons) == 1:
+            return comparison_json(comparisons[0])
+        return json.dumps([json.loads(comparison_json(c)) for c in comparisons], indent=1) + "\n"
+    if format_ == "csv":
+        return comparison_csv(comparisons)
+    if format_ == "markdown":
+        return "\n".join(comparison_markdown(c) for c in comparisons)
+    if format_ == "html":
+        from benchwright.report.html.comparison import comparison_html
+
+        return comparison_html(comparisons)
+    return "\n".join(comparison_text(c, width=width) for c in comparisons)

@@ -1,0 +1,245 @@
+"""Every run there is: those of the store, and those that are on the disk and not in it (yet).
+
+A run is listed from the moment its folder exists: while it is made, after it was interrupted or killed, and where it could
+not be put into the store. Nothing is changed by looking.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from benchwright.app.results import Results, size_of
+from benchwright.core.errors import InvalidInput, NoStoreYet, StoreTrouble
+from benchwright.core.run import Run
+from benchwright.core.status import Status
+from benchwright.plan.file_names import safe_name
+from benchwright.runs.known_runs import by_start
+from benchwright.runs.read_run import read_run
+from benchwright.runs.run_folder import RunFolder, StoredPlan
+
+if TYPE_CHECKING:
+    from benchwright.store.base import RunFilter, RunRow, Standing, Store
+    from benchwright.store.run_matching import Matchable
+
+RUNNING, KILLED, UNREADABLE = "running", "killed", "unreadable"
+STATUSES = ("ok", "failed", "skipped", "interrupted", RUNNING, KILLED, UNREADABLE)
+_OF_STORES = {status.value for status in Status}
+
+
+class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A line of the list. `status` is that of the run, or how it stands with one that is not complete. `in_store`: whether
+    the line is of the store. `problem`: why the run cannot be read."""
+
+    id: str
+    uid: str
+    name: str
+    started: str
+    ended: str | None
+    status: str
+    machine: str
+    host: str
+    folder: str
+    labels: dict[str, str]
+    benchmarks: int
+    failed: int
+    annotation: str | None
+    size_bytes: int
+    in_store: bool
+    problem: str | None = None
+
+
+class Listed(msgspec.Struct, frozen=True):
+    """`trouble`: why the store was no help; what only it has is missing then."""
+
+    rows: list[ListedRun]
+    trouble: StoreTrouble | None = None
+
+
+def list_runs(results: Results, *, limit: int | None = None, status: str | None = None, **wanted: Any) -> Listed:
+    """The newest runs that are meant, as the disk and the store have them now."""
+    from benchwright.store.base import RunFilter
+
+    where = RunFilter(**wanted)
+    try:
+        return Listed(_rows(results, results.existing_store, where, status, limit))
+    except NoStoreYet:
+        return Listed(_rows(results, None, where, status, limit))
+    except StoreTrouble as error:
+        return Listed(_rows(results, None, where, status, limit), error)
+
+
+def _rows(
+    results: Results, store: Store | None, where: RunFilter, status: str | None, limit: int | None
+) -> list[ListedRun]:
+    standing = [] if store is None else store.standing()
+    on_disk = _to_look_at(results.base.runs, standing)
+    sources = [_on_disk(on_disk, where, status), _imported(results, standing, where, status)]
+    if store is not None:
+        sources.append(_in_store(store, {folder.unique_id for folder in on_disk}, where, status, limit))
+    merged = heapq.merge(*sources, key=lambda found: found[0], reverse=True)
+    return [row for _, row in islice(merged, limit)]
+
+
+Dated = tuple[float, ListedRun]  # when it was started, in seconds since 1970
+
+
+def _in_store(
+    store: Store, on_disk: set[str], where: RunFilter, status: str | None, limit: int | None
+) -> Iterator[Dated]:
+    """Newest first. Those that are looked at on the disk are left out."""
+    from benchwright.store.run_query import started_s
+
+    if status is not None and status not in _OF_STORES:
+        return
+    asked = msgspec.structs.replace(where, status=Status(status) if status else None)
+    for row in store.runs(asked, limit=None if limit is None else limit + len(on_disk)):
+        if row.uid not in on_disk:
+            yield started_s(row.started), _of_row(row)
+
+
+def _of_row(row: RunRow) -> ListedRun:
+    return ListedRun(**msgspec.structs.asdict(row) | {"status": row.status.value}, in_store=True)
+
+
+def _to_look_at(runs: Path, standing: Sequence[Standing]) -> list[RunFolder]:
+    """Run folders, newest first, but for those that are complete and in the store."""
+    complete_folders = {each.folder for each in standing if each.complete}
+    complete = {each.uid for each in standing if each.complete}
+    found = by_start(runs, lambda path: str(path) not in complete_folders)
+    return [folder for folder in found if folder.unique_id not in complete]
+
+
+def _on_disk(folders: Sequence[RunFolder], where: RunFilter, status: str | None) -> Iterator[Dated]:
+    from benchwright.store.run_matching import matches
+
+    for folder in folders:
+        row, asked = _of_folder(folder)
+        if (status is None or row.status == status) and matches(asked, where):
+            head = folder.read_head()
+            yield (0.0 if head is None else head.started), _measured(row)
+
+
+def _measured(row: ListedRun) -> ListedRun:
+    """With its size, which takes a look at every file: only of those that are shown."""
+    return msgspec.structs.replace(row, size_bytes=size_of(Path(row.folder)))
+
+
+def _of_folder(folder: RunFolder) -> tuple[ListedRun, Matchable]:
+    try:
+        plan: StoredPlan | None = folder.read_plan()
+        machine = folder.read_machine()
+        problem = "there is no readable machine.json" if machine is None else None
+    except InvalidInput as error:
+        plan, machine, problem = None, None, str(error)
+    body = folder.read_run()
+    status = UNREADABLE
+    if problem is None:
+        try:
+            status = _status_of(folder, body)
+        except InvalidInput as error:
+            problem = str(error)
+    row = ListedRun(
+        id=folder.id,
+        uid=folder.unique_id,
+        name=folder.id if plan is None else plan.name_of(folder.id),
+        started="" if plan is None else plan.started,
+        ended=body["ended"] if body is not None and isinstance(body.get("ended"), str) else None,
+        status=status,
+        machine="" if machine is None else machine.fingerprint,
+        host="" if machine is None else machine.hostname,
+        folder=str(folder.path),
+        labels={} if plan is None else plan.labels,
+        benchmarks=0 if plan is None else len(plan.benchmarks),
+        failed=_failed(body),
+        annotation=folder.read_annotation(),
+        size_bytes=0,
+        in_store=False,
+        problem=problem,
+    )
+    return row, _matchable(row, plan)
+
+
+def _matchable(row: ListedRun, plan: StoredPlan | Run | None) -> Matchable:
+    from benchwright.store.run_matching import Matchable
+
+    if plan is None:
+        benchmarks: Any = ()
+    else:
+        benchmarks = plan.benchmarks if isinstance(plan, StoredPlan) else tuple(r.benchmark for r in plan.results)
+    fields = {name: getattr(row, name) for name in Matchable.__struct_fields__ if name != "benchmarks"}
+    return Matchable(**fields, benchmarks=benchmarks)
+
+
+def _status_of(folder: RunFolder, body: dict[str, Any] | None) -> str:
+    """How it stands with the run: from run.json, or, where that is damaged, from the streams. InvalidInput if neither tells."""
+    if folder.is_being_made():
+        return RUNNING
+    if body is None and not (folder.path / "run.json").exists():
+        return KILLED  # before its first launch ended
+    said = (body or {}).get("status")
+    if body is None or said not in _OF_STORES:
+        return read_run(folder).status.value
+    if body.get("ended") is None:
+        return KILLED if body.get("state") == RUNNING else Status.INTERRUPTED.value
+    return str(said)
+
+
+def _failed(body: dict[str, Any] | None) -> int:
+    results = (body or {}).get("results")
+    return sum(isinstance(r, dict) and r.get("status") == "failed" for r in results) if isinstance(results, list) else 0
+
+
+def _imported(results: Results, standing: Sequence[Standing], where: RunFilter, status: str | None) -> list[Dated]:
+    """Imported runs that the store has not."""
+    from benchwright.report.export import read_export
+    from benchwright.store.run_matching import matches
+    from benchwright.store.run_query import started_s
+
+    stored = {safe_name(each.called) for each in standing}
+    found: list[Dated] = []
+    for path in results.import_files():
+        if path.stem in stored:
+            continue
+        runs: list[tuple[ListedRun, Run | None]]
+        try:
+            runs = [(_of_import(run, path, results), run) for run in read_export(path)]
+        except InvalidInput as error:
+            runs = [(_unreadable_import(path, str(error)), None)]
+        for row, run in runs:
+            if (status is None or row.status == status) and matches(_matchable(row, run), where):
+                found.append((started_s(row.started), row))
+    return sorted(found, key=lambda dated: dated[0], reverse=True)
+
+
+def _of_import(run: Run, path: Path, results: Results) -> ListedRun:
+    return ListedRun(
+        id=run.id,
+        uid=run.unique_id,
+        name=run.name,
+        started=run.started,
+        ended=run.ended,
+        status=run.status.value,
+        machine=run.machine.fingerprint,
+        host=run.machine.hostname,
+        folder=run.folder,
+        labels=run.labels,
+        benchmarks=len(run.results),
+        failed=sum(r.status is Status.FAILED for r in run.results),
+        annotation=results.beside_import(run.id).read_annotation(),
+        size_bytes=path.stat().st_size,
+        in_store=False,
+    )
+
+
+def _unreadable_import(path: Path, problem: str) -> ListedRun:
+    texts = dict.fromkeys(("started", "machine", "host"), "")
+    return ListedRun(
+        id=path.stem, uid=path.stem, name=path.stem, ended=None, status=UNREADABLE, folder=str(path), labels={},
+        benchmarks=0, failed=0, annotation=None, size_bytes=path.stat().st_size, in_store=False, problem=problem, **texts,
+    )  # fmt: skip

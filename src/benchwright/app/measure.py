@@ -1,0 +1,382 @@
+"""Benchmarks → Jobs → Events → Run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from benchwright.analysis.efficiency import run_efficiencies
+from benchwright.app.after_run import summaries_of
+from benchwright.app.leftovers import clear_leftovers
+from benchwright.artifacts.probe_folder import ProbeWatch
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.files.whole_file import write_whole
+from benchwright.core.job import Job, Outcome
+from benchwright.core.run import Launch, Note, Plan, Run
+from benchwright.core.secrets.redact import redact_body
+from benchwright.core.secrets.redacted import without_secrets
+from benchwright.core.settings import RunSettings
+from benchwright.core.status import Reason, Status
+from benchwright.executors.base import Executor
+from benchwright.executors.observer import Observer, usable_cores
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.suite.error_locations import words_placed
+from benchwright.plan.placement import make_plan
+from benchwright.plan.turns import started_together
+from benchwright.record import is_complete, record_stream
+from benchwright.report.run_json import run_body
+from benchwright.runs.assembly import held_against_peaks, result_of, status_of
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.mixed_versions import marked_mixed, mixed_notes
+from benchwright.runs.provenance.packages import environments_of
+from benchwright.runs.provenance.provenance import history_of_new, history_of_resumed
+from benchwright.runs.read_run import notes_of
+from benchwright.runs.resume import check_workers, refuse_other_machine, to_resume
+from benchwright.runs.run_folder import DiskTrouble, RunFolder, RunState, StoredPlan, new_uid
+
+_WRITE_EVERY_S = 2.0
+
+
+def plan_only(benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor) -> Plan:
+    """What would run, without creating anything; paths are those of a run that would be called `RUN`."""
+    with words_placed(benchmarks):
+        return make_plan(
+            benchmarks,
+            executor.machine(),
+            settings,
+            folder=str(base.runs / "RUN"),
+            probe_path=None,
+            usable_cores=usable_cores(),
+        )
+
+
+def measure(
+    benchmarks: Sequence[Benchmark],
+    settings: RunSettings,
+    *,
+    base: BaseFolder,
+    name: str,
+    executor: Executor,
+    observer: Observer | None = None,
+    resume: str | None = None,
+    labels: dict[str, str] | None = None,
+    told: Path | None = None,
+    anyway: bool = False,
+) -> Run:
+    """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop.
+
+    `anyway`: a run is resumed even if what it depends on has changed, and marked.
+    `told`: a folder with what scripts told when their models were looked for; it becomes part of the run.
+    """
+    observer = observer or Observer()
+    check_workers(benchmarks, settings)
+    if resume is None:
+        if not benchmarks:
+            raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
+        _refuse_if_none_is_ready(benchmarks, settings)
+        folder = RunFolder.create(base.runs, name, shared=settings.shared)
+        started = datetime.now().astimezone().isoformat(timespec="seconds")
+        stored = StoredPlan(
+            uid=new_uid(),
+            name=name,
+            started=started,
+            benchmarks=tuple(benchmarks),
+            settings=settings,
+            labels=labels or {},
+        )
+    else:
+        folder, stored = to_resume(base, resume, tuple(benchmarks), settings)
+    with folder.locked():
+        if told is not None:
+            with suppress(OSError):  # from the resumed run's first beginning there may be one
+                told.rename(folder.path / "discovery")
+        try:
+            measurement = _Measurement(
+                folder, stored, base, executor, observer, resumes=resume is not None, anyway=anyway
+            )
+        except BenchwrightError:
+            if resume is None:
+                folder.remove_unused()
+            raise
+        return measurement.make()
+
+
+def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+    """Benchmarks of suites that cannot be run as they are, lack their environment or their data, with what to do about it."""
+    if settings.surroundings is None:
+        return {}
+    from benchwright.kinds.suite.setup.readiness import readiness
+
+    packed = [b for b in benchmarks if b.pack is not None and b.enabled]
+    wrong = {name: str(error) for name, error in _unrunnable(packed).items()}
+    return wrong | readiness([b for b in packed if b.name not in wrong], settings.surroundings)
+
+
+def _unrunnable(packed: Sequence[Benchmark]) -> dict[str, InvalidInput]:
+    """Folders or scripts that are not there, benchfiles that cannot be obeyed."""
+    if not packed:
+        return {}
+    from benchwright.kinds.suite.read.suite import refuse_unrunnable
+
+    found = {}
+    for benchmark in packed:
+        try:
+            refuse_unrunnable([benchmark])
+        except InvalidInput as error:
+            found[benchmark.name] = error
+    return found
+
+
+def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
+    """If some can be run, they are, and the others fail with their reason."""
+    enabled = [b for b in benchmarks if b.enabled]
+    lacking = not_ready(enabled, settings)
+    if not enabled or any(b.name not in lacking for b in enabled):
+        return
+    for error in _unrunnable([b for b in enabled if b.pack is not None]).values():
+        raise error
+    assert settings.surroundings is not None  # else nothing could lack
+    from benchwright.kinds.suite.setup.readiness import readiness_together
+
+    said = readiness_together(enabled, settings.surroundings)
+    more = f"; and {len(said) - 5} more" if len(said) > 5 else ""
+    raise CannotMeasure("nothing can be run yet: " + "; ".join(said[:5]) + more)
+
+
+class _Measurement:
+    """One run being made."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        stored: StoredPlan,
+        base: BaseFolder,
+        executor: Executor,
+        observer: Observer,
+        *,
+        resumes: bool,
+        anyway: bool,
+    ) -> None:
+        self.folder = folder
+        self.stored = msgspec.structs.replace(stored, not_ready=not_ready(stored.benchmarks, stored.settings))
+        self.executor = executor
+        self.observer = observer
+        self.machine = executor.machine()
+        refuse_other_machine(folder, self.machine)
+        self.notes = notes_of(folder.read_ending().notes)  # those of an earlier attempt stay true
+        self.probe = ProbeWatch(base.artifacts, tell=self._tell)
+        with words_placed(stored.benchmarks):
+            self.plan = make_plan(
+                stored.benchmarks,
+                self.machine,
+                stored.settings,
+                folder=str(folder.path),
+                probe_path=str(self.probe.folder),
+                usable_cores=usable_cores(),
+                not_ready=self.stored.not_ready,
+            )
+        told = (self.plan, stored.benchmarks, stored.settings.keep_env)
+        self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
+        self.benchmarks = {b.name: without_secrets(b) for b in stored.benchmarks}  # as they are written down
+        self.launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
+        self.ended: str | None = None
+        self.state: RunState = "running"
+        self.written_at = -_WRITE_EVERY_S
+        self.trouble: str | None = None
+        self.packages: dict[str, dict[str, str]] = {}
+
+    def _tell(self, text: str) -> None:
+        """Something a reader of the results should know, and whoever watches the run now."""
+        self._add_notes([Note(text=text)])
+        self.observer.on_trouble(text)
+
+    def make(self) -> Run:
+        # From before it can be listed: a run that is asked to stop is marked as interrupted, however early that is.
+        with stops_on_signals(self.executor.stop, second_ends=True) as stopped:
+            self._write_beginning()
+            self._clear_leftovers()
+            self._note_environment()
+            self._keep()
+            self.observer.on_run(self.folder.path, self.plan, self.machine)
+            self._launch_all(stopped)
+        self.state = "interrupted" if stopped() else "ended"
+        if not stopped():
+            self.ended = datetime.now().astimezone().isoformat(timespec="seconds")
+            if self.ended < self.stored.started:
+                text = "the system clock was set back during this run, so it seems to end before it began"
+                self.notes += (Note(text=f"{text}; durations are measured by another clock and are not affected"),)
+        self._finish()
+        if stopped():
+            raise Interrupted(f"interrupted; go on with: benchwright run --resume={self.folder.id}")
+        return self.run()
+
+    def _write_beginning(self) -> None:
+        """What never changes in the course of the run."""
+        self.folder.write_history(self.history)
+        self.folder.write_plan(self.stored)
+        self.folder.write_machine(self.machine)
+
+    def _mend(self) -> None:
+        """A measured program can reach the run's folder: what it did to the files that are needed to read the run is undone."""
+        kept = (self.folder.read_history(), self.folder.read_machine(), self.folder.has_plan(self.stored))
+        if kept != (self.history, self.machine, True):
+            self._tell(
+                "files of this run were changed while it was made, by a measured program perhaps; they were written again"
+            )
+            self._write_beginning()
+
+    def _launch_all(self, stopped: Callable[[], bool]) -> None:
+        groups = started_together(self.plan.launches)
+        for number, group in enumerate(groups, start=1):
+            if stopped():
+                return
+            outcomes: dict[str, Outcome] = {}
+            jobs = [job for launch in group for job in launch]
+            if not all(is_complete(job.stream) for job in jobs):
+                outcomes = self._launch(number, len(groups), jobs)
+            for launch in group:
+                launches = [self._record(job, outcomes.get(job.id)) for job in launch]
+                self.launches[launch[0].benchmark] += launches
+                self.observer.on_recorded(number, len(groups), launches)
+            if time.monotonic() - self.written_at > _WRITE_EVERY_S:
+                self._keep()
+
+    def _record(self, job: Job, outcome: Outcome | None) -> Launch:
+        """From the stream; the executor knows more only where that has no end."""
+        launch = record_stream(job.stream, job, self.benchmarks[job.benchmark])
+        if launch.reason is Reason.STOPPED and outcome is not None and not outcome.stopped and outcome.detail:
+            # Nobody asked it to: the connection to its node was cut, and its agent ended it.
+            return msgspec.structs.replace(
+                launch, status=Status.FAILED, reason=Reason.AGENT_LOST, detail=outcome.detail
+            )
+        if launch.reason is not Reason.AGENT_LOST or outcome is None:
+            return launch
+        if outcome.stopped:  # before it began, or so fast that it could not write how it ended
+            return msgspec.structs.replace(
+                launch, status=Status.INTERRUPTED, reason=Reason.STOPPED, detail="benchwright was asked to stop"
+            )
+        reason = Reason.DISK_FULL if outcome.disk_full else launch.reason
+        return msgspec.structs.replace(launch, reason=reason, detail=outcome.detail or launch.detail)
+
+    def _launch(self, number: int, total: int, jobs: Sequence[Job]) -> dict[str, Outcome]:
+        """Runs the jobs; returns what the executor has to say about each."""
+        for job in jobs:
+            self.folder.set_aside(job.id)
+            if job.barrier is not None:
+                _empty(Path(job.barrier.folder))
+            for path, text in job.files.items():
+                _write(Path(path), text)
+        self.observer.on_launch(number, total, jobs)
+        outcomes = self.executor.run(jobs, self.observer)
+        if self.probe.was_changed():
+            names = ", ".join(job.id for job in jobs)
+            self._tell(
+                f"benchprobe's own files were changed while {names} ran; they were put right before the next launch"
+            )
+        return {outcome.job: outcome for outcome in outcomes}
+
+    def run(self) -> Run:
+        results = held_against_peaks(
+            [
+                result_of(
+                    b,
+                    self.plan,
+                    self.launches[b.name],
+                    validations=self.stored.settings.validations,
+                    machine=self.machine,
+                    packages=self.packages,
+                    workers=self.stored.settings.workers,
+                )
+                for b in self.benchmarks.values()
+            ]
+        )
+        results = marked_mixed(results, self.history)
+        return Run(
+            id=self.folder.id,
+            uid=self.stored.uid,
+            name=self.stored.name_of(self.folder.id),
+            started=self.stored.started,
+            ended=self.ended,
+            folder=str(self.folder.path),
+            status=status_of([r.status for r in results]),
+            machine=self.machine,
+            results=results,
+            labels=redact_body(self.stored.labels),
+            notes=tuple(dict.fromkeys((*mixed_notes(self.history), *self.notes))),
+            workers=self.stored.settings.workers,
+            packages=self.packages,
+        )
+
+    def _keep(self) -> None:
+        """Writes run.json; a full disk is said once and costs nothing else: the streams are the truth."""
+        self.written_at = time.monotonic()
+        try:
+            run = self.run()
+            body = run_body(run, summaries_of(run), run_efficiencies(run.results))
+            self.folder.write_run(body, state=self.state)
+        except DiskTrouble as error:
+            if self.trouble is None:
+                self.observer.on_trouble(str(error))
+            self.trouble = str(error)
+
+    def _finish(self) -> None:
+        self._keep()
+        try:
+            self._mend()
+            everything = [x for launches in self.launches.values() for x in launches]
+            self.packages = environments_of(everything, self.plan)
+            self.folder.write_packages(self.packages)
+            self._keep()  # once more: a check may be about package versions
+        except DiskTrouble as error:
+            self.observer.on_trouble(str(error))
+        barriers = self.folder.path / ".barrier"
+        if barriers.exists():
+            _remove(barriers)
+
+    def _note_environment(self) -> None:
+        load = os.getloadavg()[0]
+        if load > 0.5 * self.machine.cores and self.machine.cores > 0:
+            text = f"the machine was busy before this run began (load {load:.1f} on {self.machine.cores} cores)"
+            self._add_notes([Note(text=text, kind="busy")])
+        if self.stored.settings.surroundings is not None:
+            from benchwright.kinds.suite.setup.readiness import outdated
+
+            ran = [b for b in self.stored.benchmarks if b.name not in self.plan.skipped]
+            for name in outdated(ran, self.stored.settings.surroundings):
+                text = f"{name}: its new requirements could not be installed; it ran in the environment from before"
+                self._add_notes([Note(text=text)])
+
+    def _clear_leftovers(self) -> None:
+        for note in clear_leftovers(self.folder.path, self.executor):
+            self._add_notes([note])
+            self.observer.on_trouble(f"{note.text}: {note.figure}")
+
+    def _add_notes(self, more: Iterable[Note]) -> None:
+        self.notes = tuple(dict.fromkeys((*self.notes, *more)))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, text.encode(), sync=False)
+    except OSError as error:
+        raise CannotMeasure(f"{path}: {error.strerror or error}; it must be written before a launch") from error
+
+
+def _empty(folder: Path) -> None:
+    if folder.exists():
+        _remove(folder)
+    folder.mkdir(parents=True)
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,269 @@
+"""From what a user names to frozen Benchmarks."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from benchwright.analysis.validation import validation_names
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.metric import MetricSpec
+from benchwright.core.model import Model, ModelScript
+from benchwright.core.numbers.aggregates import workers_count
+from benchwright.core.request import Request, Resolved
+from benchwright.core.settings import RunSettings
+from benchwright.kinds.models.scripts import with_scripts
+from benchwright.kinds.suite.shipped import named_file
+
+if TYPE_CHECKING:
+    from benchwright.kinds.base import SourceOptions
+
+
+_MOST_LAUNCHES = 100_000  # of one benchmark; more would take all memory to plan
+
+
+def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
+    """Reads every target; InvalidInput says which one is wrong and why. `allow_nothing`: a resumed run knows its own."""
+    cwd = _checked_folder(request.cwd)
+    metrics = _metrics(request)
+    request = _with_suite_of_environment(request, allow_nothing)
+    named = request
+    request, of_folders = with_scripts(request)
+    request = msgspec.structs.replace(request, targets=tuple(map(named_file, request.targets)))
+    benchmarks = [
+        b
+        for target in request.targets
+        for b in (_read_one_of_many if target in of_folders else _read_target)(target, request, cwd, metrics)
+    ]
+    if request.task_options.get("metrics_template") and not request.targets:
+        benchmarks += _read_target(request.task_options["metrics_template"], request, cwd, metrics)
+    commands = _commands(request, cwd, metrics)
+    benchmarks += commands
+    if not benchmarks and not allow_nothing:
+        raise InvalidInput("there is nothing to measure", remedy="name a target, or give a command after --")
+    if request.name is not None:
+        benchmarks = _named(benchmarks, request.name)
+    benchmarks = _unique([request.options.applied(b) for b in benchmarks])
+    _check_text(benchmarks)
+    _check_shapes(request, benchmarks)
+    _check_model_options(request, benchmarks)
+    several = len(commands) > 1 or any(isinstance(b.workload, Model | ModelScript) for b in benchmarks)
+    interleave = several if request.interleave is None else request.interleave
+    settings = _settings(request, interleave)
+    if request.suite is not None and request.suite.validations:
+        layers = validation_names(",".join(request.suite.validations))
+        settings = msgspec.structs.replace(settings, validations=layers)
+    if request.suite is not None and any(b.pack is not None for b in benchmarks):
+        from benchwright.kinds.suite.suites import surroundings_of
+
+        settings = msgspec.structs.replace(settings, surroundings=surroundings_of(request.suite, benchmarks))
+    return Resolved(
+        benchmarks=tuple(benchmarks), settings=settings, name=_run_name(named if of_folders else request, benchmarks)
+    )
+
+
+def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request:
+    """Nothing named: the suite that $BENCHWRIGHT_CONFIG names. A run that is resumed knows its own target."""
+    named = request.targets or request.command or request.lines or request.task_options.get("metrics_template")
+    if named or allow_nothing or request.suite is None:
+        return request
+    from benchwright.kinds.suite.suites import suite_from_environment
+
+    suite = suite_from_environment(os.environ)
+    return request if suite is None else msgspec.structs.replace(request, targets=(suite,))
+
+
+def _settings(request: Request, interleave: bool) -> RunSettings:
+    for value, least, where in ((request.repeat, 1, "repeat"), (request.warmup_runs, 0, "warmup_runs")):
+        if value < least:
+            raise InvalidInput(f"{value} is too few", where=where, remedy=f"give {least} or more")
+        if value > _MOST_LAUNCHES:
+            raise InvalidInput(f"{value} is too many", where=where, remedy=f"give {_MOST_LAUNCHES} or less")
+    return RunSettings(
+        repeat=request.repeat,
+        warmup_runs=request.warmup_runs,
+        interleave=interleave,
+        turn_s=request.turn_s,
+        echo=request.echo,
+        discard_logs=request.discard_logs,
+        sample_interval_s=request.sample_interval_s,
+        seed=request.seed,
+        keep_env=request.keep_env,
+        shared=request.shared,
+        workers=workers_count(os.environ),
+    )
+
+
+def _metrics(request: Request) -> tuple[MetricSpec, ...]:
+    if not request.metrics:
+        return ()
+    from benchwright.kinds.metric_option import check_distinct, parse_metric_option
+
+    metrics = tuple(parse_metric_option(text) for text in request.metrics)
+    check_distinct(metrics)
+    return metrics
+
+
+def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+    from benchwright.kinds.registry import source_for, source_named
+
+    _check_exists(target)
+    source = source_named(request.format) if request.format else source_for(target)
+    if source is None:
+        _refuse_other_yaml(target)
+        raise InvalidInput(
+            "is neither a suite, a task file, a Python script nor a model file",
+            where=target,
+            remedy="say what it is with --format, or put a command after --",
+        )
+    return source.read(target, _source_options(request, cwd, metrics))
+
+
+def _read_one_of_many(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+    """One script of a folder: if it cannot be read, that is its own result, and the others are measured."""
+    try:
+        return _read_target(target, request, cwd, metrics)
+    except InvalidInput:
+        return _read_target(target, msgspec.structs.replace(request, as_="command"), cwd, metrics)
+
+
+def _refuse_other_yaml(target: str) -> None:
+    """InvalidInput for a file that belongs to a suite but is none, or would be one and is wrong from its first line."""
+    if not target.lower().endswith((".yaml", ".yml")):
+        return
+    from benchwright.kinds.suite.read.suite import read_suite, yaml_kind
+
+    options = {"system": "--system", "scaling": "--scaling"}
+    kind = yaml_kind(target)
+    if kind in options:
+        remedy = f"name the suite, and give this with {options[kind]}"
+        raise InvalidInput(f"is a {kind} file, not a suite", where=target, remedy=remedy)
+    if kind is None:
+        read_suite(target)
+
+
+def _check_exists(target: str) -> None:
+    path = Path(target.partition("::")[0])
+    if not path.exists():
+        is_word = os.sep not in target and "." not in target
+        remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
+        if is_word:
+            from benchwright.kinds.suite.shipped import shipped_suites
+
+            remedy = did_you_mean(target, shipped_suites()) or remedy
+        raise InvalidInput("no such file", where=target, remedy=remedy)
+
+
+def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> SourceOptions:
+    from benchwright.core.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
+    from benchwright.kinds.base import SourceOptions
+    from benchwright.kinds.models.sweep import sweep_points
+    from benchwright.kinds.suite.suites import definitions_folder
+
+    flags: dict[str, str | None] = dict(parse_flag_option(text) for text in request.set_flags)
+    flags |= {check_flag_name(name, where="--remove-flag"): None for name in request.remove_flags}
+    return SourceOptions(
+        names=request.tasks,
+        metrics=metrics,
+        tasks=TaskOverrides(
+            **request.task_options, flags=flags, shell=request.shell, workers=workers_count(os.environ)
+        ),
+        script_args=request.script_args,
+        python=request.python,
+        cwd=cwd,
+        as_=request.as_,
+        select=request.suite.select if request.suite else (),
+        exclude=request.suite.exclude if request.suite else (),
+        overrides=request.suite.overrides if request.suite else (),
+        definitions=definitions_folder(request.suite) if request.suite else "",
+        models=request.models,
+        builds=request.builds,
+        points=tuple(sweep_points(request.params, request.sweep)),
+    )
+
+
+def _commands(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
+    if not request.command and not request.lines:
+        return []
+    from benchwright.kinds.command.read import command_benchmark, line_benchmark
+
+    found = [line_benchmark(line, cwd=cwd, metrics=metrics, shell=request.shell) for line in request.lines]
+    if request.command and request.shell:
+        # As with `sh -c`: one word is a line for the shell; several are joined as they would be typed.
+        import shlex
+
+        line = request.command[0] if len(request.command) == 1 else shlex.join(request.command)
+        found.append(line_benchmark(line, cwd=cwd, metrics=metrics, shell=True))
+    elif request.command:
+        found.append(command_benchmark(request.command, cwd=cwd, metrics=metrics))
+    return found
+
+
+def _check_text(benchmarks: list[Benchmark]) -> None:
+    """InvalidInput for bytes that are no text: every file of a run is UTF-8."""
+    for benchmark in benchmarks:
+        try:
+            msgspec.json.encode(benchmark)
+        except UnicodeEncodeError as error:
+            raise InvalidInput(
+                f"{error.object!a} is not UTF-8 text and cannot be recorded",
+                where=ascii(benchmark.name)[1:-1],
+                remedy="rename it, or hide it in a script",
+            ) from None
+
+
+def _check_shapes(request: Request, benchmarks: list[Benchmark]) -> None:
+    if request.models.shapes and not any(isinstance(b.workload, Model) and b.workload.file for b in benchmarks):
+        remedy = "sweep the parameters of a script with --param"
+        raise InvalidInput("only model files have shapes to be given", where="--shape", remedy=remedy)
+
+
+def _check_model_options(request: Request, benchmarks: list[Benchmark]) -> None:
+    models = [b for b in benchmarks if isinstance(b.workload, Model | ModelScript)]
+    files = [b for b in models if isinstance(b.workload, Model) and b.workload.file]
+    for given, name, applies, to in (
+        (request.models.items, "--items", models, "models"),
+        (request.models.trust, "--trust", files, "model files"),
+    ):
+        if given and not applies:
+            raise InvalidInput(f"applies to {to} only", where=name, remedy=f"leave {name} out")
+
+
+def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:
+    if len({b.name for b in benchmarks}) == len(benchmarks):
+        return benchmarks
+    from benchwright.kinds.naming import with_unique_names
+
+    return with_unique_names(benchmarks)
+
+
+def _named(benchmarks: list[Benchmark], name: str) -> list[Benchmark]:
+    if not name.strip():
+        raise InvalidInput("the name is empty", where="--name", remedy="write a name, or leave --name out")
+    if len(benchmarks) != 1:
+        raise InvalidInput(
+            f"one name for {len(benchmarks)} benchmarks", where="--name", remedy="measure one, or leave --name out"
+        )
+    return [msgspec.structs.replace(benchmarks[0], name=name)]
+
+
+def _run_name(request: Request, benchmarks: list[Benchmark]) -> str:
+    """The target's name without its ending; a first benchmark's for commands."""
+    from benchwright.plan.file_names import safe_name
+
+    if request.targets:
+        return safe_name(Path(request.targets[0]).stem)
+    return safe_name(benchmarks[0].name.removesuffix(".py")) if benchmarks else "run"
+
+
+def _checked_folder(given: str | None) -> str:
+    if given is None:
+        return os.getcwd()
+    path = Path(given).expanduser().absolute()
+    if not path.is_dir():
+        raise InvalidInput("no such folder", where=f"--cwd {given}", remedy="check the name")
+    return str(path)

@@ -1,0 +1,446 @@
+"""Results that were kept: found by a word, put into the store, taken from it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from benchwright.core.errors import (
+    BenchwrightError,
+    ForeignStore,
+    InvalidInput,
+    NoStoreYet,
+    StoreGone,
+    StoreTrouble,
+    did_you_mean,
+)
+from benchwright.core.files.stored_file import open_stored
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.run import Note, Run
+from benchwright.core.secrets.redact import redact_text
+from benchwright.core.secrets.redacted import run_without_secrets
+from benchwright.plan.file_names import safe_name
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.baselines import Baselines
+from benchwright.runs.known_runs import PART_OF_UID, all_runs, find_run, named_so
+from benchwright.runs.read_run import read_run
+from benchwright.runs.run_folder import RunFolder
+
+if TYPE_CHECKING:
+    from benchwright.store.base import Entry, RunRow, Store
+
+_PART_OF_A_RUN = (
+    ".data",
+    "plan.json",
+    "run.json",
+    "machine.json",
+    "packages.json",
+    "provenance.json",
+    "annotation.json",
+)
+
+
+def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str]) -> str:
+    """`--store`, else $BENCHWRIGHT_STORE, else the SQLite file of the base folder; InvalidInput if it names no store."""
+    from benchwright.store.base import check_url
+
+    for url, where in ((given, "--store"), (environment.get("BENCHWRIGHT_STORE"), "$BENCHWRIGHT_STORE")):
+        if url:
+            check_url(url, where)
+            return url
+    return str(base.path / "store.db")
+
+
+class Found(msgspec.Struct, frozen=True):
+    """A run that a word named: what it is called, what tells it apart, and its folder unless only the store has it."""
+
+    id: str
+    uid: str
+    folder: RunFolder | None
+
+
+class Results:
+    """The runs of one base folder and the store that indexes them. The store is opened when it is first needed."""
+
+    def __init__(self, base: BaseFolder, url: str, *, patience_s: float | None = None) -> None:
+        """`patience_s`: how long to wait for a store that others have locked."""
+        self.base = base
+        self.url = url
+        self.patience_s = patience_s
+        self.own_baselines = Baselines(base.path)
+        self._store: Store | None = None
+
+    @staticmethod
+    def choose(
+        base: str | os.PathLike[str] | None,
+        store: str | None,
+        environment: Mapping[str, str],
+        *,
+        patience_s: float | None = None,
+    ) -> Results:
+        folder = BaseFolder.choose(base, environment)
+        return Results(folder, store_url(store, folder, environment), patience_s=patience_s)
+
+    @property
+    def where(self) -> str:
+        """The store's URL for messages: without the password."""
+        return redact_text(self.url)
+
+    @property
+    def store(self) -> Store:
+        """The store, which is made if there is none."""
+        return self._opened(create=True)
+
+    @property
+    def existing_store(self) -> Store:
+        """The same, but NoStoreYet if there is none: looking makes nothing."""
+        return self._opened(create=False)
+
+    def _opened(self, *, create: bool) -> Store:
+        if self._store is None:
+            from benchwright.store.base import open_store
+
+            try:
+                self._store = open_store(self.url, create=create, aggregate=aggregate, patience_s=self.patience_s)
+            except InvalidInput as error:
+                if self.url != self._own_url:
+                    raise
+                # Nobody named it: there is no other place to choose, only something in its place.
+                remedy = "rebuild it from the run folders: benchwright store rebuild"
+                raise ForeignStore(error.what, where=self.url, remedy=remedy) from None
+        return self._store
+
+    @property
+    def _own_url(self) -> str:
+        """Of the store that the base folder has if no other is named."""
+        return str(self.base.path / "store.db")
+
+    def run(self, word: str) -> Run:
+        """The run that `word` names: `last`, a folder, its name or the beginning of it, `baseline:NAME`, or an id in the store."""
+        if word.startswith("baseline:"):
+            return self.run(self.baseline(word.removeprefix("baseline:")))
+        found = self.find(word)
+        if found.folder is None:
+            return self.existing_store.load(found.uid)
+        try:
+            return read_run(found.folder)
+        except InvalidInput as error:
+            return self._as_stored(found.uid, error)
+
+    def each(self, words: Sequence[str]) -> list[Run]:
+        """The runs that the words name; one that two of them name comes once. See `told_apart`."""
+        return told_apart({run.unique_id: run for run in map(self.run, words)}.values())
+
+    def _as_stored(self, uid: str, error: InvalidInput) -> Run:
+        """What the store has of a run whose folder is damaged, which is said with it; else the error."""
+        try:
+            run = self.existing_store.load(uid)
+        except BenchwrightError:
+            raise error from None
+        note = Note(text=f"its folder cannot be read, this is what the store has of it ({error})")
+        return msgspec.structs.replace(run, notes=(*run.notes, note))
+
+    def find(self, word: str) -> Found:
+        """The run that `word` names; InvalidInput if none does, or several do that only the store has."""
+        try:
+            folder = self.folder(word)
+            return Found(folder.id, folder.unique_id, folder)
+        except InvalidInput as error:
+            try:
+                known = self.only_in_store(word)
+            except StoreTrouble as trouble:
+                raise InvalidInput(
+                    error.what, where=error.where, remedy=f"{error.remedy}; the store was no help: {trouble}"
+                ) from None
+            if not known:
+                raise
+            _refuse_ambiguous(word, known)
+            return Found(known[0].id, known[0].uid, None)
+
+    def folder(self, word: str) -> RunFolder:
+        """The run folder that `word` names; InvalidInput if there is none. A name counts as it was given to `run`, too."""
+        try:
+            return find_run(self.base.runs, word)
+        except InvalidInput:
+            if not word or safe_name(word) == word:
+                raise
+            try:
+                return find_run(self.base.runs, safe_name(word))
+            except InvalidInput:
+                pass
+            raise
+
+    def only_in_store(self, word: str) -> list[RunRow]:
+        """Runs that `word` means in the store, newest first: imported runs, those of other machines."""
+        from benchwright.store.base import RunFilter
+
+        try:
+            store = self.existing_store
+        except NoStoreYet:
+            return []
+        if word == "last":
+            return store.runs(RunFilter(), limit=1)
+        if not word:
+            return []
+        for where in (RunFilter(uid=word), RunFilter(id=word)):
+            if rows := store.runs(where, limit=None):
+                return rows
+        rows = store.runs(RunFilter(text=word), limit=None)
+        if named := [row for row in rows if row.name == word]:
+            return named
+        meant = named_so(word, [row.id for row in rows])
+        if meant:
+            return [row for row in rows if row.id in meant]
+        if PART_OF_UID.fullmatch(word):
+            return [row for row in store.runs(RunFilter(), limit=None) if row.uid.startswith(word)]
+        return []
+
+    def row(self, uid: str) -> RunRow | None:
+        """What the store's list has of a run; None if it has none, or there is no store. StoreTrouble as the store."""
+        from benchwright.store.base import RunFilter
+
+        try:
+            return next(iter(self.existing_store.runs(RunFilter(uid=uid), limit=1)), None)
+        except NoStoreYet:
+            return None
+
+    def elsewhere(self, uid: str) -> RunFolder | None:
+        """The folder of a run that was ingested from outside this base, if it is still there."""
+        row = self.row(uid)
+        return None if row is None else folder_of(row)
+
+    def annotation(self, run: Run) -> str | None:
+        """What a user said of a run."""
+        here = RunFolder(self.base.runs / run.id)
+        is_here = here.path.is_dir() and here.unique_id == run.unique_id
+        if is_here:
+            return here.read_annotation()  # the folder is the truth
+        if (said := self.beside_import(run.id).read_annotation()) is not None:
+            return said
+        try:
+            row = self.row(run.unique_id)
+        except StoreTrouble:
+            return None
+        return None if row is None else row.annotation
+
+    def baselines(self) -> dict[str, str]:
+        """Names that stand for runs, with the uids of those: of the base folder, and those that only a shared store knows."""
+        kept = self.own_baselines.names()
+        try:
+            return self.existing_store.baselines() | kept
+        except NoStoreYet:
+            return kept
+        except StoreTrouble:
+            if not kept and self.url != self._own_url:
+                raise
+            return kept  # the file is the truth; a store that cannot be used is no reason to compare nothing
+
+    def baseline(self, name: str) -> str:
+        known = self.baselines()
+        if name not in known:
+            raise _no_baseline(name, known)
+        return known[name]
+
+    def called(self, uids: Iterable[str]) -> dict[str, str]:
+        """What the runs of these uids are called; those that are not here are missing."""
+        from benchwright.store.base import RunFilter
+
+        wanted = set(uids)
+        found = {folder.unique_id: folder.id for folder in all_runs(self.base.runs) if folder.unique_id in wanted}
+        with suppress(StoreTrouble):
+            for uid in wanted - found.keys():
+                for row in self.existing_store.runs(RunFilter(uid=uid), limit=1):
+                    found[uid] = row.id
+        return found
+
+    def set_baseline(self, name: str, word: str) -> Found:
+        """Lets `name` stand for a run, in a file of the base folder, which is the truth. See `share_baseline`."""
+        found = self.find(word)
+        self.own_baselines.set(name, found.id, found.uid)
+        return found
+
+    def share_baseline(self, name: str, found: Found) -> None:
+        """The same in the store, for others who use it; StoreTrouble if that cannot be."""
+        if found.folder is not None:
+            self.ingest(found.folder)
+        self.store.set_baseline(name, found.uid)
+
+    def remove_baseline(self, name: str) -> None:
+        """Takes the name from its run, which stays. InvalidInput if there is none; StoreTrouble if the store still has it."""
+        known = self.baselines()
+        if name not in known:
+            raise _no_baseline(name, known)
+        self.own_baselines.remove(name)
+        try:
+            self.existing_store.remove_baseline(name)
+        except NoStoreYet:
+            return
+
+    def ingest(self, folder: RunFolder) -> bool:
+        """Puts the run of a folder into the store; False if it was there already, unchanged.
+
+        InvalidInput if it is no run, or would take the place of another one.
+        """
+        if not folder.path.is_dir():
+            raise InvalidInput("there is no such folder", where=str(folder.path), remedy="check the path")
+        try:
+            return self._ingested(folder)
+        except StoreGone:
+            self.close()  # it was made anew meanwhile
+            return self._ingested(folder)
+
+    def _ingested(self, folder: RunFolder) -> bool:
+        folder = folder.read_once()
+        digest = digest_of(folder)
+        if self.store.digest_of(folder.unique_id) == digest:
+            return False
+        entry = entry_of(folder, digest)
+        self.refuse_another(entry)
+        self.store.ingest_all([entry])
+        return True
+
+    def refuse_another(self, entry: Entry) -> None:
+        """InvalidInput if a run would take the place of another: of one without a uid, whose name may be that of another
+        machine's run, or of a copy that has changed since."""
+        run, digest = entry.run, entry.digest
+        row = self.row(run.unique_id)
+        if row is None:
+            return
+        if not run.uid and row.host != run.machine.hostname:
+            raise InvalidInput(
+                f"the store has another run of this id, of {row.host}",
+                where=run.folder,
+                remedy=f"rename the folder and ingest it again; or, if that is the same run, 'benchwright runs delete {run.id}'",
+            )
+        other = None if row.folder == run.folder else folder_of(row)
+        if other is not None and other.unique_id == run.unique_id and digest_of(other) != digest:
+            raise InvalidInput(
+                f"this is a copy of {row.folder}, which is still there and says something else",
+                where=run.folder,
+                remedy="remove the one that is not right",
+            )
+
+    def keep(self, run: Run) -> bool:
+        """Keeps a run that has no folder here, such as an imported one: as a file of the base, and in the store."""
+        from benchwright.report.export import export_json
+
+        run = run_without_secrets(run)
+        digest = imported_digest(run)
+        if self.store.digest_of(run.unique_id) == digest and self.import_file(run.id).exists():
+            return False
+        self._imports.mkdir(parents=True, exist_ok=True)
+        export_json([run], self.import_file(run.id))
+        changed = self.store.ingest(run, digest=digest)
+        self.store.annotate(run.unique_id, self.beside_import(run.id).read_annotation())
+        return changed
+
+    def import_file(self, run_id: str) -> Path:
+        """Where an imported run is kept in the base folder."""
+        return self._imports / f"{safe_name(run_id)}.json"
+
+    def import_files(self) -> list[Path]:
+        return sorted(path for path in self._imports.glob("*.json") if path.is_file())
+
+    def beside_import(self, run_id: str) -> RunFolder:
+        """A folder, made when it is needed, for what is said of an imported run."""
+        return RunFolder(self._imports / safe_name(run_id))
+
+    @property
+    def _imports(self) -> Path:
+        return self.base.path / "imports"
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _no_baseline(name: str, known: Mapping[str, str]) -> InvalidInput:
+    there = ", ".join(known) or "there are none yet"
+    return InvalidInput(
+        f"there is no baseline called '{name}'",
+        remedy=did_you_mean(name, known) or f"set it with: benchwright baseline set {name} RUN ({there})",
+    )
+
+
+def _refuse_ambiguous(word: str, known: Sequence[RunRow]) -> None:
+    """InvalidInput if several runs are called so; of several that only begin so, or share a name, the newest is meant."""
+    same = [row for row in known if row.id == known[0].id]
+    if len(same) > 1:
+        shown = ", ".join(f"{row.uid} ({row.host}: {row.folder})" for row in same[:4])
+        raise InvalidInput(f"{len(same)} runs are called '{same[0].id}': {shown}", remedy="name one by its id")
+
+
+def told_apart(runs: Iterable[Run]) -> list[Run]:
+    """The same; those that are called the same have their uid in their id, so that no table mixes them up."""
+    runs = list(runs)
+    shared = {run_id for run_id, count in Counter(run.id for run in runs).items() if count > 1}
+    return [
+        msgspec.structs.replace(run, id=f"{run.id} ({run.unique_id[:8]})") if run.id in shared else run for run in runs
+    ]
+
+
+def entry_of(folder: RunFolder, digest: str) -> Entry:
+    """The run of a folder, to be put into the store; InvalidInput if it is no run."""
+    from benchwright.store.base import Entry
+
+    return Entry(run=read_run(folder), digest=digest, annotation=folder.read_annotation())
+
+
+def imported_digest(run: Run) -> str:
+    return hashlib.sha256(msgspec.json.encode(msgspec.to_builtins(run))).hexdigest()
+
+
+def folder_of(row: RunRow) -> RunFolder | None:
+    """The folder a run was ingested from, if it is still there."""
+    folder = RunFolder(Path(row.folder))
+    try:
+        return folder if folder.id == row.id and (folder.path / "plan.json").is_file() else None
+    except (OSError, ValueError):
+        return None
+
+
+def digest_of(folder: RunFolder) -> str:
+    """Changes with anything a run is derived from."""
+    digest = hashlib.sha256()
+    with os.scandir(folder.path) as entries:
+        # Not even opened if it is no file: reading a pipe that somebody put there would wait for ever.
+        parts = [
+            (entry.name, entry.path)
+            for entry in entries
+            if entry.name.endswith(_PART_OF_A_RUN) and ".interrupted-" not in entry.name and entry.is_file()
+        ]
+    for name, path in sorted(parts):
+        digest.update(f"{name}\0".encode(errors="surrogateescape"))
+        if name.endswith(".json"):
+            digest.update(folder.content(name))
+            continue
+        with open_stored(path) as handle:
+            while block := handle.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
+def size_of(folder: Path) -> int:
+    """Bytes on disk of everything in a run's folder; what cannot be looked at counts for nothing."""
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                found = os.lstat(os.path.join(place, name))
+                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
+    return total

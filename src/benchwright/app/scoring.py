@@ -1,0 +1,60 @@
+"""Which score a report is to show, and with which weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.results.efficiency import Efficiency
+from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
+from benchwright.core.run import Run
+
+OURS, MILABENCH = "ours", "milabench"
+
+
+class Scoring(msgspec.Struct, frozen=True, kw_only=True):
+    """`rule` None: ours, where the run is one of a suite. `weights`: by name, instead of the run's own."""
+
+    rule: str | None = None
+    weights: Mapping[str, float] | None = None
+    price: float | None = None
+    per_device: bool = False
+    against: Run | None = None  # a run to compare with
+
+
+class Scores(msgspec.Struct, frozen=True):
+    ours: SuiteScore | None = None
+    milabench: MilabenchScore | None = None
+    compared: ScoreComparison | None = None
+
+
+def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Efficiency]]) -> Scores:
+    """None of either for what is no suite, unless something about scores was asked for."""
+    if scoring == Scoring() and not is_suite(run):
+        return Scores()
+    from benchwright.analysis.efficiency import share_of_peak
+    from benchwright.analysis.milabench_score import milabench_score
+    from benchwright.analysis.score import compare_scores, doubts_about, score_run
+
+    shares = {name: share_of_peak(found) for name, found in efficiency.items()}
+    ours, theirs, compared = score_run(run, weights=scoring.weights, price=scoring.price, shares=shares), None, None
+    if scoring.rule == MILABENCH:
+        theirs = milabench_score(run, weights=scoring.weights, price=scoring.price)
+    if scoring.against is not None:
+        before = score_run(scoring.against, weights=scoring.weights)
+        compared = msgspec.structs.replace(
+            compare_scores(before, ours, scoring.against.id), doubts=doubts_about(scoring.against, run)
+        )
+    return Scores(ours, theirs, compared)
+
+
+def is_suite(run: Run) -> bool:
+    """Whether it was made from a suite, here or by milabench."""
+    return any(r.benchmark.pack is not None or any("milabench" in x.facts for x in r.launches) for r in run.results)
+
+
+def weights_of(benchmarks: Sequence[Benchmark]) -> dict[str, float]:
+    """The weights a suite gives; 0 for what is not enabled."""
+    return {b.name: b.weight if b.enabled else 0.0 for b in benchmarks}

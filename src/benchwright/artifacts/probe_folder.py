@@ -1,0 +1,119 @@
+"""benchprobe and benchmodels in a folder of their own, to be put on the path of a measured script without anything else beside it.
+
+It runs inside every measured program, so what is there is compared with what this benchwright has before it is used.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+
+import benchprobe
+from benchwright.agent.folder_digest import digest_of, folder_digest
+from benchwright.core.errors import CannotMeasure
+
+_PACKAGES = ("benchprobe", "benchmodels")  # they lie beside each other, installed or not
+_ATTEMPTS = 3  # another benchwright may put the same folder right at the same moment
+
+
+def probe_folder(artifacts: Path, tell: Callable[[str], None] | None = None) -> Path:
+    """A folder below `artifacts` that holds this version of them and nothing else; made once for each content.
+
+    One that holds anything else, by a crash or by somebody's hand, is replaced, and `tell` is told.
+    """
+    digest, files = _source()
+    folder = artifacts / f"benchprobe-{digest[:16]}"
+    for _ in range(_ATTEMPTS):
+        if _holds(folder, digest):
+            return folder
+        if os.path.lexists(folder) and tell is not None:
+            tell(f"{folder} was not the benchprobe of this benchwright (changed, or half-written); it was replaced")
+        _put(files, folder)
+    raise CannotMeasure(f"{folder}: its files change while they are written; choose another folder with --base")
+
+
+class ProbeWatch:
+    """benchprobe's folder during a run: a measured program can write to it, and would change how the next is measured."""
+
+    def __init__(self, artifacts: Path, tell: Callable[[str], None] | None = None) -> None:
+        self._artifacts = artifacts
+        self.folder = probe_folder(artifacts, tell)
+        self._seen = _signature(self.folder)
+
+    def was_changed(self) -> bool:
+        """Whether its files were changed since it was last asked; if so they have been put right."""
+        if _signature(self.folder) == self._seen:
+            return False
+        changed: list[str] = []
+        probe_folder(self._artifacts, changed.append)
+        self._seen = _signature(self.folder)
+        return bool(changed)
+
+
+def _signature(folder: Path) -> set[tuple[str, int, int, int]]:
+    """Much cheaper than a digest. The time of a file's last change of any kind cannot be set back."""
+    found = set()
+    try:
+        for place, folders, names in os.walk(folder):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for name in (*names, *folders):
+                status = os.lstat(os.path.join(place, name))
+                if stat.S_ISDIR(status.st_mode):
+                    found.add((os.path.join(place, name), status.st_ino, 0, 0))  # byte code beside it changes its times
+                else:
+                    found.add((os.path.join(place, name), status.st_ino, status.st_size, status.st_ctime_ns))
+    except OSError:
+        pass  # gone meanwhile, which is a difference
+    return found
+
+
+@lru_cache(maxsize=1)
+def _source() -> tuple[str, dict[str, bytes]]:
+    """The digest the folder is to have, and its files."""
+    files = {}
+    for name in _PACKAGES:
+        source = Path(benchprobe.__file__).parent.parent / name
+        kept = (p for p in source.rglob("*") if p.suffix in (".py", ".typed") and p.is_file())
+        files.update({f"{name}/{path.relative_to(source)}": path.read_bytes() for path in kept})
+    return digest_of(files), files
+
+
+def _holds(folder: Path, digest: str) -> bool:
+    try:
+        return folder_digest(str(folder)) == digest
+    except OSError:
+        return False
+
+
+def _put(files: dict[str, bytes], folder: Path) -> None:
+    """Written aside, then renamed, so that a killed benchwright leaves no half of it; what was there goes."""
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".benchprobe-"))
+        new, old = aside / "new", aside / "old"
+        try:
+            _write(files, new)
+            if os.path.lexists(folder):
+                os.rename(folder, old)
+            os.rename(new, folder)
+        except FileExistsError:
+            pass  # another benchwright was quicker; whether its folder is right is looked at again
+        except OSError as error:
+            if not folder.is_dir():
+                raise error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise CannotMeasure(f"{folder}: {error.strerror or error}; choose another folder with --base") from error
+
+
+def _write(files: dict[str, bytes], folder: Path) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

@@ -1,0 +1,79 @@
+"""A Benchmark: frozen and fully resolved, whatever it was read from."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from benchwright.core.metric import MetricSpec
+from benchwright.core.model import Model, ModelScript
+from benchwright.core.pack import Pack
+from benchwright.core.stop_rule import StopRule, Warmup
+
+
+class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
+    """Any program: an argv, or one line for a shell when `shell` is asked for."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    shell: bool = False
+
+
+class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
+    """A Python script whose loop is instrumented with benchprobe; `python` is the interpreter to use."""
+
+    path: str
+    args: tuple[str, ...]
+    cwd: str
+    python: str
+
+
+Workload = Command | Script | ModelScript | Model
+
+
+Few = Annotated[int, Meta(ge=0, le=1 << 16)]  # processes, devices or machines
+
+
+class Placement(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the processes of one launch go.
+
+    `jobs` processes run together, on each of `machines`; each is pinned to `cores` if given. `per_device`: one
+    process for each accelerator instead. `needs_devices` more than the machine has: skipped, with the reason.
+    """
+
+    jobs: Few = 1
+    needs_devices: Few = 0
+    per_device: bool = False
+    cores: tuple[int, ...] | None = None
+    numbered: bool = False  # files are called by the job's number even if there is only one
+    machines: Few = 1
+
+
+class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to measure."""
+
+    name: str
+    workload: Workload
+    source: str  # what it was read from: "command line", "tasks.cfg [resnet]"…
+    metrics: tuple[MetricSpec, ...] = ()
+    placement: Placement = Placement()
+    env: dict[str, str | None] = {}  # changes to the caller's environment; None removes
+    timeout_s: float | None = None
+    stop: StopRule | None = None
+    warmup: Warmup = Warmup()
+    loop: str | None = None  # the loop that counts; None: the first named "train", else the first
+    labels: dict[str, str] = {}
+    tags: tuple[str, ...] = ()
+    parameters: dict[str, str] = {}
+    enabled: bool = True
+    result_prefix: str | None = None  # the driver's "[framework.]task"
+    result_suffix: str | None = None
+    pack: Pack | None = None  # of a suite: the workload's words may hold placeholders
+    weight: float = 1.0  # in a suite's score
+    requires: tuple[str, ...] = ()  # conditions on the system, such as "gpu['count'] > 1"
+    validation: dict[str, Any] = {}  # settings of validation layers
+    withheld: str | None = None  # why it is listed and not measured
+    fault: str | None = None  # what is wrong with its description: it fails without being started
+    notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each

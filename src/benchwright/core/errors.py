@@ -1,0 +1,137 @@
+"""Every error benchwright raises on purpose.
+
+    BenchwrightError          exit code 3 unless a subclass says otherwise
+    ├── InvalidInput          2   a file, option or argument of the user is wrong: says where and what to do
+    │   └── UnfilledWord      2   a word of a suite's entry that cannot be filled here
+    ├── CannotMeasure         3   nothing could be measured at all
+    │   └── AgentLost         3   the agent on the node went away
+    ├── CannotWrite           3   a file could not be written
+    ├── RunFolderBusy         3   another benchwright writes to that run folder
+    ├── StoreTrouble          3   the store is locked, read-only, full, gone, damaged or of another version
+    │   ├── NoStoreYet        3   there is none, and none was to be made
+    │   ├── StoreGone         3   its file was moved, removed or replaced while it was open
+    │   └── ForeignStore      3   something else is there: it is not touched
+    │       └── NewerStore    3   a store of a newer version
+    └── Interrupted         130   Ctrl-C or SIGTERM; the run can be resumed
+
+Only the command line prints these or exits.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class BenchwrightError(Exception):
+    """Base of everything that is reported to a user without a traceback."""
+
+    exit_code = 3
+
+
+class InvalidInput(BenchwrightError):
+    """The user's input is wrong.
+
+    `where` is a file, an option or an argument; `line` and `column` are 1-based; `remedy` is a
+    sentence that tells what to do; `text` is the offending line of the file, shown below the message.
+    """
+
+    exit_code = 2
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+        remedy: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.line = line
+        self.column = column
+        self.remedy = remedy
+        self.text = text
+
+    @property
+    def on_one_line(self) -> str:
+        """Where, what and what to do, without the offending line."""
+        place = ":".join(str(p) for p in (self.where, self.line, self.column) if p is not None)
+        head = f"{place}: {self.what}" if place else self.what
+        return f"{head}; {self.remedy}" if self.remedy else head
+
+    def __str__(self) -> str:
+        head = self.on_one_line
+        if self.text is None:
+            return head
+        shown = self.text.rstrip("\n").expandtabs(1)
+        lines = [head, "    " + shown]
+        if self.column is not None:
+            lines.append("    " + " " * (self.column - 1) + "^")
+        return "\n".join(lines)
+
+
+class UnfilledWord(InvalidInput):
+    """A `word` of a suite's entry `entry` whose placeholders or conditions cannot be filled."""
+
+    def __init__(self, what: str, *, entry: str, word: str, where: str, remedy: str | None = None) -> None:
+        super().__init__(what, where=where, remedy=remedy, text=word)
+        self.entry = entry
+        self.word = word
+
+
+class CannotMeasure(BenchwrightError):
+    """Nothing could be measured at all."""
+
+
+class AgentLost(CannotMeasure):
+    """The agent that runs jobs on a node died or stopped answering."""
+
+
+class CannotWrite(BenchwrightError):
+    """A file could not be written: says which, why and what to do."""
+
+
+class RunFolderBusy(BenchwrightError):
+    """Another benchwright process is writing to the run folder."""
+
+
+class StoreTrouble(BenchwrightError):
+    """The store cannot be used: says which one, what is wrong and what to do. No result is lost by it."""
+
+    def __init__(self, what: str, *, where: str, remedy: str) -> None:
+        super().__init__(f"{where}: {what}; {remedy}")
+        self.what = what
+        self.where = where
+        self.remedy = remedy
+
+
+class NoStoreYet(StoreTrouble):
+    """There is no store at that place."""
+
+
+class StoreGone(StoreTrouble):
+    """The file of an open store is not there any more, or is another one: opened again it may be fine."""
+
+
+class ForeignStore(StoreTrouble):
+    """What is there is no store that this benchwright knows: it must not be changed."""
+
+
+class NewerStore(ForeignStore):
+    """A store that a newer benchwright made."""
+
+
+class Interrupted(BenchwrightError):
+    """The user or the system asked to stop; what was measured is kept and the run can be resumed."""
+
+    exit_code = 130
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str | None:
+    """A remedy such as "did you mean 'average'?", or None when nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f"did you mean '{near[0]}'?" if near else None

@@ -1,0 +1,1 @@
+"""The events of a stream: what each must hold, and what programs say through voir."""

@@ -1,0 +1,309 @@
+"""What the keys of each event must be. An event that is otherwise was damaged: it is skipped and counted, like a line that
+is no JSON. Keys that are not named here, and events of other names, are nobody's concern.
+
+Where a number may be NaN or infinite (a diverging loss is data) it is `float`; times and counts are finite.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+_FAR = 1 << 62  # in nanoseconds 146 years, and sums of a few of them still fit 64 bits
+_MOST = 1 << 53  # whole numbers beyond cannot be told apart as floats
+
+Moment = Annotated[int, Meta(ge=-_FAR, le=_FAR)]
+Whole = Annotated[int, Meta(ge=-_MOST, le=_MOST)]
+Finite = Annotated[float, Meta(ge=-1.7976931348623157e308, le=1.7976931348623157e308)]
+Scalar = float | str | bool | None
+
+
+class _Event(msgspec.Struct, kw_only=True):
+    """Only its types matter: no instance is kept."""
+
+
+class _OfProcess(_Event):
+    process: Whole
+
+
+class _OfLoop(_OfProcess):
+    loop: Whole
+
+
+class Stream(_Event):
+    version: Whole | None = None
+    t: Moment | None = None
+    wall: Finite | None = None
+
+
+class Start(_Event):
+    t: Moment | None = None
+    wall: Finite | None = None
+    pid: Whole | None = None
+
+
+class Probe(_OfProcess):
+    t: Moment | None = None
+    wall: Finite | None = None
+    rank: Whole | None = None
+    python: str | None = None
+    executable: str | None = None
+    prefix: str | None = None
+    path: list[str] | None = None
+    version: Whole | None = None
+
+
+class Loop(_OfLoop):
+    name: str
+    counts: bool | None = None
+    total: Whole | None = None
+    batch_size: Whole | None = None
+
+
+class Steps(_OfLoop):
+    t: Moment
+    step_ns: list[Moment]
+    wait_ns: list[Moment]
+    first: Whole | None = None
+    phase: Literal["warmup", "measured", "after"] = "measured"
+    items: Finite | list[Finite | None] | None = None
+    device_ns: list[Moment] | None = None
+    window_ns: Moment | msgspec.UnsetType = msgspec.UNSET
+    given: dict[str, tuple[list[Whole] | None, list[Scalar] | dict[str, str]]] = {}
+
+    def __post_init__(self) -> None:
+        for column in (self.wait_ns, self.device_ns, self.items):
+            if isinstance(column, list) and len(column) != len(self.step_ns):
+                raise ValueError("columns of different lengths")
+
+
+class Measure(_OfLoop):
+    t: Moment | None = None
+    step: Whole | None = None
+    warmup: str | None = None
+    waited_ns: Moment | None = None
+
+
+class _Observation(_Event):
+    first: Whole
+    steps: Whole
+    ns: Moment | None = None
+
+
+class StopDetail(_Event):
+    median_ns: Finite | None = None
+    half_width: float | None = None
+    effective_samples: float | None = None
+    reached: bool | None = None
+    interval_s: Finite | msgspec.UnsetType = msgspec.UNSET
+    observations: list[_Observation] | msgspec.UnsetType = msgspec.UNSET
+
+
+class Stop(_OfLoop):
+    t: Moment | None = None
+    step: Whole | None = None
+    rule: str | None = None
+    steps: Whole | None = None
+    by: str | None = None
+    detail: StopDetail | None = None
+    turn_s: Finite | None = None
+    turns: Whole | None = None
+    paused_ns: Moment | None = None
+
+
+class LoopEnd(_OfLoop):
+    how: str
+    steps: Whole | None = None
+
+
+class Give(_Event):
+    values: dict[str, Scalar]
+    loop: Whole | None = None
+
+
+class Message(_Event):
+    text: str
+    severity: str | None = None
+    source: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class Lost(_Event):
+    events: Whole | msgspec.UnsetType = msgspec.UNSET
+
+
+class Sample(_Event):
+    t: Moment
+    sampler: str
+    values: dict[str, Finite | str | bool | None]
+    device: Whole | str | None = None
+
+
+class Metric(_Event):
+    name: str
+    values: list[float]
+
+
+class Voir(_Event):
+    t: Moment
+    lines: list[str]
+
+
+class _Nearest(_Event):
+    line: Whole
+    text: str
+
+
+class _Extracted(_Event):
+    matches: Whole = 0
+    unparsed: Whole = 0
+    cut_off: Whole = 0
+    cut_off_lines: list[Whole] = []
+    given_up: bool = False
+    nearest: list[_Nearest] | None = None
+
+
+class Extraction(_Event):
+    metrics: dict[str, _Extracted] = {}
+
+
+class _Place(_Event):
+    file: str | None = None
+    line: Whole | None = None
+
+
+class _Input(_Event):
+    name: str
+    shape: list[Whole] | None = None
+    dtype: str | None = None
+    value: str | None = None
+
+
+class Model(_Event):
+    identity: str
+    class_: str = msgspec.field(name="class")
+    qualified: str = ""
+    weights: str | None = None
+    content: str | None = None
+    parameters: Whole = 0
+    parameter_bytes: Whole = 0
+    trainable: Whole = 0
+    dtype: str | None = None
+    device: str | None = None
+    place: _Place | None = None
+    made_at: _Place | None = None
+    inputs: list[_Input] = []
+    items: Whole | None = None
+    calls: Whole = 0
+    mode: str = ""
+    reason: str | None = None
+    flops: Finite | None = None
+    bytes: Finite | None = None
+    flops_note: str | None = None
+
+
+class Runtime(_Event):
+    name: str | None = None
+    version: str | None = None
+    device: str | None = None
+    provider: str | None = None
+    threads: Whole | None = None
+    wait_policy: str | None = None
+    precision: str | None = None
+    streams: Whole | None = None
+    details: dict[str, Any] | None = None
+
+
+class BuildStep(_Event):
+    step: str
+    seconds: Finite | None = None
+    cached: bool | None = None
+    ok: bool | None = None
+    detail: str | None = None
+    versions: dict[str, str | None] | None = None
+
+
+class Measured(_Event):
+    metric: str
+    values: list[float]
+    unit: str | None = None
+    direction: Literal["higher", "lower", "neither"] = "neither"
+    labels: dict[str, Scalar] | None = None
+
+
+class _Figures(_Event):
+    max_abs: float | None = None
+    relative_l2: float | None = None
+    cosine: float | None = None
+    tolerance: float | None = None
+    reference: str | None = None
+
+
+class Check(_Event):
+    name: str | None = None
+    ok: bool | None = None
+    detail: str | None = None
+    figures: _Figures | None = None
+
+
+class Failure(_Event):
+    stage: str | None = None
+    kind: str | None = None
+    text: str | None = None
+    operator: str | None = None
+
+
+class End(_Event):
+    t: Moment | None = None
+    wall: Finite | None = None
+    exit_code: Whole | None = None
+    signal: Whole | None = None
+    timed_out: bool | None = None
+    stopped: bool | None = None
+    agent_lost: bool | None = None
+    early_stop: bool | None = None
+    out_of_memory: bool | None = None
+    duration_s: Finite | None = None
+    cpu_s: Finite | None = None
+    max_rss_bytes: Finite | None = None
+    max_rss_is_bound: bool | None = None
+    detail: str | None = None
+
+
+_TYPES: dict[str, type[_Event]] = {
+    "stream": Stream,
+    "start": Start,
+    "probe": Probe,
+    "loop": Loop,
+    "steps": Steps,
+    "measure": Measure,
+    "stop": Stop,
+    "loop_end": LoopEnd,
+    "give": Give,
+    "message": Message,
+    "lost": Lost,
+    "sample": Sample,
+    "metric": Metric,
+    "voir": Voir,
+    "extraction": Extraction,
+    "model": Model,
+    "runtime": Runtime,
+    "build_step": BuildStep,
+    "measured": Measured,
+    "check": Check,
+    "failure": Failure,
+    "end": End,
+}
+
+
+def is_sound(event: dict[str, Any]) -> bool:
+    """Whether every key that is known of an event of this name holds what it should."""
+    expected = _TYPES.get(event["event"])
+    if expected is None:
+        return True
+    try:
+        msgspec.convert(event, expected)
+    except (msgspec.ValidationError, RecursionError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Files written whole and read without trust."""

@@ -1,0 +1,17 @@
+"""Files of a run are as private as its folder: if nobody else may look into that, nobody else may read them."""
+
+from __future__ import annotations
+
+import os
+
+PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+
+
+def file_mode(path: str) -> int:
+    """The mode for a new file at `path`, before the umask."""
+    try:
+        is_private = os.stat(os.path.dirname(path) or ".").st_mode & 0o077 == 0
+    except OSError:
+        return 0o666
+    return _PRIVATE_FILE if is_private else 0o666

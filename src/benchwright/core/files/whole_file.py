@@ -1,0 +1,158 @@
+"""Files that are written whole or not at all: the one way in which benchwright writes a file under a name.
+
+The content is written aside, brought to the disk and renamed, so a reader never sees half a file and a full disk leaves
+the old one as it was. A file that exists keeps its mode and owner. What cannot be replaced without harm (a device, a
+pipe, a file of somebody else, or one in a folder that is not writable) is written to as a shell's `>` would. Links are
+followed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from benchwright.core.errors import BenchwrightError, CannotWrite, InvalidInput
+from benchwright.core.files.private_files import file_mode
+
+_BLOCK_BYTES = 1 << 20
+_MOST_LINKS = 40
+_NOT_HERE = (errno.EACCES, errno.EPERM, errno.EROFS)  # the folder takes no new file; the file itself may be writable
+_WRONG_PATH = {
+    errno.EISDIR: "is a folder",
+    errno.ENOENT: "its folder does not exist",
+    errno.ENOTDIR: "part of the path is not a folder",
+    errno.EEXIST: "part of the path is not a folder",  # of a folder that was to be made first
+    errno.ELOOP: "is a link that leads nowhere",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def write_own(path: str | os.PathLike[str], content: bytes) -> None:
+    """As `write_whole`, for a file of benchwright's own: a pipe or a device of its name, which is nothing of ours, goes."""
+    with suppress(OSError):
+        kind = os.lstat(path).st_mode
+        if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or stat.S_ISLNK(kind)):
+            os.unlink(path)
+    write_whole(path, content)
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes, *, mode: int | None = None, sync: bool = True) -> None:
+    """See `written_whole`."""
+    with written_whole(path, mode=mode, sync=sync) as aside, open(aside, "wb") as file:
+        file.write(content)
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str], *, mode: int | None = None, sync: bool = True) -> Iterator[str]:
+    """Gives the name of an empty file to fill; when the block ends well, that becomes the content of `path`.
+
+    `mode`: the permissions it gets; None keeps those of a file that exists; a new one is as private as its folder,
+    else the umask decides. `sync`: whether the content must survive a power cut. Raises OSError; see `unwritable`.
+    """
+    name = os.fspath(path)
+    target = _replaceable(name)
+    aside = None if target is None else _made_beside(target, mode)
+    if target is None or aside is None:
+        import tempfile
+
+        with tempfile.NamedTemporaryFile(prefix="benchwright-") as held:
+            yield held.name
+            _write_into(name, held.name)
+        return
+    try:
+        yield aside
+        if sync:
+            _sync(aside)
+        if _takes_after(aside, target, mode):
+            os.replace(aside, target)
+        else:
+            _write_into(target, aside)
+    finally:
+        with suppress(OSError):
+            os.unlink(aside)
+
+
+def unwritable(path: str | os.PathLike[str], error: OSError) -> BenchwrightError:
+    """What to tell a user who named `path`: InvalidInput if it cannot be the name of a file, else CannotWrite."""
+    where = os.fspath(path)
+    if error.errno in _WRONG_PATH:
+        return InvalidInput(_WRONG_PATH[error.errno], where=where, remedy="choose another place")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CannotWrite(f"{where}: the disk is full; free some space or choose another place")
+    return CannotWrite(f"{where}: {error.strerror or error}; choose another place")
+
+
+def _replaceable(path: str) -> str | None:
+    """The file that a rename may replace, links followed; None for what can only be written to."""
+    for _ in range(_MOST_LINKS):
+        folder = os.path.realpath(os.path.dirname(path) or ".")
+        if f"{folder}/".startswith(("/dev/", "/proc/")):
+            return None  # such as /dev/stdout, which may be a file that the shell has open
+        try:
+            kind = os.lstat(path).st_mode
+        except FileNotFoundError:
+            return path
+        if stat.S_ISLNK(kind):
+            path = os.path.join(os.path.dirname(path), os.readlink(path))
+        elif stat.S_ISDIR(kind):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        elif not stat.S_ISREG(kind):
+            return None
+        elif not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        else:
+            return path
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+
+
+def _made_beside(target: str, mode: int | None) -> str | None:
+    """A new, empty file in the folder of `target`; None if only `target` itself can be written there.
+
+    Exclusively made, under a name that nobody can guess: in a shared folder somebody may have put a link there.
+    """
+    folder, name = os.path.split(target)
+    aside = os.path.join(folder, f".{name[:80]}.{os.urandom(6).hex()}")
+    private = 0o600 if os.path.lexists(target) else file_mode(target)  # until it has the mode of the old one
+    try:
+        os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, private if mode is None else mode))
+    except OSError as error:
+        if error.errno in _NOT_HERE and os.path.lexists(target):
+            return None
+        raise
+    return aside
+
+
+def _takes_after(aside: str, target: str, mode: int | None) -> bool:
+    """Gives `aside` the mode and owner of the file it replaces; False if that is not allowed."""
+    if mode is not None:
+        os.chmod(aside, mode)
+    try:
+        old = os.stat(target)
+    except FileNotFoundError:
+        return True
+    new = os.stat(aside)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        try:
+            os.chown(aside, old.st_uid, old.st_gid)
+        except PermissionError:
+            return False
+    if mode is None:
+        os.chmod(aside, stat.S_IMODE(old.st_mode))
+    return True
+
+
+def _sync(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _write_into(path: str, source: str) -> None:
+    with open(source, "rb") as content, open(path, "wb") as file:
+        while block := content.read(_BLOCK_BYTES):
+            file.write(block)

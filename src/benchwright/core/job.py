@@ -1,0 +1,71 @@
+"""A Job: one process to start on a node, with everything the agent there must know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from benchwright.core.metric import MetricSpec
+
+
+class Barrier(msgspec.Struct, frozen=True, kw_only=True):
+    """The jobs of one launch meet here after warm-up, and run on until the last has been measured.
+
+    `turn_s`: they are of launches that take turns of that length instead of running at the same time.
+    """
+
+    folder: str
+    size: int
+    rank: int
+    turn_s: float | None = None
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Paths are absolute on the node. `env` holds changes to the agent's environment; None removes."""
+
+    id: str  # also the stem of its files: name[.R<n>][.D<gpu>|.<job>]
+    benchmark: str
+    argv: tuple[str, ...]
+    cwd: str
+    stream: str  # events are appended here: <run>/<id>.data
+    log: str  # stdout and stderr go here: <run>/<id>.log, compressed afterwards
+    shell: bool = False
+    env: dict[str, str | None] = {}
+    devices: tuple[int, ...] = ()
+    cores: tuple[int, ...] | None = None
+    node: str = "localhost"
+    machines: int = 1  # that the launch runs on
+    phase: str = "run"
+    timeout_s: float | None = None
+    grace_s: float = 5.0  # between TERM and KILL
+    metrics: tuple[MetricSpec, ...] = ()
+    probe: dict[str, Any] = {}  # benchprobe's configuration, without the stream
+    probe_path: str | None = None  # the folder that holds benchprobe and nothing else
+    barrier: Barrier | None = None
+    sample_interval_s: float = 0.5
+    echo: bool = False  # forward the program's output to the listener
+    discard_log: bool = False  # remove the log after success
+    repeat: int | None = None  # which launch of the benchmark this is, from 0
+    warmup: bool = False  # a warm-up launch: kept, marked, not counted
+    block: int | None = None  # interleaved launches of the same block are compared as pairs
+    position: int = 0  # place in the order of launches
+    path: tuple[str, ...] = ()  # folders that go in front of $PATH
+    files: dict[str, str] = {}  # path → text: written before it starts
+    folders: tuple[str, ...] = ()  # made before it starts, where they can be
+    keep_env: tuple[str, ...] = ()  # variables to write down beside those that explain performance: names or globs
+    data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job's process ended, as the agent saw it. Judging it is the recorder's work."""
+
+    job: str
+    exit_code: int | None = None  # None: it never started, or was ended by a signal
+    signal: int | None = None
+    timed_out: bool = False
+    stopped: bool = False  # benchwright was asked to stop
+    out_of_memory: bool = False
+    disk_full: bool = False  # it, or the record of it, failed for lack of disk space
+    duration_s: float = 0.0
+    detail: str | None = None  # in words, where the agent knows more

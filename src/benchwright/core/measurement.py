@@ -1,0 +1,54 @@
+"""A Measurement: one metric of one launch, with its raw samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.metric import Direction
+from benchwright.core.numbers.columns import first_not_finite
+
+DELIVERED = "delivered"  # the aggregate of a rate: items over time, no summary of the rates of single steps
+
+
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw samples of one metric, in the order they were taken: a tuple, or an array where they are very many.
+
+    `warmup_samples` came before the measured ones and are kept, marked. `aggregate` names the method that condenses
+    `samples` to the launch's one number; where they alone cannot tell it, as for a rate (items over time), `value` is
+    that number. `source`: loop, give, log, sampler, process, model or import.
+    """
+
+    metric: str
+    unit: str | None
+    direction: Direction
+    samples: Sequence[float]
+    source: str
+    aggregate: str = "median"
+    warmup_samples: Sequence[float] = ()
+    labels: dict[str, str] = {}
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("samples", "warmup_samples"):
+            if isinstance(values := getattr(self, name), list):  # as a decoder makes it
+                msgspec.structs.force_setattr(self, name, tuple(values))
+
+
+def first_bad_sample(measurement: Measurement) -> tuple[int, float] | None:
+    """The place, warm-up samples first, and the value of the first sample that is NaN or infinite."""
+    before = measurement.warmup_samples
+    place = first_not_finite(before)
+    if place is not None:
+        return place, before[place]
+    place = first_not_finite(measurement.samples)
+    return None if place is None else (len(before) + place, measurement.samples[place])
+
+
+def in_order(measurement: Measurement) -> Sequence[float]:
+    """Its samples, those of the warm-up first."""
+    before, measured = measurement.warmup_samples, measurement.samples
+    if type(before) is type(measured):
+        return before + measured  # type: ignore[operator,no-any-return]
+    return (*before, *measured) if before else measured

@@ -1,0 +1,170 @@
+"""What to read out of a program's output, and how to condense it to one number."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from enum import Enum
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from benchwright.core.errors import InvalidInput, did_you_mean
+
+
+class Direction(str, Enum):
+    """Which way is better."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    NEITHER = "neither"
+
+
+class ExtractorKind(str, Enum):
+    """How a metric is found in the log."""
+
+    REGEX = "regex"
+    JSON_LINES = "json"
+    KEY_VALUE = "key_value"
+
+
+AGGREGATES = (
+    "average",
+    "median",
+    "last",
+    "first",
+    "min",
+    "max",
+    "count",
+    "total",
+    "average_aggregate",
+)
+_PERCENTILE = r"p\d{1,2}(\.\d+)?|p100"
+
+
+# What names of measured metrics begin with: what a program says must not.
+OURS = ("process.", "memory.", "cpu.", "gpu.", "energy.")
+
+
+class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric to read from a log.
+
+    `pattern` is a Python regular expression (REGEX: group 1 if it has one, else the whole match; each
+    match holds one number), or the key to read (JSON_LINES: `a.b.c` reaches into objects; KEY_VALUE).
+    `aggregate` condenses the values of one launch into one number. `required`: no value is a failure.
+    """
+
+    name: str
+    pattern: str
+    kind: ExtractorKind = ExtractorKind.REGEX
+    unit: str | None = None
+    direction: Direction | None = None
+    aggregate: Annotated[str, Meta(pattern=f"^({'|'.join(AGGREGATES)}|{_PERCENTILE})$")] = "median"
+    required: bool = True
+
+
+def check_aggregate(method: str, *, where: str | None = None, line: int | None = None) -> str:
+    """`method` itself, or InvalidInput naming the nearest known one."""
+    if method in AGGREGATES:
+        return method
+    if re.fullmatch(_PERCENTILE, method):
+        return method
+    raise InvalidInput(
+        f"'{method}' is not a compute method",
+        where=where,
+        line=line,
+        remedy=did_you_mean(method, AGGREGATES) or f"use one of {', '.join(AGGREGATES)} or a percentile such as p90",
+    )
+
+
+_HIGHER_WORDS = frozenset(
+    "speed throughput acc accuracy score f1 bleu rouge auc map miou iou precision recall match fps ips qps rps tps "
+    "flops gflops tflops bandwidth efficiency utilization utilisation mfu speedup".split()
+)
+_LOWER_WORDS = frozenset(
+    "loss error errors err time times latency delay duration elapsed seconds ms us ns perplexity ppl memory mem rss pss "
+    "mse mae rmse wer cer cost energy power wait overhead uptime failures".split()
+)
+_PER_TIME = frozenset("s sec secs second seconds min minute h hour".split())
+_LOWER_UNITS = frozenset("s sec seconds ms us µs ns min h b kb mb gb kib mib gib tib bytes j kj wh kwh w".split())
+
+
+def guess_direction(name: str, unit: str | None = None) -> Direction:
+    """Which way is better, told from the unit (`…/s` is a rate), else from the words of the name; NEITHER if they do not tell.
+
+    The last telling word decides (`validation_loss`); what follows `per` or `to` only qualifies what stands before it
+    (`time_per_epoch`, `time_to_accuracy`), unless it is a time (`images_per_second`).
+    """
+    if unit is not None:
+        plain = unit.strip().lower()
+        counted, slash, over = plain.partition("/")
+        if slash and over in _PER_TIME:
+            return Direction.HIGHER
+        if plain in _LOWER_UNITS or (slash and counted in _LOWER_UNITS):
+            return Direction.LOWER
+    words = _words(name)
+    if any(link == "per" and word in _PER_TIME for link, word in itertools.pairwise(words)):
+        return Direction.HIGHER
+    for link in ("per", "to"):
+        if link in words[1:]:
+            words = words[: words.index(link, 1)]
+    for word in reversed(words):
+        if word in _LOWER_WORDS:
+            return Direction.LOWER
+        if word in _HIGHER_WORDS:
+            return Direction.HIGHER
+    return Direction.NEITHER
+
+
+_RATE_WORDS = frozenset("speed throughput rate fps ips qps rps tps flops gflops tflops bandwidth".split())
+_TIME_WORDS = frozenset("time times latency delay duration elapsed seconds ms us ns".split())
+_MAY_BE_ZERO = frozenset("wait waiting idle overhead delta difference diff slack lag gain change growth".split())
+_TIME_UNITS = frozenset("s sec secs second seconds ms us µs ns min minute h hour".split())
+
+
+def must_be_positive(name: str, unit: str | None = None) -> str | None:
+    """`rate` or `time` if the metric is one, which zero or a negative number cannot be; None if it may be anything."""
+    words = _words(name)
+    if _MAY_BE_ZERO.intersection(words):
+        return None
+    if unit is not None:
+        counted, slash, over = unit.strip().lower().partition("/")
+        if slash:
+            return "rate" if over in _PER_TIME else "time" if counted in _TIME_UNITS else None
+        if counted in _TIME_UNITS:
+            return "time"
+    if any(link == "per" and word in _PER_TIME for link, word in itertools.pairwise(words)):
+        return "rate"
+    for link in ("per", "to"):
+        if link in words[1:]:
+            words = words[: words.index(link, 1)]
+    last = words[-1] if words else ""
+    return "rate" if last in _RATE_WORDS else "time" if last in _TIME_WORDS else None
+
+
+_QUALITY_WORDS = frozenset(
+    "loss error errors err acc accuracy f1 bleu rouge auc map miou iou precision recall match perplexity ppl mse mae rmse "
+    "wer cer".split()
+)
+_SIZE_UNITS = frozenset("b kb mb gb kib mib gib tib bytes".split())
+
+
+def is_of_the_machine(name: str, unit: str | None) -> bool:
+    """Whether what the machine does beside it has a part in it: not in sizes, nor in how well a model learns.
+
+    Of the sizes only PSS, which falls when other programs load the same libraries.
+    """
+    plain = (unit or "").strip().lower()
+    counted, slash, over = plain.partition("/")
+    if plain in _SIZE_UNITS or "_per_item" in name:
+        return "pss" in _words(name)
+    if counted in _TIME_UNITS or (slash and over in _PER_TIME):
+        return True
+    return _QUALITY_WORDS.isdisjoint(_words(name))
+
+
+def _words(name: str) -> list[str]:
+    """`Train-top_k_accuracy_5`, `trainLoss`: the words in lower case."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return re.findall(r"[a-z]+[0-9]*|[0-9]+", spaced.lower())

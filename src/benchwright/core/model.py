@@ -1,0 +1,149 @@
+"""Models: what is asked of them, what was found in a script, and one of them as a workload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+DEFAULT_RUNTIME = "torch-eager"
+PRECISIONS = ("fp32", "bf16", "fp16", "int8-dynamic")
+INFERENCE = "inference"
+TRAINING = "training"
+NEVER_CALLED = "never_called"
+
+
+class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """On what models are measured. Empty `runtimes`: the usual one for the target."""
+
+    runtimes: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ("cpu",)
+    precisions: tuple[str, ...] = ("fp32",)
+    threads: int | None = None  # None: one for each usable core
+    streams: int = 1  # more: also the throughput of so many callers at once
+    max_depth: int = 0  # sub-modules down to here are models too
+    profile: bool = False  # one more launch that tells the delay of each operator
+    shapes: dict[str, tuple[int, ...]] = {}  # of a model file's inputs
+    rebuild: str = "if_needed"  # always, never
+    step_timeout_s: float = 600.0  # of each step of a build
+    select: tuple[str, ...] = ()  # classes or beginnings of identities; empty: all
+    weights: bool = False  # whether values of weights are part of the identity
+    items: int | None = None  # in one call, as the user says
+    trust: bool = False  # model files that run code when they are loaded are loaded
+
+
+class ModelScript(msgspec.Struct, frozen=True, kw_only=True, tag="model_script"):
+    """A script whose models are still to be found: it is run once for that, and measured as what is found."""
+
+    path: str
+    args: tuple[str, ...]
+    cwd: str
+    python: str
+    options: ModelOptions = ModelOptions()
+    foreign: bool = False  # it imports a module that only benchmodels.compat may have
+
+
+class FoundInput(msgspec.Struct, frozen=True, kw_only=True):
+    """One input of a call: a tensor's shape and dtype, or a simple value as text."""
+
+    name: str
+    shape: tuple[int, ...] | None = None
+    dtype: str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        if self.shape is None:
+            return f"{self.name}={self.value}"
+        return f"{self.name} {'×'.join(map(str, self.shape)) or 'scalar'} {self.dtype}"
+
+
+class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
+    """A model that a script built, with the inputs of one kind of its calls. Keys are those of the `model` event."""
+
+    identity: str
+    class_: str = msgspec.field(name="class")
+    qualified: str = ""
+    weights: str | None = None
+    content: str | None = None  # what else a build depends on
+    parameters: int = 0
+    parameter_bytes: int = 0
+    trainable: int = 0
+    dtype: str | None = None
+    device: str | None = None
+    in_training: bool = False  # it is called in training mode
+    mode_dependent: tuple[str, ...] = ()  # layers of torch's that compute otherwise then
+    place: dict[str, Any] | None = None  # file and line of the call
+    made_at: dict[str, Any] | None = None
+    inputs: tuple[FoundInput, ...] = ()
+    items: int | None = None  # in one call, where that is known
+    items_from: str | None = None  # and how
+    # Dimensions of inputs, by name and position, in which another call of it differs and in nothing else.
+    varying: tuple[tuple[tuple[str, int], ...], ...] = ()
+    calls: int = 0
+    training_calls: int = 0
+    mode: str = INFERENCE
+    reason: str | None = None  # why it is not measured
+    wrappers: tuple[str, ...] = ()
+    depth: int = 0
+    parent: str | None = None
+    path: str = ""  # of a sub-module, inside its model
+    main_process: bool = True
+    other_shapes: int = 0
+    shape_group: str | None = None
+    flops: float | None = None
+    bytes: float | None = None
+    flops_note: str | None = None
+
+    @property
+    def measurable(self) -> bool:
+        return self.reason is None and self.mode == INFERENCE
+
+
+class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+    """What one run of a script told. `trouble`: how it failed, if it did; what was found before that is kept."""
+
+    script: str
+    models: tuple[FoundModel, ...]
+    ended: bool = True  # its last event came
+    exit_code: int | None = 0
+    trouble: str | None = None
+    notes: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()  # the last lines it printed, if it failed
+    labels: dict[str, str] = {}
+    source_note: str | None = None  # the script's docstring
+    parameters: dict[str, Any] = {}  # standard ones that the script asked for, with the values it got
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
+    """A model of a script, or of a model file, on one runtime."""
+
+    runtime: str
+    device: str = "cpu"
+    precision: str = "fp32"
+    python: str
+    cwd: str
+    script: str | None = None
+    args: tuple[str, ...] = ()
+    file: str | None = None
+    identity: str
+    weights: str | None = None
+    content: str | None = None
+    weights_in_identity: bool = False
+    class_: str = msgspec.field(name="class", default="")
+    parameters: int = 0
+    place: str = ""  # such as bert.py:21
+    inputs: tuple[FoundInput, ...] = ()
+    items: int | None = None
+    items_from: str | None = None
+    varying: tuple[tuple[tuple[str, int], ...], ...] = ()
+    trust: bool = False
+    set_to_eval: bool = False  # the script calls it in training mode
+    threads: int | None = None
+    streams: int = 1
+    max_depth: int = 0
+    profile: bool = False
+    shapes: dict[str, tuple[int, ...]] = {}
+    rebuild: str = "if_needed"
+    step_timeout_s: float = 600.0
+    builds: str = ""  # the folder of cached builds
+    source_note: str | None = None

@@ -1,0 +1,1 @@
+"""Numbers: columns of them, quantities as people write them, and how many become one."""

@@ -1,0 +1,110 @@
+"""The values of one launch, condensed to one number by the method a metric names."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.numbers.columns import not_finite, ordered
+
+WORKERS_VARIABLE = "DEEPLEARNING_WORKERS_COUNT"
+_PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d+)?)")
+
+
+class AggregateError(ValueError):
+    """The values cannot be condensed that way: none are there, or the workers count is missing."""
+
+
+def aggregate(method: str, values: Sequence[float], workers: int | None = None) -> float:
+    """`values` condensed by `method`.
+
+    A NaN among the values gives NaN, except for `first`, `last` and `count`. Percentiles interpolate linearly between
+    the two nearest values. `workers` (see `workers_count`) divides `total` unless it is None or 0, and multiplies
+    `average_aggregate`, which cannot do without it. AggregateError where no number can be given; only `count` and
+    `total` have one for no values.
+    """
+    if method == "count":
+        return float(len(values))
+    if not values and method != "total":
+        raise AggregateError(f"'{method}' of no values")
+    if method == "first":
+        return float(values[0])
+    if method == "last":
+        return float(values[-1])
+    if method == "total":
+        return _sum(values) / (workers or 1)
+    if method == "average_aggregate":
+        return _average(values) * _needed(workers)
+    simple = _SIMPLE.get(method)
+    if simple is not None:
+        return simple(values)
+    match = _PERCENTILE.fullmatch(method)
+    if match is None or float(match[1]) > 100:
+        raise AggregateError(f"'{method}' is not a compute method")
+    return percentile(values, float(match[1]))
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The value below which `percent` % lie, between two values by linear interpolation (as numpy's default)."""
+    if not_finite(values) and any(map(math.isnan, values)):
+        return math.nan
+    return percentile_of_ordered(ordered(values), percent)
+
+
+def percentile_of_ordered(values: Sequence[float], percent: float) -> float:
+    """`percentile` of values that are in order already, none of them NaN."""
+    place = (len(values) - 1) * percent / 100
+    below = math.floor(place)
+    low, high = float(values[below]), float(values[min(below + 1, len(values) - 1)])
+    share = place - below
+    # Not low + share × (high - low): the difference of two huge values overflows, of two infinite ones is NaN.
+    if share == 0 or low == high:
+        return low
+    return low * (1 - share) + high * share
+
+
+def workers_count(environment: Mapping[str, str]) -> int | None:
+    """How many workers `DEEPLEARNING_WORKERS_COUNT` names; None if it is not set or 0."""
+    text = environment.get(WORKERS_VARIABLE, "").strip()
+    if not text:
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise InvalidInput(
+            f"'{text}' is not a number of workers",
+            where=WORKERS_VARIABLE,
+            remedy="set it to a whole number, or unset it",
+        )
+    return int(text) or None
+
+
+def _needed(workers: int | None) -> int:
+    if not workers:
+        raise AggregateError(f"'average_aggregate' needs the number of workers; set {WORKERS_VARIABLE} to 1 or more")
+    return workers
+
+
+def _sum(values: Sequence[float]) -> float:
+    try:
+        return math.fsum(values)
+    except (OverflowError, ValueError):
+        # fsum refuses what overflows on the way and ∞ − ∞; floating point has an answer for both.
+        return float(sum(values))
+
+
+def _average(values: Sequence[float]) -> float:
+    return _sum(values) / len(values)
+
+
+def _extreme(choose: Callable[[Sequence[float]], float]) -> Callable[[Sequence[float]], float]:
+    # min and max of Python skip a NaN or return it, depending on where it stands.
+    return lambda values: math.nan if any(map(math.isnan, values)) else float(choose(values))
+
+
+_SIMPLE: dict[str, Callable[[Sequence[float]], float]] = {
+    "average": _average,
+    "median": lambda values: percentile(values, 50),
+    "min": _extreme(min),
+    "max": _extreme(max),
+}

@@ -1,0 +1,113 @@
+"""What the numbers of a run depend on besides its plan: code, repositories, environment, packages; and whether that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+ABSENT = "absent"  # the digest of a file that is not there
+_MOST_NAMED = 5
+
+
+class Repository(msgspec.Struct, frozen=True, kw_only=True):
+    """A git working tree. `changes`: files that are not as in commit `base`, with their digests; None if git took too long."""
+
+    root: str
+    base: str
+    head: str
+    changes: dict[str, str] | None = {}
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True):
+    """`files`: path → digest. `variables`: those that explain performance. `packages`: of each interpreter."""
+
+    files: dict[str, str] = {}
+    repositories: tuple[Repository, ...] = ()
+    variables: dict[str, str] = {}
+    packages: dict[str, dict[str, str]] = {}
+
+
+class Resumption(msgspec.Struct, frozen=True, kw_only=True):
+    """The run went on with something changed, because the user said so. `before`: the jobs that were complete by then."""
+
+    when: str
+    differences: tuple[str, ...]
+    before: tuple[str, ...]
+    provenance: Provenance
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """provenance.json: what a run was begun with, and what it was resumed with where that was something else."""
+
+    began: Provenance
+    resumed: tuple[Resumption, ...] = ()
+
+    @property
+    def newest(self) -> Provenance:
+        return self.resumed[-1].provenance if self.resumed else self.began
+
+    def version_of(self, job: str) -> int:
+        """Which of the versions that this run was made with a job belongs to, from 0."""
+        return sum(1 for resumption in self.resumed if job not in resumption.before)
+
+
+def differences(old: Provenance, new: Provenance) -> list[str]:
+    """What changed, in words; empty if nothing did."""
+    return [
+        *_files(old.files, new.files),
+        *(line for repository in new.repositories for line in _repository(old, repository)),
+        *_values("environment: {}", _compared(old.variables), _compared(new.variables)),
+        *_packages(old.packages, new.packages),
+    ]
+
+
+def _compared(variables: Mapping[str, str]) -> dict[str, str]:
+    """A cluster gives every session another folder for temporary files, on the same disk."""
+    return {name: value for name, value in variables.items() if name != "TMPDIR"}
+
+
+def _files(old: Mapping[str, str], new: Mapping[str, str], where: str = "") -> Iterator[str]:
+    words = {True: "is not there any more", False: "was changed"}
+    changed = [name for name in old.keys() | new.keys() if old.get(name, ABSENT) != new.get(name, ABSENT)]
+    for name in sorted(changed)[:_MOST_NAMED]:
+        is_new = old.get(name, ABSENT) == ABSENT
+        yield f"{where}{name} {'is new' if is_new else words[new.get(name, ABSENT) == ABSENT]}"
+    if len(changed) > _MOST_NAMED:
+        yield f"{where}{len(changed) - _MOST_NAMED} more files changed"
+
+
+def _repository(old: Provenance, now: Repository) -> Iterator[str]:
+    before = next((r for r in old.repositories if r.root == now.root), None)
+    if before is None or before.changes is None or now.changes is None:
+        return  # what is not known is not held against it; the files it starts are compared in any case
+    where = f"git {now.root}: "
+    if before.base != now.base:
+        yield f"{where}commit {before.base[:12]} is not there any more; it is at {now.head[:12]}"
+        return
+    # Both say how they differ from the same commit. That a change was committed meanwhile makes no difference.
+    told = {f"{now.root}/{name}" for name in before.changes | now.changes}
+    known = {name.removeprefix(f"{now.root}/") for name in told if name in old.files}
+    ours, theirs = ({n: d for n, d in c.items() if n not in known} for c in (before.changes, now.changes))
+    if ours == theirs:
+        return
+    # A file that is not listed is as in that commit.
+    as_committed = dict.fromkeys(ours | theirs, "as committed")
+    moved = f" (HEAD was {before.head[:12]}, is {now.head[:12]})" if before.head != now.head else ""
+    yield from (line + moved for line in _files(as_committed | ours, as_committed | theirs, where))
+
+
+def _values(form: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            was, now = (found.get(name, "not set") for found in (old, new))
+            yield f"{form.format(name)} was {was}, is {now}"
+
+
+def _packages(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    for python in old:
+        if python in new:
+            changed = list(_values("package {}", old[python], new[python]))
+            yield from (f"{line} ({python})" for line in changed[:_MOST_NAMED])
+            if len(changed) > _MOST_NAMED:
+                yield f"{len(changed) - _MOST_NAMED} more packages changed ({python})"

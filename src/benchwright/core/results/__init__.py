@@ -1,0 +1,1 @@
+"""What follows from measurements: summaries, comparisons, scores, checks."""

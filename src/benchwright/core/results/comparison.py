@@ -1,0 +1,68 @@
+"""A Comparison: control against treatment, metric by metric."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from benchwright.core.metric import Direction
+from benchwright.core.results.summary import Interval
+
+
+class Verdict(str, Enum):
+    """What can be said about the treatment."""
+
+    REGRESSED = "regressed"
+    IMPROVED = "improved"
+    SAME = "same"  # within the margin, and that is known
+    INCONCLUSIVE = "inconclusive"
+
+
+class Effect(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric of one benchmark. `ratio` is treatment ÷ control."""
+
+    benchmark: str
+    metric: str
+    unit: str | None
+    direction: Direction
+    labels: dict[str, str]
+    control: float
+    treatment: float
+    ratio: float
+    interval: Interval | None  # of the ratio; None where there are too few launches
+    p_value: float | None
+    q_value: float | None  # after Benjamini–Hochberg over the whole table
+    verdict: Verdict
+    launches: tuple[int, int]  # control, treatment
+    paired: bool  # interleaved launches, compared block by block
+    basis: str | None = (
+        None  # over which steps it was compared, in words, where launches ran for different numbers of them
+    )
+    doubts: tuple[str, ...] = ()  # why this effect may be due to something else, in words
+    advice: str | None = None  # why there is no verdict and what would help, in words
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True):
+    """Something other than the treatment that differs between the two runs."""
+
+    what: str  # machine, settings, packages, command…
+    control: str
+    treatment: str
+    severe: bool  # the runs are not comparable unless the user insists
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """All effects between two runs."""
+
+    control: str  # run id
+    treatment: str
+    margin: float  # what counts as the same, as a fraction
+    effects: tuple[Effect, ...]
+    differences: tuple[Difference, ...] = ()
+    missing: tuple[str, ...] = ()  # what only one of them has, that failed or cannot be compared, in words
+    lost: tuple[str, ...] = ()  # of `missing`: where the treatment failed or lacks what the control has
+    doubts: tuple[str, ...] = ()  # what was noted of the runs and benchmarks that are compared, in words
+    confidence: float = 0.95
+    run_to_run: float | None = None  # of separate runs: what they may differ by without a change, as a fraction
+    remarks: tuple[str, ...] = ()  # what holds for all effects, in words

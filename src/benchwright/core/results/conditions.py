@@ -1,0 +1,107 @@
+"""Under which conditions launches ran, as far as was recorded, and whether they may decide a verdict.
+
+Comparisons of separate runs, `vs eager` and reports all ask here, so that one launch is never busy for the one and quiet
+for the other. What was not recorded is None or absent, and speaks neither for nor against a launch.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from benchwright.core.run import Launch, Note
+
+# Kinds of Note after which the time a launch took says as much about the machine as about the program.
+DISTURBING = {
+    "busy": "ran while the machine was busy",
+    "throttled": "ran on a GPU that lowered its clock",
+    "shared": "shared a GPU with another program",
+    "suspended": "stood still for a while",
+    "clock": "ran while the machine's clock was changed",
+    "mixed": "mix versions of what was measured, since the run was resumed with --anyway",
+}
+MOST_DISTURBED = 0.2  # of the launches of a side; so few do not move the middle of ranks
+_STOLEN_PERCENT = 2.0
+_LEAST_SHARE = 0.03  # of CPU time, between two sides: what counts as another load
+_LEAST_CLOCK = 0.02
+
+
+class Conditions(msgspec.Struct, frozen=True, kw_only=True):
+    """Of one launch. `disturbed`: kinds of DISTURBING with their figures; none in a launch that may decide."""
+
+    disturbed: Mapping[str, str]
+    recorded: bool = False  # whether the load beside it is known; a launch of less than 0.1 s is over too soon
+    cpu_share: float | None = None  # of the CPU time it wanted, what it got
+    clocks: Mapping[str, float] = {}  # of each GPU, in MHz
+
+
+def conditions_of(launch: Launch) -> Conditions:
+    disturbed = {note.kind: note.figure or "" for note in launch.notes if note.kind and note.kind in DISTURBING}
+    if launch.facts.get("mixed_versions"):
+        disturbed["mixed"] = ""
+    stolen = _mean(launch, "cpu.steal")
+    if stolen is not None and stolen >= _STOLEN_PERCENT:
+        disturbed.setdefault("busy", f"the hypervisor took {stolen:.0f} % of the CPU time")
+    return Conditions(
+        disturbed=disturbed,
+        recorded=any(m.metric in ("cpu.own_share", "cpu.others") for m in launch.measurements),
+        cpu_share=_mean(launch, "cpu.own_share"),
+        clocks={
+            m.labels.get("device", ""): statistics.median(m.samples)
+            for m in launch.measurements
+            if m.metric == "gpu.clock" and m.samples
+        },
+    )
+
+
+def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> str | None:
+    """Why these launches cannot decide a verdict, in words; None if they may.
+
+    `notes`: of their run; that the machine was busy when it began counts for launches too short to show it.
+    """
+    conditions = [conditions_of(launch) for launch in launches]
+    found = [c.disturbed for c in conditions]
+    if sum(map(bool, found)) <= MOST_DISTURBED * len(launches):
+        blind = sum(not c.recorded for c in conditions) > MOST_DISTURBED * len(launches)
+        before = next((note.text for note in notes if note.kind == "busy"), None)
+        return f"its launches are too short to show the load beside them, and {before}" if blind and before else None
+    words = []
+    for kind, text in DISTURBING.items():
+        figures = [one[kind] for one in found if kind in one]
+        if figures:
+            worst = min(filter(None, figures), default="")
+            words.append(f"{len(figures)} of {len(launches)} launches {text}" + (f" ({worst})" if worst else ""))
+    return ", ".join(words)
+
+
+def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> str | None:
+    """How the conditions of two sets of launches differ, in words; None if they were alike as far as is known."""
+    sides = [[conditions_of(launch) for launch in side] for side in (ours, theirs)]
+    disturbed = [undecided(side) for side in (ours, theirs)]
+    shares = [_median([c.cpu_share for c in side if c.cpu_share is not None]) for side in sides]
+    # Without other programs a low share only means that a program's own threads waited for each other.
+    if any(disturbed) and shares[0] is not None and shares[1] is not None:
+        if abs(shares[0] - shares[1]) > _LEAST_SHARE:
+            return f"measured under different load: got {_percent(shares[0])} and {_percent(shares[1])} of the CPU time they wanted"
+    elif bool(disturbed[0]) != bool(disturbed[1]):
+        return f"measured under different conditions: {disturbed[0] or disturbed[1]}, which is true of one side only"
+    for device in sorted({device for side in sides for c in side for device in c.clocks}):
+        clocks = [_median([c.clocks[device] for c in side if device in c.clocks]) for side in sides]
+        if clocks[0] and clocks[1] and abs(clocks[0] / clocks[1] - 1) > _LEAST_CLOCK:
+            return f"GPU {device} ran at different clocks: {clocks[0]:,.0f} and {clocks[1]:,.0f} MHz"
+    return None
+
+
+def _mean(launch: Launch, metric: str) -> float | None:
+    found = [m for m in launch.measurements if m.metric == metric and m.samples]
+    return statistics.fmean(found[0].samples) if found else None
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return statistics.median(values) if values else None
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"

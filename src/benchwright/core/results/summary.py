@@ -1,0 +1,65 @@
+"""A metric condensed over the launches of a benchmark."""
+
+from __future__ import annotations
+
+import msgspec
+
+from benchwright.core.metric import Direction
+
+
+class Interval(msgspec.Struct, frozen=True):
+    """`widened`: by how much it was made wider because neighbouring launches resemble each other; 1: not at all."""
+
+    low: float
+    high: float
+    widened: float = 1.0
+
+
+class Remark(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that stands out in the numbers: what it is, in words, and what to do about it."""
+
+    kind: str  # outliers, two_groups, step, trend, correlated, noisy, drift_within, two_groups_within, few_launches
+    text: str
+    advice: str
+
+
+class Percentile(msgspec.Struct, frozen=True, kw_only=True):
+    """A percentile of single samples, and how far out it may really lie; no precision of any median over launches.
+
+    `bound` is an upper one from p50 on and a lower one below; None where they are worth fewer samples than `needed`.
+    """
+
+    percent: float
+    value: float
+    bound: float | None
+    confidence: float
+    samples: int
+    independent: int  # how many independent samples they are worth, at most
+    needed: int | None  # None: no number of samples bounds it (p0, p100)
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """One metric over the launches that count. `interval` is None where too few launches can give one."""
+
+    metric: str
+    unit: str | None
+    direction: Direction
+    source: str
+    labels: dict[str, str]
+    value: float  # median over launches
+    launches: int
+    values: tuple[float, ...]  # one for each launch, in order
+    interval: Interval | None = None
+    remarks: tuple[Remark, ...] = ()  # what stands out in these numbers
+    percentiles: tuple[Percentile, ...] = ()  # of the samples of all launches together: the slow end, nearest first
+
+    @property
+    def best(self) -> float:
+        return min(self.values) if self.direction is Direction.LOWER else max(self.values)
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval as a fraction of the value."""
+        if self.interval is None or not self.value:
+            return None
+        return (self.interval.high - self.interval.low) / 2 / abs(self.value)

@@ -1,0 +1,70 @@
+"""Benchmarks, and runs of them, as they are written down and shown: without the secrets that programs are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.run import Run
+from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redact_text, redact_words
+
+# Where a user's own words are; patterns of metrics and names stay as they are, or nothing could be found again.
+_FIELDS = ("workload", "env", "labels", "parameters", "pack", "source", "notes", "fault", "withheld", "validation")
+
+
+def without_secrets(benchmark: Benchmark) -> Benchmark:
+    """The same benchmark, with every secret replaced; the same again if that was done before."""
+    before = msgspec.to_builtins(benchmark)
+    after = {**before, **{field: redact_body(before[field]) for field in _FIELDS if field in before}}
+    after["env"] = before["env"] | redact({n: v for n, v in before["env"].items() if v is not None})
+    if isinstance(benchmark.workload, Command):
+        after["workload"]["argv"] = shown_words(benchmark.workload)
+    return benchmark if after == before else msgspec.convert(after, Benchmark)
+
+
+def run_without_secrets(run: Run) -> Run:
+    """A run that was imported may have brought secrets along, in names too: some tools call a benchmark by its command."""
+    replace = msgspec.structs.replace
+    results = tuple(
+        replace(
+            result,
+            benchmark=replace(without_secrets(result.benchmark), name=redact_text(result.benchmark.name)),
+            detail=_text(result.detail),
+            launches=tuple(replace(x, job=redact_text(x.job), detail=_text(x.detail)) for x in result.launches),
+        )
+        for result in run.results
+    )
+    return replace(run, results=results, labels=redact_body(run.labels))
+
+
+def _text(detail: str | None) -> str | None:
+    return None if detail is None else redact_text(detail)
+
+
+def shown_words(command: Command) -> tuple[str, ...]:
+    """The words of a command, or its one line for a shell, without secrets."""
+    return tuple(map(redact_text, command.argv)) if command.shell else redact_words(command.argv)
+
+
+def secrets_of(benchmark: Benchmark) -> list[str]:
+    """What a program needs and is not written down, in words: variables, and arguments of its command line."""
+    shown = without_secrets(benchmark)
+    found = [name for name, value in shown.env.items() if value != benchmark.env[name]]
+    for old, new in zip(_words(benchmark), _words(shown), strict=True):
+        if old != new:
+            found.append(f"'{new}'" if new != REDACTED else "an argument")
+    return list(dict.fromkeys(found))
+
+
+def _words(benchmark: Benchmark) -> list[str]:
+    """Everything that becomes a word of a command line."""
+    work: Any = benchmark.workload
+    words = [*(work.argv if isinstance(work, Command) else work.args)]
+    pack = benchmark.pack
+    if pack is not None:
+        words += pack.launcher.args if pack.launcher is not None else ()
+        words += pack.serving.args if pack.serving is not None else ()
+        words += [*pack.pip_args, *pack.constraints, pack.git or ""]  # an environment is known by these
+    return words

@@ -1,0 +1,130 @@
+"""Secrets in any text, told by their shape: passwords in URLs and options, tokens of known services, private keys."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from benchwright.core.secrets.names import is_secret_option, is_secret_variable
+
+REDACTED = "(redacted)"
+
+_BEHIND = rf"\g<1>{REDACTED}"
+# What must be in a text (in small letters) for the pattern to be tried, the pattern, and what is written instead.
+# Repetitions are bounded, so that the time grows with the length of a text and not with its square.
+_RULES = (
+    ("-----begin", r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?:(?!-----END)[\s\S])*", _BEHIND),
+    # A user's password before a host. What follows a host's port is none.
+    (
+        "@",
+        r"(://[^\s/:@\[\"']{0,64}:)(?!\d+(?:[/?#\s\"',;]|$))[^\s@\"']{1,128}(?=@)(?:@[^\s@/\"']{1,64}(?=@)){0,9}",
+        _BEHIND,
+    ),
+    ("@", r"(\bhttps?://)[\w.~%-]{16,300}(?=@)", _BEHIND),
+    ("hook", r"(\bhooks\.slack\.com/\w+/|/api/webhooks/|\.webhook\.office\.com/\w+/)[^\s\"']+", _BEHIND),
+    ("authorization", r"((?i:\bauthorization)[\"']?\s{0,9}[:=]\s{0,9})[^\r\n\"']+", _BEHIND),
+    ("cookie", r"((?i:\bcookie)[\"']?\s{0,9}[:=]\s{0,9})[^\r\n\"']+", _BEHIND),
+    ("bearer", r"(\b(?i:bearer)\s{1,9})[\w.~+/=-]{8,}", _BEHIND),
+    # mysql takes a password right behind its -p, curl one behind a user, openssl `pass:…`.
+    ("mysql", r"(\bmysql\w{0,20}\s(?:[^|;&\n]{0,200}?\s)?-p)[^\s\"']+", _BEHIND),
+    ("mariadb", r"(\bmariadb[\w-]{0,20}\s(?:[^|;&\n]{0,200}?\s)?-p)[^\s\"']+", _BEHIND),
+    (
+        "-u",
+        r"((?<![\w-])(?:-u|--user|--proxy-user)[= ]\s{0,9}[^\s:=\"'/]{1,100}:)(?!\d+(?![^\s\"']))[^\s\"']+",
+        _BEHIND,
+    ),
+    ("pass:", r"((?<![\w-])-pass(?:in|out|word)?[= ]\s{0,9}pass:)[^\s\"']+", _BEHIND),
+    *(
+        (prefix, rf"(?<![A-Za-z0-9]){token}", REDACTED)
+        for prefix, token in (
+            ("gh", r"gh[pousr]_[A-Za-z0-9]{20,}"),
+            ("github_pat_", r"github_pat_\w{20,}"),
+            ("glpat-", r"glpat-[\w-]{16,}"),
+            ("sk-", r"sk-(?:[a-z0-9]{1,20}-){0,3}(?=[A-Za-z_]*\d)(?=[\d_]*[A-Za-z])\w{20,}"),  # OpenAI and others
+            ("xox", r"xox[a-z]-[A-Za-z0-9-]{10,}"),  # Slack
+            ("a", r"A(?:KIA|SIA|GPA|IDA|ROA|IPA|NPA|NVA)[A-Z0-9]{16}"),  # AWS
+            ("hf_", r"hf_(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])[A-Za-z0-9]{30,}"),  # Hugging Face
+            ("eyj", r"eyJ[\w-]{5,}\.[\w-]{5,}\.[\w-]*"),  # JSON web tokens
+            ("npm_", r"npm_[A-Za-z0-9]{30,}"),
+            ("pypi-", r"pypi-[\w-]{30,}"),
+            ("aiza", r"AIza[\w-]{35}"),  # Google
+            ("ya29.", r"ya29\.[\w-]{20,}"),
+            ("sg.", r"SG\.[\w-]{16,}\.[\w-]{16,}"),  # SendGrid
+            ("dckr_pat_", r"dckr_pat_[\w-]{20,}"),
+            ("dop_v1_", r"dop_v1_[0-9a-f]{40,}"),
+            ("shp", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),
+            ("k_", r"[rs]k_(?:live|test)_[A-Za-z0-9]{16,}"),  # Stripe
+            ("whsec_", r"whsec_[A-Za-z0-9+/=]{16,}"),
+            ("gsk_", r"gsk_[A-Za-z0-9]{40,}"),
+            ("nvapi-", r"nvapi-[\w-]{40,}"),
+            ("r8_", r"r8_[A-Za-z0-9]{36,}"),
+            ("age-", r"AGE-SECRET-KEY-1[A-Z0-9]{50,}"),
+        )
+    ),
+)
+# A part of every name that may be one of a secret; such names; and the values behind them.
+_KEYWORD = "pass|pwd|pw|secret|token|key|auth|cred|cookie|bearer|dsn|jwt|hook|sig|sas|pat|session|conn"
+_NAME = r"-{0,2}[A-Za-z_][\w.-]{0,100}"
+_BETWEEN = r"[\"']?\s{0,9}[=:]\s{0,9}|[ \t]{1,9}(?!-)"
+_VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\(redacted\)|[^\s,;&"'}\])]{1,500})"""
+_REST = r"""[^\s,;&"'}\])]*"""  # of a longer one
+_IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_LONGEST_NAME = 100
+_LONGEST_VALUE = 500  # that is looked at
+
+_compiled = lru_cache(maxsize=64)(re.compile)  # when it is first needed: most never are
+
+
+def redact_text(text: str) -> str:
+    """The text with every secret in it replaced; the same text again if that was done before."""
+    small = _small(text)
+    for hint, pattern, replacement in _RULES:
+        if hint in small:
+            text = _compiled(pattern).sub(replacement, text)
+    return _without_named(text)
+
+
+def _small(text: str) -> str:
+    """In small letters, each at the same place: there is one letter that would become two."""
+    return text.replace("\u0130", "I").lower()
+
+
+def _without_named(text: str) -> str:
+    """`--password x`, `token=x`, `"secret": "x"`, `DB_PASS=x`: by the names."""
+    keyword, small = _compiled(_KEYWORD), _small(text)
+    found = keyword.search(small)
+    if found is None:
+        return text
+    named, between, value_of = _compiled(_NAME), _compiled(_BETWEEN), _compiled(_VALUE)
+    parts, done = [], 0
+    while found is not None:
+        start = _beginning(text, found.start(), done)
+        name = named.match(text, start)
+        at = found.end() if name is None else max(found.end(), name.end())
+        sign = between.match(text, at) if name is not None and name.end() == at else None
+        value = value_of.match(text, sign.end()) if sign is not None else None
+        if name is not None and sign is not None and value is not None:
+            hidden = _hidden(name[0], sign[0], value[0], in_url=start > 0 and text[start - 1] in "?&")
+            if hidden is not None:
+                parts += [text[done : sign.end()], hidden]
+                rest = _compiled(_REST).match(text, value.end())
+                done = at = value.end() if rest is None or len(value[0]) < _LONGEST_VALUE else rest.end()
+        found = keyword.search(small, at)
+    return "".join([*parts, text[done:]])
+
+
+def _beginning(text: str, at: int, least: int) -> int:
+    """Where the name that holds this place begins."""
+    least = max(least, at - _LONGEST_NAME)
+    while at > least and text[at - 1] in _IN_NAME:
+        at -= 1
+    return at
+
+
+def _hidden(name: str, sign: str, value: str, *, in_url: bool) -> str | None:
+    """What to write for the value; None if it is no secret."""
+    if sign.isspace() and not name.startswith("-"):
+        return None
+    is_secret = is_secret_variable if in_url or (name.isupper() and sign == "=") else is_secret_option
+    quote = value[0] if value[0] in "'\"" else ""
+    return f"{quote}{REDACTED}{quote}" if is_secret(name, value[1:-1] if quote else value) else None

@@ -1,0 +1,32 @@
+"""How a run is to be made: the same for all its benchmarks, kept with the run so that it can be resumed."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from benchwright.core.node.system import Surroundings
+
+MOST_LAUNCHES = 1_000_000  # of a run; a plan that asks for more is a mistake, or damaged
+
+
+class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """`interleave`: launches of all benchmarks alternate in balanced order, and are recorded as pairs. `turn_s`: those of a pair
+    are started together and take turns of that length."""
+
+    repeat: Annotated[int, Meta(ge=1, le=MOST_LAUNCHES)] = 1
+    warmup_runs: Annotated[int, Meta(ge=0, le=MOST_LAUNCHES)] = 0
+    interleave: bool = False
+    turn_s: float | None = None
+    echo: bool = False
+    discard_logs: bool = False
+    sample_interval_s: Annotated[float, Meta(gt=0)] = 0.5
+    grace_s: Annotated[float, Meta(ge=0)] = 5.0
+    seed: int = 0
+    workers: int | None = None  # of $DEEPLEARNING_WORKERS_COUNT, which two of the driver's compute methods use
+    surroundings: Surroundings | None = None  # of suites
+    keep_env: tuple[str, ...] = ()  # --keep-env
+    shared: bool = False  # others may read the run's files, as far as the umask lets them
+    validations: tuple[str, ...] = ()  # validation layers asked for beyond those that always run

@@ -1,0 +1,1 @@
+"""The checkup: reads the machine, judges it, shows it."""

@@ -1,0 +1,176 @@
+"""The checkup: reads the node, tries what benchwright relies on, and measures how much equal programs differ."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchwright.agent.health import read_health
+from benchwright.agent.runtimes import ask_interpreter, own_interpreter
+from benchwright.agent.samplers import find_samplers
+from benchwright.agent.samplers.base import Sampler, Subject
+from benchwright.analysis.gpu_findings import judge_gpus
+from benchwright.analysis.health_findings import judge_health
+from benchwright.analysis.noise import noise_of
+from benchwright.analysis.noise_findings import judge_noise
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted
+from benchwright.core.machine import Machine
+from benchwright.core.node.checkup import Checkup, Finding, Interpreter, Noise, State
+from benchwright.core.run import Launch, Run
+from benchwright.core.settings import RunSettings
+from benchwright.executors.base import Executor
+from benchwright.executors.observer import Observer
+from benchwright.runs.base_folder import BaseFolder
+
+Measure = Callable[..., Run]  # as `app.measure.measure`
+PAIRS = 6
+_METRICS = ("process.duration", "process.cpu_time")
+_TIMEOUT_S = 60.0
+# The same work each time, about 0.15 s of one core: no input, no hashing, no memory to speak of.
+_PROGRAM = "x = 1\nfor _ in range(2_000_000):\n    x = x * 1103515245 + 12345 & 0x7FFFFFFF"
+
+
+def check(
+    base: BaseFolder, *, executor: Executor, measure: Measure | None, observer: Observer | None = None
+) -> Checkup:
+    """The state of this machine. `measure`: how to measure its noise; None: not at all. Leaves nothing behind."""
+    machine = executor.machine()
+    health = read_health(str(base.path))
+    interpreters = find_interpreters()
+    findings = judge_health(health, machine)
+    findings += judge_gpus(health.gpus, health.gpu_trouble)
+    findings += [_judge_interpreter(interpreter, machine) for interpreter in interpreters]
+    findings += try_samplers()
+    noise: Sequence[Noise] = ()
+    if measure is not None:
+        noise, trouble = measure_noise(measure, executor, observer)
+        busy = any(f.name in ("cpu.load", "cpu.pressure") and f.state in (State.WARNING, State.BAD) for f in findings)
+        findings += judge_noise(noise, busy=busy) + trouble
+    return Checkup(machine=machine, findings=tuple(findings), noise=tuple(noise), interpreters=tuple(interpreters))
+
+
+def find_interpreters() -> list[Interpreter]:
+    """Benchwright's own, and the `python` that a measured command finds, if that is another one."""
+    own = own_interpreter()
+    program = shutil.which("python") or shutil.which("python3")
+    if program is None or program == own.executable:
+        return [own]
+    other = ask_interpreter(program, "python of the PATH")
+    return [own] if other.executable == own.executable else [own, other]
+
+
+def _judge_interpreter(interpreter: Interpreter, machine: Machine) -> Finding:
+    name = "runtime.own" if interpreter.role.endswith("own") else "runtime.python"
+    figures = dict(interpreter.runtimes)
+    if interpreter.trouble is not None:
+        return Finding(
+            name=name,
+            state=State.WARNING,
+            text=f"{interpreter.executable}: {interpreter.trouble}",
+            advice="a command that starts with `python` will fail; name an interpreter that works",
+        )
+    found = ", ".join(f"{runtime} {version}" for runtime, version in interpreter.runtimes.items())
+    text = f"Python {interpreter.version}, {interpreter.role}: {found or 'no model runtime installed'}"
+    if machine.accelerators and interpreter.runtimes.get("torch", "").endswith("+cpu"):
+        return Finding(
+            name=name,
+            state=State.WARNING,
+            text=f"{text}: torch is built without CUDA and cannot use the GPU",
+            advice="install a CUDA build of torch for that interpreter",
+            figures={**figures},
+        )
+    return Finding(name=name, state=State.OK, text=text, figures={**figures})
+
+
+def try_samplers() -> list[Finding]:
+    """Opens each sampler and reads, with a process of our own to look at."""
+    subject_program = [sys.executable, "-I", "-S", "-c", "import sys; print(flush=True); sys.stdin.read()"]
+    with subprocess.Popen(subject_program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        child.stdout.readline()  # it has begun, and has its memory
+        return [_try_sampler(name, target) for name, target in find_samplers().items()]
+
+
+def _try_sampler(name: str, target: str) -> Finding:
+    finding_name = f"sampler.{name}"
+    try:
+        module, _, function = target.partition(":")
+        subject = Subject()
+        sampler: Sampler | None = getattr(importlib.import_module(module), function)(subject)
+        if sampler is None:
+            text = "no NVIDIA GPU here" if name == "nvidia" else "nothing here for it to read"
+            return Finding(name=finding_name, state=State.OK, text=text, figures={"works": False})
+        try:
+            rounds = [sampler.sample(time.perf_counter_ns()) for _ in range(2)]  # the first may only take bearings
+            values = {key for samples in rounds for sample in samples for key in sample.values}
+        finally:
+            sampler.close()
+    except Exception as error:  # a sampler of any package: that it fails is what we want to know
+        return Finding(
+            name=finding_name,
+            state=State.WARNING,
+            text=f"does not work: {type(error).__name__}: {error}",
+            advice=f"runs will lack its numbers; repair or remove what offers {target}",
+            figures={"works": False},
+        )
+    if not values:
+        advice = "the kernel may not let this user read it; runs will lack its numbers"
+        return Finding(
+            name=finding_name, state=State.WARNING, text="reads nothing", advice=advice, figures={"works": False}
+        )
+    return Finding(
+        name=finding_name, state=State.OK, text=f"reads {', '.join(sorted(values))}", figures={"works": True}
+    )
+
+
+def measure_noise(
+    measure: Measure, executor: Executor, observer: Observer | None = None
+) -> tuple[list[Noise], list[Finding]]:
+    """One program measured as if it were two, interleaved; and what went wrong, if it could not be measured."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="benchwright-doctor-", ignore_cleanup_errors=True) as folder:
+            run = _measure_same_twice(measure, Path(folder), executor, observer)
+        pairs = pairs_of(run)
+        found = [noise_of(metric, [(a[metric], b[metric]) for a, b in pairs]) for metric in _METRICS]
+        noise = [one for one in found if one is not None]
+        if noise:
+            return noise, []
+        failed = next((r for r in run.results if r.detail), None)
+        problem = failed.detail if failed and failed.detail else "the launches gave no times"
+    except (Interrupted, KeyboardInterrupt) as error:
+        raise Interrupted("interrupted; nothing was kept") from error
+    except (BenchwrightError, OSError) as error:
+        problem = str(error)
+    advice = "benchwright cannot measure here; `benchwright run -- true` shows the same trouble with its log"
+    return [], [Finding(name="noise.launches", state=State.BAD, text=f"not measured: {problem}", advice=advice)]
+
+
+def _measure_same_twice(measure: Measure, folder: Path, executor: Executor, observer: Observer | None) -> Run:
+    command = Command(argv=(sys.executable, "-I", "-S", "-c", _PROGRAM), cwd=str(folder))
+    benchmarks = [
+        Benchmark(name=name, workload=command, source="doctor", timeout_s=_TIMEOUT_S) for name in ("first", "second")
+    ]
+    settings = RunSettings(repeat=PAIRS, warmup_runs=1, interleave=True, discard_logs=True)
+    return measure(benchmarks, settings, base=BaseFolder(folder), name="noise", executor=executor, observer=observer)
+
+
+def pairs_of(run: Run) -> list[tuple[dict[str, float], dict[str, float]]]:
+    """The times of the launches that stood side by side: those of the first benchmark and of the second."""
+    first, second = run.results
+    partners = {launch.block: launch for launch in second.counted}
+    return [(_times(launch), _times(partners[launch.block])) for launch in first.counted if launch.block in partners]
+
+
+def _times(launch: Launch) -> dict[str, float]:
+    measurements = {metric: launch.measurement(metric) for metric in _METRICS}
+    missing = [metric for metric, found in measurements.items() if found is None]
+    if missing:
+        raise CannotMeasure(f"{launch.job} tells no {', '.join(missing)}")
+    return {metric: found.samples[0] for metric, found in measurements.items() if found is not None}

@@ -1,0 +1,100 @@
+"""JSON that others wrote: whatever is wrong with it becomes InvalidInput with a place."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+
+Shape = TypeVar("Shape")
+# Half a surrogate pair cannot be written as UTF-8, and a NUL not into every database.
+_UNWRITABLE = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
+
+
+class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A JSON file, read whole."""
+
+    path: str
+    body: Any
+    digest: str  # of its bytes
+    changed: float  # when it was last written, in seconds since 1970
+
+
+def load(path: Path) -> ForeignFile:
+    """Reads the file. NaN and Infinity, which are no JSON but are written by many tools, are read as numbers."""
+    try:
+        found = path.stat()
+        return _loaded(path, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(f"cannot be read: {what}", where=str(path)) from error
+
+
+@lru_cache(maxsize=1)  # every importer is asked whether it knows the file, and one of them reads it
+def _loaded(path: Path, _version: tuple[int, ...]) -> ForeignFile:
+    where = str(path)
+    raw = path.read_bytes()
+    changed = path.stat().st_mtime
+    return ForeignFile(path=where, body=_decode(raw, where), digest=hashlib.sha256(raw).hexdigest(), changed=changed)
+
+
+def body_of(path: Path) -> Any:
+    """What the file holds, or None if it cannot be read or is no JSON."""
+    try:
+        return load(path).body
+    except InvalidInput:
+        return None
+
+
+def shaped(value: Any, shape: type[Shape], *, where: str, tool: str, at: str = "") -> Shape:
+    """`value` as a Struct; InvalidInput names the place inside the file where it is not what the tool writes."""
+    try:
+        return msgspec.convert(value, shape)
+    except (msgspec.ValidationError, OverflowError) as error:
+        what = str(error).replace("`$", f"`{at}" if at else "`$")
+        raise InvalidInput(
+            f"not what {tool} writes: {what[:1].lower()}{what[1:]}",
+            where=where,
+            remedy=f"write the file again with {tool}",
+        ) from error
+
+
+def _decode(raw: bytes, where: str) -> Any:
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InvalidInput("this is not text in UTF-8", where=where, line=line, remedy="give a JSON file") from error
+    try:
+        body = json.loads(text)
+        return writable(body) if _UNWRITABLE.search(text) else body
+    except json.JSONDecodeError as error:
+        raise InvalidInput(
+            f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}",
+            where=where,
+            line=error.lineno,
+            column=error.colno,
+            remedy="the file may be cut off; write it again",
+        ) from error
+    except RecursionError as error:
+        raise InvalidInput("the JSON is nested too deeply", where=where, remedy="give a result file") from error
+    except ValueError as error:  # a whole number of more than 4,300 digits
+        raise InvalidInput(f"a number cannot be read: {error}", where=where, remedy="give a result file") from error
+
+
+def writable(value: Any) -> Any:
+    """The same with every text such that it can be kept."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    if isinstance(value, list):
+        return [writable(item) for item in value]
+    if isinstance(value, dict):
+        return {writable(key): writable(item) for key, item in value.items()}
+    return value

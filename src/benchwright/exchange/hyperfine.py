@@ -1,0 +1,116 @@
+"""`hyperfine --export-json FILE`: every time is a process of its own, so every time is a launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.machine import UNKNOWN
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.results.peak_memory import PEAK_RSS
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Status
+from benchwright.exchange.foreign_json import body_of, load, shaped
+from benchwright.exchange.imported_run import as_text, make_machine, make_run, measurement
+
+TOOL = "hyperfine"
+
+
+class _Result(msgspec.Struct, frozen=True):
+    command: str
+    mean: float
+    median: float | None = None
+    user: float | None = None
+    system: float | None = None
+    times: list[float] | None = None
+    exit_codes: list[int | None] = []
+    memory_usage_byte: list[float] | None = None  # from version 1.19 on
+    parameters: dict[str, Any] | None = None
+
+
+class _File(msgspec.Struct, frozen=True):
+    results: list[_Result]
+
+
+class HyperfineImporter:
+    name = TOOL
+
+    def recognises(self, path: Path) -> bool:
+        body = body_of(path)
+        results = body.get("results") if isinstance(body, dict) else None
+        if not isinstance(results, list) or not results or not isinstance(results[0], dict):
+            return False
+        return {"command", "mean"} <= results[0].keys()
+
+    def read(self, path: Path) -> list[Run]:
+        file = load(path)
+        body = shaped(file.body, _File, where=file.path, tool=TOOL)
+        results, position = [], 0
+        for found in body.results:
+            results.append(_result(found, position))
+            position += len(results[-1].launches)
+        return make_run(file, TOOL, results, machine=make_machine(), started=None)
+
+
+def _result(found: _Result, position: int) -> Result:
+    times = found.times if found.times else [found.mean if found.median is None else found.median]
+    launches = tuple(
+        Launch(
+            job="",  # named when the run is made
+            status=Status.OK,
+            repeat=index,
+            position=position + index,
+            duration_s=seconds if found.times else None,
+            exit_code=_at(found.exit_codes, index),
+            measurements=tuple(_measurements(found, index, seconds)),
+        )
+        for index, seconds in enumerate(times)
+    )
+    benchmark = Benchmark(
+        name=found.command,
+        # hyperfine does not write down whether a shell ran it; its default is one.
+        workload=Command(argv=(found.command,), cwd=UNKNOWN, shell=True),
+        source=TOOL,
+        parameters={key: as_text(value) for key, value in (found.parameters or {}).items()},
+        notes=tuple(_remarks(found)),
+    )
+    return Result(benchmark=benchmark, status=Status.OK, launches=launches)
+
+
+def _measurements(found: _Result, index: int, seconds: float) -> list[Measurement]:
+    lower = Direction.LOWER
+    measured = [measurement("process.duration", "s", lower, (seconds,), source="process")]
+    memory = _at(found.memory_usage_byte or [], index)
+    if memory:
+        measured.append(measurement(PEAK_RSS, "B", lower, (memory,), source="process"))
+    if index == 0 and found.user is not None and found.system is not None:
+        # One figure for all launches: given to one of them, so that nobody takes it for several.
+        cpu_s = found.user + found.system
+        mean = {"statistic": "mean of all launches"}
+        measured.append(measurement("process.cpu_time", "s", lower, (cpu_s,), source="process", labels=mean))
+    return measured
+
+
+def _remarks(found: _Result) -> list[str]:
+    if not found.times:
+        return ["the file holds no single times: hyperfine's own median is kept as one number"]
+    remarks = []
+    bad = sum(1 for code in found.exit_codes if code != 0)
+    if bad:
+        remarks.append(
+            f"{bad} of {len(found.times)} launches did not end with exit code 0; hyperfine was told to ignore it"
+        )
+    zero = sum(1 for seconds in found.times if seconds == 0)
+    if zero:
+        remarks.append(
+            f"{zero} of {len(found.times)} times are 0: what hyperfine takes off for its shell was longer than the command; use hyperfine -N"
+        )
+    return remarks
+
+
+def _at(values: list[Any], index: int) -> Any:
+    return values[index] if index < len(values) else None

@@ -1,0 +1,165 @@
+"""A Run made of what another tool wrote down. What it does not say is "unknown" or 0, never guessed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.machine import UNKNOWN, Machine
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.status import Status
+from benchwright.exchange.foreign_json import ForeignFile
+
+UNKNOWN_WORKLOAD = Command(argv=(UNKNOWN,), cwd=UNKNOWN)
+SOURCE = "import"
+
+
+def make_run(
+    file: ForeignFile,
+    tool: str,
+    results: Sequence[Result],
+    *,
+    machine: Machine,
+    started: str | None,
+    labels: Mapping[str, str] = {},
+    notes: Iterable[str] = (),
+    packages: Mapping[str, Mapping[str, str]] = {},
+) -> list[Run]:
+    """The run behind a file, or none if it holds no result. `started`: None if the file does not say."""
+    if not results:
+        return []
+    remarks = list(notes)
+    if started is None:
+        remarks.append(f"{tool} does not write down when it measured: the time is that of the file")
+    if not machine.known:
+        remarks.append(f"{tool} does not write down which machine it measured on")
+    return [
+        Run(
+            id=f"import.{tool}.{file.digest[:16]}",
+            name=PurePath(file.path).stem or tool,
+            started=started or moment(file.changed) or UNKNOWN,
+            folder=os.path.abspath(file.path),
+            status=_status(results),
+            machine=machine,
+            results=tuple(_with_unique_names(results)),
+            labels=dict(labels) | {"imported_from": tool},
+            notes=tuple(Note(text=text) for text in dict.fromkeys(remarks)),
+            packages={name: dict(versions) for name, versions in packages.items()},
+        )
+    ]
+
+
+def make_machine(**known: Any) -> Machine:
+    """A machine of which only `known` is known; what is None or empty there is not."""
+    fields: dict[str, Any] = dict.fromkeys(
+        ("hostname", "system", "kernel", "architecture", "cpu", "python"), UNKNOWN
+    ) | dict.fromkeys(("cores", "cores_total", "memory_bytes"), 0)
+    return Machine(**fields | {name: value for name, value in known.items() if value})
+
+
+def one_launch(
+    benchmark: Benchmark, measurements: Iterable[Measurement], *, position: int, facts: Mapping[str, Any] = {}
+) -> Result:
+    """A benchmark that one process measured, however many samples it took."""
+    launch = Launch(
+        job=benchmark.name, status=Status.OK, position=position, measurements=tuple(measurements), facts=dict(facts)
+    )
+    return Result(benchmark=benchmark, status=Status.OK, launches=(launch,))
+
+
+def not_measured(benchmark: Benchmark, status: Status, detail: str) -> Result:
+    """A benchmark that failed or was skipped; the other tools tell no reason that a program could act on."""
+    return Result(benchmark=benchmark, status=status, detail=detail)
+
+
+def measurement(
+    metric: str,
+    unit: str | None,
+    direction: Direction,
+    samples: Iterable[float],
+    *,
+    source: str = SOURCE,
+    labels: Mapping[str, str] = {},
+) -> Measurement:
+    return Measurement(
+        metric=metric, unit=unit, direction=direction, samples=tuple(samples), source=source, labels=dict(labels)
+    )
+
+
+def moment(seconds: float) -> str | None:
+    """Seconds since 1970 as ISO 8601 in UTC; None if that is no date."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def instant(text: str | None, *formats: str) -> str | None:
+    """ISO 8601, or one of `formats`, as ISO 8601 with zone (UTC where none is given); None if it is no date."""
+    for read in (datetime.fromisoformat, *((lambda t, f=f: datetime.strptime(t, f)) for f in formats)):
+        try:
+            found = read(text or "")
+            return (found if found.tzinfo else found.replace(tzinfo=UTC)).isoformat(timespec="seconds")
+        except (ValueError, OverflowError):
+            continue
+    return None
+
+
+def as_text(value: Any) -> str:
+    """A parameter's value as a label shows it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of a JSON file is a number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return isinstance(value, float) or abs(value) < 2**1023
+
+
+def as_count(value: float | None) -> int:
+    """A whole number; 0, which stands for unknown, if there is none."""
+    return int(value) if value is not None and math.isfinite(value) and value > 0 else 0
+
+
+def _status(results: Sequence[Result]) -> Status:
+    statuses = {result.status for result in results}
+    if Status.FAILED in statuses:
+        return Status.FAILED
+    return Status.OK if Status.OK in statuses else Status.SKIPPED
+
+
+def _with_unique_names(results: Sequence[Result]) -> list[Result]:
+    """Names tell the benchmarks of a run apart: parameters, and if that is not enough a number, are added to a second one."""
+    taken: set[str] = set()
+    unique = []
+    for result in results:
+        benchmark = result.benchmark
+        name = wanted = benchmark.name or "unnamed"
+        if name in taken and benchmark.parameters:
+            wanted = f"{name} ({', '.join(f'{key}={value}' for key, value in benchmark.parameters.items())})"
+            name = wanted
+        number = 1
+        while name in taken:
+            number += 1
+            name = f"{wanted} #{number}"
+        taken.add(name)
+        unique.append(_renamed(result, name))
+    return unique
+
+
+def _renamed(result: Result, name: str) -> Result:
+    """The same result as `name`, its launches' jobs called `<name>.R<n>`."""
+    replace = msgspec.structs.replace
+    launches = tuple(replace(launch, job=f"{name}.R{n}") for n, launch in enumerate(result.launches))
+    return replace(result, benchmark=replace(result.benchmark, name=name), launches=launches)

@@ -1,0 +1,1 @@
+"""milabench's run folders, read."""

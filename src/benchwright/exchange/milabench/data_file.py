@@ -1,0 +1,191 @@
+"""One `.data` file of milabench, of any year: what one process was, did and said."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.events.voir import TRAIN, VoirRecord, is_number
+from benchwright.exchange.foreign_json import writable
+
+KEYS = {"event", "data", "pipe"}
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_LINES_LOOKED_AT = 20
+_REPEAT = re.compile(r"R(\d+)")
+_DEVICE = re.compile(r"D(\d+)")
+_SILENT = frozenset({"line", "message", "binary"})  # output, which is long and told elsewhere
+
+
+class JobFile(msgspec.Struct, kw_only=True):
+    """`config`, `meta`, `start` and `end` are the first of their events; None if the file has none."""
+
+    path: str
+    stem: str
+    digest: str
+    changed: float
+    said: VoirRecord
+    config: dict[str, Any] | None = None
+    meta: dict[str, Any] | None = None
+    start: dict[str, Any] | None = None
+    end: dict[str, Any] | None = None
+    starts: int = 0
+    ends: int = 0
+    broken: int = 0
+
+    @property
+    def tag(self) -> list[str]:
+        """The parts of its name, as its configuration has them, else as the file does: the benchmark's name may hold dots."""
+        tag = (self.config or {}).get("tag")
+        if isinstance(tag, list) and tag and all(isinstance(part, str) and part for part in tag):
+            return tag
+        name, *rest = self.stem.split(".")
+        while rest and not re.fullmatch(r"[RD]?\d+", rest[0]):
+            name += f".{rest.pop(0)}"
+        return [name, *rest]
+
+    @property
+    def name(self) -> str:
+        name = (self.config or {}).get("name")
+        return name if isinstance(name, str) and name else self.tag[0]
+
+    @property
+    def repeat(self) -> int | None:
+        return next((int(found[1][:9]) for part in self.tag[1:] if (found := _REPEAT.fullmatch(part))), None)
+
+    @property
+    def place(self) -> tuple[str, ...]:
+        """What tells it from those that ran beside it."""
+        return tuple(part for part in self.tag[1:] if not _REPEAT.fullmatch(part))
+
+    @property
+    def device(self) -> int | str | None:
+        """The accelerator that the process had for itself."""
+        device = (self.config or {}).get("device")
+        if isinstance(device, str) or (isinstance(device, int) and 0 <= device < 10_000):
+            return device
+        if self.config is not None:
+            return None
+        return next((int(found[1][:9]) for part in self.tag[1:] if (found := _DEVICE.fullmatch(part))), None)
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        listed = (self.config or {}).get("devices")
+        alone = [self.device] if self.device is not None else None
+        words = alone or (listed if isinstance(listed, list) else [])
+        return tuple(int(str(word)) for word in words if re.fullmatch(r"\d{1,4}", str(word)))
+
+    @property
+    def return_code(self) -> int | str | None:
+        code = (self.end or {}).get("return_code")
+        return code if isinstance(code, str) or (isinstance(code, int) and abs(code) < 2**31) else None
+
+    @property
+    def train_rates(self) -> list[float]:
+        return [seen.value for seen in self.said.rates.get(TRAIN, [])]
+
+    @property
+    def has_nan_loss(self) -> bool:
+        return any(not math.isfinite(loss) for losses in self.said.losses.values() for loss in losses)
+
+    @property
+    def counted(self) -> bool:
+        """Whether milabench's own report counts the file at all."""
+        return bool(self.config) and self.starts == 1 and self.ends == 1
+
+    @property
+    def success(self) -> bool:
+        """By milabench's own rule, which believes an early stop whatever came after it."""
+        nan = any(math.isnan(loss) for losses in self.said.losses.values() for loss in losses)
+        return self.said.stopped or (self.return_code == 0 and not nan and bool(self.train_rates))
+
+    def time(self, event: dict[str, Any] | None) -> float | None:
+        """Of its start or its end, in seconds since 1970."""
+        found = (event or {}).get("time")
+        return float(found) if is_number(found) and math.isfinite(found) else None
+
+
+def looks_like_milabench(path: Path) -> bool:
+    """Whether one of the first lines is what milabench writes; never raises."""
+    try:
+        with open(path, "rb") as file:
+            lines = [file.readline(1 << 20) for _ in range(_LINES_LOOKED_AT)]
+    except (OSError, ValueError):
+        return False
+    return any(_event(line) is not None for line in lines)
+
+
+def read_job_file(path: Path) -> JobFile:
+    """InvalidInput if it cannot be read, or holds no line of milabench's; a broken line is counted and skipped."""
+    where = str(path)
+    try:
+        raw = path.read_bytes()
+        changed = path.stat().st_mtime
+    except (OSError, ValueError) as error:
+        what = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(f"cannot be read: {what}", where=where) from error
+    stem = path.name.removesuffix(".data")
+    digest = hashlib.sha256(raw).hexdigest()
+    job = JobFile(path=where, stem=stem, digest=digest, changed=changed, said=VoirRecord())
+    known = 0
+    for number, line in enumerate(raw.split(b"\n")):
+        if not line.strip():
+            continue
+        event = _event(line)
+        if event is None:
+            job.broken += 1
+        else:
+            known += 1
+            _add(job, event, number)
+    if not known:
+        raise InvalidInput(
+            "this is not what milabench writes: no line is an object of event, data and pipe",
+            where=where,
+            line=1,
+            remedy="give a .data file, or a folder of them",
+        )
+    return job
+
+
+def _add(job: JobFile, event: dict[str, Any], number: int) -> None:
+    kind, data = event["event"], event["data"]
+    if kind in _SILENT:
+        return
+    about = data if isinstance(data, dict) else {}
+    if kind in ("config", "meta"):
+        if getattr(job, kind) is None:
+            setattr(job, kind, about)
+    elif kind == "start":
+        job.start, job.starts = job.start or about, job.starts + 1
+    elif kind == "end":
+        job.end, job.ends = job.end or about, job.ends + 1
+    elif kind == "data":
+        # Without a time of its own every line has another one, so that none is taken for a repetition.
+        time = about.get("time")
+        job.said.say(
+            {key: value for key, value in about.items() if key != "$event"},
+            int(time * 1e9) if is_number(time) and abs(time) < 1e11 else number,
+        )
+    else:
+        job.said.event(kind, data, number)
+
+
+def _event(line: bytes) -> dict[str, Any] | None:
+    found: Any
+    try:
+        found = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            found = json.loads(line)  # a bare NaN
+        except (ValueError, UnicodeDecodeError, RecursionError):
+            return None
+    if b"\\u" in line:
+        found = writable(found)
+    known = isinstance(found, dict) and found.keys() >= KEYS and isinstance(found["event"], str)
+    return found if known else None

@@ -1,0 +1,43 @@
+"""Who is told what happens while a run is made, and the cores that it may use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job
+from benchwright.core.machine import Machine
+from benchwright.core.model import Discovery
+from benchwright.core.run import Launch, Plan
+from benchwright.executors.base import Listener
+
+
+class Observer(Listener):
+    """Told what happens while a run is made; every method may be left as it is."""
+
+    def on_discovery(self, number: int, total: int, script: Benchmark) -> None:
+        """A script is about to be run to find its models."""
+
+    def on_discovered(self, script: Benchmark, found: Discovery) -> None:
+        """It ended, and told what it has."""
+
+    def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
+        """The run's folder exists and its plan is made."""
+
+    def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
+        """A launch is about to start."""
+
+    def on_recorded(self, number: int, total: int, launches: Sequence[Launch]) -> None:
+        """A launch ended and was recorded."""
+
+    def on_trouble(self, text: str) -> None:
+        """Something went wrong that does not stop the run."""
+
+
+def usable_cores() -> list[int]:
+    """Those this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))

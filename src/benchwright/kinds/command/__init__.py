@@ -1,0 +1,1 @@
+"""A command, given on the command line."""

@@ -1,0 +1,1 @@
+"""Models: those in scripts, and model files."""

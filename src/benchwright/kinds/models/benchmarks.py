@@ -1,0 +1,242 @@
+"""From what was found in a script to Benchmarks: one for each model, runtime, device and precision."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command, Placement
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.model import (
+    DEFAULT_RUNTIME,
+    NEVER_CALLED,
+    Discovery,
+    FoundModel,
+    Model,
+    ModelOptions,
+    ModelScript,
+)
+from benchwright.core.stop_rule import StopRule, Warmup
+from benchwright.kinds.models.sweep import idle_parameters, named_point
+
+SHOWN_DIGITS = 8  # of an identity
+# Precise enough to see one percent, and never for long: a slow model has few calls in these seconds.
+USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
+USUAL_WARMUP = Warmup(max_seconds=5.0)
+_IDLE = "--param {0}: the same models, weights and shapes of inputs whatever its value; the script may not read it"
+
+
+def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[Benchmark]:
+    """What to measure of `asked`, whose workload is a ModelScript; the script itself as a command if it has no model.
+
+    `builds`: the folder of cached builds.
+    """
+    assert isinstance(asked.workload, ModelScript)
+    options = asked.workload.options
+    chosen = _selected(discovery, options.select)
+    if not discovery.models:
+        return [_as_command(asked, discovery)]
+    names = _names(chosen)
+    made = []
+    for model in chosen:
+        name = _named(asked, names[model.identity])
+        if not model.measurable:
+            made.append(_withheld(asked, model, name, discovery, builds))
+            continue
+        made += _on_each(asked, model, name, discovery, builds)
+    return made
+
+
+def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, Discovery]) -> list[Benchmark]:
+    """The same; a script in which a swept parameter changes nothing says so: rows that differ only in it look measured."""
+    scripts: dict[str, list[Benchmark]] = {}
+    for benchmark in asked:
+        if benchmark.parameters and benchmark.name in found:
+            scripts.setdefault(benchmark.source, []).append(benchmark)
+    notes: dict[str, tuple[str, ...]] = {}
+    for swept in scripts.values():
+        told = [(b.parameters, frozenset((m.identity, m.weights) for m in found[b.name].models)) for b in swept]
+        if any(what for _, what in told):
+            texts = tuple(_IDLE.format(name) for name in idle_parameters(told))
+            notes |= {b.name: texts for b in swept}
+    return [msgspec.structs.replace(b, notes=(*b.notes, *notes.get(b.name, ()))) for b in asked]
+
+
+def variants(options: ModelOptions, usual: str = DEFAULT_RUNTIME) -> list[tuple[str, str, str]]:
+    """Runtime, device and precision of each."""
+    runtimes = options.runtimes or (usual,)
+    return [(r, d, p) for d in options.devices for p in options.precisions for r in runtimes]
+
+
+def variant_name(runtime: str, device: str, precision: str) -> str:
+    """`@onnxruntime`, with device and precision where they are not the usual ones."""
+    rest = [word for word, usual in ((device, "cpu"), (precision, "fp32")) if word != usual]
+    return "@" + ",".join([runtime, *rest])
+
+
+def on_device(device: str) -> Placement:
+    return Placement() if device == "cpu" else Placement(needs_devices=1 + int(device.partition(":")[2] or 0))
+
+
+def with_profile(benchmark: Benchmark) -> list[Benchmark]:
+    """The benchmark and, if operators are to be told apart, a second one for that: profiling slows down."""
+    workload = benchmark.workload
+    assert isinstance(workload, Model)
+    if not workload.profile:
+        return [benchmark]
+    replace = msgspec.structs.replace
+    plain = replace(benchmark, workload=replace(workload, profile=False))
+    return [plain, replace(benchmark, name=f"{benchmark.name} profile")]
+
+
+def _on_each(asked: Benchmark, model: FoundModel, name: str, discovery: Discovery, builds: str) -> Iterable[Benchmark]:
+    assert isinstance(asked.workload, ModelScript)
+    for runtime, device, precision in variants(asked.workload.options):
+        workload = msgspec.structs.replace(
+            _workload(asked.workload, model, discovery, builds), runtime=runtime, device=device, precision=precision
+        )
+        yield from with_profile(
+            msgspec.structs.replace(
+                asked,
+                name=name + variant_name(runtime, device, precision),
+                workload=workload,
+                placement=msgspec.structs.replace(asked.placement, needs_devices=on_device(device).needs_devices),
+                stop=asked.stop or USUAL_STOP,
+                warmup=USUAL_WARMUP if asked.warmup == Warmup() else asked.warmup,
+                loop="latency",
+                notes=(*asked.notes, *_notes(model, discovery), *_moved(model, device)),
+                labels=discovery.labels | asked.labels,
+            )
+        )
+
+
+def _workload(script: ModelScript, model: FoundModel, discovery: Discovery, builds: str) -> Model:
+    options = script.options
+    return Model(
+        runtime=DEFAULT_RUNTIME,
+        python=script.python,
+        cwd=script.cwd,
+        script=script.path,
+        args=script.args,
+        identity=model.identity,
+        weights=model.weights,
+        content=model.content,
+        weights_in_identity=options.weights,
+        class_=model.class_,
+        parameters=model.parameters,
+        place=place_of(model),
+        inputs=model.inputs,
+        items=model.items,
+        items_from=model.items_from,
+        varying=model.varying,
+        set_to_eval=model.in_training,
+        threads=options.threads,
+        streams=options.streams,
+        max_depth=options.max_depth,
+        profile=options.profile,
+        rebuild=options.rebuild,
+        step_timeout_s=options.step_timeout_s,
+        builds=builds,
+        source_note=discovery.source_note,
+    )
+
+
+def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: Discovery, builds: str) -> Benchmark:
+    """One that was found and is not measured: it stays in the results, with the reason."""
+    assert isinstance(asked.workload, ModelScript)
+    why = model.reason or ("it is never called" if model.mode == NEVER_CALLED else f"it is in {model.mode}")
+    return msgspec.structs.replace(
+        asked,
+        name=name,
+        workload=_workload(asked.workload, model, discovery, builds),
+        withheld=why,
+        notes=(*asked.notes, *_notes(model, discovery)),
+        labels=discovery.labels | asked.labels,
+    )
+
+
+def _as_command(asked: Benchmark, discovery: Discovery) -> Benchmark:
+    """The script as it is: it is run once more, and its own end is its result."""
+    script = asked.workload
+    assert isinstance(script, ModelScript)
+    note = "no model was found in it; what was measured is the whole script"
+    if discovery.trouble:
+        note = f"no model was found in it before it failed ({discovery.trouble}); it was then run as it is"
+    return msgspec.structs.replace(
+        asked,
+        workload=Command(argv=(script.python, *_with_compat(script), script.path, *script.args), cwd=script.cwd),
+        notes=(*asked.notes, note, *discovery.notes),
+        labels=discovery.labels | asked.labels,
+    )
+
+
+def _with_compat(script: ModelScript) -> tuple[str, ...]:
+    return ("-m", "benchmodels.foreign") if script.foreign else ()
+
+
+def _named(asked: Benchmark, model: str) -> str:
+    """`bert.py::BertModel[batch_size=8]`."""
+    point = named_point(asked.parameters)
+    return f"{asked.name.removesuffix(point)}::{model}{point}"
+
+
+def place_of(model: FoundModel) -> str:
+    place = model.place or model.made_at
+    return f"{os.path.basename(str(place.get('file')))}:{place.get('line')}" if place else ""
+
+
+def _notes(model: FoundModel, discovery: Discovery) -> tuple[str, ...]:
+    notes = list(discovery.notes)
+    if discovery.trouble and model.mode != NEVER_CALLED:
+        notes.append(f"the script failed after this model had been found: {discovery.trouble}")
+    elif discovery.trouble:
+        notes.append(f"the script failed, and had not called this model: {discovery.trouble}")
+    if model.other_shapes:
+        notes.append(f"it was called with {model.other_shapes} other shapes too, which are not measured")
+    if model.in_training and model.measurable:
+        layers = " and ".join(model.mode_dependent[:3])
+        why = f"; its {layers} compute otherwise in training" if layers else ""
+        notes.append(f"set to eval() to be measured: the script calls it in training mode{why}")
+    for wrapper in model.wrappers:
+        if wrapper.startswith("autocast "):
+            notes.append(
+                f"the script calls it in {wrapper}, this is without: --precision bf16 or fp16 compute so throughout"
+            )
+    return tuple(notes)
+
+
+def _moved(model: FoundModel, device: str) -> tuple[str, ...]:
+    """Said if it is measured on another kind of device than its script calls it on."""
+    own = (model.device or device).partition(":")[0]
+    if own == device.partition(":")[0]:
+        return ()
+    return (f"the script calls it on {own}, this is on {device}; measure it there with --device {own}",)
+
+
+def _names(models: Sequence[FoundModel]) -> dict[str, str]:
+    """By identity: the class, with digits of the identity where several have that class."""
+    count = Counter(model.class_ for model in models)
+    return {m.identity: m.class_ if count[m.class_] == 1 else f"{m.class_}-{m.identity[:4]}" for m in models}
+
+
+def _selected(discovery: Discovery, words: Sequence[str]) -> list[FoundModel]:
+    """Those that `script.py::word,word` means, by class or by the beginning of their identity."""
+    if not words:
+        return list(discovery.models)
+    chosen: list[FoundModel] = []
+    for word in words:
+        meant = [m for m in discovery.models if m.class_ == word or (len(word) >= 4 and m.identity.startswith(word))]
+        meant = meant or [m for m in discovery.models if word in (m.qualified, f"{m.class_}-{m.identity[:4]}")]
+        if not meant:
+            known = [m.class_ for m in discovery.models] + [m.identity[:SHOWN_DIGITS] for m in discovery.models]
+            found = ", ".join(f"{m.class_} ({m.identity[:SHOWN_DIGITS]})" for m in discovery.models) or "no model"
+            raise InvalidInput(
+                f"no model '{word}' in it: there is {found}",
+                where=discovery.script,
+                remedy=did_you_mean(word, known) or "see 'benchwright find'",
+            )
+        chosen += [m for m in meant if m not in chosen]
+    return chosen

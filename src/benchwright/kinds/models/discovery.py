@@ -1,0 +1,167 @@
+"""Scripts are run once to find their models; what they tell becomes the benchmarks of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from benchwright.artifacts.probe_folder import probe_folder
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import CannotMeasure, Interrupted
+from benchwright.core.job import Job, Outcome
+from benchwright.core.model import Discovery, FoundModel, ModelScript
+from benchwright.core.request import Resolved
+from benchwright.core.settings import RunSettings
+from benchwright.executors.base import Executor
+from benchwright.executors.observer import Observer, usable_cores
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.plan.placement import make_plan
+from benchwright.runs.base_folder import BaseFolder
+
+_LOG_LINES = 8
+
+
+def is_open(benchmarks: Sequence[Benchmark]) -> bool:
+    """Whether some of them are scripts whose models are still to be found."""
+    return any(isinstance(b.workload, ModelScript) for b in benchmarks)
+
+
+@contextmanager
+def with_models_found(
+    resolved: Resolved, base: BaseFolder, executor: Executor, observer: Observer
+) -> Iterator[tuple[Resolved, Path | None]]:
+    """The same with each model in the place of its script, and the folder that holds what the scripts told.
+
+    The folder is gone afterwards, if nobody took it.
+    """
+    if not is_open(resolved.benchmarks):
+        yield resolved, None
+        return
+    # Most runs need none of it.
+    from benchwright.kinds.models.batches import with_batches_known
+    from benchwright.kinds.models.benchmarks import benchmarks_of, with_idle_parameters_noted
+
+    folder = _aside(base)
+    try:
+        found = discover(resolved.benchmarks, resolved.settings, base, executor, observer, folder=folder)
+        found = with_batches_known(resolved.benchmarks, found)
+        benchmarks: list[Benchmark] = []
+        for benchmark in with_idle_parameters_noted(resolved.benchmarks, found):
+            discovery = found.get(benchmark.name)
+            benchmarks += [benchmark] if discovery is None else benchmarks_of(benchmark, discovery, str(base.builds))
+        yield msgspec.structs.replace(resolved, benchmarks=tuple(_unique(benchmarks))), folder
+    finally:
+        _remove(folder)
+
+
+def discover(
+    benchmarks: Sequence[Benchmark],
+    settings: RunSettings,
+    base: BaseFolder,
+    executor: Executor,
+    observer: Observer,
+    *,
+    folder: Path | None = None,
+    count_work: bool = False,
+) -> dict[str, Discovery]:
+    """Runs each script of `benchmarks` and tells by name what was found; Interrupted if asked to stop.
+
+    `count_work`: a script that calls models is run once more to count their arithmetic. Counting calls them again, which must
+    not happen in the run that tells what the script does.
+    """
+    scripts = [b for b in benchmarks if isinstance(b.workload, ModelScript)]
+    aside = folder or _aside(base)
+
+    def launches(below: str, counting: bool) -> list[list[Job]]:
+        (aside / below).mkdir(exist_ok=True)
+        plan = make_plan(
+            scripts,
+            executor.machine(),
+            msgspec.structs.replace(
+                settings, repeat=1, warmup_runs=0, interleave=False, echo=settings.echo and not counting
+            ),
+            folder=str(aside / below),
+            probe_path=str(probe_folder(base.artifacts, observer.on_trouble)),
+            usable_cores=usable_cores(),
+            count_work=counting,
+        )
+        return [list(jobs) for jobs in plan.launches]
+
+    try:
+        again = launches("work", counting=True) if count_work else None
+        found: dict[str, Discovery] = {}
+        with stops_on_signals(executor.stop, second_ends=True) as stopped:
+
+            def told(script: Benchmark, jobs: list[Job]) -> Discovery:
+                outcomes = executor.run(jobs, observer)
+                if stopped():
+                    raise Interrupted("stopped while looking for models; nothing has been measured yet")
+                return _read(script, jobs[0], outcomes[0])
+
+            for number, (script, jobs) in enumerate(zip(scripts, launches("", counting=False), strict=True)):
+                observer.on_discovery(number + 1, len(scripts), script)
+                discovery = told(script, jobs)
+                if again is not None and any(model.measurable for model in discovery.models):
+                    discovery = _with_work(discovery, told(script, again[number]))
+                found[script.name] = discovery
+                observer.on_discovered(script, discovery)
+        return found
+    finally:
+        if folder is None:
+            _remove(aside)
+
+
+def _read(script: Benchmark, job: Job, outcome: Outcome) -> Discovery:
+    from benchwright.kinds.models.script_notes import read_notes
+    from benchwright.record.discovery import record_discovery
+    from benchwright.record.reading import read_events
+    from benchwright.runs.logs import tail_texts
+
+    assert isinstance(script.workload, ModelScript)
+    try:
+        events = list(read_events(job.stream))
+    except OSError:
+        events = []
+    discovery = record_discovery(events, script.source, outcome)
+    notes = read_notes(Path(script.workload.path))
+    log = tail_texts(Path(job.log).parent, [job.id], _LOG_LINES).get(job.id, []) if discovery.trouble else []
+    return msgspec.structs.replace(discovery, labels=notes.labels, source_note=notes.docstring, log=tuple(log))
+
+
+def _with_work(discovery: Discovery, counted: Discovery) -> Discovery:
+    """With the arithmetic that another run of the script counted."""
+    work = {model.identity: model for model in counted.models}
+
+    def counted_in(model: FoundModel) -> FoundModel:
+        other = work.get(model.identity)
+        if other is None:
+            note = "the script did not call it when it was run again to count"
+            return msgspec.structs.replace(model, flops_note=note) if model.measurable else model
+        return msgspec.structs.replace(model, flops=other.flops, bytes=other.bytes, flops_note=other.flops_note)
+
+    return msgspec.structs.replace(discovery, models=tuple(map(counted_in, discovery.models)))
+
+
+def _remove(folder: Path) -> None:
+    import shutil
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _aside(base: BaseFolder) -> Path:
+    import tempfile
+
+    try:
+        base.builds.mkdir(parents=True, exist_ok=True)
+        return Path(tempfile.mkdtemp(dir=base.builds, prefix=".discovery-"))
+    except OSError as error:
+        raise CannotMeasure(f"{base.builds}: {error.strerror or error}; choose another folder with --base") from error
+
+
+def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:
+    from benchwright.kinds.naming import with_unique_names
+
+    return with_unique_names(benchmarks)

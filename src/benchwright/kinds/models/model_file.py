@@ -1,0 +1,159 @@
+"""A model file as a target: ONNX, an exported torch program, or OpenVINO's IR."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.model import Model
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.models.batches import ITEMS_OPTION
+from benchwright.kinds.models.benchmarks import (
+    USUAL_STOP,
+    USUAL_WARMUP,
+    on_device,
+    variant_name,
+    variants,
+    with_profile,
+)
+
+TRUSTED = "runs code of its own when it is loaded, which --trust allows"
+_USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino"}
+
+
+class ModelFileSource:
+    """Reads one model file as one benchmark for each runtime."""
+
+    name = "model"
+
+    def recognises(self, target: str) -> bool:
+        ending = os.path.splitext(target)[1].lower()
+        if ending not in _USUAL_RUNTIME or not os.path.isfile(target):
+            return False
+        return ending != ".xml" or b"<net" in _head(target)
+
+    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+        path = Path(target).absolute()
+        ending = path.suffix.lower()
+        if ending not in _USUAL_RUNTIME:
+            known = ", ".join(_USUAL_RUNTIME)
+            raise InvalidInput("is no model file", where=target, remedy=f"name one that ends with {known}")
+        _check_content(path, ending)
+        _check_nothing_for_scripts(target, options)
+        made = []
+        models = options.models
+        notes = _code_of_its_own(path, target, models.trust) if ending == ".pt2" else ()
+        for runtime, device, precision in variants(models, _USUAL_RUNTIME[ending]):
+            workload = Model(
+                runtime=runtime,
+                device=device,
+                precision=precision,
+                python=options.python or default_python(),
+                cwd=options.cwd or os.getcwd(),
+                file=str(path),
+                identity=identity_of_file(path),
+                class_=path.name,
+                threads=models.threads,
+                streams=models.streams,
+                profile=models.profile,
+                shapes=models.shapes,
+                items=models.items,
+                items_from=None if models.items is None else ITEMS_OPTION,
+                trust=models.trust,
+                rebuild=models.rebuild,
+                step_timeout_s=models.step_timeout_s,
+                builds=options.builds,
+            )
+            benchmark = Benchmark(
+                name=path.name + variant_name(runtime, device, precision),
+                workload=workload,
+                source=target,
+                placement=on_device(device),
+                stop=USUAL_STOP,
+                warmup=USUAL_WARMUP,
+                loop="latency",
+                notes=notes,
+            )
+            made += with_profile(benchmark)
+        return made
+
+
+def identity_of_file(path: Path) -> str:
+    """Of its content, and of the files in which its weights are. One that is missing is told when it is to be measured."""
+    from benchmodels.files.file_content import digest_of, files_of
+
+    return digest_of([file for file in files_of(str(path)) if os.path.isfile(file)])[:16]
+
+
+def _code_of_its_own(path: Path, target: str, trust: bool) -> tuple[str, ...]:
+    """What is said of a file that would run code when it is loaded; InvalidInput if it is not trusted."""
+    from benchmodels.files.file_trust import code_in
+
+    try:
+        found = code_in(str(path))
+    except ValueError as error:
+        raise InvalidInput(f"is no exported program: {error}", where=target, remedy="export the model again") from None
+    if found is None:
+        return ()
+    if not trust:
+        remedy = "measure it with --trust if you know where it comes from"
+        raise InvalidInput(f"would run code of its own when it is loaded: {found}", where=target, remedy=remedy)
+    return (f"{TRUSTED}: {found}",)
+
+
+def trusted_code(benchmarks: Iterable[Benchmark]) -> list[str]:
+    """What to say before any of them is loaded."""
+    found = ((b.source, note) for b in benchmarks for note in b.notes if note.startswith(TRUSTED))
+    return [f"{source}: {note}" for source, note in dict.fromkeys(found)]
+
+
+def _head(path: str | Path) -> bytes:
+    try:
+        with open(path, "rb") as handle:
+            return handle.read(4096)
+    except OSError:
+        return b""
+
+
+def _check_nothing_for_scripts(target: str, options: SourceOptions) -> None:
+    for given, name in ((any(options.points), "--param"), (options.script_args, "--script-args")):
+        if given:
+            text = f"{name} is for scripts: a model file has no arguments"
+            raise InvalidInput(text, where=target, remedy="say its shapes with --shape, or measure it by itself")
+
+
+def _check_content(path: Path, ending: str) -> None:
+    """InvalidInput for a file that cannot be what its name says."""
+    wrong = None
+    if path.stat().st_size == 0:
+        wrong = "is empty"
+    elif ending == ".pt2":
+        wrong = _no_exported_program(path)
+    elif ending == ".xml" and b"<net" not in _head(path):
+        wrong = "is no OpenVINO model: it has no <net>"
+    elif ending == ".xml" and not path.with_suffix(".bin").is_file():
+        wrong = f"needs {path.with_suffix('.bin').name}, its weights, beside it"
+    if wrong:
+        raise InvalidInput(wrong, where=str(path), remedy="export the model again")
+
+
+def _no_exported_program(path: Path) -> str | None:
+    """What it is instead."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            # Without the folder that everything in it lies in.
+            parts = {"/".join(name.split("/")[1:]) for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError):
+        return "is no exported program: those of torch.export.save are zip files"
+    if any(part.startswith("data/aotinductor/") for part in parts) and not any(p.startswith("models/") for p in parts):
+        return "is a compiled package of AOTInductor; needed is what torch.export.save writes"
+    if any(part.startswith("code/") for part in parts):
+        return "is a TorchScript archive; needed is what torch.export.save writes"
+    if "data.pkl" in parts:
+        return "is what torch.save writes; needed is what torch.export.save writes"
+    return None

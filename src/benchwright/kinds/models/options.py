@@ -1,0 +1,82 @@
+"""What is said about models on the command line or in Python, as checked options."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.model import PRECISIONS, ModelOptions
+from benchwright.core.numbers.quantities import parse_duration
+
+
+def model_options_of(values: Mapping[str, Any]) -> ModelOptions:
+    """What the options say; InvalidInput for what is no runtime, device, precision or shape."""
+    return ModelOptions(
+        runtimes=_runtimes(values.get("runtimes", ())),
+        devices=_devices(values.get("devices", ())) or ("cpu",),
+        precisions=_precisions(values.get("precisions", ())) or ("fp32",),
+        threads=values.get("threads"),
+        streams=values.get("streams", 1),
+        max_depth=values.get("max_depth", 0),
+        profile=values.get("profile", False),
+        shapes=_shapes(values.get("shapes", ())),
+        rebuild=values.get("rebuild", "if_needed"),
+        step_timeout_s=parse_duration(values.get("build_timeout", "10m"), where="--build-timeout"),
+        weights=values.get("weights", False),
+        items=values.get("items"),
+        trust=values.get("trust", False),
+    )
+
+
+def _words(texts: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for text in texts for word in text.split(",") if word.strip()))
+
+
+def _runtimes(texts: Sequence[str]) -> tuple[str, ...]:
+    words = _words(texts)
+    if words:
+        from benchmodels.runtimes.registry import known_runtimes
+
+        known = list(known_runtimes())
+        for word in words:
+            if word not in known:
+                remedy = did_you_mean(word, known) or f"use one of {', '.join(known)}"
+                raise InvalidInput(f"'{word}' is no runtime", where="--runtime", remedy=remedy)
+    return words
+
+
+def _devices(texts: Sequence[str]) -> tuple[str, ...]:
+    words = _words(texts)
+    for word in words:
+        if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", word):
+            raise InvalidInput(f"'{word}' is no device", where="--device", remedy="use cpu, cuda or cuda:1")
+    return words
+
+
+def _precisions(texts: Sequence[str]) -> tuple[str, ...]:
+    words = _words(texts)
+    for word in words:
+        if word not in PRECISIONS:
+            remedy = did_you_mean(word, PRECISIONS) or f"use one of {', '.join(PRECISIONS)}"
+            raise InvalidInput(f"'{word}' is no precision", where="--precision", remedy=remedy)
+    return words
+
+
+def _shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    shapes: dict[str, tuple[int, ...]] = {}
+    for text in texts:
+        name, sizes = _shape(text)
+        if name in shapes:
+            raise InvalidInput(f"'{name}' has two shapes", where="--shape", remedy="give one for each input")
+        shapes[name] = sizes
+    return shapes
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, dims = text.rpartition("=")
+    sizes = re.split(r"[x×,]", dims)
+    if not equals or not name or not all(re.fullmatch(r"[1-9]\d{0,8}", size.strip()) for size in sizes):
+        raise InvalidInput(f"'{text}' is no shape", where="--shape", remedy="write INPUT=1x3x224x224")
+    return name, tuple(int(size) for size in sizes)

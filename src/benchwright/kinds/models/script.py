@@ -1,0 +1,82 @@
+"""A Python script as a target: its instrumented loop is measured, or else the models it builds and calls."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command, Script
+from benchwright.core.errors import InvalidInput
+from benchwright.core.model import ModelScript
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
+from benchwright.kinds.models.sweep import named_point, script_arguments
+
+MEMBER = "::"  # script.py::BertModel
+
+
+class ScriptSource:
+    """Reads one script as one benchmark for each point of a sweep."""
+
+    name = "script"
+
+    def recognises(self, target: str) -> bool:
+        path = target.partition(MEMBER)[0]
+        return path.endswith(".py") and os.path.isfile(path)
+
+    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+        place, _, members = target.partition(MEMBER)
+        path = Path(place).absolute()
+        notes = checked_notes(path) if options.as_ != "command" else ScriptNotes({}, None, False)
+        as_ = options.as_ or ("loop" if notes.uses_loop and not members else "models")
+        select = tuple(word for word in members.split(",") if word)
+        if select and as_ != "models":
+            raise InvalidInput("only models have names in it", where=target, remedy="leave --as out")
+        found = []
+        for point in options.points:
+            args = (*options.script_args, *script_arguments(point))
+            workload = _workload(path, args, options, as_, select, notes.foreign)
+            name = path.name + named_point(point)
+            metrics = () if as_ == "models" else options.metrics
+            found.append(
+                Benchmark(
+                    name=name,
+                    workload=workload,
+                    source=target,
+                    metrics=metrics,
+                    parameters=point,
+                    labels=notes.labels,
+                )
+            )
+        return found
+
+
+def _workload(
+    path: Path, args: tuple[str, ...], options: SourceOptions, as_: str, select: tuple[str, ...], foreign: bool
+) -> Command | Script | ModelScript:
+    cwd, python = options.cwd or os.getcwd(), options.python or default_python()
+    if as_ == "command":
+        return Command(argv=(python, str(path), *args), cwd=cwd)
+    if as_ == "loop":
+        return Script(path=str(path), args=args, cwd=cwd, python=python)
+    models = msgspec.structs.replace(options.models, select=select)
+    return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models, foreign=foreign)
+
+
+def checked_notes(path: Path) -> ScriptNotes:
+    """What the script says of itself; InvalidInput if it is no Python."""
+    try:
+        return read_notes(path)
+    except SyntaxError as error:
+        raise InvalidInput(
+            f"is not valid Python: {error.msg}",
+            where=str(path),
+            line=error.lineno,
+            column=error.offset,
+            text=error.text,
+        ) from None
+    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"is not readable as Python: {error}", where=str(path), remedy="check the file") from None

@@ -1,0 +1,79 @@
+"""What a model script says about itself: labels in its first line, where its model comes from in its docstring."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tokenize
+from pathlib import Path
+
+import msgspec
+
+from benchmodels.compat import PACKAGES
+
+_LABELS = re.compile(r"#\s*labels:\s*(.*)")
+_LONGEST_NOTE = 2000
+
+
+class ScriptNotes(msgspec.Struct, frozen=True):
+    """Several values of a label are joined by commas, as they are written."""
+
+    labels: dict[str, str]
+    docstring: str | None
+    uses_loop: bool  # iterate of benchprobe: a loop, not models, is to be measured
+    foreign: bool = False  # it imports a package of another tool, for which benchmodels.compat may stand in
+
+
+def read_notes(path: Path) -> ScriptNotes:
+    """OSError, SyntaxError or ValueError if the script cannot be read."""
+    with tokenize.open(path) as handle:
+        text = handle.read()
+    tree = ast.parse(text, filename=str(path))
+    docstring = ast.get_docstring(tree)
+    return ScriptNotes(
+        labels=parse_labels(text.partition("\n")[0]),
+        docstring=docstring[:_LONGEST_NOTE] if docstring else None,
+        uses_loop=_uses_loop(tree),
+        foreign=_is_foreign(tree),
+    )
+
+
+def parse_labels(line: str) -> dict[str, str]:
+    """`# labels: author::google test_group::daily,monthly`; what has no `::` is passed over."""
+    found = _LABELS.fullmatch(line.strip().lstrip("\ufeff"))
+    if found is None:
+        return {}
+    pairs = (word.split("::", 1) for word in found[1].split() if "::" in word)
+    return {key: ",".join(filter(None, value.split(","))) for key, value in pairs if key}
+
+
+def matches_label(labels: dict[str, str], key: str, value: str) -> bool:
+    """Whether one of the values of the label `key` is `value`: `daily` matches `daily,monthly`."""
+    return key in labels and value in labels[key].split(",")
+
+
+def _is_foreign(tree: ast.Module) -> bool:
+    names = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level]
+    return any(name.split(".")[0] in PACKAGES for name in names)
+
+
+def _uses_loop(tree: ast.Module) -> bool:
+    """Whether `iterate` is taken from benchprobe; `parse` alone instruments nothing."""
+    known = _names_of_probe(tree)
+    return any(_takes_iterate(node) or _calls_iterate(node, known) for node in ast.walk(tree))
+
+
+def _takes_iterate(node: ast.AST) -> bool:
+    from_probe = isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "benchprobe"
+    return from_probe and any(alias.name in ("iterate", "*") for alias in node.names)  # type: ignore[attr-defined]
+
+
+def _calls_iterate(node: ast.AST, known: set[str]) -> bool:
+    of_name = isinstance(node, ast.Attribute) and node.attr == "iterate" and isinstance(node.value, ast.Name)
+    return of_name and node.value.id in known  # type: ignore[attr-defined]
+
+
+def _names_of_probe(tree: ast.Module) -> set[str]:
+    imports = (alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
+    return {alias.asname or alias.name for alias in imports if alias.name.split(".")[0] == "benchprobe"}

@@ -1,0 +1,86 @@
+"""Folders, patterns and search folders as the scripts that are meant."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.request import Request
+
+_MEMBER = "::"
+_PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
+
+
+def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
+    """The request with every script in the place of its folder, and which those are: one of them that is broken is no
+    reason to measure none."""
+    targets, many = [], set()
+    for target in request.targets:
+        found = _scripts_of(target, request)
+        targets += found
+        many |= set(found) - {target}
+    everything = _all_scripts(request)
+    return replace(request, targets=(*targets, *everything)), frozenset(many | set(everything))
+
+
+def _scripts_of(target: str, request: Request) -> list[str]:
+    """The target itself; every script of a folder or pattern; one that lies in a search folder."""
+    path, member, names = target.partition(_MEMBER)
+    if os.path.isdir(path):
+        return _chosen(_in_folder(Path(path)), path, request)
+    if os.path.exists(path):
+        return [target]
+    for folder in request.search_dirs:
+        if os.path.isfile(inside := os.path.join(_checked(folder), path)):
+            return [inside + member + names]
+    if any(c in path for c in "*?[") and (found := sorted(glob.glob(path, recursive=True))):
+        return _chosen([f for f in found if os.path.isfile(f)], path, request)
+    return [target]
+
+
+def _all_scripts(request: Request) -> list[str]:
+    """Those of the search folders, if all were asked for."""
+    if not request.all_scripts:
+        return []
+    if not request.search_dirs:
+        raise InvalidInput("all scripts of no folder", where="--all", remedy="name the folder with --search-dir")
+    return [s for folder in request.search_dirs for s in _chosen(_in_folder(Path(_checked(folder))), folder, request)]
+
+
+def _checked(folder: str) -> str:
+    if not os.path.isdir(folder):
+        raise InvalidInput("no such folder", where=f"--search-dir {folder}", remedy="check the name")
+    return folder
+
+
+def _in_folder(folder: Path) -> list[str]:
+    """Its scripts and those below it, by name; packages' own files and hidden ones are none."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        inside = path.relative_to(folder).parts
+        hidden = any(part.startswith((".", "__")) or part in _PASSED_OVER for part in inside)
+        if not hidden and path.is_file():
+            found.append(str(path))
+    return found
+
+
+def _chosen(scripts: Sequence[str], where: str, request: Request) -> list[str]:
+    """Those whose labels are asked for by `--select key=value`; InvalidInput if there are none."""
+    wanted = [word.partition("=") for word in (request.suite.select if request.suite else ()) if "=" in word]
+    chosen = [s for s in scripts if all(_labelled(s, key, value) for key, _, value in wanted)]
+    if not chosen:
+        why = "no script there has these labels" if scripts else "there is no Python script in it"
+        raise InvalidInput(why, where=where, remedy="check the folder, or name a task file or a script in it")
+    return chosen
+
+
+def _labelled(script: str, key: str, value: str) -> bool:
+    from benchwright.kinds.models.script_notes import matches_label, parse_labels
+
+    with open(script, encoding="utf-8", errors="replace") as handle:
+        return matches_label(parse_labels(handle.readline()), key, value)

@@ -1,0 +1,1 @@
+"""Suites: YAML files of benchmarks."""

@@ -1,0 +1,1 @@
+"""milabench's benchfile.py, read without running it."""

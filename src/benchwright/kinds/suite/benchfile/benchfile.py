@@ -1,0 +1,264 @@
+"""The facts of a benchmark's folder that milabench keeps in benchfile.py: which requirements, which scripts, and whether voir runs it.
+
+The file is read without running it wherever that is enough. One that computes its attributes is run, in benchwright's own
+Python, from its folder. Methods it overrides are never used: `BenchFacts.refusal` names them and the YAML that replaces them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+from benchwright.kinds.suite.benchfile.overrides import (
+    ATTRIBUTES_ONLY,
+    HOOKS,
+    IGNORED,
+    NOTED_ONLY,
+    is_replaced,
+    replacement,
+)
+from benchwright.kinds.suite.benchfile.syntax import Overridden, Unclear, read_pack_class
+
+BENCHFILE = "benchfile.py"
+VOIRFILE = "voirfile.py"
+_RUNNER = Path(__file__).parent / "compat_modules" / "show_benchfile.py"
+_TIME_LIMIT_S = 20.0
+_MOST_SCANNED = 1 << 18
+_IMPORTS_VOIR = re.compile(rb"^[ \t]*(?:import|from)[ \t]+voir\b", re.MULTILINE)
+_IMPORTS_BENCHMATE = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+benchmate\b.*$", re.MULTILINE)
+_BENCHMATE = "benchmate comes with milabench and is not on the registry"
+
+
+class Trouble(msgspec.Struct, frozen=True, kw_only=True):
+    """Something in a file that keeps the benchmark from being run."""
+
+    what: str
+    where: str
+    remedy: str
+    line: int | None = None
+    column: int | None = None
+    text: str | None = None
+
+    def error(self) -> InvalidInput:
+        return InvalidInput(
+            self.what, where=self.where, line=self.line, column=self.column, remedy=self.remedy, text=self.text
+        )
+
+
+class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """File names are relative to the folder. `prepare_script` is None if there is nothing to prepare."""
+
+    folder: str
+    requirements: tuple[str, ...] = ("requirements.in",)
+    prepare_script: str | None = "prepare.py"
+    main_script: str = "main.py"
+    overridden: tuple[Overridden, ...] = ()
+    has_voirfile: bool = False
+    imports_voir: bool = False
+    benchmate: str | None = None  # the first place, as file:line, that imports it
+    notes: tuple[str, ...] = ()
+    trouble: Trouble | None = None
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        """Names of the methods that benchfile.py overrides and that are not used here."""
+        return tuple(one.name for one in self.overridden)
+
+    @property
+    def uses_voir(self) -> bool:
+        return self.has_voirfile or self.imports_voir
+
+    def refusal(self, entry: Mapping[str, Any] = {}) -> InvalidInput | None:
+        """Why the folder cannot be run as it is, or None. `entry`: its resolved entry, which may say what a method would do."""
+        benchfile = os.path.join(self.folder, BENCHFILE)
+        unused = entry.get(IGNORED) == ATTRIBUTES_ONLY
+        if self.trouble is not None and not (unused and self.trouble.where == benchfile):
+            return self.trouble.error()
+        left = [one for one in self.overridden if one.name not in NOTED_ONLY and not is_replaced(one, entry)]
+        return _refusal(Path(benchfile), left) if left else None
+
+
+def read_benchfile(folder: str | os.PathLike[str]) -> BenchFacts:
+    """What the folder says; defaults where it has no benchfile.py, or does not exist yet. Never raises for its content."""
+    place = os.path.abspath(folder)
+    return _read(
+        place, tuple(_stamp(os.path.join(place, name)) for name in (BENCHFILE, VOIRFILE, "main.py", "prepare.py"))
+    )
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return None
+    return stat.st_mtime_ns, stat.st_size
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(folder: str, stamps: tuple[tuple[int, int] | None, ...]) -> BenchFacts:
+    facts = BenchFacts(folder=folder)
+    if stamps[0] is not None:
+        facts = _with_benchfile(facts)
+    if not os.path.isdir(folder):
+        return facts
+    if facts.prepare_script is not None and not os.path.exists(os.path.join(folder, facts.prepare_script)):
+        facts = msgspec.structs.replace(facts, prepare_script=None)
+    return _with_scripts(facts)
+
+
+def _with_benchfile(facts: BenchFacts) -> BenchFacts:
+    path = os.path.join(facts.folder, BENCHFILE)
+    try:
+        with open(path, "rb") as file:
+            tree = ast.parse(file.read(), filename=path)
+    except SyntaxError as error:
+        return _troubled(facts, f"this is not Python: {error.msg}", error.lineno, text=error.text)
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return _troubled(facts, f"cannot be read: {getattr(error, 'strerror', None) or error}", None)
+    try:
+        found = read_pack_class(tree)
+    except LookupError as error:
+        return _troubled(facts, str(error.args[0]), None)
+    except Unclear:
+        return _run(facts, path)
+    except RecursionError:
+        return _troubled(facts, "it is nested too deeply", None)
+    overridden = tuple(one for one in found.overridden if one.name in HOOKS)
+    if {"base_requirements", "requirements_file", "prepare_script", "main_script"} & set(found.unclear):
+        facts = _run(facts, path)
+    else:
+        facts = _with_attributes(facts, found.attributes)
+    return _with_overrides(facts, overridden)
+
+
+def _run(facts: BenchFacts, path: str) -> BenchFacts:
+    """Attributes, and methods, of a benchfile that has to be run to be known."""
+    import subprocess
+
+    command = [sys.executable, "-B", str(_RUNNER), path]
+    try:
+        done = subprocess.run(
+            command,
+            cwd=facts.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_TIME_LIMIT_S,
+            check=False,
+            start_new_session=True,
+        )
+        answer = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        return _troubled(facts, f"it was run to read its attributes, and did not end within {_TIME_LIMIT_S:g} s", None)
+    except (OSError, ValueError) as error:
+        return _troubled(facts, f"it was run to read its attributes, and gave none: {error}", None)
+    if "error" in answer:
+        return _troubled(facts, f"it was run to read its attributes: {answer['error']}", answer["line"])
+    methods = [(name, line or 1) for name, line in answer["methods"].items() if name in HOOKS]
+    return _with_overrides(
+        _with_attributes(facts, answer["attributes"]), tuple(Overridden(name=name, line=line) for name, line in methods)
+    )
+
+
+def _with_attributes(facts: BenchFacts, attributes: Mapping[str, Any]) -> BenchFacts:
+    """`requirements_file` is what base_requirements was called in 2022."""
+    change: dict[str, Any] = {}
+    required = attributes.get("base_requirements", attributes.get("requirements_file", "requirements.in"))
+    names = [required] if isinstance(required, str) else (required or [])
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        change["requirements"] = tuple(name for name in names if name)
+    for name in ("prepare_script", "main_script"):
+        if name in attributes and isinstance(attributes[name], str | None):
+            change[name] = attributes[name] or None
+    if change.get("main_script", "") is None:
+        del change["main_script"]
+    return msgspec.structs.replace(facts, **change)
+
+
+def _with_overrides(facts: BenchFacts, overridden: tuple[Overridden, ...]) -> BenchFacts:
+    known = {one.name for one in overridden}
+    merged = overridden + tuple(one for one in facts.overridden if one.name not in known)
+    noted = [one for one in merged if one.name in NOTED_ONLY]
+    notes = [f"{BENCHFILE}:{one.line}: '{one.name}' is not used: benchwright pin does its own" for one in noted]
+    return msgspec.structs.replace(facts, overridden=merged, notes=tuple(dict.fromkeys((*facts.notes, *notes))))
+
+
+def _with_scripts(facts: BenchFacts) -> BenchFacts:
+    """What the scripts of the folder import."""
+    folder = Path(facts.folder)
+    main = folder / facts.main_script
+    try:
+        beside = sorted(path for path in folder.iterdir() if path.suffix == ".py")[:100]
+    except OSError:
+        return facts
+    scanned = {path: _beginning(path) for path in dict.fromkeys([main, *beside])}
+    facts = msgspec.structs.replace(
+        facts,
+        has_voirfile=(folder / VOIRFILE) in scanned,
+        imports_voir=_IMPORTS_VOIR.search(scanned[main]) is not None,
+    )
+    for path, text in scanned.items():
+        if found := _IMPORTS_BENCHMATE.search(text):
+            return _with_benchmate(facts, path, text, found)
+    return facts
+
+
+def _with_benchmate(facts: BenchFacts, path: Path, text: bytes, found: re.Match[bytes]) -> BenchFacts:
+    """A requirement on it, or an import that only happens in some case, is the user's own business: noted."""
+    line = text.count(b"\n", 0, found.start()) + 1
+    place = f"{path.relative_to(facts.folder) if path.is_relative_to(facts.folder) else path}:{line}"
+    facts = msgspec.structs.replace(
+        facts, benchmate=place, notes=(*facts.notes, f"{place} imports benchmate: {_BENCHMATE}")
+    )
+    required = any(b"benchmate" in _beginning(Path(facts.folder) / name) for name in facts.requirements)
+    if required or found[1] or facts.trouble is not None:
+        return facts
+    trouble = Trouble(
+        what=f"it imports benchmate: {_BENCHMATE}",
+        where=str(path),
+        line=line,
+        column=1,
+        remedy="use voir or benchprobe.iterate in its place, or name where to get it in requirements.in",
+        text=found[0].decode("utf-8", "replace"),
+    )
+    return msgspec.structs.replace(facts, trouble=trouble)
+
+
+def _beginning(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_MOST_SCANNED)
+    except OSError:
+        return b""
+
+
+def _troubled(facts: BenchFacts, what: str, line: int | None, text: str | None = None) -> BenchFacts:
+    remedy = f"mend it, or write `main:`, `prepare:` and `{IGNORED}: {ATTRIBUTES_ONLY}` in the suite's entry"
+    where = os.path.join(facts.folder, BENCHFILE)
+    return msgspec.structs.replace(facts, trouble=Trouble(what=what, where=where, line=line, remedy=remedy, text=text))
+
+
+def _refusal(path: Path, left: list[Overridden]) -> InvalidInput:
+    first, *others = left
+    remedy = replacement(first)
+    for one in others:
+        remedy += f"; for '{one.name}' (line {one.line}) {replacement(one)}"
+    remedy += f"; `{IGNORED}: {ATTRIBUTES_ONLY}` there says that nothing of it is needed"
+    lines = _beginning(path).decode("utf-8", "replace").splitlines()
+    return InvalidInput(
+        f"it overrides '{first.name}', and benchwright uses no methods of a benchfile",
+        where=str(path),
+        line=first.line,
+        column=first.column,
+        remedy=remedy,
+        text=lines[first.line - 1] if first.line <= len(lines) else None,
+    )

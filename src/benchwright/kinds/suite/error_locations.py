@@ -1,0 +1,62 @@
+"""Errors about a suite's words, told where the suite says them: known only when the words are filled, long after reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput, UnfilledWord
+
+
+@contextmanager
+def words_placed(benchmarks: Sequence[Benchmark]) -> Iterator[None]:
+    """An UnfilledWord of one of `benchmarks` becomes an InvalidInput that points into the suite's file."""
+    try:
+        yield
+    except UnfilledWord as error:
+        benchmark = next((b for b in benchmarks if b.name == error.entry), None)
+        raise (_placed(error, benchmark) if benchmark is not None else None) or error from None
+
+
+def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
+    """None if the place cannot be told: the file has changed or is gone."""
+    from benchwright.kinds.suite.read.resolution import resolve_entries
+    from benchwright.kinds.suite.read.suite import suite_file
+
+    path = suite_file(benchmark)
+    if path is None or benchmark.pack is None:
+        return None
+    way = _way_to(benchmark.pack.config, error.word)
+    try:
+        resolution = resolve_entries(path)
+    except InvalidInput:
+        return None
+    if way is None or benchmark.name not in resolution.entries:
+        return None
+    if _at(resolution.entries[benchmark.name], way) != _at(benchmark.pack.config, way):
+        return InvalidInput(error.what, where="--override", remedy=error.remedy, text=error.word)
+    return resolution.places.error(benchmark.name, way, error.what, error.remedy)
+
+
+def _way_to(value: Any, word: str) -> tuple[Any, ...] | None:
+    """The keys and indices that lead to `word`; where a list was joined, to the list."""
+    if isinstance(value, str):
+        return () if value == word else None
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if (rest := _way_to(item, word)) is not None:
+            return (key, *rest)
+        if isinstance(item, list) and ",".join(map(str, item)) == word:
+            return (key,)
+    return None
+
+
+def _at(value: Any, way: tuple[Any, ...]) -> Any:
+    for key in way:
+        try:
+            value = value[key]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return value

@@ -1,0 +1,164 @@
+"""A resolved entry of a suite as a Benchmark; its words still hold placeholders."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from benchwright.core.benchmark import Benchmark, Placement, Script
+from benchwright.core.errors import InvalidInput
+from benchwright.core.metric import MetricSpec
+from benchwright.kinds.metric_option import parse_metric_option
+from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, read_benchfile
+from benchwright.kinds.suite.read.argv import argv_words
+from benchwright.kinds.suite.read.folder import folder_of, pack_of
+from benchwright.kinds.suite.read.inheritance import tag_list
+from benchwright.kinds.suite.read.keys import PER_DEVICE
+from benchwright.kinds.suite.read.stop_rules import Wrong, measuring_of, seconds_of, whole_of
+
+DEFAULT_DURATION_S = 600.0
+MOST_JOBS = 10_000  # of one launch: what is more is a slip, and would take all memory to plan
+
+
+class Folders:
+    """What the folders of a suite say, each looked at once."""
+
+    def __init__(self, definitions: str) -> None:
+        self._definitions = definitions
+        self._facts: dict[str, BenchFacts] = {}
+        self._notes: dict[str, tuple[str, ...]] = {}
+        self._scripts: dict[str, tuple[str, ...]] = {}
+
+    def facts(self, entry: dict[str, Any]) -> BenchFacts:
+        folder = folder_of(entry, self._definitions)
+        if folder not in self._facts:
+            self._facts[folder] = read_benchfile(folder)
+        return self._facts[folder]
+
+    def notes(self, entry: dict[str, Any], facts: BenchFacts, script: str) -> tuple[str, ...]:
+        """What a reader should know of the entry's folder, and of the script in it."""
+        if facts.folder not in self._notes:
+            missing = not os.path.isdir(facts.folder)
+            cloned = isinstance(entry["definition"], dict)
+            says = (
+                "its folder is not there yet: install clones it"
+                if cloned
+                else f"its folder {facts.folder} is not there"
+            )
+            self._notes[facts.folder] = (says,) if missing else facts.notes
+        refusal = facts.refusal(entry) if facts.overridden or facts.trouble is not None else None
+        if refusal is None:
+            return (*self._notes[facts.folder], *self._of_script(facts.folder, script))
+        place = ":".join(str(part) for part in (refusal.where, refusal.line) if part is not None)
+        return (*self._notes[facts.folder], f"it cannot be run as it is: {refusal.what} ({place})")
+
+    def _of_script(self, folder: str, script: str) -> tuple[str, ...]:
+        path = os.path.join(folder, script)
+        if path not in self._scripts:
+            lacking = os.path.isdir(folder) and not os.path.exists(path)
+            self._scripts[path] = (f"there is no script {path}",) if lacking else ()
+        return self._scripts[path]
+
+
+def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes: tuple[str, ...] = ()) -> Benchmark:
+    """The benchmark that `entry`, which JSON can hold, describes; Wrong points at a key of it that cannot be meant."""
+    if not entry.get("definition"):
+        raise Wrong((), f"'{entry['name']}' has no definition", "name the folder of its main.py: definition: ./folder")
+    measuring = measuring_of(entry)
+    facts = folders.facts(entry)
+    pack = pack_of(entry, facts)
+    limit = entry.get("max_duration")
+    return Benchmark(
+        name=entry["name"],
+        workload=Script(
+            path=os.path.join(facts.folder, pack.main_script), args=_words(entry), cwd=facts.folder, python=""
+        ),
+        source=source,
+        metrics=_metrics(entry),
+        placement=_placement(entry),
+        env=_environment(entry),
+        timeout_s=DEFAULT_DURATION_S if limit is None else seconds_of(limit, ("max_duration",)),
+        stop=measuring.stop,
+        warmup=measuring.warmup,
+        loop=entry.get("loop"),
+        labels={str(key): _written(value) for key, value in (entry.get("labels") or {}).items()},
+        tags=tuple(dict.fromkeys(str(tag) for tag in tag_list(entry.get("tags")))),
+        parameters={str(key): _written(value) for key, value in (entry.get("matrix") or {}).items()},
+        enabled=_enabled(entry),
+        pack=pack,
+        weight=_weight(entry),
+        requires=_conditions(entry),
+        validation=entry.get("validation") or {},
+        notes=(*notes, *(measuring.notes if pack.voir is None else ()), *folders.notes(entry, facts, pack.main_script)),
+    )
+
+
+def _words(entry: dict[str, Any]) -> tuple[str, ...]:
+    """The script's words; where a server is measured, the client's behind them."""
+    return (*argv_words(entry.get("argv")), *argv_words((entry.get("client") or {}).get("argv")))
+
+
+def _placement(entry: dict[str, Any]) -> Placement:
+    machines = entry.get("num_machines")
+    plan = entry.get("plan") or {}
+    jobs = 1 if plan.get("n") is None or plan.get("method") in PER_DEVICE else whole_of(plan["n"], ("plan", "n"), 1)
+    if jobs > MOST_JOBS:
+        raise Wrong(("plan", "n"), f"{jobs} processes together are too many", f"write {MOST_JOBS} or less")
+    return Placement(
+        jobs=jobs,
+        per_device=plan.get("method") in PER_DEVICE,
+        numbered=plan.get("method") not in PER_DEVICE,
+        machines=1 if machines is None else whole_of(machines, ("num_machines",), 1),
+    )
+
+
+def _environment(entry: dict[str, Any]) -> dict[str, str | None]:
+    changes: dict[str, str | None] = {}
+    for name, value in (entry.get("env") or {}).items():
+        word = str(name)
+        if not word or "=" in word or "\0" in word:
+            raise Wrong(("env", name), f"'{name}' cannot be the name of a variable", "write NAME: value")
+        changes[word] = None if value is None else _written(value)
+    return changes
+
+
+def _metrics(entry: dict[str, Any]) -> tuple[MetricSpec, ...]:
+    found = []
+    for name, pattern in (entry.get("metrics") or {}).items():
+        try:
+            found.append(parse_metric_option(str(name) if pattern is None else f"{name}={pattern}"))
+        except InvalidInput as error:
+            raise Wrong(("metrics", name), error.what, error.remedy) from None
+    names = [metric.name for metric in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise Wrong(("metrics",), f"metric '{name}' is asked for twice", "rename one of the two")
+    return tuple(found)
+
+
+def _enabled(entry: dict[str, Any]) -> bool:
+    value = entry.get("enabled")
+    if value is not None and not isinstance(value, bool):
+        raise Wrong(("enabled",), f"enabled is '{value}', not true or false", "write true or false")
+    return value is not False
+
+
+def _weight(entry: dict[str, Any]) -> float:
+    weight = entry.get("weight")
+    if weight is None:
+        return 1.0
+    if isinstance(weight, bool) or not isinstance(weight, int | float):
+        raise Wrong(("weight",), f"weight is '{weight}', not a number", "write 0 or more")
+    return float(weight)
+
+
+def _conditions(entry: dict[str, Any]) -> tuple[str, ...]:
+    given = entry.get("requires_capabilities")
+    return () if given is None else (given,) if isinstance(given, str) else tuple(str(one) for one in given if one)
+
+
+def _written(value: Any) -> str:
+    """A value as a user wrote it: `true`, not `True`."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "" if value is None else str(value)

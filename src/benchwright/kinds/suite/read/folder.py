@@ -1,0 +1,159 @@
+"""The folder of a suite's benchmark and what its phases need, from the resolved entry and the folder itself."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import math
+import os
+import re
+from typing import Any
+
+from benchwright.core.pack import Launcher, Pack, Serving
+from benchwright.kinds.suite.benchfile.benchfile import BenchFacts
+from benchwright.kinds.suite.read.argv import argv_words
+from benchwright.kinds.suite.read.keys import LAUNCHERS
+from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
+
+ARCH = "${system.arch}"  # the variant of an entry that names none
+_UNSAFE = re.compile(r"[/\0]")
+DEFAULT_SERVER = "server.py"
+
+
+def pack_of(entry: dict[str, Any], facts: BenchFacts) -> Pack:
+    """The pack of an entry whose folder `facts` is about; Wrong points at a key that cannot be meant."""
+    git, branch = _repository(entry)
+    variant = entry.get("install_variant")
+    return Pack(
+        definition=facts.folder,
+        group=folder_name(entry, "group"),
+        install_group=folder_name(entry, "install_group"),
+        variant=None if variant in (None, ARCH, "{arch}") else folder_name(entry, "install_variant"),
+        git=git,
+        branch=branch,
+        requirements=facts.requirements,
+        prepare_script=_prepare(entry, facts),
+        main_script=main_script(entry, facts),
+        constraints=_lines((entry.get("pip") or {}).get("constraints")),
+        pip_args=tuple(word for line in _lines((entry.get("pip") or {}).get("args")) for word in line.split()),
+        voir=(entry.get("voir") or {}) if facts.uses_voir else None,
+        launcher=_launcher(entry),
+        serving=_serving(entry),
+        config=entry,
+    )
+
+
+def folder_of(entry: dict[str, Any], definitions: str) -> str:
+    """The definition's folder, absolute; of a git one the place it is cloned to."""
+    git, branch = _repository(entry)
+    if git is None:
+        return str(entry["definition"])
+    name = re.sub(r"[^\w.-]", "_", os.path.basename(git.rstrip("/")).removesuffix(".git")) or "definition"
+    return os.path.join(definitions, f"{name}-{hashlib.sha256(f'{git} {branch}'.encode()).hexdigest()[:12]}")
+
+
+def folder_name(entry: dict[str, Any], key: str) -> str:
+    """The value of `key`, which becomes part of a path."""
+    name = entry.get(key)
+    if not isinstance(name, str):
+        raise Wrong((key,), f"{key} is '{name}', not text", "put it in quotes")
+    if not name.strip() or name in (".", "..") or _UNSAFE.search(name) or not name.isprintable():
+        raise Wrong((key,), f"{key} is {name!r}, which cannot be the name of a folder", "write a word without '/'")
+    return name
+
+
+def main_script(entry: dict[str, Any], facts: BenchFacts) -> str:
+    """Relative to the folder: the client's, the entry's, or what the folder says."""
+    client = entry.get("client") or {}
+    return str(client.get("script") or entry.get("main") or facts.main_script)
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON can hold it: keys are text, and a number that is none is text too."""
+    if isinstance(value, dict):
+        return {key if isinstance(key, str) else _key(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
+        return str(value)
+    return value
+
+
+def _key(key: Any) -> str:
+    return {None: "null", True: "true", False: "false"}[key] if key is None or isinstance(key, bool) else str(key)
+
+
+@functools.lru_cache(maxsize=4096)
+def real_folder(base: str, definition: str) -> str:
+    """`definition` relative to the folder `base`, absolute and without links."""
+    return os.path.realpath(os.path.join(base, os.path.expanduser(definition)))
+
+
+def _repository(entry: dict[str, Any]) -> tuple[str | None, str | None]:
+    definition = entry.get("definition")
+    if not isinstance(definition, dict):
+        return None, None
+    git = definition.get("git")
+    if not isinstance(git, str) or not git.strip() or git.startswith("-"):
+        raise Wrong(
+            ("definition",), "the definition names no repository", "write {git: ADDRESS, branch: main}, or a path"
+        )
+    return git, str(definition.get("branch") or "main")
+
+
+def _prepare(entry: dict[str, Any], facts: BenchFacts) -> str | None:
+    given = entry.get("prepare")
+    if given is None or given is True:
+        return facts.prepare_script
+    return str(given) if given is not False else None
+
+
+def _lines(value: Any) -> tuple[str, ...]:
+    return () if value is None else (value,) if isinstance(value, str) else tuple(map(str, value))
+
+
+def _launcher(entry: dict[str, Any]) -> Launcher | None:
+    at: tuple[str, ...] = ("launcher",)
+    given = entry.get("launcher")
+    if given is None:
+        at, given = ("plan", "launcher"), (entry.get("plan") or {}).get("launcher")
+    if isinstance(given, str):
+        return Launcher(name=given)
+    if given is not None:
+        if given.get("name") is None:
+            raise Wrong(at, "the launcher has no name", f"write name: {' or '.join(LAUNCHERS)}")
+        processes = given.get("processes")
+        return Launcher(
+            name=given["name"],
+            processes=None if processes is None else whole_of(processes, (*at, "processes"), 1),
+            args=argv_words(given.get("args")),
+        )
+    for name in LAUNCHERS:
+        words = entry.get(name)
+        if words is True:
+            return Launcher(name=name)
+        if words and isinstance(words, list | dict):
+            return Launcher(name=name, args=argv_words(words))
+    return None
+
+
+_READY = re.compile(r"https?://[^/\s].*|tcp:(//)?(\[[^\]]+\]|[^:\s]+):\d{1,5}")  # as benchprobe.readiness takes it
+
+
+def _serving(entry: dict[str, Any]) -> Serving | None:
+    server = entry.get("server")
+    if not server:
+        return None
+    timeout, ready = server.get("ready_timeout"), server.get("ready")
+    if ready is not None and "{" not in ready and _READY.fullmatch(ready) is None:
+        raise Wrong(("server", "ready"), f"'{ready}' is nothing to wait for", "write tcp:HOST:PORT or http://HOST:PORT")
+    return Serving(
+        script=str(server.get("script") or DEFAULT_SERVER),
+        args=argv_words(server.get("argv")),
+        ready=ready,
+        ready_timeout_s=Serving(script="").ready_timeout_s
+        if timeout is None
+        else seconds_of(timeout, ("server", "ready_timeout")),
+    )

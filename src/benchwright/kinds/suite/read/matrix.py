@@ -1,0 +1,145 @@
+"""An entry with a `matrix`: replaced by one entry for each combination of its values, made from its `job`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from benchwright.core.errors import did_you_mean
+from benchwright.kinds.suite.read.keys import JOB
+from benchwright.kinds.suite.read.places import Places
+
+MATRIX = "matrix"
+MOST_COMBINATIONS = 10_000
+_PLACEHOLDER = re.compile(
+    r"\{\{|\}\}|\{(?P<key>[^{}:!]+)(?::(?P<form>[<>=^]?[+-]?\d{0,3}(?:\.\d{1,2})?[bdeEfFgGosxX%]?))?\}"
+)
+_FILLED = (("argv",), ("client", "argv"), ("server", "argv"))
+
+
+class Expanded(NamedTuple):
+    """Entries without matrices; `made`: entry → the entry whose matrix made it."""
+
+    entries: dict[str, Any]
+    made: dict[str, str]
+
+
+def expand_matrices(entries: dict[str, Any], places: Places) -> Expanded:
+    """The entries, every one with a matrix replaced by those it makes."""
+    if not any(MATRIX in entry for entry in entries.values()):
+        return Expanded(entries, {})
+    expanded = Expanded({}, {})
+    for name, entry in entries.items():
+        if MATRIX not in entry or _is_made(entry):
+            _add(expanded.entries, name, entry, name, places)
+            continue
+        for values in _combinations(name, entry, places):
+            made_name, made = _made(name, entry[JOB], values, places)
+            _add(expanded.entries, made_name, made, name, places)
+            expanded.made[made_name] = name
+    return expanded
+
+
+def _is_made(entry: dict[str, Any]) -> bool:
+    """Whether it is what a matrix made, as `resolve` prints it: its matrix is the one value of each key."""
+    matrix = entry[MATRIX]
+    return JOB not in entry and isinstance(matrix, dict) and not any(isinstance(v, list) for v in matrix.values())
+
+
+def combinations(matrix: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every choice of one value for each key; the first key changes fastest. What is no list is one value."""
+    chosen: dict[str, Any] = {}
+    keys = list(matrix)
+    choices = [value if isinstance(value, list) else [value] for value in matrix.values()]
+
+    # A loop for each key, the last key's outermost: the order in which milabench makes them.
+    def choose(index: int) -> Iterator[dict[str, Any]]:
+        if index < 0:
+            yield {str(key): chosen[key] for key in keys}
+            return
+        for value in choices[index]:
+            chosen[keys[index]] = value
+            yield from choose(index - 1)
+
+    return choose(len(keys) - 1)
+
+
+def fill(text: str, values: dict[str, Any]) -> str:
+    """`text` with `{key}` filled for the keys of `values`; every other placeholder, and `{{`, stays as it is."""
+
+    def filled(match: re.Match[str]) -> str:
+        if match["key"] is None or match["key"] not in values:
+            return match[0]
+        try:
+            return format(values[match["key"]], match["form"] or "")
+        except (ValueError, TypeError):
+            return match[0]
+
+    return _PLACEHOLDER.sub(filled, text)
+
+
+def _combinations(name: str, entry: dict[str, Any], places: Places) -> Iterator[dict[str, Any]]:
+    matrix = entry[MATRIX]
+    if not isinstance(entry.get(JOB), dict):
+        raise places.error(
+            name, (MATRIX,), f"'{name}' has a matrix but no job", "add job: with a name and argv", key=True
+        )
+    if not isinstance(matrix, dict) or not matrix:
+        raise places.error(name, (MATRIX,), "the matrix is empty", "write key: [value, …] below it", key=True)
+    number = 1
+    for key, value in matrix.items():
+        number *= len(value) if isinstance(value, list) else 1
+        if number == 0:
+            raise places.error(name, (MATRIX, key), f"'{key}' of the matrix has no values", "give one or more")
+        if number > MOST_COMBINATIONS:
+            raise places.error(name, (MATRIX,), f"the matrix makes more than {MOST_COMBINATIONS} entries", "split it")
+    return combinations(matrix)
+
+
+def _made(outer: str, job: dict[str, Any], values: dict[str, Any], places: Places) -> tuple[str, dict[str, Any]]:
+    """The name and the entry that `job` makes of one combination."""
+    pattern = job.get("name")
+    if not isinstance(pattern, str):
+        raise places.error(
+            outer, (JOB,), f"the job of '{outer}' has no name", "name it with the values: name: 'net-{batch}'", key=True
+        )
+    name = fill(pattern, values)
+    left = next((m["key"] for m in _PLACEHOLDER.finditer(name) if m["key"]), None)
+    if left is not None:
+        remedy = did_you_mean(left, [str(k) for k in values]) or f"it has {', '.join(map(str, values))}"
+        raise places.error(outer, (JOB, "name"), f"the matrix has no key '{left}'", remedy)
+    if not name.strip() or not name.isprintable():
+        raise places.error(outer, (JOB, "name"), f"{name!r} cannot be the name of an entry", "write a word")
+    made = {key: value for key, value in job.items() if key != "name"} | {MATRIX: values}
+    for path in _FILLED:
+        made = _filled_at(made, path, values)
+    return name, made
+
+
+def _filled_at(entry: dict[str, Any], path: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+    inner = entry.get(path[0])
+    if len(path) > 1:
+        return entry | {path[0]: _filled_at(inner, path[1:], values)} if isinstance(inner, dict) else entry
+    if isinstance(inner, dict):
+        return entry | {path[0]: {key: _filled(value, values) for key, value in inner.items()}}
+    return entry | {path[0]: _filled(inner, values)} if isinstance(inner, list) else entry
+
+
+def _filled(value: Any, values: dict[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_filled(item, values) for item in value]
+    return fill(value, values) if isinstance(value, str) else value
+
+
+def _add(expanded: dict[str, Any], name: str, entry: Any, written: str, places: Places) -> None:
+    if name in expanded:
+        path = (JOB, "name") if MATRIX in entry else ()
+        raise places.error(
+            written,
+            path,
+            f"there are two entries '{name}'",
+            "put every key of the matrix into the job's name",
+            key=not path,
+        )
+    expanded[name] = entry

@@ -1,0 +1,142 @@
+"""When a suite's benchmark has been measured enough: `stop` and `warmup`, or voir's `stop`, `interval` and `skip`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.numbers.quantities import parse_duration, parse_percentage
+from benchwright.core.stop_rule import StopRule, Warmup, parse_stop_rule, parse_warmup
+
+_RULES = ("steps", "seconds", "observations", "precision")
+_DEFAULT_INTERVAL = "1s"
+
+
+class Wrong(Exception):
+    """Something cannot be meant, at the end of `path` in the entry."""
+
+    def __init__(self, path: tuple[Any, ...], what: str, remedy: str | None) -> None:
+        super().__init__(what)
+        self.path = path
+        self.what = what
+        self.remedy = remedy
+
+
+class Measuring(msgspec.Struct, frozen=True):
+    """How much is measured, and what a reader should know of it."""
+
+    stop: StopRule | None
+    warmup: Warmup
+    notes: tuple[str, ...] = ()
+
+
+def measuring_of(entry: dict[str, Any]) -> Measuring:
+    """From the entry; its own `stop` and `warmup` win over those of voir. Raises Wrong."""
+    options = (entry.get("voir") or {}).get("options") or {}
+    observed = _of_voir(options)
+    stop, warmup = entry.get("stop"), entry.get("warmup")
+    return Measuring(
+        stop=observed.stop if stop is None else _stop(stop),
+        warmup=observed.warmup if warmup is None else _warmup(warmup),
+        notes=observed.notes if stop is None else (),
+    )
+
+
+def seconds_of(value: Any, path: tuple[Any, ...]) -> float:
+    """A duration: a number of seconds, or text such as 10m."""
+    try:
+        seconds = parse_duration(value) if isinstance(value, str) else float(value)
+    except (InvalidInput, TypeError, ValueError, OverflowError):
+        raise Wrong(path, f"{path[-1]} is '{value}', not a duration", "write 600 (seconds), 90s, 10m or 2h") from None
+    if not 0 < seconds < float("inf"):
+        raise Wrong(path, f"{path[-1]} is {value}, not a duration", "write 600 (seconds), 90s, 10m or 2h")
+    return seconds
+
+
+def whole_of(value: Any, path: tuple[Any, ...], least: int) -> int:
+    """A number that was written, or that `${…}` stood for."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise Wrong(path, f"{path[-1]} is '{value}', not a whole number", f"write {least} or more")
+    return value
+
+
+def _of_voir(options: dict[str, Any]) -> Measuring:
+    at = ("voir", "options")
+    given = options.get("interval")
+    interval = _DEFAULT_INTERVAL if given is None else given
+    in_steps = isinstance(interval, int | float) or str(interval).strip().isdecimal()
+    each = whole_of(int(float(interval)), (*at, "interval"), 1) if in_steps else 1
+    interval_s = 1.0 if in_steps else seconds_of(interval, (*at, "interval"))
+    stop = options.get("stop")
+    rule: StopRule | None = None
+    notes: tuple[str, ...] = ()
+    if isinstance(stop, dict):
+        rule = _stop(stop, (*at, "stop"))
+    elif stop is not None and whole_of(stop, (*at, "stop"), 0) > 0:
+        rule = StopRule(steps=stop * each) if in_steps else StopRule(observations=stop, interval_s=interval_s)
+        if in_steps:
+            notes = (f"{stop} observations of {each} steps are measured as {stop * each} steps",)
+    return Measuring(rule, _skipped(options.get("skip"), each, interval_s, in_steps), notes)
+
+
+def _skipped(skip: Any, each: int, interval_s: float, in_steps: bool) -> Warmup:
+    """voir skips a number of observations."""
+    if skip is None:
+        return Warmup()
+    at = ("voir", "options", "skip")
+    if isinstance(skip, bool) or not isinstance(skip, int | float) or not 0 <= skip < float("inf"):
+        raise Wrong(at, f"skip is '{skip}', not a number of observations", "write 0 or more")
+    if in_steps or skip == 0:
+        return Warmup(steps=int(skip * each))
+    return Warmup(seconds=skip * interval_s)
+
+
+def _stop(value: Any, at: tuple[Any, ...] = ("stop",)) -> StopRule:
+    if isinstance(value, str):
+        try:
+            return parse_stop_rule(value)
+        except InvalidInput as error:
+            raise Wrong(at, error.what, error.remedy) from None
+    if not isinstance(value, dict):
+        return StopRule(steps=whole_of(value, at, 1))
+    given = [key for key in _RULES if value.get(key) is not None]
+    if len(given) != 1:
+        what = "stop says nothing" if not given else f"stop says {' and '.join(given)}"
+        raise Wrong(at, what, f"give one of {', '.join(_RULES)}")
+    rule = given[0]
+    if value.get("interval") is not None and rule != "observations":
+        raise Wrong((*at, "interval"), f"{rule} have no interval", "it belongs to observations")
+    if rule == "steps":
+        return StopRule(steps=whole_of(value[rule], (*at, rule), 1))
+    if rule == "seconds":
+        return StopRule(seconds=seconds_of(value[rule], (*at, rule)))
+    if rule == "observations":
+        interval_s = 1.0 if value.get("interval") is None else seconds_of(value["interval"], (*at, "interval"))
+        return StopRule(observations=whole_of(value[rule], (*at, rule), 1), interval_s=interval_s)
+    return StopRule(precision=_precision(value[rule], (*at, rule)))
+
+
+def _precision(value: Any, at: tuple[Any, ...]) -> float:
+    try:
+        fraction = parse_percentage(value) if isinstance(value, str) else float(value)
+    except InvalidInput as error:
+        raise Wrong(at, error.what, error.remedy) from None
+    if not 0 < fraction < 1:
+        raise Wrong(at, f"{value} is not a precision", "write 1%, or 0.01")
+    return fraction
+
+
+def _warmup(value: Any) -> Warmup:
+    if isinstance(value, dict):
+        given = [key for key in ("steps", "seconds") if value.get(key) is not None]
+        if len(given) != 1:
+            raise Wrong(("warmup",), "warmup needs steps or seconds", "give one of the two, or write auto")
+        if given[0] == "steps":
+            return Warmup(steps=whole_of(value["steps"], ("warmup", "steps"), 0))
+        return Warmup(seconds=seconds_of(value["seconds"], ("warmup", "seconds")))
+    try:
+        return parse_warmup(str(value))
+    except InvalidInput as error:
+        raise Wrong(("warmup",), error.what, error.remedy) from None

@@ -1,0 +1,69 @@
+"""`dev`: a shell, or one command, where a benchmark runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.request import SuiteRequest
+
+
+class Session(msgspec.Struct, frozen=True):
+    """What to become."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str]
+    benchmark: str
+
+
+def development_session(
+    targets: Sequence[str], suite: SuiteRequest, command: Sequence[str], tell: Callable[[str], None] | None = None
+) -> Session:
+    """`command` empty: the user's shell; `tell`: whom to tell what was put right. InvalidInput if more than one benchmark is meant, or it is not installed."""
+    from benchwright.agent.fingerprint import read_machine
+    from benchwright.artifacts.probe_folder import probe_folder
+    from benchwright.kinds.suite.setup.process import suite_process
+    from benchwright.kinds.suite.setup.readiness import not_installed
+    from benchwright.kinds.suite.suites import read_benchmarks, surroundings_of
+
+    benchmark = _one(read_benchmarks(targets, suite))
+    surroundings = surroundings_of(suite, [benchmark])
+    for why in not_installed([benchmark], surroundings).values():
+        raise InvalidInput(f"{benchmark.name}: {why}")
+    process = suite_process(benchmark, surroundings, read_machine())
+    env = dict(os.environ)
+    for name, value in process.env.items():
+        if value is None:
+            env.pop(name, None)
+        else:
+            env[name] = value
+    for folder in process.folders:
+        with suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+    probe = str(probe_folder(Path(surroundings.base) / "artifacts", tell))
+    for name, folders in (("PATH", process.path), ("PYTHONPATH", (probe,))):
+        env[name] = os.pathsep.join([*folders, *filter(None, [env.get(name)])])
+    shell = env.get("SHELL") or "/bin/sh"
+    return Session(tuple(command) or (shell,), process.cwd, env, benchmark.name)
+
+
+def _one(benchmarks: Sequence[Benchmark]) -> Benchmark:
+    """The one that is meant; any of those that share a folder and an environment."""
+    if not benchmarks:
+        raise InvalidInput("no benchmark is selected", where="--select", remedy="name one")
+    places = {(b.pack.definition, b.pack.install_group) for b in benchmarks if b.pack is not None}
+    if len(places) > 1:
+        names = ", ".join(b.name for b in benchmarks[:8]) + (" …" if len(benchmarks) > 8 else "")
+        raise InvalidInput(
+            f"{len(benchmarks)} benchmarks are selected, and a shell has one folder",
+            where="--select",
+            remedy=f"name one of {names}",
+        )
+    return benchmarks[0]

@@ -1,0 +1,247 @@
+"""`install`: one environment for each install group of a suite."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.node.system import Surroundings
+from benchwright.core.request import SuiteRequest
+from benchwright.environments.built import EnvironmentFolders
+from benchwright.environments.groups import Group, groups_of, requirement_paths, variant_of
+from benchwright.environments.reuse import Installed, reused, standing
+from benchwright.environments.vendor import ARCHES, arch_here, constraints_file
+from benchwright.executors.stopping import stops_on_signals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from benchwright.environments.building import Builder
+    from benchwright.environments.package_indexes import PackageIndexes
+    from benchwright.environments.tools import Tools
+
+_MOST_AT_ONCE = 4  # installers wait for the network and the disk more than they compute
+
+
+class IndexOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Where packages come from, beyond what pip and uv are configured with."""
+
+    index_url: str | None = None
+    indexes: tuple[str, ...] = ()
+    find_links: tuple[str, ...] = ()
+    installer: str | None = None  # uv or pip; None: uv if there is one
+
+
+class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
+    force: bool = False
+    update: bool = False
+    variant: str | None = None
+    jobs: int | None = None
+    constraints: tuple[str, ...] = ()
+    where: IndexOptions = IndexOptions()
+
+
+class InstallObserver:
+    """Told what happens, from any thread; every method may be left as it is."""
+
+    def on_step(self, group: str, what: str) -> None:
+        """Something that may take a while began."""
+
+    def on_installed(self, installed: Installed) -> None:
+        """A group is done."""
+
+    def on_note(self, text: str) -> None:
+        """Something a user should know."""
+
+
+def install(
+    targets: Sequence[str], suite: SuiteRequest, options: InstallOptions, observer: InstallObserver | None = None
+) -> list[Installed]:
+    """Every group that the selected benchmarks belong to, whole; a group that fails does not stop the others."""
+    from benchwright.kinds.suite.suites import surroundings_of
+
+    observer = observer or InstallObserver()
+    wanted, everything = read_suite(targets, suite)
+    if _clone(wanted, anew=options.update, observer=observer):
+        wanted, everything = read_suite(targets, suite)  # what the folders hold is known only now
+    surroundings = surroundings_of(suite, wanted)
+    groups = install_groups(wanted, everything, surroundings, targets, options)
+    for note in dict.fromkeys(note for group in groups for note in group.notes):
+        observer.on_note(note)
+    return _bring_about(groups, surroundings, options, observer)
+
+
+def install_groups(
+    wanted: Sequence[Benchmark],
+    everything: Sequence[Benchmark],
+    surroundings: Surroundings,
+    targets: Sequence[str],
+    options: InstallOptions,
+) -> list[Group]:
+    """The groups of `wanted`, with all their other members that can be installed: one group, one environment."""
+    arch = surroundings.system.arch or arch_here()
+    names = {b.name for b in wanted}
+    groups = {b.pack.install_group for b in wanted if b.pack is not None}
+    beside = [b for b in everything if b.name not in names and b.pack is not None and b.pack.install_group in groups]
+    more = [b for b in beside if b.enabled and _can_be_installed(b, arch, options.variant)]
+    members = {b.name for b in more} | names
+    return groups_of(
+        [b for b in _in_order(wanted, everything) if b.name in members],
+        arch=arch,
+        variant=options.variant,
+        constraint_files=vendor_constraints(arch, options.variant, wanted, targets, options.constraints),
+        others=[b for b in beside if b.name not in members],
+    )
+
+
+def vendor_constraints(
+    arch: str, variant: str | None, benchmarks: Sequence[Benchmark], targets: Sequence[str], given: Sequence[str]
+) -> list[str]:
+    """`constraints/<arch>.txt` of the suite, or ours, then what the command line names."""
+    vendor = variant if variant in ARCHES else arch
+    folders = [os.path.dirname(os.path.abspath(target)) for target in targets]
+    folders += [str(b.pack.config["config_base"]) for b in benchmarks if b.pack and b.pack.config.get("config_base")]
+    for path in given:
+        if not os.path.isfile(path):
+            raise InvalidInput("no such file", where=f"--constraints {path}", remedy="check the name")
+    found = constraints_file(vendor, list(dict.fromkeys(folders)))
+    return [*([found] if found else []), *map(os.path.abspath, given)]
+
+
+def package_indexes(options: IndexOptions) -> PackageIndexes:
+    from benchwright.environments.package_indexes import configured_indexes
+
+    return configured_indexes(os.environ).with_options(options.index_url, options.indexes, options.find_links)
+
+
+def read_suite(targets: Sequence[str], suite: SuiteRequest) -> tuple[list[Benchmark], list[Benchmark]]:
+    """What is selected, and all there is. A disabled benchmark is installed only when it is named."""
+    from benchwright.kinds.suite.suites import read_benchmarks
+
+    found = read_benchmarks(targets, suite)
+    wanted = [b for b in found if b.enabled or b.name in suite.select]
+    if not wanted:
+        raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
+    if not suite.select and not suite.exclude:
+        return wanted, found
+    return wanted, read_benchmarks(targets, msgspec.structs.replace(suite, select=(), exclude=()))
+
+
+def _in_order(wanted: Sequence[Benchmark], everything: Sequence[Benchmark]) -> list[Benchmark]:
+    """As the suite has them, whatever was selected: the same environment must come out."""
+    known = {b.name for b in everything}
+    return [*everything, *(b for b in wanted if b.name not in known)]
+
+
+def _can_be_installed(benchmark: Benchmark, arch: str, variant: str | None) -> bool:
+    """Nobody asked for it, so what is wrong with it must not be in the way of its group."""
+    assert benchmark.pack is not None
+    try:
+        requirement_paths(benchmark.pack, variant or variant_of(benchmark.pack, arch))
+    except InvalidInput:
+        return False
+    return os.path.isdir(benchmark.pack.definition)
+
+
+def _bring_about(
+    groups: Sequence[Group], surroundings: Surroundings, options: InstallOptions, observer: InstallObserver
+) -> list[Installed]:
+    folders = EnvironmentFolders(surroundings.venv)
+    done: dict[str, Installed] = {}
+    if not options.force and not options.update and surroundings.python is None:
+        for group in groups:
+            found = standing(group, folders)
+            if found.why is None:
+                done[group.name] = reused(group, folders, found)
+                observer.on_installed(done[group.name])
+    left = [group for group in groups if group.name not in done]
+    if left:
+        _check_writable(folders.store)
+        for installed in _build(left, folders, surroundings, options, observer):
+            done[installed.name] = installed
+    return [done[group.name] for group in groups]
+
+
+def _build(
+    groups: Sequence[Group],
+    folders: EnvironmentFolders,
+    surroundings: Surroundings,
+    options: InstallOptions,
+    observer: InstallObserver,
+) -> list[Installed]:
+    from benchwright.environments.building import Builder
+    from benchwright.environments.installers import choose_installer
+    from benchwright.environments.tools import Tools
+
+    tools = Tools()
+    installer = choose_installer(options.where.installer, package_indexes(options.where))
+    builder = Builder(folders, installer, tools, observer.on_step, force=options.force, newest=options.update)
+    together = options.jobs or min(_MOST_AT_ONCE, len(groups))
+    if surroundings.python is not None:
+        together = 1  # all of them change the same environment
+
+    def work(group: Group) -> Installed:
+        installed = _bring_one(builder, group, surroundings.python)
+        observer.on_installed(installed)
+        return installed
+
+    with stops_on_signals(tools.stop):
+        return _in_threads(work, groups, together, tools)
+
+
+def _bring_one(builder: Builder, group: Group, python: str | None) -> Installed:
+    return builder.bring_about(group) if python is None else builder.into(group, python)
+
+
+def _in_threads(
+    work: Callable[[Group], Installed], groups: Sequence[Group], together: int, tools: Tools
+) -> list[Installed]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from benchwright.environments.tools import Stopped
+
+    with ThreadPoolExecutor(max_workers=together) as pool:
+        futures = [pool.submit(work, group) for group in groups]
+        try:
+            return [future.result() for future in futures]
+        except Stopped:
+            raise Interrupted("interrupted; what was there before is untouched: run the same command again") from None
+        except BaseException:
+            tools.stop()
+            raise
+
+
+def _clone(benchmarks: Sequence[Benchmark], *, anew: bool, observer: InstallObserver) -> bool:
+    """Gets definitions that live in git repositories; whether any was got."""
+    packs = {b.pack.definition: b.pack for b in benchmarks if b.pack is not None and b.pack.git is not None}
+    todo = [pack for pack in packs.values() if anew or not os.path.isdir(pack.definition)]
+    if not todo:
+        return False
+    from benchwright.environments.definitions import CannotClone, clone
+    from benchwright.environments.tools import Stopped, Tools
+
+    tools = Tools()
+    with stops_on_signals(tools.stop):
+        for pack in todo:
+            observer.on_step(pack.install_group, f"cloning {pack.git}")
+            try:
+                clone(pack, tools, anew=anew)
+            except CannotClone as error:
+                raise CannotMeasure(f"{error}; check the address, the branch and the network") from None
+            except (Stopped, InterruptedError):
+                raise Interrupted("interrupted; run the same command again") from None
+            except OSError as error:
+                raise CannotMeasure(f"{pack.definition}: {error.strerror}; choose another folder with --base") from None
+    return True
+
+
+def _check_writable(folder: str) -> None:
+    try:
+        os.makedirs(folder, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(13, os.strerror(13))
+    except OSError as error:
+        raise CannotMeasure(f"{folder}: {error.strerror or error}; choose another folder with --base") from None

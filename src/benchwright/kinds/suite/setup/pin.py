@@ -1,0 +1,157 @@
+"""`pin`: exact versions for the requirements of a suite, group by group."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import Interrupted, InvalidInput
+from benchwright.core.pack import UNPINNED
+from benchwright.core.request import SuiteRequest
+from benchwright.environments.groups import pinned_name, python_of, uses_voir
+from benchwright.environments.installers import choose_installer
+from benchwright.environments.pins import CannotPin, PinGroup, PinnedFile, Pinner, PinSource, index_lines
+from benchwright.environments.requirement_files import read_requirements
+from benchwright.environments.tools import Stopped, Tools
+from benchwright.environments.vendor import arch_here
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.suite.setup.install import (
+    IndexOptions,
+    InstallObserver,
+    package_indexes,
+    read_suite,
+    vendor_constraints,
+)
+
+
+class PinOptions(msgspec.Struct, frozen=True, kw_only=True):
+    variant: str | None = None
+    constraints: tuple[str, ...] = ()
+    from_scratch: bool = False
+    where: IndexOptions = IndexOptions()
+
+
+class Pinned(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a group. `status`: pinned, unchanged or failed."""
+
+    name: str
+    status: str
+    variant: str
+    files: tuple[PinnedFile, ...] = ()
+    detail: str | None = None
+    package: str | None = None
+
+
+def pin(
+    targets: Sequence[str], suite: SuiteRequest, options: PinOptions, observer: InstallObserver | None = None
+) -> list[Pinned]:
+    """Every group that the selected benchmarks belong to, whole: its files must agree with each other."""
+    from benchwright.kinds.suite.suites import surroundings_of
+
+    observer = observer or InstallObserver()
+    wanted, everything = read_suite(targets, suite)
+    surroundings = surroundings_of(suite, wanted)
+    variant = options.variant or surroundings.system.arch or arch_here()
+    if variant == UNPINNED:
+        raise InvalidInput(
+            "'unpinned' has no pins", where="--variant", remedy="name a vendor: cpu, cuda, rocm, xpu, hpu"
+        )
+    files = vendor_constraints(variant, variant, wanted, targets, options.constraints)
+    groups = _groups(wanted, everything, variant, files, observer)
+    where = options.where
+    tools = Tools()
+    pinner = Pinner(
+        choose_installer(where.installer, package_indexes(where)),
+        tools,
+        command=f"benchwright pin {' '.join(map(os.path.basename, targets))} --variant {variant}",
+        index_lines=index_lines(where.index_url, where.indexes, where.find_links),
+        from_scratch=options.from_scratch,
+    )
+    done = []
+    with stops_on_signals(tools.stop):
+        for group in groups:
+            count = len(group.sources)
+            observer.on_step(group.name, f"choosing versions for {count} requirements file{'s' if count != 1 else ''}")
+            try:
+                done.append(_pin(pinner, group, variant))
+            except Stopped:
+                raise Interrupted("interrupted; run the same command again") from None
+    return done
+
+
+def _pin(pinner: Pinner, group: PinGroup, variant: str) -> Pinned:
+    try:
+        files = pinner.pin(group)
+    except CannotPin as error:
+        failure = error.failure
+        read = [read_requirements(source.source) for source in group.sources]
+        mention = next((f.packages[failure.package] for f in read if failure.package in f.packages), None)
+        place = f"{mention.file}:{mention.line}: " if mention is not None else ""
+        return Pinned(
+            name=group.name, status="failed", variant=variant, detail=place + failure.what, package=failure.package
+        )
+    except OSError as error:
+        where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return Pinned(name=group.name, status="failed", variant=variant, detail=f"{where}{error.strerror or error}")
+    changed = any(file.changed for file in files)
+    return Pinned(name=group.name, status="pinned" if changed else "unchanged", variant=variant, files=tuple(files))
+
+
+def _groups(
+    wanted: Sequence[Benchmark],
+    everything: Sequence[Benchmark],
+    variant: str,
+    constraint_files: Sequence[str],
+    observer: InstallObserver,
+) -> list[PinGroup]:
+    names = {b.pack.install_group for b in wanted if b.pack is not None}
+    chosen = {b.name for b in wanted}
+    groups = []
+    for name in dict.fromkeys(
+        b.pack.install_group for b in wanted if b.pack is not None and b.pack.install_group in names
+    ):
+        members = [
+            b
+            for b in everything
+            if b.pack is not None and b.pack.install_group == name and (b.enabled or b.name in chosen)
+        ]
+        sources = _sources(members, variant, observer)
+        if not sources:
+            observer.on_note(f"{name}: no requirements.in, so nothing to pin")
+            continue
+        packs = [b.pack for b in members if b.pack is not None]
+        read = [(path, read_requirements(path)) for path in constraint_files]
+        groups.append(
+            PinGroup(
+                name=name,
+                sources=tuple(sources),
+                constraint_files=tuple(path for path, file in read if not file.is_empty),
+                constraints=tuple(dict.fromkeys(line for pack in packs for line in pack.constraints)),
+                python=python_of(packs[0]),
+            )
+        )
+    return groups
+
+
+def _sources(members: Sequence[Benchmark], variant: str, observer: InstallObserver) -> list[PinSource]:
+    """Each file once, however many benchmarks share its folder."""
+    found: dict[str, PinSource] = {}
+    for benchmark in members:
+        pack = benchmark.pack
+        assert pack is not None
+        for name in pack.requirements:
+            path = os.path.join(pack.definition, name)
+            if path in found or not name.endswith(".in") or not os.path.isfile(path):
+                continue
+            lacks_voir = uses_voir(pack) and "voir" not in read_requirements(path).packages
+            if lacks_voir:
+                observer.on_note(f"{path}: the folder has a voirfile.py; voir is pinned too")
+            found[path] = PinSource(
+                source=path,
+                target=os.path.join(pack.definition, pinned_name(name, variant)),
+                added=("voir",) if lacks_voir else (),
+            )
+    return list(found.values())

@@ -1,0 +1,287 @@
+"""`prepare`: each benchmark's prepare script, once, in its environment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.job import Job, Outcome
+from benchwright.core.node.system import Surroundings
+from benchwright.core.request import SuiteRequest
+from benchwright.environments.locking import locked
+from benchwright.environments.prepared import (
+    Marks,
+    Preparation,
+    Prepared,
+    changes,
+    contents,
+    missing_data,
+    preparation_of,
+)
+from benchwright.executors.base import Listener
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.suite.setup.process import SuiteProcess, suite_process
+from benchwright.kinds.suite.setup.readiness import not_installed, readiness
+
+__all__ = ["PrepareObserver", "PrepareOptions", "Preparing", "prepare", "readiness"]
+
+
+class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
+    force: bool = False
+    jobs: int = 1  # scripts that share a download may get in each other's way: several at once only when asked for
+    echo: bool = False
+
+
+class Preparing(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a benchmark. `status`: prepared, reused, nothing (to do) or failed."""
+
+    name: str
+    status: str
+    seconds: float = 0.0
+    log: str | None = None
+    detail: str | None = None
+
+
+class PrepareObserver(Listener):
+    """Told what happens, from any thread; every method may be left as it is."""
+
+    def on_step(self, name: str, what: str) -> None:
+        """Something that may take a while began."""
+
+    def on_prepared(self, preparing: Preparing) -> None:
+        """A benchmark is done."""
+
+
+def prepare(
+    targets: Sequence[str], suite: SuiteRequest, options: PrepareOptions, observer: PrepareObserver | None = None
+) -> list[Preparing]:
+    """Every selected benchmark; one that fails does not stop the others. Raises Interrupted if asked to stop."""
+    from benchwright.kinds.suite.suites import read_benchmarks, surroundings_of
+
+    observer = observer or PrepareObserver()
+    benchmarks = [b for b in read_benchmarks(targets, suite) if b.enabled or b.name in suite.select]
+    if not benchmarks:
+        raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
+    surroundings = surroundings_of(suite, benchmarks)
+    needing = {b.name: p for b in benchmarks if (p := preparation_of(b)) is not None}
+    lacking = not_installed([b for b in benchmarks if b.name in needing], surroundings)
+    for name, why in lacking.items():
+        raise InvalidInput(f"{name}: {why}")
+    done: dict[str, Preparing] = {
+        b.name: Preparing(name=b.name, status="nothing") for b in benchmarks if b.name not in needing
+    }
+    if needing:
+        work = _Preparation(surroundings, options, observer)
+        done |= work.all([b for b in benchmarks if b.name in needing], needing)
+    return [done[b.name] for b in benchmarks]
+
+
+class _Task(msgspec.Struct, frozen=True):
+    benchmark: Benchmark
+    preparation: Preparation
+    job: Job
+
+
+class _Preparation:
+    """The preparations of one call."""
+
+    def __init__(self, surroundings: Surroundings, options: PrepareOptions, observer: PrepareObserver) -> None:
+        self.surroundings = surroundings
+        self.options = options
+        self.observer = observer
+        self.marks = Marks(surroundings.data)
+        self.logs = os.path.join(surroundings.extra, ".prepare")
+        self.stopped = threading.Event()
+        self.stops: list[Callable[[], None]] = []
+
+    def all(self, benchmarks: Sequence[Benchmark], needing: dict[str, Preparation]) -> dict[str, Preparing]:
+        done: dict[str, Preparing] = {}
+        first: dict[str, Benchmark] = {}  # of those that need the same
+        for benchmark in benchmarks:
+            identity = needing[benchmark.name].identity
+            if self._is_done(identity) and not self.options.force:
+                done[benchmark.name] = self._tell(Preparing(name=benchmark.name, status="reused"))
+            else:
+                first.setdefault(identity, benchmark)
+        if first:
+            made = self._make(self._jobs(list(first.values()), needing))
+            for benchmark in benchmarks:
+                identity = needing[benchmark.name].identity
+                if benchmark.name not in done:
+                    done[benchmark.name] = msgspec.structs.replace(made[identity], name=benchmark.name)
+        return done
+
+    def _jobs(self, benchmarks: Sequence[Benchmark], needing: dict[str, Preparation]) -> list[_Task]:
+        """InvalidInput, before anything runs, if a word of any of them cannot be filled."""
+        from benchwright.agent.fingerprint import read_machine
+
+        machine = read_machine()
+        processes = [suite_process(benchmark, self.surroundings, machine) for benchmark in benchmarks]
+        self._make_folders()
+        return [
+            _Task(b, needing[b.name], self._job(b, needing[b.name], process))
+            for b, process in zip(benchmarks, processes, strict=True)
+        ]
+
+    def _make(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
+        """Identity → what became of it."""
+        names = ", ".join(task.benchmark.name for task in todo[:3])
+        try:
+            with (
+                stops_on_signals(self.stop),
+                locked(
+                    self.marks.lock,
+                    waiting=lambda: self.observer.on_step(names, "waiting for another prepare of the same data"),
+                    stopped=self.stopped.is_set,
+                ),
+            ):
+                results = self._run_all(todo)
+        except InterruptedError:
+            self.stopped.set()
+            results = {}
+        if self.stopped.is_set():
+            raise Interrupted("interrupted; run the same command again: what was finished is kept")
+        return results
+
+    def stop(self) -> None:
+        self.stopped.set()
+        for stop in list(self.stops):
+            stop()
+
+    def _make_folders(self) -> None:
+        places = (self.surroundings.data, self.surroundings.cache, self.marks.folder, self.logs)
+        for place in places:
+            try:
+                os.makedirs(place, exist_ok=True)
+                if place in (self.marks.folder, self.logs) and not os.access(place, os.W_OK):
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            except OSError as error:
+                raise CannotMeasure(
+                    f"{place}: {error.strerror or error}; choose another folder with --base or $BENCHWRIGHT_DATA_DIR"
+                ) from None
+
+    def _run_all(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
+        from concurrent.futures import ThreadPoolExecutor
+
+        if self.options.jobs == 1:
+            found = self._run_some(todo)
+        else:
+            with ThreadPoolExecutor(max_workers=self.options.jobs) as pool:
+                parts = list(pool.map(lambda one: self._run_some([one]), todo))
+            found = {identity: made for part in parts for identity, made in part.items()}
+        return found
+
+    def _run_some(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
+        """One after the other, with an executor of their own."""
+        from benchwright.executors.local import LocalExecutor
+
+        found = {}
+        with LocalExecutor() as executor:
+            self.stops.append(executor.stop)
+            if self.stopped.is_set():
+                executor.stop()
+            for task in todo:
+                identity = task.preparation.identity
+                if not self.options.force and self._is_done(identity):  # meanwhile, by another process
+                    found[identity] = self._tell(Preparing(name=task.benchmark.name, status="reused"))
+                else:
+                    found[identity] = self._tell(self._run_one(task, executor.run))
+        return found
+
+    def _run_one(self, task: _Task, run: Callable[[Sequence[Job], Listener], list[Outcome]]) -> Preparing:
+        benchmark, preparation, job = task.benchmark, task.preparation, task.job
+        assert benchmark.pack is not None
+        watched = (self.surroundings.data, self.surroundings.cache)
+        for leftover in (job.log, f"{job.log}.gz", job.stream):
+            _remove(leftover)
+        before = contents(watched)
+        self.marks.forget(preparation.identity)
+        self.observer.on_step(benchmark.name, f"running {os.path.basename(preparation.script)}")
+        began = time.monotonic()
+        outcome = run([job], self.observer)[0]
+        seconds = round(time.monotonic() - began, 3)
+        log = f"{job.log}.gz" if os.path.exists(f"{job.log}.gz") else job.log
+        if outcome.exit_code != 0 or outcome.stopped:
+            why = _why_failed(outcome)
+            return Preparing(name=benchmark.name, status="failed", seconds=seconds, log=log, detail=why)
+        _remove(job.stream)
+        made = changes(before, contents(watched))
+        for folder, names in self.marks.made_for(benchmark.pack.definition).items():
+            made.setdefault(folder, set()).update(names)
+        mark = Prepared(
+            benchmark=benchmark.name,
+            definition=benchmark.pack.definition,
+            script=preparation.script,
+            args=preparation.args,
+            made={folder: tuple(sorted(names)) for folder, names in made.items() if names},
+            finished=time.time(),
+            seconds=seconds,
+        )
+        try:
+            self.marks.write(preparation.identity, mark)
+        except OSError as error:
+            why = f"{self.marks.folder}: {error.strerror or error}"
+            return Preparing(name=benchmark.name, status="failed", seconds=seconds, log=log, detail=why)
+        return Preparing(name=benchmark.name, status="prepared", seconds=seconds, log=log)
+
+    def _job(self, benchmark: Benchmark, preparation: Preparation, process: SuiteProcess) -> Job:
+        from benchwright.artifacts.probe_folder import probe_folder
+        from benchwright.plan.file_names import safe_name
+
+        script = preparation.script
+        argv = (process.python, script) if script.endswith(".py") else (script,)
+        stem = safe_name(benchmark.name)
+        return Job(
+            id=stem,
+            benchmark=benchmark.name,
+            argv=(*argv, *process.args),
+            cwd=process.cwd,
+            stream=os.path.join(self.logs, f"{stem}.data"),
+            log=os.path.join(self.logs, f"{stem}.log"),
+            env=process.env,
+            path=process.path,
+            phase="prepare",
+            folders=process.folders,
+            probe_path=str(
+                probe_folder(
+                    Path(self.surroundings.base) / "artifacts", lambda text: self.observer.on_step(benchmark.name, text)
+                )
+            ),
+            sample_interval_s=5.0,
+            echo=self.options.echo,
+        )
+
+    def _is_done(self, identity: str) -> bool:
+        mark = self.marks.read(identity)
+        return mark is not None and missing_data(mark) is None
+
+    def _tell(self, preparing: Preparing) -> Preparing:
+        self.observer.on_prepared(preparing)
+        return preparing
+
+
+def _why_failed(outcome: Outcome) -> str:
+    if outcome.detail:
+        return outcome.detail
+    if outcome.stopped:
+        return "it was stopped"
+    if outcome.out_of_memory:
+        return "it ran out of memory"
+    if outcome.signal is not None:
+        return f"it was ended by signal {outcome.signal}"
+    return f"it ended with code {outcome.exit_code}"
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass

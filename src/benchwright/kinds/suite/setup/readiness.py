@@ -1,0 +1,176 @@
+"""What a suite's benchmarks still lack before they can run, told from a few small files."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.node.system import Surroundings
+from benchwright.core.pack import Pack
+from benchwright.environments.built import Built, EnvironmentFolders, failed_attempt, read_built, why_broken
+from benchwright.environments.groups import requirement_paths
+from benchwright.environments.prepared import Marks, missing_data, preparation_of
+from benchwright.environments.requirement_files import read_requirements
+from benchwright.runs.base_folder import BaseFolder
+
+_MOST_NAMED = 5  # in a command
+
+
+class Lack(msgspec.Struct, frozen=True):
+    """Why a benchmark cannot run yet, and the phase that changes it."""
+
+    benchmark: Benchmark
+    why: str
+    phase: str
+
+
+def readiness(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> dict[str, str]:
+    """For each benchmark that cannot run yet: why, and the command that changes it."""
+    return {
+        lack.benchmark.name: f"{lack.why}; run: {phase_command(lack.phase, [lack.benchmark], surroundings)}"
+        for lack in lacks(benchmarks, surroundings)
+    }
+
+
+def readiness_together(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[str]:
+    """The same with one sentence, and one command, for all that lack the same."""
+    groups: dict[tuple[str, str, str], list[Benchmark]] = {}
+    for lack in lacks(benchmarks, surroundings):
+        groups.setdefault((lack.why, lack.phase, _suite_of(lack.benchmark)), []).append(lack.benchmark)
+    said = []
+    for (why, phase, _), lacking in groups.items():
+        names = ", ".join(b.name for b in lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
+        who = f"{names}: " if len(benchmarks) > 1 else ""
+        said.append(f"{who}{why}; run: {phase_command(phase, lacking, surroundings)}")
+    return said
+
+
+def lacks(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[Lack]:
+    environments = _Environments(surroundings)
+    marks = Marks(surroundings.data)
+    code: dict[str, bytes] = {}
+    lacking: list[Lack] = []
+    for benchmark in benchmarks:
+        if benchmark.pack is None:
+            continue
+        if (why := environments.why_not(benchmark.pack)) is not None:
+            lacking.append(Lack(benchmark, why, "install"))
+        elif (why := _why_unprepared(benchmark, marks, code)) is not None:
+            lacking.append(Lack(benchmark, why, "prepare"))
+    return lacking
+
+
+def not_installed(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> dict[str, str]:
+    """As `readiness`, of environments only."""
+    environments = _Environments(surroundings)
+    return {
+        b.name: f"{why}; run: {phase_command('install', [b], surroundings)}"
+        for b in benchmarks
+        if b.pack is not None and (why := environments.why_not(b.pack)) is not None
+    }
+
+
+def outdated(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[str]:
+    """Benchmarks that run in the environment from before, because their requirements were installed in vain."""
+    environments = _Environments(surroundings)
+    return [b.name for b in benchmarks if b.pack is not None and environments.is_outdated(b.pack)]
+
+
+def phase_command(phase: str, benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> str:
+    """What to type, for benchmarks of one suite; of many, those that are not meant are taken along."""
+    words = ["benchwright", phase, _suite_of(benchmarks[0])]
+    if len(benchmarks) <= _MOST_NAMED:
+        words += ["--select", ",".join(b.name for b in benchmarks)]
+    words += [word for override in surroundings.overrides for word in ("--override", override)]
+    if surroundings.system.file is not None:
+        words += ["--system", surroundings.system.file]
+    if str(BaseFolder.choose(None, os.environ).path) != surroundings.base:
+        words += ["--base", surroundings.base]
+    if surroundings.python is not None:
+        words.append("--use-current-env")
+    return shlex.join(words)
+
+
+def _suite_of(benchmark: Benchmark) -> str:
+    """The suite the user named: an included file cannot always stand alone."""
+    from benchwright.kinds.suite.read.suite import suite_file
+
+    return suite_file(benchmark) or "SUITE"
+
+
+class _Environments:
+    """Looks at each environment once."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._surroundings = surroundings
+        self._folders = EnvironmentFolders(surroundings.venv)
+        self._known: dict[str, tuple[Built | None, str | None]] = {}
+        self._of_folders: dict[tuple[str, str, str | None], str | None] = {}
+
+    def why_not(self, pack: Pack) -> str | None:
+        key = (pack.definition, pack.install_group, pack.variant)
+        if key not in self._of_folders:  # many entries share one
+            self._of_folders[key] = self._why_not(pack)
+        return self._of_folders[key]
+
+    def _why_not(self, pack: Pack) -> str | None:
+        if not os.path.isdir(pack.definition):
+            return f"its folder {pack.definition} is not there"
+        if self._surroundings.python is not None or pack.install_group in self._surroundings.interpreters:
+            return None
+        if pack.install_group not in self._known:
+            self._known[pack.install_group] = self._look(pack.install_group)
+        built, why = self._known[pack.install_group]
+        if why is not None or built is None:
+            return why
+        try:
+            changed = _changed_since(built, pack)
+        except InvalidInput as error:
+            return str(error)
+        if changed - failed_attempt(self._folders, pack.install_group):
+            return "its requirements changed since it was installed"
+        return None
+
+    def is_outdated(self, pack: Pack) -> bool:
+        """Only of one that can run."""
+        if self.why_not(pack) is not None or pack.install_group not in self._known:
+            return False
+        built = self._known[pack.install_group][0]
+        return built is not None and bool(_changed_since(built, pack))
+
+    def _look(self, group: str) -> tuple[Built | None, str | None]:
+        if self._folders.is_foreign(group):
+            works = os.access(os.path.join(self._folders.link(group), "bin", "python"), os.X_OK)
+            return None, None if works else f"{self._folders.link(group)} is no environment"
+        folder = self._folders.current(group)
+        if folder is None:
+            return None, "it is not installed"
+        built = read_built(folder)
+        if built is None:
+            return None, f"its environment {self._folders.link(group)} is broken"
+        why = why_broken(folder, built, changed_too=False)
+        return built, None if why is None else f"its environment {self._folders.link(group)} is broken: {why}"
+
+
+def _changed_since(built: Built, pack: Pack) -> set[str]:
+    """Digests of this benchmark's requirements that the environment was not made with."""
+    # `install --variant` may have chosen another than the entry says; what it chose is what counts.
+    variant = built.variant if built.variant_given else pack.variant or built.variant
+    read = [read_requirements(path) for path in requirement_paths(pack, variant)]
+    return {file.digest for file in read if not file.is_empty} - set(built.recipe.requirements)
+
+
+def _why_unprepared(benchmark: Benchmark, marks: Marks, code: dict[str, bytes]) -> str | None:
+    preparation = preparation_of(benchmark, code)
+    if preparation is None:
+        return None
+    mark = marks.read(preparation.identity)
+    if mark is None:
+        return "it is not prepared"
+    gone = missing_data(mark)
+    return None if gone is None else f"its data are gone: {gone} is not there any more"

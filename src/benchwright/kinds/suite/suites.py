@@ -1,0 +1,223 @@
+"""What suites need beyond their files: the benchmarks that are meant, and where they find their things."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.node.system import OPTION_KEYS, Node, Sizing, Surroundings, System
+from benchwright.core.request import SuiteRequest
+
+CONFIG_VARIABLES = ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG")
+SYSTEM_VARIABLES = ("BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")
+DATA_VARIABLES = ("BENCHWRIGHT_DATA_DIR", "MILABENCH_DATA_DIR")
+
+
+def suite_from_environment(environment: Mapping[str, str]) -> str | None:
+    """The suite that is meant when none is named."""
+    # Inside a benchmark's own process $MILABENCH_CONFIG holds JSON, not a path.
+    return next((v for name in CONFIG_VARIABLES if (v := environment.get(name)) and not v.startswith("{")), None)
+
+
+def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchmark]:
+    """The benchmarks of suite files, as `suite` selects them; InvalidInput if there is no suite, or it is wrong."""
+    from benchwright.kinds.base import SourceOptions
+    from benchwright.kinds.suite.read.suite import SuiteSource
+    from benchwright.kinds.suite.shipped import named_file
+
+    wanted = tuple(targets) or tuple(filter(None, [suite_from_environment(os.environ)]))
+    if not wanted:
+        raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
+    options = SourceOptions(
+        select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=definitions_folder(suite)
+    )
+    found: list[Benchmark] = []
+    for target in map(named_file, wanted):
+        if not Path(target).is_file():
+            raise InvalidInput("no such file", where=target, remedy="check the name of the suite")
+        found += SuiteSource().read(target, options)
+    return found
+
+
+def every_benchmark(target: str, suite: SuiteRequest) -> list[Benchmark]:
+    """All that a suite file defines, what is not enabled too; InvalidInput if there is no such suite, or it is wrong."""
+    from benchwright.kinds.base import SourceOptions
+    from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
+    from benchwright.kinds.suite.shipped import named_file
+
+    path = named_file(target)
+    if not Path(path).is_file():
+        raise InvalidInput("no such file", where=path, remedy="check the name of the suite")
+    return suite_benchmarks(read_suite(path), SourceOptions(definitions=definitions_folder(suite)))
+
+
+def definitions_folder(suite: SuiteRequest) -> str:
+    """Where definitions that are git repositories are cloned to."""
+    return str(Path(suite.base) / "extra" / ".definitions")
+
+
+def surroundings_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> Surroundings:
+    """Where these benchmarks find data, environments and machines; reads the system file and scaling files."""
+    system = _system(suite)
+    base = Path(suite.base)
+    data = next((v for name in DATA_VARIABLES if (v := os.environ.get(name))), None)
+    dirs = {name: str(base / name) for name in ("data", "extra", "cache", "venv", "runs")}
+    dirs |= {name: _absolute(path, base) for name, path in system.dirs.items() if name in dirs}
+    if data is not None:
+        dirs["data"] = _absolute(data, Path.cwd())
+    return Surroundings(
+        base=str(base),
+        **dirs,
+        system=system,
+        sizing=_sizing(suite, system, benchmarks),
+        python=suite.use_current_env,
+        overrides=suite.overrides,
+        interpreters={} if suite.use_current_env else _without_environment(benchmarks, dirs["venv"]),
+    )
+
+
+def current_python() -> str:
+    """The interpreter of the environment a user is in: the active one, else that of the PATH, else our own."""
+    for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        if home := os.environ.get(variable):
+            python = os.path.join(home, "bin", "python")
+            if os.access(python, os.X_OK):
+                return python
+    from benchwright.kinds.interpreter import default_python
+
+    return default_python()
+
+
+def _without_environment(benchmarks: Sequence[Benchmark], venv: str) -> dict[str, str]:
+    """Groups that need nothing installed run with the interpreter at hand, unless an environment was made for them."""
+    needing: dict[str, bool] = {}
+    for pack in (b.pack for b in benchmarks if b.pack is not None):
+        files = [f for f in pack.requirements if os.path.exists(os.path.join(pack.definition, f))]
+        needs = any(map(_requires_something, (os.path.join(pack.definition, f) for f in files)))
+        needs = needs or not os.path.isdir(pack.definition) or bool(pack.git) or pack.voir is not None
+        needing[pack.install_group] = needing.get(pack.install_group, False) or needs
+    bare = [g for g, needs in needing.items() if not needs and not os.path.lexists(os.path.join(venv, g))]
+    return dict.fromkeys(bare, current_python()) if bare else {}
+
+
+def _requires_something(path: str) -> bool:
+    """Whether a requirements file holds anything but comments."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return any(line.strip() and not line.lstrip().startswith("#") for line in file)
+    except OSError:
+        return True
+
+
+def _system(suite: SuiteRequest) -> System:
+    path = suite.system or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
+    if path is None:
+        return _with_options(System(), suite.options)
+    from benchwright.kinds.suite.system_file import read_system
+
+    system = read_system(path)[0]
+    nodes = tuple(msgspec.structs.replace(node, local=is_this_machine(node)) for node in system.nodes)
+    return _with_options(msgspec.structs.replace(system, nodes=nodes, file=suite.system), suite.options)
+
+
+def _with_options(system: System, options: Mapping[str, Any]) -> System:
+    """`options` as a multirun gives them: dotted names below the system's own."""
+    merged = msgspec.json.decode(msgspec.json.encode(system.options))
+    for dotted, value in options.items():
+        *path, last = dotted.split(".")
+        place = merged
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return msgspec.structs.replace(system, options=merged)
+
+
+def is_this_machine(node: Node) -> bool:
+    """Whether a node of a system file is where this process runs."""
+    if node.ip in ("localhost", "127.0.0.1", "::1"):
+        return True
+    if socket.gethostname() in (node.ip, node.hostname):
+        return True
+    import psutil
+
+    return any(a.address == node.ip for addresses in psutil.net_if_addrs().values() for a in addresses)
+
+
+def _sizing(suite: SuiteRequest, system: System, benchmarks: Sequence[Benchmark]) -> Sizing:
+    """From the system's `options.sizer`, then what the command line says."""
+    given = system.options.get("sizer") or {}
+    _check_sizer(given)
+    batch_size = given.get("batch_size")
+    auto = bool(int(given.get("auto") or 0))
+    optimized = bool(int(given.get("optimized") or 0))
+    if suite.size is not None:
+        auto, optimized = suite.size == "auto", suite.size == "optimized"
+        batch_size = int(suite.size) if suite.size.isdecimal() else None
+        if not auto and not optimized and batch_size is None and suite.size != "default":
+            raise InvalidInput(
+                f"'{suite.size}' is not a size",
+                where="--size",
+                remedy="write auto, optimized, default, search or a number",
+            )
+    from benchwright.kinds.suite.capacities import parse_capacity
+
+    wanted = suite.capacity if suite.capacity is not None else given.get("capacity")
+    capacity = None if wanted is None else parse_capacity(wanted)
+    scaling_file = suite.scaling_file or given.get("config")
+    if scaling_file is None and (auto or optimized):
+        scaling_file = _scaling_beside(benchmarks)
+    scaling = {}
+    if scaling_file is not None and (auto or optimized):
+        from benchwright.kinds.suite.scaling_file import read_scaling
+
+        scaling = read_scaling(str(scaling_file))
+    return Sizing(
+        batch_size=None if batch_size is None else int(batch_size),
+        auto=auto,
+        optimized=optimized,
+        add=None if given.get("add") is None else int(given["add"]),
+        mult=None if given.get("mult") is None else float(given["mult"]),
+        multiple=int(given.get("multiple") or 8),
+        power=None if given.get("power") is None else int(given["power"]),
+        capacity_bytes=capacity,
+        scaling=scaling,
+        scaling_file=None if scaling_file is None else str(scaling_file),
+        save=suite.save_scaling or given.get("save"),
+    )
+
+
+def _check_sizer(given: Mapping[str, Any]) -> None:
+    known = OPTION_KEYS["sizer"]
+    for key in given:
+        if key not in known:
+            remedy = did_you_mean(key, known) or f"use {', '.join(known)}"
+            raise InvalidInput(f"'{key}' is not an option of the sizer", where="options.sizer", remedy=remedy)
+
+
+def _scaling_beside(benchmarks: Sequence[Benchmark]) -> str | None:
+    """`scaling/<device>.yaml` beside the suite, for the device that is here; else `scaling/default.yaml`."""
+    from benchwright.agent.fingerprint import read_machine
+
+    names = [a.name for a in read_machine().accelerators]
+    for folder in dict.fromkeys(_suite_folders(benchmarks)):
+        files = sorted((folder / "scaling").glob("*.yaml")) if (folder / "scaling").is_dir() else []
+        fitting = [f for f in files if any(f.stem.lower() in name.lower() for name in names)]
+        for file in [*fitting, *(f for f in files if f.stem == "default")]:
+            return str(file)
+    return None
+
+
+def _suite_folders(benchmarks: Iterable[Benchmark]) -> list[Path]:
+    found = (b.pack.config.get("config_base") for b in benchmarks if b.pack is not None)
+    return [Path(folder) for folder in found if folder]
+
+
+def _absolute(path: str, start: Path) -> str:
+    return os.path.abspath(start / Path(path).expanduser())

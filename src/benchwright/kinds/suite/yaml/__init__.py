@@ -1,0 +1,1 @@
+"""YAML files as plain values that know their places."""

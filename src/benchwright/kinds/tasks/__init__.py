@@ -1,0 +1,1 @@
+"""Task files of the deep-learning benchmark driver."""

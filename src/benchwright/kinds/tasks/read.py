@@ -1,0 +1,287 @@
+"""Task files of the deep-learning benchmark driver. docs/reference/task-files.md is the format."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command, Placement
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.task_overrides import TaskOverrides
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.command_words import Fail, check_line, command_from_line
+from benchwright.kinds.metric_option import check_distinct
+from benchwright.kinds.tasks.command_rewriting import rewrite_line
+from benchwright.kinds.tasks.flags import check_taken_as_typed, flag_changes, notes_on_missing
+from benchwright.kinds.tasks.metrics import LISTS, read_metrics
+from benchwright.kinds.tasks.syntax import Entry, Section, TaskFile, read_task_file
+
+KEYS = (*LISTS, "command_to_execute", "num_gpus")
+POLICY_PREFIX = "metrics_"
+UNCHANGED = TaskOverrides()
+_SUFFIXES = (".cfg", ".ini")
+_SNIFFED_BYTES = 64 << 10
+_LOOKS_LIKE_TASKS = re.compile(
+    rb"^\s*\[[^\]\n]+\]\s*$(?s:.*)^\s*(?:patterns|compute_method|command_to_execute)\s*[=:]", re.M
+)
+
+
+class TaskConfigSource:
+    """Reads driver task files."""
+
+    name = "tasks"
+
+    def recognises(self, target: str) -> bool:
+        if not os.path.isfile(target):
+            return False
+        extension = os.path.splitext(target)[1].lower()
+        if extension:
+            return extension in _SUFFIXES
+        try:
+            with open(target, "rb") as file:
+                return _LOOKS_LIKE_TASKS.search(file.read(_SNIFFED_BYTES)) is not None
+        except OSError:
+            return False
+
+    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+        found = read_tasks(target, tasks=options.names or None, overrides=options.tasks)
+        if options.metrics:
+            found = [msgspec.structs.replace(b, metrics=b.metrics + options.metrics) for b in found]
+        for benchmark in found:
+            check_distinct(benchmark.metrics)
+        return found
+
+
+def read_tasks(
+    path: str, *, tasks: Sequence[str] | None = None, overrides: TaskOverrides = UNCHANGED
+) -> list[Benchmark]:
+    """The tasks called `tasks`, in that order, or every task of the file; or the one a policy makes of a given command.
+
+    Without `tasks`, one that cannot be run as it is written becomes a benchmark with its `fault`, so that the others
+    still run. InvalidInput, which points at the line, if a chosen one is wrong or all of them are.
+    """
+    overrides.check()
+    if overrides.command_to_execute is not None:
+        check_taken_as_typed(overrides)
+    if overrides.metrics_policy is not None:
+        return [_with_policy(path, tasks or (), overrides)]
+    file = read_task_file(path)
+    sections = _selected(file, tasks)
+    if overrides.command_to_execute is not None and len(sections) != 1:
+        raise InvalidInput(
+            f"a command can replace that of one task, not of {len(sections)}",
+            where="--command-to-execute",
+            remedy="choose the task with --task, or the patterns with --metrics-policy",
+        )
+    if tasks or overrides.command_to_execute is not None:
+        return [_task(file, section, overrides) for section in sections]
+    return _all_tasks(file, sections, overrides)
+
+
+def _all_tasks(file: TaskFile, sections: Sequence[Section], overrides: TaskOverrides) -> list[Benchmark]:
+    found, faults = [], []
+    for section in sections:
+        try:
+            found.append(_task(file, section, overrides))
+        except InvalidInput as fault:
+            faults.append(fault)
+            found.append(_faulty(file, section, fault))
+    if len(faults) == len(sections):
+        raise faults[0]
+    return found
+
+
+def _faulty(file: TaskFile, section: Section, fault: InvalidInput) -> Benchmark:
+    entry = section.entries.get("command_to_execute")
+    return Benchmark(
+        name=section.name,
+        workload=Command(
+            argv=(entry.value,) if entry else (),
+            cwd=os.path.dirname(os.path.abspath(file.path)),
+            shell=entry is not None,
+        ),
+        source=f"{file.path}:{section.line} [{section.name}]",
+        fault=fault.on_one_line,
+    )
+
+
+def task_faults(path: str) -> list[InvalidInput]:
+    """Everything that is wrong with the sections of a task file, its policies too."""
+    file = read_task_file(path)
+    faults = []
+    for section in file.sections.values():
+        try:
+            if is_policy(section):
+                _check_keys(file, section)
+                read_metrics(file, section, workers=1)  # how many workers there are matters when it is used
+            else:
+                _task(file, section, TaskOverrides(workers=1))
+        except InvalidInput as fault:
+            faults.append(fault)
+    return faults
+
+
+def policies_by_content(path: str) -> list[str]:
+    """Sections that are policies although their names do not say so."""
+    sections = read_task_file(path).sections.values()
+    return [s.name for s in sections if is_policy(s) and not s.name.startswith(POLICY_PREFIX)]
+
+
+def is_policy(section: Section) -> bool:
+    """Patterns without a command, to be combined with one given on the command line."""
+    if "command_to_execute" in section.entries:
+        return False
+    only_patterns = bool(section.entries) and all(key in LISTS for key in section.entries)
+    return only_patterns or section.name.startswith(POLICY_PREFIX)
+
+
+def _selected(file: TaskFile, names: Sequence[str] | None) -> list[Section]:
+    if names:
+        return [_find(file, name, "--task") for name in dict.fromkeys(names)]
+    found = [section for section in file.sections.values() if not is_policy(section)]
+    if not found:
+        raise InvalidInput(
+            "the file holds only metrics policies, no task with a command",
+            where=file.path,
+            remedy="combine a policy with a command: --metrics-policy NAME --command-to-execute COMMAND",
+        )
+    return found
+
+
+def _find(file: TaskFile, name: str, option: str) -> Section:
+    section = file.sections.get(name)
+    if section is not None:
+        return section
+    policy = option == "--metrics-policy"
+    known = [n for n, s in file.sections.items() if is_policy(s) == policy]
+    raise InvalidInput(
+        f"{file.path} has no {'policy' if policy else 'task'} '{name}'",
+        where=option,
+        remedy=did_you_mean(name, known) or (f"it has {_some(known)}" if known else None),
+    )
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def _task(file: TaskFile, section: Section, overrides: TaskOverrides) -> Benchmark:
+    _check_keys(file, section)
+    metrics = read_metrics(file, section, workers=overrides.workers)
+    entry = section.entries.get("command_to_execute")
+    own_gpus = _num_gpus(file, section)
+    num_gpus = own_gpus if overrides.num_gpus is None else overrides.num_gpus
+    notes: tuple[str, ...] = ()
+    if overrides.command_to_execute is not None:
+        command = command_from_line(
+            overrides.command_to_execute, cwd=os.getcwd(), shell=overrides.shell, fail=_fail_typed(overrides)
+        )
+    elif entry is None:
+        raise _no_command(file, section)
+    else:
+        fail = _fail_at(file, entry)
+        check_line(entry.value, shell=overrides.shell, fail=fail)
+        rewritten = rewrite_line(entry.value, flag_changes(overrides))
+        notes = notes_on_missing(section.name, rewritten, overrides, fail, own_gpus)
+        command = command_from_line(
+            rewritten.line, cwd=os.path.dirname(os.path.abspath(file.path)), shell=overrides.shell, fail=fail
+        )
+    return Benchmark(
+        name=section.name,
+        workload=command,
+        source=f"{file.path}:{section.line} [{section.name}]",
+        metrics=metrics,
+        placement=Placement(needs_devices=num_gpus),
+        labels=_labels(overrides),
+        parameters=_parameters(overrides),
+        result_prefix=_prefix(section.name, overrides),
+        result_suffix=overrides.metrics_suffix,
+        notes=notes,
+    )
+
+
+def _with_policy(path: str, names: Sequence[str], overrides: TaskOverrides) -> Benchmark:
+    if len(names) > 1:
+        raise InvalidInput(
+            "a policy measures one command, so one name", where="--task", remedy="give the name of the result once"
+        )
+    file = read_task_file(overrides.metrics_template or path)
+    section = _find(file, overrides.metrics_policy or "", "--metrics-policy")
+    _check_keys(file, section)
+    metrics = read_metrics(file, section, workers=overrides.workers)
+    if not metrics:
+        raise file.error(f"policy [{section.name}] has no patterns", section.line, f"give it {', '.join(LISTS)}")
+    name = names[0] if names else section.name
+    num_gpus = _num_gpus(file, section) if overrides.num_gpus is None else overrides.num_gpus
+    line = overrides.command_to_execute or ""
+    return Benchmark(
+        name=name,
+        workload=command_from_line(line, cwd=os.getcwd(), shell=overrides.shell, fail=_fail_typed(overrides)),
+        source=f"{file.path}:{section.line} [{section.name}] with a command of the command line",
+        metrics=metrics,
+        placement=Placement(needs_devices=num_gpus),
+        labels=_labels(overrides),
+        parameters=_parameters(overrides),
+        result_prefix=_prefix(name, overrides),
+        result_suffix=overrides.metrics_suffix,
+    )
+
+
+def _check_keys(file: TaskFile, section: Section) -> None:
+    for key, entry in section.entries.items():
+        if key not in KEYS:
+            raise file.error(
+                f"'{key}' is not a key of a task", entry.place, did_you_mean(key, KEYS) or f"use {', '.join(KEYS)}"
+            )
+
+
+def _no_command(file: TaskFile, section: Section) -> InvalidInput:
+    if is_policy(section):
+        what = f"[{section.name}] is a metrics policy and has no command"
+        remedy = f"give one: --metrics-policy {section.name} --command-to-execute COMMAND"
+    else:
+        what = f"[{section.name}] has no command_to_execute"
+        remedy = f"add it; a policy has only {', '.join(LISTS)}"
+    return file.error(what, section.line, remedy)
+
+
+def _num_gpus(file: TaskFile, section: Section) -> int:
+    entry = section.entries.get("num_gpus")
+    if entry is None:
+        return 0
+    if not re.fullmatch(r"[0-9]{1,6}", entry.value):
+        raise file.error(f"num_gpus is '{entry.value}', not a number of GPUs", entry.value_place, "write 0 or more")
+    return int(entry.value)
+
+
+def _fail_at(file: TaskFile, entry: Entry) -> Fail:
+    return lambda what, position, remedy: file.error(what, entry.place_of(position), remedy)
+
+
+def _fail_typed(overrides: TaskOverrides) -> Fail:
+    line = overrides.command_to_execute
+    return lambda what, position, remedy: InvalidInput(what, where="--command-to-execute", remedy=remedy, text=line)
+
+
+def _prefix(name: str, overrides: TaskOverrides) -> str:
+    return f"{overrides.framework}.{name}" if overrides.framework else name
+
+
+def _labels(overrides: TaskOverrides) -> dict[str, str]:
+    named = {"framework": overrides.framework, "data_set": overrides.data_set}
+    return {key: value for key, value in named.items() if value is not None}
+
+
+def _parameters(overrides: TaskOverrides) -> dict[str, str]:
+    given = {
+        "num_gpus": overrides.num_gpus,
+        "epochs": overrides.epochs,
+        "kvstore": overrides.kvstore,
+        "dtype": overrides.dtype,
+    }
+    set_flags = {name.lstrip("-"): value for name, value in overrides.flags.items()}
+    return {key: str(value) for key, value in {**given, **set_flags}.items() if value is not None}

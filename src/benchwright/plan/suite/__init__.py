@@ -1,0 +1,1 @@
+"""Jobs of a suite's benchmarks."""

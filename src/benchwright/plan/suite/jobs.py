@@ -1,0 +1,205 @@
+"""The commands of a suite's benchmarks: interpreter, launcher, voir, server and container put together."""
+
+from __future__ import annotations
+
+import os.path
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.errors import InvalidInput
+from benchwright.core.machine import Machine
+from benchwright.core.node.system import Surroundings
+from benchwright.core.pack import Pack
+from benchwright.core.status import Reason
+from benchwright.plan.capabilities import unmet_condition
+from benchwright.plan.commands import JobCommand
+from benchwright.plan.containers import contained
+from benchwright.plan.launchers import DEFAULT_PORT, STATIC, Gathering, launched
+from benchwright.plan.process_slots import Seat, suite_seats
+from benchwright.plan.suite.environment import (
+    Configuration,
+    device_variables,
+    folder_variables,
+    made_folders,
+    node_variables,
+    program_folders,
+)
+from benchwright.plan.suite.system_options import text, whole_number
+from benchwright.plan.words.machine_facts import MachineFacts, machine_facts
+from benchwright.plan.words.placeholders import Context
+from benchwright.plan.words.suite_words import FilledWords, filled_words
+
+BATCH_SIZE = "BENCHWRIGHT_BATCH_SIZE"
+_IMAGES_PYTHON = "python"
+
+
+class SuiteJobs:
+    """Plans a suite's benchmarks; what is the same for all processes of one is made once."""
+
+    def __init__(
+        self, machine: Machine, surroundings: Surroundings, *, folder: str, probe_path: str | None = None
+    ) -> None:
+        self._surroundings = surroundings
+        self._facts = machine_facts(machine, surroundings.system)
+        self._folder = folder
+        self._probe_path = probe_path
+        self._port = whole_number(surroundings.system, "torchrun", "port") or DEFAULT_PORT
+        self._backend = text(surroundings.system, "torchrun", "backend") or STATIC
+        self._parts: dict[str, _Parts] = {}
+
+    def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
+        """The reason and a sentence, or None if the system has what it needs."""
+        if (missing := unmet_condition(benchmark, self._facts)) is not None:
+            return Reason.LACKS_CAPABILITY, missing
+        needed, there = benchmark.placement.needs_devices, len(self._facts.devices)
+        if needed > there:
+            return Reason.LACKS_DEVICES, f"needs {needed} devices, the system has {there or 'none'}; override its plan"
+        return None
+
+    def seats(self, benchmark: Benchmark) -> list[Seat]:
+        """Those of each of its launches."""
+        return suite_seats(benchmark, self._facts)
+
+    def command(self, benchmark: Benchmark, seat: Seat, job: str, repeat: int | None) -> JobCommand:
+        """Of the process called `job`, in `seat`."""
+        parts = self.parts(benchmark)
+        env = {**parts.env, "MILABENCH_CONFIG": parts.configuration.of(seat, repeat)}
+        env |= device_variables(seat, self._facts)
+        env |= node_variables(seat, self._port)
+        argv, files, data_file = self._argv(benchmark, parts, seat, job, env)
+        env |= parts.words.env
+        if self._surroundings.system.container is not None:
+            argv = self._in_container(parts, argv, env)
+        folders = made_folders(parts.pack, self._surroundings)
+        return JobCommand(argv, parts.pack.definition, env, parts.path, files, data_file, folders)
+
+    def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """What was chosen for it that the suite does not say."""
+        chosen = self.parts(benchmark).words.batch_size
+        notes = [chosen.note] if chosen is not None and chosen.note is not None else []
+        if self._facts.emulated:
+            there = len(self._facts.real_devices)
+            notes.append(f"{len(self._facts.devices)} devices are emulated; the machine has {there}")
+        if self._facts.unseen:
+            count, arch = len(self._facts.devices), self._facts.arch
+            said = f"{count} {arch} device{'' if count == 1 else 's'} as the system file says"
+            notes.append(f"{said}; of {arch} the machine itself is not asked")
+        return tuple(notes)
+
+    def parts(self, benchmark: Benchmark) -> _Parts:
+        """What all processes of `benchmark` share."""
+        made = self._parts.get(benchmark.name)
+        if made is None:
+            made = self._parts[benchmark.name] = _Parts.of(benchmark, self._surroundings, self._facts)
+        return made
+
+    def _argv(
+        self, benchmark: Benchmark, parts: _Parts, seat: Seat, job: str, env: dict[str, str | None]
+    ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
+        """The words, the files they name, and where voir's events go; voir's descriptor is put into `env`."""
+        pack, python = parts.pack, self._python(parts)
+        program: tuple[str, ...] = (parts.script, *parts.words.args)
+        files: dict[str, str] = {}
+        data_file = None
+        if pack.voir is not None:
+            config = os.path.join(self._folder, f"{job}.voir.json")
+            files[config] = parts.voir_config
+            program = ("-m", "voir", "--config", config, *program)
+            # Neither a launcher's children nor a container inherit descriptor 3: there, events are hidden in the output.
+            inherits = pack.launcher is None and self._surroundings.system.container is None
+            env["DATA_FD"] = "3" if inherits else "1"
+            data_file = os.path.join(self._folder, f"{job}.voir") if inherits else None
+        if pack.launcher is not None:
+            launcher = msgspec.structs.replace(pack.launcher, args=parts.words.launcher_args)
+            argv = launched(launcher, python, program, self._gathering(pack, seat, job))
+        else:
+            argv = (python, *program)
+        if pack.serving is not None:
+            argv = self._serving(parts, python, argv)
+        return argv, files, data_file
+
+    def _python(self, parts: _Parts) -> str:
+        """In a container an environment of ours, which is there under its own path, or else the image's own."""
+        ours = parts.python.startswith(f"{self._surroundings.venv}/")
+        return parts.python if ours or self._surroundings.system.container is None else _IMAGES_PYTHON
+
+    def _gathering(self, pack: Pack, seat: Seat, job: str) -> Gathering:
+        asked = pack.launcher.processes if pack.launcher is not None else None
+        return Gathering(
+            processes=asked or max(1, len(seat.devices)),
+            machines=seat.machines,
+            rank=seat.node_rank,
+            address=seat.address,
+            port=self._port + seat.rank,
+            backend=self._backend,
+            name=f"benchwright-{seat.rank}",
+            deepspeed=bool(pack.config.get("use_deepspeed")),
+            cpu=self._facts.arch == "cpu",
+        )
+
+    def _serving(self, parts: _Parts, python: str, client: tuple[str, ...]) -> tuple[str, ...]:
+        """The server's script is a file of the folder, else a program of the environment."""
+        serving = parts.pack.serving
+        assert serving is not None
+        script, *args = parts.words.server
+        if script.endswith(".py"):
+            server = [python, os.path.join(parts.pack.definition, script), *args]
+        elif "/" in script:
+            server = [os.path.join(parts.pack.definition, script), *args]
+        else:
+            server = [os.path.join(os.path.dirname(python), script), *args]
+        ready = ("--ready", parts.words.ready) if parts.words.ready is not None else ()
+        timeout = ("--timeout", f"{serving.ready_timeout_s:g}")
+        words = (*ready, *timeout, "--server", str(len(server)), *server, "--", *client)
+        return (python, "-m", "benchprobe.serving", *words)
+
+    def _in_container(self, parts: _Parts, argv: tuple[str, ...], env: dict[str, str | None]) -> tuple[str, ...]:
+        container = self._surroundings.system.container
+        assert container is not None
+        where = self._surroundings
+        folders = [where.base, where.data, where.extra, where.cache, where.venv, self._folder, parts.pack.definition]
+        if self._probe_path is not None:
+            folders.append(self._probe_path)
+        return contained(
+            container,
+            argv,
+            cwd=parts.pack.definition,
+            folders=folders,
+            variables=[name for name, value in env.items() if value is not None],
+            context=Context(self._facts.names),
+            image=parts.words.image,
+        )
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    """What the processes of one benchmark share."""
+
+    pack: Pack
+    python: str
+    script: str
+    words: FilledWords
+    env: dict[str, str | None]
+    path: tuple[str, ...]
+    configuration: Configuration
+    voir_config: str
+
+    @classmethod
+    def of(cls, benchmark: Benchmark, surroundings: Surroundings, facts: MachineFacts) -> _Parts:
+        pack, workload = benchmark.pack, benchmark.workload
+        if pack is None or not isinstance(workload, Script):
+            raise InvalidInput(f"{benchmark.name} is not a script of a suite", where=benchmark.source)
+        words = filled_words(benchmark, pack, surroundings, facts)
+        env = folder_variables(pack, surroundings)
+        if words.batch_size is not None:
+            env[BATCH_SIZE] = str(words.batch_size.size)
+        return cls(
+            pack=pack,
+            python=surroundings.python_of(pack.install_group),
+            script=workload.path,
+            words=words,
+            env=env,
+            path=program_folders(pack, surroundings),
+            configuration=Configuration(benchmark, pack, surroundings),
+            voir_config=msgspec.json.encode(pack.voir or {}).decode(),
+        )

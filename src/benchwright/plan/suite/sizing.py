@@ -1,0 +1,111 @@
+"""Which batch size `auto_batch(default)` stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from benchwright.core.node.system import Observation, Scaling, Sizing
+from benchwright.core.numbers.quantities import format_bytes
+
+
+class BatchSize(msgspec.Struct, frozen=True):
+    """`note`: why it is this one, where that is not plain from the suite; one sentence."""
+
+    size: int
+    note: str | None = None
+
+
+class MemoryLine(msgspec.Struct, frozen=True):
+    """Memory as a straight line over the batch size."""
+
+    bytes_per_item: float
+    bytes_at_zero: float
+    observations: int
+
+    def items_within(self, capacity_bytes: float) -> float:
+        return (capacity_bytes - self.bytes_at_zero) / self.bytes_per_item
+
+
+def choose_batch_size(benchmark: str, default: int, sizing: Sizing, device_bytes: int | None) -> BatchSize:
+    """`device_bytes`: the memory of one device, None if it is not known; `sizing.capacity_bytes` goes before it."""
+    if sizing.batch_size is not None:
+        return BatchSize(max(1, sizing.batch_size), f"batch size {max(1, sizing.batch_size)}, the same for all")
+    if sizing.add is not None or sizing.mult is not None:
+        changed = int(default * (1.0 if sizing.mult is None else sizing.mult)) + (sizing.add or 0)
+        return BatchSize(max(1, changed), f"batch size {max(1, changed)}, changed from {default}")
+    if not sizing.optimized and not sizing.auto:
+        return BatchSize(max(1, default))
+    capacity = sizing.capacity_bytes or device_bytes
+    known = sizing.scaling.get(benchmark)
+    if known is None:
+        return _default(default, f"no scaling data for {benchmark}")
+    return _optimized(default, known, capacity) if sizing.optimized else _fitted(default, known, sizing, capacity)
+
+
+def _default(default: int, why: str) -> BatchSize:
+    return BatchSize(max(1, default), f"batch size {max(1, default)}, the default: {why}")
+
+
+def _optimized(default: int, known: Scaling, capacity: int | None) -> BatchSize:
+    """What the file says is best; else the fastest that was seen to fit."""
+    if known.optimized is not None:
+        return BatchSize(max(1, known.optimized), f"batch size {known.optimized}, the optimized one")
+    fitting = [
+        (o.perf, o.batch_size)
+        for o in known.observations
+        if o.perf and o.memory_bytes and (capacity is None or o.memory_bytes <= capacity)
+    ]
+    if not fitting:
+        return _default(default, "no optimized one is known")
+    best = max(fitting)[1]
+    return BatchSize(best, f"batch size {best}, the fastest of {len(fitting)} observations")
+
+
+def _fitted(default: int, known: Scaling, sizing: Sizing, capacity: int | None) -> BatchSize:
+    if capacity is None:
+        return _default(default, "the memory of the device is not known")
+    line = memory_line(known.observations)
+    if line is None:
+        return _default(default, "the scaling data do not show memory growing with the batch size")
+    size = rounded(line.items_within(capacity), multiple=sizing.multiple, power=sizing.power)
+    note = f"by a fit of {line.observations} observations to {format_bytes(capacity)}"
+    too_large = min((o.batch_size for o in known.observations if o.memory_bytes is None), default=None)
+    # Of a device of another capacity, what did not fit says nothing.
+    if too_large is not None and sizing.capacity_bytes is None and size >= too_large:
+        size = rounded(too_large - 1, multiple=sizing.multiple, power=sizing.power)
+        note += f" and below {too_large}, which did not fit"
+    return BatchSize(size, f"batch size {size}, {note}")
+
+
+def memory_line(observations: Iterable[Observation]) -> MemoryLine | None:
+    """Least squares; None with fewer than two batch sizes, or if memory does not grow.
+
+    What did not fit, and sizes whose memory was not seen, say nothing about the line.
+    """
+    points = [(float(o.batch_size), float(o.memory_bytes)) for o in observations if o.memory_bytes]
+    if len({batch for batch, _ in points}) < 2:
+        return None
+    mean_batch = sum(batch for batch, _ in points) / len(points)
+    mean_bytes = sum(memory for _, memory in points) / len(points)
+    spread = sum((batch - mean_batch) ** 2 for batch, _ in points)
+    slope = sum((batch - mean_batch) * (memory - mean_bytes) for batch, memory in points) / spread
+    if slope <= 0:
+        return None
+    return MemoryLine(slope, mean_bytes - slope * mean_batch, len(points))
+
+
+def rounded(items: float, *, multiple: int = 1, power: int | None = None) -> int:
+    """To the nearest whole number, then down to a multiple, or to a power of `power`; at least 1."""
+    whole = int(items)
+    if items - whole > 0.5:
+        whole += 1
+    if whole < 1:
+        return 1
+    if power is not None and power > 1:
+        size = 1
+        while size * power <= whole:
+            size *= power
+        return size
+    return max(1, whole // max(1, multiple) * max(1, multiple))

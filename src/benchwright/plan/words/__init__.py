@@ -1,0 +1,1 @@
+"""Words of a suite: placeholders, conditions, and what they may say of the machine."""

@@ -1,0 +1,237 @@
+"""A small language for conditions and numbers in suite files: Python's expressions without anything that can do harm.
+
+Numbers, texts, booleans, None, lists, names, `a['b']`, `a.b` on maps, arithmetic, comparisons, `in`, and/or/not,
+`x if c else y`, and the functions below. Everything is bounded: the text, its depth, the size of numbers and texts.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.plan.words.expression_functions import FUNCTIONS, MOST_BITS, Function, kind, power
+
+LONGEST_EXPRESSION = 1000  # characters
+DEEPEST = 40
+LONGEST_TEXT = 10_000
+
+
+class ExpressionError(InvalidInput):
+    """What is wrong, with the expression as `text` and the place in it as `column`."""
+
+
+def evaluate(text: str, names: Mapping[str, Any], functions: Mapping[str, Function] | None = None) -> Any:
+    """The value of `text`; raises ExpressionError and nothing else. `functions` are callable besides FUNCTIONS."""
+    text = text.strip()
+    return _Evaluation(text, names, functions or {}).value(_parsed(text), 0)
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> ast.expr:
+    if len(text) > LONGEST_EXPRESSION:
+        raise ExpressionError(f"the expression is longer than {LONGEST_EXPRESSION} characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        column = error.offset if error.offset and error.lineno == 1 else None
+        raise ExpressionError(f"this is no expression: {error.msg}", column=column, text=_shown(text)) from None
+    except (ValueError, MemoryError, RecursionError):
+        raise ExpressionError("this is no expression", text=_shown(text)) from None
+
+
+def _shown(text: str) -> str:
+    """As one line that can be printed."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode("ascii")
+
+
+class _Evaluation:
+    def __init__(self, text: str, names: Mapping[str, Any], functions: Mapping[str, Function]) -> None:
+        self._text = text
+        self._names = names
+        self._functions = functions
+
+    def value(self, node: ast.expr, depth: int) -> Any:
+        visit = _VISITORS.get(type(node))
+        if visit is None:
+            raise self.error(f"{_said(node)} is not part of expressions", node)
+        if depth > DEEPEST:
+            raise self.error(f"the expression is nested deeper than {DEEPEST}", node)
+        try:
+            return self._bounded(visit(self, node, depth + 1), node)
+        except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
+            what = str(error) or type(error).__name__
+            raise self.error(f"this cannot be computed: {what}", node) from None
+
+    def error(self, what: str, node: ast.AST, remedy: str | None = None) -> ExpressionError:
+        column = None
+        if self._text.isprintable() and getattr(node, "lineno", 0) == 1:
+            before = self._text.encode("utf-8", "surrogatepass")[: getattr(node, "col_offset", 0)]
+            column = len(before.decode("utf-8", "replace")) + 1
+        return ExpressionError(what, column=column, text=_shown(self._text), remedy=remedy)
+
+    def _bounded(self, value: Any, node: ast.expr) -> Any:
+        if isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise self.error("the number becomes too large", node)
+        if isinstance(value, (str, list)) and len(value) > LONGEST_TEXT:
+            raise self.error("the text becomes too long", node)
+        if isinstance(value, (complex, bytes)) or value is Ellipsis:
+            raise self.error(f"{_said(node)} is not part of expressions", node)
+        return value
+
+    def constant(self, node: ast.Constant, depth: int) -> Any:
+        return node.value
+
+    def name(self, node: ast.Name, depth: int) -> Any:
+        if node.id in self._names:
+            return self._names[node.id]
+        raise self.error(f"'{node.id}' is not known here", node, self._instead(node.id, self._names))
+
+    def items(self, node: ast.List | ast.Tuple, depth: int) -> list[Any]:
+        return [self.value(item, depth) for item in node.elts]
+
+    def index(self, node: ast.Subscript, depth: int) -> Any:
+        if isinstance(node.slice, ast.Slice):
+            raise self.error("slices are not part of expressions", node)
+        return self._part(self.value(node.value, depth), self.value(node.slice, depth), node)
+
+    def attribute(self, node: ast.Attribute, depth: int) -> Any:
+        whole = self.value(node.value, depth)
+        if not isinstance(whole, Mapping):
+            raise self.error(f"only a map has parts such as '{node.attr}'", node)
+        return self._part(whole, node.attr, node)
+
+    def _part(self, whole: Any, key: Any, node: ast.expr) -> Any:
+        if isinstance(whole, Mapping):
+            if isinstance(key, (str, int, float)) and key in whole:
+                return whole[key]
+            raise self.error(f"there is no '{key}' here", node, self._instead(str(key), map(str, whole)))
+        if isinstance(whole, (list, tuple, str)) and isinstance(key, int):
+            return whole[key]
+        raise self.error(f"{kind(whole)} cannot be indexed by {kind(key)}", node)
+
+    def binary(self, node: ast.BinOp, depth: int) -> Any:
+        left, right = self.value(node.left, depth), self.value(node.right, depth)
+        if isinstance(node.op, ast.Add) and isinstance(left, str) and isinstance(right, str):
+            return left + right
+        compute = _ARITHMETIC.get(type(node.op))
+        if compute is None or not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
+            sign = _SIGNS.get(type(node.op), "this")
+            raise self.error(f"{sign} does not take {kind(left)} and {kind(right)}", node)
+        return compute(left, right)
+
+    def unary(self, node: ast.UnaryOp, depth: int) -> Any:
+        value = self.value(node.operand, depth)
+        if isinstance(node.op, ast.Not):
+            return not value
+        if not isinstance(value, (int, float)) or not isinstance(node.op, (ast.USub, ast.UAdd)):
+            raise self.error(f"a sign does not go with {kind(value)}", node)
+        return -value if isinstance(node.op, ast.USub) else +value
+
+    def boolean(self, node: ast.BoolOp, depth: int) -> Any:
+        stops_at = isinstance(node.op, ast.Or)
+        value: Any = None
+        for part in node.values:
+            value = self.value(part, depth)
+            if bool(value) is stops_at:
+                return value
+        return value
+
+    def condition(self, node: ast.IfExp, depth: int) -> Any:
+        return self.value(node.body if self.value(node.test, depth) else node.orelse, depth)
+
+    def comparison(self, node: ast.Compare, depth: int) -> bool:
+        left = self.value(node.left, depth)
+        for sign, operand in zip(node.ops, node.comparators, strict=True):
+            right = self.value(operand, depth)
+            if not self._compared(sign, left, right, node):
+                return False
+            left = right
+        return True
+
+    def _compared(self, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> bool:
+        if isinstance(sign, (ast.In, ast.NotIn)):
+            if not isinstance(right, (list, tuple, Mapping)) and not (isinstance(right, str) and isinstance(left, str)):
+                raise self.error(f"nothing can be in {kind(right)}", node)
+            return (left in right) is isinstance(sign, ast.In)
+        if isinstance(sign, (ast.Is, ast.IsNot)):
+            if left is not None and right is not None:
+                raise self.error("'is' compares with None only", node, "write ==")
+            return (left is right) is isinstance(sign, ast.Is)
+        ordered = type(sign) not in (ast.Eq, ast.NotEq)
+        if ordered and not _orderable(left, right):
+            raise self.error(f"{kind(left)} and {kind(right)} have no order", node)
+        return bool(_COMPARISONS[type(sign)](left, right))
+
+    def call(self, node: ast.Call, depth: int) -> Any:
+        if not isinstance(node.func, ast.Name):
+            raise self.error("only the functions of expressions can be called", node)
+        function = self._functions.get(node.func.id) or FUNCTIONS.get(node.func.id)
+        if function is None:
+            known = [*FUNCTIONS, *self._functions]
+            raise self.error(f"'{node.func.id}' is not a function", node, self._instead(node.func.id, known))
+        if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
+            raise self.error(f"{node.func.id} takes values only, one after the other", node)
+        arguments = [self.value(argument, depth) for argument in node.args]
+        return function(*arguments)
+
+    @staticmethod
+    def _instead(word: str, known: Any) -> str | None:
+        known = list(known)
+        return did_you_mean(word, known) or (f"there is {', '.join(sorted(known)[:12])}" if known else None)
+
+
+def _said(node: ast.AST) -> str:
+    return {
+        ast.Lambda: "a function",
+        ast.Dict: "a map",
+        ast.Set: "a set",
+        ast.JoinedStr: "an f-string",
+        ast.NamedExpr: "':='",
+    }.get(type(node), f"'{type(node).__name__}'")
+
+
+def _orderable(left: Any, right: Any) -> bool:
+    return (isinstance(left, str) and isinstance(right, str)) or (
+        isinstance(left, (int, float)) and isinstance(right, (int, float))
+    )
+
+
+_ARITHMETIC: dict[type[ast.operator], Function] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: power,
+}
+_SIGNS = dict(zip(_ARITHMETIC, "+ - * / // % **".split(), strict=True))
+_COMPARISONS: dict[type[ast.cmpop], Function] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+}
+_VISITORS: dict[type[ast.expr], Function] = {
+    ast.Constant: _Evaluation.constant,
+    ast.Name: _Evaluation.name,
+    ast.List: _Evaluation.items,
+    ast.Tuple: _Evaluation.items,
+    ast.Subscript: _Evaluation.index,
+    ast.Attribute: _Evaluation.attribute,
+    ast.BinOp: _Evaluation.binary,
+    ast.UnaryOp: _Evaluation.unary,
+    ast.BoolOp: _Evaluation.boolean,
+    ast.IfExp: _Evaluation.condition,
+    ast.Compare: _Evaluation.comparison,
+    ast.Call: _Evaluation.call,
+}

@@ -1,0 +1,1 @@
+"""Instrumented loops: their steps, their figures, and whether they can be believed."""

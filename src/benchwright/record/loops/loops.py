@@ -1,0 +1,134 @@
+"""Instrumented loops: what is known of each, and which one counts."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchprobe.events import given_values
+from benchwright.core.run import Note
+from benchwright.record.loops.steps import Steps
+
+Event = dict[str, Any]
+TRAIN = "train"  # the loop that counts where none is named
+WARMUP, MEASURED, AFTER = "warmup", "measured", "after"
+
+
+LoopKey = tuple[int, str, int | None]  # process, name, and the number of one that counts or did so once
+
+
+@dataclass
+class Given:
+    """Values a program gave, by phase."""
+
+    measured: array[float] = field(default_factory=lambda: array("d"))
+    warmup: array[float] = field(default_factory=lambda: array("d"))
+    after: array[float] = field(default_factory=lambda: array("d"))
+
+
+@dataclass
+class Observations:
+    """Each a rate over the steps of one interval: where its steps begin among the measured ones, and how many."""
+
+    interval_s: float
+    spans: list[tuple[int, int]]
+
+
+@dataclass
+class LoopRecord:
+    """One loop of one process; a loop begun again under the same name goes on."""
+
+    process: int
+    name: str
+    key: LoopKey = (0, "", None)
+    counts: bool = False
+    rank: int | None = None
+    on_device: bool = False
+    phases: dict[str, Steps] = field(default_factory=lambda: {p: Steps() for p in (WARMUP, MEASURED, AFTER)})
+    given: dict[str, Given] = field(default_factory=dict)
+    measure: Event | None = None
+    stop: Event | None = None
+    ends: list[str] = field(default_factory=list)
+    stopped_ns: int | None = None  # when its rule ended it
+    _newest: str = MEASURED
+
+    def add_steps(self, event: Event) -> None:
+        phase = event.get("phase", MEASURED)
+        steps = self.phases[phase]
+        told = {name: _numbers(column, len(event["step_ns"])) for name, column in event.get("given", {}).items()}
+        steps.add(event)
+        self._newest = phase
+        self.on_device = self.on_device or event.get("device_ns") is not None
+        for name, numbers in told.items():
+            getattr(self.given.setdefault(name, Given()), phase).extend(numbers)
+
+    def break_off(self) -> None:
+        """The newest step does not count: left at its beginning, it has its items but took no time."""
+        self.phases[self._newest].drop_last()
+
+    def cut(self, t_ns: int) -> None:
+        """Its steps that ended after that time do not count: they ran round a loop that was ended early."""
+        measured = self.phases[MEASURED]
+        count = measured.until(t_ns)
+        if count < len(measured):
+            self.phases[AFTER] = measured.part(count)
+            self.phases[MEASURED] = measured.part(0, count)
+            if count == 0:
+                self.phases[MEASURED].first_ns = None
+
+    @property
+    def observations(self) -> Observations | None:
+        """How its measured steps are divided, if it was measured by observations."""
+        detail = (self.stop or {}).get("detail") or {}
+        if "observations" not in detail:
+            return None
+        return Observations(detail["interval_s"], [(o["first"], o["steps"]) for o in detail["observations"]])
+
+    @property
+    def all_steps(self) -> int:
+        return sum(map(len, self.phases.values()))
+
+
+def _numbers(column: list[Any], steps: int) -> array[float]:
+    _, values = given_values(column, steps)
+    if isinstance(values, array):
+        return values
+    return array("d", [float(v) for v in values if isinstance(v, int | float)])
+
+
+def settled(record: LoopRecord) -> tuple[Steps, Steps, Note | None]:
+    """Measured steps, warm-up steps, and what a reader should know about the split.
+
+    A loop that ended before its warm-up was seen to settle still tells something: all but its first step count, and the
+    note says so.
+    """
+    measured, warmup = record.phases[MEASURED], record.phases[WARMUP]
+    if len(measured) or len(warmup) < 2:
+        capped = record.measure is not None and record.measure.get("warmup") == "cap"
+        text = f"loop '{record.name}' had not stabilised when warm-up reached its limit"
+        return measured, warmup, Note(text=text) if capped else None
+    text = f"loop '{record.name}' finished during warm-up; all steps but the first were counted"
+    return warmup.part(1), warmup.part(0, 1), Note(text=text, figure=f"{len(warmup)} steps")
+
+
+def counting_name(records: Sequence[LoopRecord], wanted: str | None) -> str | None:
+    """The loop asked for; else the first one named "train", wherever it stands; else the first. None: there is none."""
+    names = [wanted] if wanted is not None else [r.name for r in records if r.counts]
+    return TRAIN if TRAIN in names else names[0] if names else None
+
+
+def counting_loops(records: Sequence[LoopRecord], wanted: str | None = None) -> list[LoopRecord]:
+    """The loop that counts, of every rank; without ranks, that of the first process that has one.
+
+    A data-loading worker that happens to use the probe is another process without a rank and does not count twice.
+    """
+    name = counting_name(records, wanted)
+    counting = [r for r in records if r.counts and r.name == name and r.all_steps]
+    ranked: dict[int, LoopRecord] = {}
+    for r in counting:
+        # Of a rank that was started anew, the process that got furthest.
+        if r.rank is not None and (r.rank not in ranked or r.all_steps > ranked[r.rank].all_steps):
+            ranked[r.rank] = r
+    return list(ranked.values()) if len(ranked) > 1 else counting[:1]

@@ -1,0 +1,127 @@
+"""From the steps of a loop to its rate, step times and waits, and from what was given in it to series of their own."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterable
+
+from benchwright.core.measurement import DELIVERED, Measurement
+from benchwright.core.metric import Direction, guess_direction
+from benchwright.core.numbers.columns import median
+from benchwright.core.run import Note
+from benchwright.record.loops.loops import MEASURED, LoopRecord, Observations, settled
+from benchwright.record.loops.pace import uneven_pace
+from benchwright.record.loops.steps import NS, Samples, Steps, samples_of
+
+_TIME_UNITS = {"ms": "ms", "us": "µs", "ns": "ns", "s": "s", "seconds": "s"}
+
+
+def loop_measurements(
+    record: LoopRecord, labels: dict[str, str], *, prefix: str = ""
+) -> tuple[list[Measurement], list[Note]]:
+    """What a loop measured, and everything given inside it; `prefix` tells loops that do not count apart."""
+    measured, warmup, note = settled(record)
+    notes = [note] if note else []
+    found: list[Measurement] = []
+    if len(measured):
+        found += _timings(measured, warmup, prefix, labels, record.observations)
+        notes += _doubts(record, measured, found if not prefix else [])
+    for name, given in record.given.items():
+        samples, before = given.measured, given.warmup
+        if not all(map(math.isfinite, given.after)):  # a loss that diverges after it was measured enough has diverged
+            samples = samples + given.after
+        if not len(record.phases[MEASURED]):
+            samples, before = given.warmup, array("d")
+        if samples or before:
+            found.append(given_measurement(prefix + name, name, samples, before, labels))
+    return found, notes
+
+
+def _timings(
+    measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str], observations: Observations | None = None
+) -> list[Measurement]:
+    """Of steps that took some time. The rate is items over time; that of the median step stands beside it."""
+    unit = measured.unit
+    if observations is None:
+        rates, before = measured.rates(unit), warmup.rates(unit)
+    else:
+        rates = measured.rates_over(observations.spans, unit)
+        before = warmup.rates_over(warmup.spans(observations.interval_s), unit)
+
+    def one(
+        metric: str, unit: str, direction: Direction, samples: Samples, warm: Samples = (), value: float | None = None
+    ) -> Measurement:
+        return Measurement(
+            metric=prefix + metric,
+            unit=unit,
+            direction=direction,
+            samples=samples,
+            warmup_samples=warm,
+            source="loop",
+            aggregate="median" if value is None else DELIVERED,
+            value=value,
+            labels=labels,
+        )
+
+    found = [
+        one(
+            "step_time",
+            "s",
+            Direction.LOWER,
+            samples_of(measured.seconds),
+            samples_of(warmup.seconds, like=measured.seconds),
+        ),
+        one(
+            "wait_time",
+            "s",
+            Direction.LOWER,
+            samples_of(measured.waits),
+            samples_of(warmup.waits, like=measured.seconds),
+        ),
+    ]
+    if measured.total_s > 0 and rates:
+        rate = measured.amount / measured.total_s
+        kept = one("rate", unit, Direction.HIGHER, samples_of(rates), samples_of(before, like=rates), rate)
+        found.insert(0, kept)
+        found.append(one("step_rate", unit, Direction.HIGHER, (median(rates),)))
+        waited = measured.waiting_s / max(measured.total_s, measured.host_ns * NS)
+        found.append(one("wait_share", "%", Direction.LOWER, (100 * waited,)))
+    return found
+
+
+def _doubts(record: LoopRecord, measured: Steps, found: list[Measurement]) -> list[Note]:
+    notes = []
+    if measured.items.total is None and measured.items.partly_known:
+        text = f"loop '{record.name}': the batch size of some steps is unknown, so the rate counts steps"
+        notes.append(Note(text=text))
+    by_name = {m.metric.rpartition(".")[2]: m for m in found}
+    if "rate" in by_name and record.observations is None:
+        rate, typical = by_name["rate"].value, by_name["step_rate"].samples[0]
+        uneven = uneven_pace(record.name, measured, typical, rate) if rate is not None else None
+        notes += [uneven] if uneven is not None else []
+    return notes
+
+
+def given_measurement(
+    metric: str,
+    name: str,
+    samples: Iterable[float],
+    before: Iterable[float] = (),
+    labels: dict[str, str] | None = None,
+) -> Measurement:
+    """What a program gave. A time (`ttft_ms`) is a distribution of its own; anything else is mostly a course, such as a
+    loss, whose last value counts."""
+    unit = _TIME_UNITS.get(name.rpartition("_")[2]) if "_" in name else None
+    describes = "_per_item" in name or "_per_call" in name  # of the workload: neither way is better
+    kept = samples_of(samples)
+    return Measurement(
+        metric=metric,
+        unit=unit,
+        direction=Direction.NEITHER if describes else Direction.LOWER if unit else guess_direction(name, None),
+        samples=kept,
+        warmup_samples=samples_of(before, like=kept),
+        source="give",
+        aggregate="median" if unit else "last",
+        labels=labels or {},
+    )

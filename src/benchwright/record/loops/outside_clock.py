@@ -1,0 +1,76 @@
+"""Whether the clock of a program is right, by the clock of the supervisor, who does not run in it.
+
+Both append to one file. The program stamps each line of steps when it writes it, the supervisor its own lines; a line that
+stands between two of the supervisor's was written between their times. So what passed between a loop's first and last line
+is known from outside, within bounds, however the program's own clock runs and however late it writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchwright.record.loops.loops import LoopKey
+from benchwright.record.loops.steps import NS
+
+Event = dict[str, Any]
+_SLACK_S = 0.25  # the supervisor stamps a line a little before it writes it
+_CLEARLY = 0.25  # by how much two clocks must differ before one of them is called wrong
+
+
+@dataclass
+class _Sighting:
+    stamp_ns: int  # by the program's clock
+    after_ns: int  # the supervisor's stamp before the line
+    before_ns: int | None = None  # and behind it
+
+
+@dataclass
+class OutsideClock:
+    """Fed with the events of a stream in the order in which they stand in the file."""
+
+    now_ns: int | None = None
+    _first: dict[LoopKey, _Sighting] = field(default_factory=dict)
+    _last: dict[LoopKey, _Sighting] = field(default_factory=dict)
+    _open: list[_Sighting] = field(default_factory=list)
+
+    def supervisor(self, event: Event) -> None:
+        """An event that the supervisor wrote."""
+        t = event.get("t")
+        if isinstance(t, int) and "process" not in event:
+            self.now_ns = t
+            for sighting in self._open:
+                sighting.before_ns = t
+            self._open.clear()
+
+    def steps(self, key: LoopKey, event: Event) -> None:
+        """A line of measured steps of a loop."""
+        stamp_ns = event.get("written")
+        if self.now_ns is None or not isinstance(stamp_ns, int):
+            return
+        seen = _Sighting(stamp_ns, self.now_ns)
+        self._first.setdefault(key, seen)
+        self._last[key] = seen
+        self._open.append(seen)
+
+    def bounds_s(self, key: LoopKey) -> tuple[float, float, float] | None:
+        """What passed between the loop's first and last line by the program's clock, and the least and the most that it can
+        have been; None if there is only one line, or the supervisor wrote nothing behind it."""
+        first, last = self._first.get(key), self._last.get(key)
+        if first is None or last is None or first is last or first.before_ns is None or last.before_ns is None:
+            return None
+        claimed = last.stamp_ns - first.stamp_ns
+        least = last.after_ns - first.before_ns
+        most = last.before_ns - first.after_ns
+        return claimed * NS, max(0.0, least * NS - _SLACK_S), most * NS + _SLACK_S
+
+
+def contradiction(bounds: tuple[float, float, float] | None) -> str | None:
+    """In words, if the program's clock cannot be right."""
+    if bounds is None:
+        return None
+    claimed, least, most = bounds
+    if least * (1 - _CLEARLY) <= claimed <= most * (1 + _CLEARLY):
+        return None
+    found = f"at least {least:.3g} s" if claimed < least else f"at most {most:.3g} s"
+    return f"its clock says that {claimed:.3g} s passed while it was measured, but it was {found} by the supervisor's clock"

@@ -1,0 +1,58 @@
+"""Whether the loop that counts can be believed: it ran, its clock went forward, and it delivered something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.model import Model
+from benchwright.core.status import Reason, Status
+from benchwright.record.fold import Fold
+from benchwright.record.loops.loops import MEASURED, LoopRecord, counting_name
+from benchwright.record.loops.outside_clock import contradiction
+from benchwright.record.loops.steps import NS
+from benchwright.record.verdict import Verdict
+
+_CLOCKS = 0.02  # by what part two clocks may differ over a launch
+_SLACK_S = 0.1
+
+
+def judge_loops(fold: Fold, benchmark: Benchmark, counting: Sequence[LoopRecord]) -> Verdict | None:
+    """What is wrong with the loops of a launch that ended well; None if nothing is."""
+    if isinstance(benchmark.workload, Model):
+        return None
+    if not counting:
+        return _no_steps(fold, benchmark)
+    for record in counting:
+        wrong = _went_back(record) or _longer_than_it_lived(record, fold)
+        wrong = wrong or contradiction(fold.outside.bounds_s(record.key))
+        if wrong is not None:
+            return Verdict(Status.FAILED, Reason.INVALID, f"loop '{record.name}': {wrong}")
+    return None
+
+
+def _no_steps(fold: Fold, benchmark: Benchmark) -> Verdict | None:
+    records = list(fold.loops.values())
+    name = counting_name(records, benchmark.loop)
+    if not records or name is None:
+        return None
+    if any(r.name == name for r in records):
+        detail = f"loop '{name}' ran no step to its end"
+    else:
+        others = ", ".join(f"'{n}'" for n in sorted({r.name for r in records})[:8])
+        detail = f"no loop is called '{name}'; there is {others}"
+    return Verdict(Status.FAILED, Reason.NO_DATA, detail)
+
+
+def _longer_than_it_lived(record: LoopRecord, fold: Fold) -> str | None:
+    """Its steps follow each other, so together they cannot take longer than the program lived."""
+    lived_s = (fold.end or {}).get("duration_s")
+    took_s = sum(steps.host_ns for steps in record.phases.values()) * NS
+    if not isinstance(lived_s, int | float) or took_s <= lived_s * (1 + _CLOCKS) + _SLACK_S:
+        return None
+    return f"its steps are said to have taken {took_s:.3g} s, but the program lived {lived_s:.3g} s"
+
+
+def _went_back(record: LoopRecord) -> str | None:
+    worst = min(record.phases[MEASURED].seconds, default=0.0)
+    return f"the clock went back by {-worst:.3g} s during a step" if worst < 0 else None

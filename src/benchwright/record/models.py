@@ -1,0 +1,164 @@
+"""What the measuring of a model told beside its loop: what it is, how it was built, whether its outputs are right."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.model import Model
+from benchwright.core.status import Reason, Status
+from benchwright.record.loops.steps import samples_of
+from benchwright.record.verdict import Verdict
+
+Event = dict[str, Any]
+CALLS = "calls/s"
+_OF_CALLS = ("items/s", "steps/s", CALLS)  # each step of the loop is one call
+
+_OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # which mean nothing for calls of a model
+_REASONS = {
+    "timed_out": Reason.TIMED_OUT,
+    "out_of_memory": Reason.OUT_OF_MEMORY,
+    "crashed": Reason.BUILD_FAILED,
+    "unsupported": Reason.BUILD_FAILED,
+    "not_found": Reason.NO_DATA,
+}
+
+
+@dataclass
+class ModelRecord:
+    """Gathered from the events of one launch."""
+
+    model: Event | None = None
+    items: Event | None = None
+    runtime: Event | None = None
+    build: list[Event] = field(default_factory=list)
+    check: Event | None = None
+    failure: Event | None = None
+    figures: list[Measurement] = field(default_factory=list)
+
+    def add_figure(self, event: Event) -> None:
+        self.figures.append(
+            Measurement(
+                metric=str(event["metric"]),
+                unit=event.get("unit"),
+                direction=Direction(event.get("direction", "neither")),
+                samples=tuple(float(v) for v in event["values"]),
+                source="model",
+                labels={str(k): str(v) for k, v in (event.get("labels") or {}).items()},
+            )
+        )
+
+    def facts(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"model": self.model, "items": self.items, "runtime": self.runtime}
+        told |= {"build": self.build or None, "check": self.check}
+        return {name: _without_frame(each) for name, each in (told | {"failure": self.failure}).items() if each}
+
+
+def _without_frame(told: Any) -> Any:
+    """An event without what only the stream needs."""
+    if isinstance(told, list):
+        return [_without_frame(each) for each in told]
+    return {k: v for k, v in told.items() if k not in ("event", "process", "t")}
+
+
+def as_model_metrics(found: list[Measurement], benchmark: Benchmark, record: ModelRecord) -> list[Measurement]:
+    """Measurements of a model's loop as those of its calls, and rates in items where it is known how many a call has."""
+    if not isinstance(benchmark.workload, Model):
+        return found
+    return [_in_items(m, _items(record)) for m in _of_calls(found)]
+
+
+def _of_calls(found: list[Measurement]) -> list[Measurement]:
+    """A call is a step without the wait for its inputs."""
+    steps = next((m for m in found if m.metric == "step_time"), None)
+    waits = next((m for m in found if m.metric == "wait_time"), None)
+    if steps is None or waits is None:
+        return found
+    measured = _without_wait(steps.samples, waits.samples)
+    before = _without_wait(steps.warmup_samples, waits.warmup_samples)
+    latency = msgspec.structs.replace(steps, metric="latency", samples=measured, warmup_samples=before)
+    made = []
+    for m in found:
+        if m.metric == "rate" and m.labels == steps.labels:
+            m = _calls_over_latency(m, latency)
+        if m.metric not in _OF_LOOPS or m.labels != steps.labels:
+            made.append(latency if m is steps else m)
+    return made
+
+
+def _items(record: ModelRecord) -> int | None:
+    """In one call; None if that is not known."""
+    told = (record.items or {}).get("items")
+    return told if isinstance(told, int) and told > 0 else None
+
+
+def _in_items(m: Measurement, items: int | None) -> Measurement:
+    """Its loop and its streams count calls, and so does the energy of one step."""
+    each = float(items or 1)
+    if m.metric == "energy.item":
+        samples = tuple(value / each for value in m.samples)
+        return msgspec.structs.replace(m, metric="energy.call" if items is None else m.metric, samples=samples)
+    if m.source not in ("loop", "model") or m.unit not in _OF_CALLS:
+        return m
+    return msgspec.structs.replace(
+        m,
+        unit=CALLS if items is None else "items/s",
+        samples=samples_of([value * each for value in m.samples]),
+        warmup_samples=samples_of([value * each for value in m.warmup_samples]),
+        value=None if m.value is None else m.value * each,
+    )
+
+
+def _without_wait(steps: Sequence[float], waits: Sequence[float]) -> Sequence[float]:
+    if len(steps) != len(waits):
+        return steps
+    return samples_of(step - wait if step > wait else step for step, wait in zip(steps, waits, strict=True))
+
+
+def _calls_over_latency(rate: Measurement, latency: Measurement) -> Measurement:
+    """One call over its latency: what preparing inputs takes is no part of what a model does in a second.
+
+    What the loop took for the items of a step says nothing about a call, so it is left out.
+    """
+
+    def calls(latencies: Sequence[float]) -> Sequence[float]:
+        return samples_of(1 / each for each in latencies if each > 0)
+
+    total = math.fsum(latency.samples)
+    return msgspec.structs.replace(
+        rate,
+        value=len(latency.samples) / total if total > 0 else None,
+        samples=calls(latency.samples),
+        warmup_samples=calls(latency.warmup_samples),
+    )
+
+
+def judge_model(benchmark: Benchmark, record: ModelRecord, found: list[Measurement]) -> Verdict | None:
+    """What is wrong with a launch that ended well; None if nothing is, or it measured no model."""
+    if not isinstance(benchmark.workload, Model):
+        return None
+    if record.failure is not None:
+        return _failed(record.failure)
+    if record.check is not None and not record.check.get("ok"):
+        return Verdict(Status.FAILED, Reason.INVALID, str(record.check.get("detail") or "its outputs are wrong"))
+    wanted = "op.time" if benchmark.workload.profile else "latency"
+    if not any(m.metric == wanted and m.samples for m in found):
+        return Verdict(Status.FAILED, Reason.NO_DATA, "the model was not measured: the script ended before its call")
+    return None
+
+
+def _failed(failure: Event) -> Verdict:
+    kind, stage = str(failure.get("kind")), str(failure.get("stage") or "run")
+    text = str(failure.get("text") or kind)
+    if kind == "unavailable":
+        return Verdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, text)
+    operator = failure.get("operator")
+    named = f"unsupported operator {operator}: {text}" if operator and str(operator) not in text else text
+    return Verdict(Status.FAILED, _REASONS.get(kind, Reason.CRASHED), f"in {stage}: {named}")

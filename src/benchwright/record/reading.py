@@ -1,0 +1,92 @@
+"""Reading a stream that several processes appended to, some of which may have been killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.events.types import is_sound
+from benchwright.core.files.stored_file import open_stored
+
+Event = dict[str, Any]
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_HALF_A_CHARACTER = re.compile(r"[\ud800-\udfff]")
+NOT_JSON: Event = {"event": "unreadable"}  # stands for each line that could not be read
+
+
+def decode_line(line: bytes) -> Event:
+    """The event of one line, or NOT_JSON if it is none, or its keys do not hold what they should."""
+    event = decode_object(line)
+    if event is None or not isinstance(event.get("event"), str) or not is_sound(event):
+        return NOT_JSON
+    return event
+
+
+def decode_object(line: bytes) -> dict[str, Any] | None:
+    """The JSON object of one line, or None."""
+    found: Any
+    try:
+        found = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # msgspec is strict; a diverged loss is written as a bare NaN, which the standard library reads.
+        found = _leniently_decoded(line)
+    except RecursionError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _leniently_decoded(line: bytes) -> Any:
+    """None if not even the standard library can read it. Halves of surrogate pairs, which nothing could write again, are
+    replaced."""
+    try:
+        text = line.decode()
+        found = json.loads(text)
+        return _whole_characters(found) if "\\u" in text else found
+    except (ValueError, RecursionError):
+        return None
+
+
+def _whole_characters(value: Any) -> Any:
+    if isinstance(value, str):
+        return _HALF_A_CHARACTER.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_whole_characters(item) for item in value]
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
+    return value
+
+
+def read_events(path: str | Path) -> Iterator[Event]:
+    """Events in file order; a line that cannot be read comes as NOT_JSON."""
+    with open_stored(path) as stream:
+        for line in stream:
+            if line.strip():
+                yield decode_line(line)
+
+
+def is_complete(path: str | Path) -> bool:
+    """Whether the job behind this stream ended by itself or by its deadline, so that a resume need not repeat it."""
+    end = _last_end(path)
+    return end is not None and not any(end.get(key) for key in ("stopped", "agent_lost", "disk_full"))
+
+
+def _last_end(path: str | Path) -> Event | None:
+    """The `end` event near the end of the file, or None. Late lines of a killed process may follow it."""
+    try:
+        with open_stored(path) as stream:
+            size = stream.seek(0, os.SEEK_END)
+            stream.seek(max(0, size - 65536))
+            tail = stream.read()
+    except OSError:
+        return None
+    for line in reversed(tail.splitlines()):
+        event = decode_line(line)
+        if event.get("event") == "end":
+            return event
+    return None

@@ -1,0 +1,206 @@
+"""What the samplers saw: memory, CPU, accelerators, over the time of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
+from benchwright.core.run import Note
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class _Series:
+    """How a sampler's value becomes a Measurement."""
+
+    metric: str
+    unit: str
+    direction: Direction
+    aggregate: str
+    of_loop: bool = False  # what counts is while the loop was measured, not the program's start and end
+
+
+_SERIES = {
+    ("process", "rss_bytes"): _Series("memory.rss", "B", Direction.LOWER, "max"),
+    ("process", "pss_bytes"): _Series("memory.pss", "B", Direction.LOWER, "max"),
+    ("process", "cpu_percent"): _Series("cpu.use", "%", Direction.NEITHER, "average", of_loop=True),
+    ("machine", "own_share"): _Series("cpu.own_share", "ratio", Direction.HIGHER, "average", of_loop=True),
+    ("machine", "steal_percent"): _Series("cpu.steal", "%", Direction.LOWER, "average", of_loop=True),
+    ("machine", "others_percent"): _Series("cpu.others", "%", Direction.LOWER, "average", of_loop=True),
+    ("machine", "idle_percent"): _Series("cpu.idle", "%", Direction.NEITHER, "average", of_loop=True),
+    ("nvidia", "memory_bytes"): _Series("gpu.memory", "B", Direction.LOWER, "max"),
+    ("nvidia", "load_percent"): _Series("gpu.load", "%", Direction.NEITHER, "average", of_loop=True),
+    ("nvidia", "others_percent"): _Series("gpu.others", "%", Direction.LOWER, "average", of_loop=True),
+    ("nvidia", "power_w"): _Series("gpu.power", "W", Direction.LOWER, "average", of_loop=True),
+    ("nvidia", "sm_clock_mhz"): _Series("gpu.clock", "MHz", Direction.NEITHER, "median", of_loop=True),
+    ("nvidia", "memory_clock_mhz"): _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median", of_loop=True),
+    ("nvidia", "temperature_c"): _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
+}
+# Reasons a driver gives for a lower clock that say something is wrong, not merely idle (nvml.h).
+_THROTTLED = {
+    0x4: "power cap",
+    0x8: "hardware slowdown",
+    0x20: "thermal limit",
+    0x40: "hardware thermal limit",
+    0x80: "power brake",
+}
+_POWER_CAP = 0x4  # of these the only one that a GPU at full work may well have all the time
+BUSY_SHARE = 0.97
+OTHERS_PERCENT = 5.0  # of all cores: what others may use before it counts; ticks of 10 ms are coarse
+FULL_PERCENT = 3.0  # less than this idle: no core was free
+SLEEPY_SHARE = 0.2
+NEAR_PEAK = 1.05  # so much less RSS there may have been when PSS was read, for that to count as its peak
+
+
+_SAMPLES_IN_A_STRETCH = 2
+Span = tuple[int, int]  # from when to when, in nanoseconds
+
+
+def united(spans: Iterable[Span]) -> list[Span]:
+    """The time in any of them, in order."""
+    found: list[Span] = []
+    for begin, end in sorted(spans):
+        if found and begin <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((begin, end))
+    return found
+
+
+@dataclass
+class Samples:
+    """Collects `sample` events and condenses them at the end."""
+
+    series: dict[tuple[str, str, str | None], list[tuple[int, float]]] = field(default_factory=dict)
+    throttle: dict[str, int] = field(default_factory=dict)
+
+    def add(self, event: Event) -> None:
+        device = event.get("device")
+        label = None if device is None else str(device)
+        for name, value in event.get("values", {}).items():
+            if name == "throttle":
+                self.throttle[label or ""] = self.throttle.get(label or "", 0) | int(value)
+            elif isinstance(value, int | float):
+                self.series.setdefault((event["sampler"], name, label), []).append((event["t"], float(value)))
+
+    def measurements(self, measured: Span | None) -> list[Measurement]:
+        """`measured`: when the loop that counts was measured, if there is one."""
+        found = []
+        for (sampler, name, device), points in self.series.items():
+            how = _SERIES.get((sampler, name))
+            if how is not None:
+                before, inside = _split(points, measured if how.of_loop else None)
+                found.append(_measurement(how, inside, device, before))
+            elif name == "energy_j" and len(points) > 1:
+                used = _Series("gpu.energy", "J", Direction.LOWER, "last")
+                found.append(_measurement(used, (points[-1][1] - points[0][1],), device))
+        return found
+
+    def energy_j(self, stretches: Sequence[Span]) -> float | None:
+        """What all devices used in those times, between samples in proportion.
+
+        None if it was not sampled from before to after, or too seldom to tell the times from what lies between them.
+        """
+        used = []
+        measured_ns = sum(end - begin for begin, end in stretches)
+        for (_, name, _), points in self.series.items():
+            if name == "energy_j":
+                if points[0][0] > stretches[0][0] or points[-1][0] < stretches[-1][1]:
+                    return None
+                every_ns = (points[-1][0] - points[0][0]) / (len(points) - 1)
+                if len(stretches) > 1 and measured_ns / len(stretches) < _SAMPLES_IN_A_STRETCH * every_ns:
+                    return None
+                used.append(sum(_at(points, end) - _at(points, begin) for begin, end in stretches))
+        return sum(used) if used else None
+
+    def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
+        """`cpu_share`: how much of a core the program used over its life."""
+        notes = []
+        figure = self._busy(measured) if cpu_share > SLEEPY_SHARE else None
+        if figure is not None:
+            notes.append(Note(text="ran while the machine was busy", figure=figure, kind="busy"))
+        for device, mask in sorted(self.throttle.items()):
+            reasons = [text for bit, text in _THROTTLED.items() if mask & bit]
+            if reasons:
+                kind = "throttled" if mask & ~_POWER_CAP & sum(_THROTTLED) else "power_cap"
+                notes.append(Note(text=f"GPU {device} lowered its clock: {', '.join(reasons)}", kind=kind))
+        return notes + self._shared(measured)
+
+    def _shared(self, measured: Span | None) -> list[Note]:
+        notes = []
+        for (sampler, name, device), points in self.series.items():
+            if (sampler, name) == ("nvidia", "others_percent"):
+                _, shares = _split(points, measured)
+                mean = sum(shares) / len(shares)
+                if mean >= OTHERS_PERCENT:
+                    text = f"GPU {device} was used by another program too"
+                    notes.append(Note(text=text, figure=f"alone on it {100 - mean:2.0f} % of the time", kind="shared"))
+        return notes
+
+    def memory_peaks(self, kernels_bytes: float | None) -> dict[str, float]:
+        """By metric. The kernel's own maximum sees peaks between two samples, but only of one process at a time.
+
+        PSS is read less often; where it was not read near the peak, its own peak is not known, and left out.
+        """
+        rss = dict(self.series.get(("process", "rss_bytes", None), []))
+        pss = dict(self.series.get(("process", "pss_bytes", None), []))
+        peak = max(*rss.values(), kernels_bytes or 0.0, 0.0)
+        near = max((rss.get(t, 0.0) for t in pss), default=0.0)
+        found = {PEAK_PSS: max(pss.values())} if pss and near * NEAR_PEAK >= peak else {}
+        return found | ({PEAK_RSS: peak} if peak else {})
+
+    def _busy(self, measured: Span | None) -> str | None:
+        """How other programs got in the way, in words; None if they did not.
+
+        Threads of one program that wait for each other are no sign of others, where we know what the others used.
+        """
+        share, others = self._mean("own_share", measured), self._mean("others_percent", measured)
+        if share is not None:
+            waited = share < BUSY_SHARE and (others is None or others >= OTHERS_PERCENT)
+            return f"got {share * 100:2.0f} % of the CPU time it wanted" if waited else None
+        idle = self._mean("idle_percent", measured)
+        if others is None or idle is None or others < OTHERS_PERCENT or idle >= FULL_PERCENT:
+            return None
+        return f"others left it {100 - others:2.0f} % of the cores"
+
+    def _mean(self, name: str, measured: Span | None) -> float | None:
+        _, values = _split(self.series.get(("machine", name, None), []), measured)
+        return sum(values) / len(values) if values else None
+
+
+def _at(points: list[tuple[int, float]], moment: int) -> float:
+    """A counter's value at a moment between its first and its last point."""
+    for (t0, v0), (t1, v1) in pairwise(points):
+        if t0 <= moment <= t1:
+            return v0 + (v1 - v0) * (moment - t0) / (t1 - t0) if t1 > t0 else v1
+    return points[-1][1]
+
+
+def _split(points: list[tuple[int, float]], span: Span | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Values before the span and inside it; all are inside where there is none, or nothing was sampled in it."""
+    if span is not None:
+        inside = tuple(value for t, value in points if span[0] <= t <= span[1])
+        if inside:
+            return tuple(value for t, value in points if t < span[0]), inside
+    return (), tuple(value for _, value in points)
+
+
+def _measurement(
+    how: _Series, samples: tuple[float, ...], device: str | None, before: tuple[float, ...] = ()
+) -> Measurement:
+    return Measurement(
+        metric=how.metric,
+        unit=how.unit,
+        direction=how.direction,
+        samples=samples,
+        warmup_samples=before,
+        source="sampler",
+        aggregate=how.aggregate,
+        labels={} if device is None else {"device": device},
+    )

@@ -1,0 +1,51 @@
+"""What a reader must know about time in which the program could not run, and about results that came when it was over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchwright.core.run import Note
+from benchwright.record.reading import Event
+from benchwright.record.samples import Samples
+
+DISTURBING = "suspended"  # the kind of these notes
+_TEXTS = {
+    "program": "the program was stopped by a signal (SIGSTOP or the like) while it ran; times include that",
+    "machine": "the machine was suspended while the program ran",
+    "supervisor": "benchwright could not run for a while: its container was frozen, the machine paused or overloaded; "
+    "times may be too long",
+}
+_OF_CHILDREN = "processes of the program were stopped by a signal (SIGSTOP or the like); times include that"
+# Written by benchprobe as the program's results. What else it writes says only how its process went.
+RESULTS = frozenset(("give", "steps", "measured"))
+
+
+def standstill_notes(pauses: Sequence[Event], samples: Samples) -> list[Note]:
+    """One note for each thing that stood still, with how long it did in all."""
+    paused_ns: dict[str, int] = {}
+    for pause in pauses:
+        paused_ns[pause["what"]] = paused_ns.get(pause["what"], 0) + int(pause["ns"])
+    notes = [
+        Note(text=_TEXTS[what], figure=_seconds(ns), kind=DISTURBING)
+        for what, ns in paused_ns.items()
+        if what in _TEXTS
+    ]
+    counts = samples.series.get(("process", "stopped", None), [])
+    if counts and "program" not in paused_ns:
+        rounds = len(samples.series.get(("process", "processes", None), counts))
+        notes.append(Note(text=_OF_CHILDREN, figure=f"in {len(counts)} of {rounds} samples", kind=DISTURBING))
+    return notes
+
+
+def is_late(event: Event, exited_ns: int | None) -> bool:
+    """Whether it is a result that a process of the program told when the program itself had ended."""
+    return exited_ns is not None and event["event"] in RESULTS and "process" in event and event["t"] > exited_ns
+
+
+def late_notes(late: int) -> list[Note]:
+    text = "results that came from a child after the program had ended do not count; have the program wait for its children"
+    return [Note(text=text, figure=f"{late} events")] if late else []
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / 1e9:.2g} s" if ns < 1e9 else f"{ns / 1e9:.1f} s"

@@ -1,0 +1,48 @@
+"""What launches that took turns may tell: only what others did not have a part in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchwright.core.job import Job
+from benchwright.core.measurement import Measurement
+from benchwright.core.run import Note
+from benchwright.core.status import Reason, Status
+from benchwright.record.loops.loops import LoopRecord
+from benchwright.record.verdict import Verdict
+
+_SHARED = ("cpu.", "gpu.", "energy.", "process.duration")  # over time in which others ran
+_BY_WATCHING = ("sampler", "process")
+
+
+def takes_turns(job: Job) -> bool:
+    return job.barrier is not None and job.barrier.turn_s is not None
+
+
+def own_only(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Without what was watched, or worked out by the program, over time in which it was somebody else's turn."""
+    kept = [m for m in measurements if m.source != "give" or _is_own(m)]
+    return [m for m in kept if not (m.source in _BY_WATCHING and m.metric.startswith(_SHARED))]
+
+
+def _is_own(given: Measurement) -> bool:
+    """Whether a value that a program gave cannot have time in it: a loss, or what describes the workload."""
+    name = given.metric.rpartition(".")[2]
+    return name == "loss" or "_per_item" in given.metric or "_per_call" in given.metric
+
+
+def left_out(measurements: Sequence[Measurement]) -> list[Note]:
+    """What a program worked out by itself may count the time of the others' turns."""
+    names = sorted({m.metric for m in measurements if m.source == "give" and not _is_own(m)})
+    text = "left out, since pauses between its turns may be in it: "
+    return [Note(text=text + ", ".join(names), severity="info")] if names else []
+
+
+def judge_turns(counting: Sequence[LoopRecord]) -> Verdict | None:
+    """A program that took no turn ran while the others did, and is no measurement of anything."""
+    if any((record.stop or {}).get("turns") for record in counting):
+        return None
+    detail = (
+        "it took no turn, so it ran at the same time as the others: no loop of it is instrumented, or none was measured"
+    )
+    return Verdict(Status.FAILED, Reason.INVALID, f"{detail}; use benchprobe.iterate, or leave --turns out")

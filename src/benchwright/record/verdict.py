@@ -1,0 +1,227 @@
+"""Whether a launch succeeded, and if not, why: no data, an unparsed log or a dead worker is never a success."""
+
+from __future__ import annotations
+
+import math
+import signal
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.events.voir import VoirRecord
+from benchwright.core.measurement import Measurement, first_bad_sample
+from benchwright.core.metric import must_be_positive
+from benchwright.core.numbers.aggregates import AggregateError, aggregate
+from benchwright.core.numbers.columns import not_finite, not_positive
+from benchwright.core.run import Note
+from benchwright.core.status import Reason, Status
+
+Event = dict[str, Any]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    status: Status
+    reason: Reason | None = None
+    detail: str | None = None
+
+
+OK = Verdict(Status.OK)
+
+
+def judge(
+    benchmark: Benchmark,
+    end: Event | None,
+    extraction: Event | None,
+    measurements: Sequence[Measurement],
+    said: VoirRecord | None = None,
+    *,
+    needs_rate: bool = False,
+) -> Verdict:
+    """A loop that reached its stop rule excuses nothing: what the program did afterwards is judged too.
+
+    `said`: through voir; `needs_rate`: no rate is no success.
+    """
+    if end is None:
+        return Verdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine went away")
+    return (
+        _explained(_how_it_ended(end), said)
+        or _said_error(said)
+        or (_no_rate(measurements, said) if needs_rate else None)
+        or _missing_metrics(benchmark, extraction, measurements)
+        or _given_up(benchmark, extraction)
+        or _not_finite(measurements)
+        or _impossible(benchmark, measurements)
+        or OK
+    )
+
+
+def _how_it_ended(end: Event) -> Verdict | None:
+    detail = end.get("detail")
+    if end.get("stopped"):
+        return Verdict(Status.INTERRUPTED, Reason.STOPPED, detail or "benchwright was asked to stop")
+    if end.get("agent_lost"):
+        return Verdict(Status.FAILED, Reason.AGENT_LOST, detail or "the agent was killed")
+    if end.get("disk_full"):
+        return Verdict(Status.FAILED, Reason.DISK_FULL, detail or "the disk was full, and events were lost")
+    if end.get("timed_out"):
+        return Verdict(
+            Status.FAILED, Reason.TIMED_OUT, detail or f"still running after {end.get('duration_s', 0):.1f} s"
+        )
+    if end.get("early_stop"):
+        return None  # it asked to be ended, having been measured enough: the signal was ours
+    if end.get("out_of_memory"):
+        return Verdict(Status.FAILED, Reason.OUT_OF_MEMORY, detail or "out of memory")
+    if end.get("signal") is not None:
+        return Verdict(Status.FAILED, Reason.SIGNALLED, detail or f"ended by {signal_name(end['signal'])}")
+    code = end.get("exit_code")
+    if code is None:
+        return Verdict(Status.FAILED, Reason.CRASHED, detail or "could not be started")
+    if code != 0:
+        return Verdict(Status.FAILED, Reason.CRASHED, detail or f"exit code {code}")
+    if detail:
+        # The program was fine but something of its record was not kept, such as on a full disk.
+        return Verdict(Status.FAILED, Reason.INVALID, detail)
+    return None
+
+
+def _explained(verdict: Verdict | None, said: VoirRecord | None) -> Verdict | None:
+    """A crash with the error that voir saw, where it saw one."""
+    errors = [] if said is None else said.errors or said.late_errors
+    if verdict is None or verdict.reason is not Reason.CRASHED or not errors:
+        return verdict
+    error = errors[0]
+    ran_out = "outofmemory" in error.replace(" ", "").lower()
+    return Verdict(verdict.status, Reason.OUT_OF_MEMORY if ran_out else verdict.reason, f"{verdict.detail}: {error}")
+
+
+def _said_error(said: VoirRecord | None) -> Verdict | None:
+    """The program ended as if all were well, but had told of an error."""
+    if said is None or not said.errors:
+        return None
+    return Verdict(Status.FAILED, Reason.CRASHED, said.errors[0])
+
+
+def _no_rate(measurements: Sequence[Measurement], said: VoirRecord | None) -> Verdict | None:
+    if any(m.metric == "rate" and m.samples for m in measurements):
+        return None
+    if said is None or not said.lines:
+        why = "nothing came from voir: run the script with voir, and let its voirfile.py `log` what it gives"
+    elif any(said.rates.values()):
+        why = "no rate that came from voir is a positive number"
+    else:
+        why = 'no rate came from voir: its voirfile.py needs `rate` and `log("rate", …)`, the script voir.iterate'
+        why += " with report_batch=True; a program that ends within the first interval gives none"
+    return Verdict(Status.FAILED, Reason.NO_DATA, why)
+
+
+def signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _missing_metrics(
+    benchmark: Benchmark, extraction: Event | None, measurements: Sequence[Measurement]
+) -> Verdict | None:
+    found = {m.metric for m in measurements if m.source == "log" and m.samples}
+    missing = [spec for spec in benchmark.metrics if spec.required and spec.name not in found]
+    if missing:
+        facts = (extraction or {}).get("metrics", {})
+        words = [_why_missing(spec.name, spec.pattern, facts.get(spec.name, {})) for spec in missing]
+        return Verdict(Status.FAILED, Reason.NO_DATA, "; ".join(words))
+    return None
+
+
+def _why_missing(name: str, pattern: str, facts: Event) -> str:
+    if facts.get("cut_off"):
+        return f"'{name}': the pattern {pattern!r} took too long and was cut off; make it simpler"
+    if facts.get("unparsed"):
+        return f"'{name}': {facts['unparsed']} matches of {pattern!r} held no number; put the number in a group"
+    text = f"'{name}': {pattern!r} matched no line"
+    nearest = facts.get("nearest") or []
+    if nearest:
+        text += "; nearest: " + " | ".join(f"line {n['line']}: {n['text']}" for n in nearest[:3])
+    return text
+
+
+def _given_up(benchmark: Benchmark, extraction: Event | None) -> Verdict | None:
+    """Values of a part of the log only are no measurement of the whole."""
+    facts = (extraction or {}).get("metrics", {})
+    for spec in benchmark.metrics:
+        if facts.get(spec.name, {}).get("given_up"):
+            lines = ", ".join(map(str, facts[spec.name].get("cut_off_lines", [])))
+            text = f"'{spec.name}': the pattern {spec.pattern!r} took too long (lines {lines}) and was not tried on the rest"
+            return Verdict(Status.FAILED, Reason.INVALID, f"{text} of the log; make it simpler")
+    return None
+
+
+def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:
+    """What of the log does not count, or makes a number doubtful, although there is one."""
+    notes = []
+    for name, facts in (extraction or {}).get("metrics", {}).items():
+        matches, unparsed, cut_off = (facts.get(key, 0) for key in ("matches", "unparsed", "cut_off"))
+        if matches and unparsed:
+            text = f"some matches of the pattern of '{name}' held no number and do not count"
+            notes.append(Note(text=text, figure=f"{unparsed} of {matches + unparsed}"))
+        if matches and cut_off and not facts.get("given_up"):
+            text = f"the pattern of '{name}' took too long on some lines, which do not count; make it simpler"
+            notes.append(Note(text=text, figure=f"{cut_off} lines"))
+    for m in measurements:
+        if m.source not in ("give", "log"):
+            continue
+        wrong = not_finite(m.samples)
+        if wrong:
+            notes.append(
+                Note(text=f"some values of '{m.metric}' are not finite", figure=f"{wrong} of {len(m.samples)}")
+            )
+        kind = must_be_positive(m.metric, m.unit)
+        wrong = not_positive(m.samples) if kind is not None else 0
+        if wrong:
+            text = f"some values of '{m.metric}' are zero or negative, which no {kind} can be"
+            notes.append(Note(text=text, figure=f"{wrong} of {len(m.samples)}"))
+    return notes
+
+
+def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> Verdict | None:
+    """A number that was asked for, or the rate of the loop that counts, must be one, and above 0 if it is a rate or a time."""
+    asked = {spec.name for spec in benchmark.metrics if spec.required}
+    for m in measurements:
+        is_rate = m.metric == "rate" and m.source == "loop"
+        if not (is_rate or (m.source == "log" and m.metric in asked)):
+            continue
+        number = _launch_number(m)
+        if number is None:
+            continue
+        unit = f" {m.unit}" if m.unit else ""
+        if not math.isfinite(number):
+            return Verdict(Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}, which is no result")
+        kind = "rate" if is_rate else must_be_positive(m.metric, m.unit)
+        if kind is not None and number <= 0:
+            return Verdict(Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}{unit}, which no {kind} can be")
+    return None
+
+
+def _launch_number(m: Measurement) -> float | None:
+    """As reports will show it; None if it takes more than the samples to tell."""
+    if m.value is not None:
+        return m.value
+    try:
+        return aggregate(m.aggregate, m.samples, workers=1)
+    except AggregateError:
+        return None
+
+
+def _not_finite(measurements: Sequence[Measurement]) -> Verdict | None:
+    for m in measurements:
+        if "loss" not in m.metric.lower() or m.source not in ("give", "log"):
+            continue
+        bad = first_bad_sample(m)
+        if bad is not None:
+            place, value = bad
+            count = len(m.warmup_samples) + len(m.samples)
+            detail = f"{m.metric} became {value} at its value {place + 1} of {count}"
+            return Verdict(Status.FAILED, Reason.INVALID, detail)
+    return None

@@ -1,9 +1,0 @@
-"""The recorder: folds the events of a job's stream into a Launch with its Measurements and its verdict.
-
-The stream file is the truth; everything here can be computed again from it.
-"""
-
-from benchwright.recorder.launch import record_launch, record_stream
-from benchwright.recorder.reading import is_complete, read_events
-
-__all__ = ["is_complete", "read_events", "record_launch", "record_stream"]

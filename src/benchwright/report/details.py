@@ -1,0 +1,135 @@
+"""Everything about a run that the report leaves out: its launches one by one, and what it ran on and with."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.numbers.quantities import format_bytes, format_duration
+from benchwright.core.results.summary import Summary
+from benchwright.core.run import Result, Run
+from benchwright.report.base import Report
+from benchwright.report.models.details import model_details
+from benchwright.report.models.facts import is_model
+from benchwright.report.models.rows import model_rows
+from benchwright.report.models.screen import operator_lines
+from benchwright.report.screen import format_value
+from benchwright.report.text.commands import command_text
+from benchwright.report.text.efficiency import efficiency_words
+from benchwright.report.text.one_line import clip, one_line
+from benchwright.report.text.percentiles import ABOUT, bound_words, percentile_name
+
+_MOST_PACKAGES = 12
+_MOST_COMMAND_LINES = 8
+# Named first where they are there: what most often explains a difference.
+_TELLING = ("torch", "numpy", "transformers", "onnxruntime", "jax", "tensorflow", "openvino", "triton", "accelerate")
+
+
+def details(report: Report, annotation: str | None = None) -> str:
+    """Text that follows the screen report."""
+    lines = ["", *_about(report.run, annotation, report.width)]
+    models = {row.number: row for row in model_rows(report)}
+    for number, result in enumerate(report.run.results):
+        lines += _launches(result, report)
+        if number in models:
+            lines += [*model_details(models[number], report.width), *operator_lines(models[number], report.width)]
+    lines += _machine(report.run, report.width) + _packages(report.run, report.width)
+    return "\n".join(lines) + "\n"
+
+
+def _about(run: Run, annotation: str | None, width: int) -> list[str]:
+    labels = ", ".join(f"{key}={value}" for key, value in run.labels.items())
+    said = {
+        "run": run.id,
+        "started": run.started + (f", ended {run.ended}" if run.ended else ", not ended"),
+        "labels": labels,
+        "annotation": annotation,
+    }
+    return [clip(f" {what}: {text}", width) for what, text in said.items() if text]
+
+
+def _launches(result: Result, report: Report) -> list[str]:
+    lines = [
+        "",
+        *_command(result.benchmark, report),
+        clip(f"   in {result.benchmark.workload.cwd}", report.width),
+        *_checks(result, report.width),
+    ]
+    for e in report.efficiency.get(result.benchmark.name, ()):
+        lines += textwrap.wrap(efficiency_words(e), report.width, initial_indent="   ", subsequent_indent="     ")
+    told = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")]
+    shown = list({s.metric: s for s in told}.values())[:2]  # jobs that ran together each have theirs
+    if is_model(result):
+        shown = [s for s in told if s.metric == "latency"][:1]
+    for launch in result.launches:
+        parts = [f"   {launch.job:<28}", launch.status.value if launch.reason is None else launch.reason.value]
+        if launch.duration_s is not None:
+            parts.append(format_duration(launch.duration_s))
+        for summary in shown:
+            found = launch.measurement(summary.metric)
+            if found is not None and found.samples:
+                value = found.value
+                if value is None:
+                    value = report.aggregate(found.aggregate, found.samples, report.workers)
+                parts.append(f"{summary.metric} {format_value(value, summary.unit)}")
+        if launch.warmup:
+            parts.append("(warm-up, not counted)")
+        lines.append(clip("  ".join(parts), report.width))
+    return lines + _percentiles(report.summaries.get(result.benchmark.name, ()), report.width)
+
+
+def _command(benchmark: Benchmark, report: Report) -> list[str]:
+    return textwrap.wrap(
+        one_line(f" {benchmark.name}: {command_text(benchmark, report)}"),
+        report.width,
+        subsequent_indent="     ",
+        break_on_hyphens=False,
+        max_lines=_MOST_COMMAND_LINES,
+        placeholder=" …",
+    )
+
+
+def _checks(result: Result, width: int) -> list[str]:
+    """What every validation layer found, those that passed too."""
+    found = [f"{c.layer} {c.status.value.replace('_', ' ')}: {one_line(c.explanation)}" for c in result.checks]
+    return [
+        line
+        for text in found
+        for line in textwrap.wrap(text, width, initial_indent="   check ", subsequent_indent="     ")
+    ]
+
+
+def _percentiles(summaries: Sequence[Summary], width: int) -> list[str]:
+    """Of each metric with enough samples, but not of each rank: those are in run.json."""
+    shown = [s for s in summaries if s.percentiles and "rank" not in s.labels]
+    if not shown:
+        return []
+    lines = textwrap.wrap(f"Percentiles {ABOUT}.", width, initial_indent="   ", subsequent_indent="   ")
+    for summary in shown:
+        lines.append(clip(f"   {summary.metric}, {summary.percentiles[0].samples:,} samples:", width))
+        for percentile in summary.percentiles:
+            value = format_value(percentile.value, summary.unit)
+            words = f"{percentile_name(percentile):<4} {value:<14} {bound_words(percentile, summary.unit)}"
+            lines += textwrap.wrap(words, width, initial_indent="     ", subsequent_indent="          ")
+    return lines
+
+
+def _machine(run: Run, width: int) -> list[str]:
+    machine = run.machine
+    text = f" machine: {machine.hostname}, {machine.cpu}, {machine.cores} of {machine.cores_total} cores, {format_bytes(machine.memory_bytes)}, {machine.system} {machine.kernel}"
+    lines = ["", *textwrap.wrap(text, width, subsequent_indent="   ")]
+    for gpu in machine.accelerators:
+        memory = "" if gpu.memory_bytes is None else f", {format_bytes(gpu.memory_bytes)}"
+        lines.append(clip(f"   GPU {gpu.index}: {gpu.name}{memory}, driver {gpu.driver or 'unknown'}", width))
+    return lines
+
+
+def _packages(run: Run, width: int) -> list[str]:
+    lines = []
+    for executable, packages in run.packages.items():
+        order = sorted(packages, key=lambda name: (name not in _TELLING, name))
+        named = [f"{name} {packages[name]}" for name in order[:_MOST_PACKAGES]]
+        more = f" and {len(packages) - len(named)} more (packages.json)" if len(packages) > len(named) else ""
+        lines += textwrap.wrap(f" packages of {executable}: {', '.join(named)}{more}", width, subsequent_indent="   ")
+    return lines

@@ -1,0 +1,43 @@
+"""Several runs as one document, in every format that can hold them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from benchwright.core.errors import InvalidInput
+from benchwright.report.base import Report, Reporter
+from benchwright.report.csv_table import CsvReporter
+from benchwright.report.models.csv import models_csv
+from benchwright.report.models.rows import only_models
+from benchwright.report.text.one_line import clip
+
+FORMAT = "benchwright-report"
+VERSION = 1
+
+
+def render_several(reporter: Reporter, reports: Sequence[Report]) -> str:
+    """What `reporter` makes of one run, or one document that holds them all; InvalidInput if there can be none."""
+    if len(reports) == 1:
+        return reporter.render(reports[0])
+    if reporter.name == "html":
+        from benchwright.report.html.multi_run import several_html
+
+        return several_html(reports)
+    if reporter.name == "driver":
+        raise InvalidInput("a file of the driver holds one run", where="report", remedy="name one run")
+    if reporter.name == "csv" and any(map(only_models, reports)):
+        if all(map(only_models, reports)):
+            return models_csv(reports)
+        reporter = CsvReporter(metrics=True)  # one document has one kind of row
+    texts = [reporter.render(report) for report in reports]
+    if reporter.name == "json":
+        body = {"format": FORMAT, "version": VERSION, "runs": [json.loads(text) for text in texts]}
+        return json.dumps(body, indent=1) + "\n"
+    if reporter.name == "csv":
+        return "".join([texts[0], *(text.partition("\n")[2] for text in texts[1:])])  # one header
+    if reporter.name == "screen":
+        heads = (clip(f" {r.run.id}", r.width) for r in reports)
+        return "\n".join(f"{head}\n {'─' * (len(head) - 1)}\n{text}" for head, text in zip(heads, texts, strict=True))
+    # A blank line: in Markdown a title right below a folded block would be part of it.
+    return "\n".join(texts)

@@ -1,5 +1,0 @@
-"""The report as one HTML file that needs nothing else: no network, no other file."""
-
-from benchwright.reporters.html.reporter import HtmlReporter
-
-__all__ = ["HtmlReporter"]

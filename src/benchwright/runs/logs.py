@@ -1,0 +1,114 @@
+"""What measured programs printed, kept with the run: raw while a job runs, compressed afterwards.
+
+Lines of data that voir hid in it are left out: they are in the job's stream.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+from collections import deque
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.events.hidden_lines import HiddenLines
+from benchwright.runs.run_folder import RunFolder
+
+_BLOCK_BYTES = 1 << 16
+_POLL_S = 0.2
+
+
+class Log(msgspec.Struct, frozen=True):
+    job: str
+    path: str
+
+    @property
+    def compressed(self) -> bool:
+        return self.path.endswith(".gz")
+
+
+def logs_in(folder: Path) -> list[Log]:
+    """Every log of a run, in the order they were written."""
+    found: dict[str, Path] = {}
+    for path in folder.iterdir():
+        for suffix in (".log", ".log.gz"):
+            if path.name.endswith(suffix) and path.is_file():
+                job = path.name[: -len(suffix)]
+                if suffix == ".log" or job not in found:  # both: the compressing was interrupted, the raw one is whole
+                    found[job] = path
+    return [Log(job, str(p)) for job, p in sorted(found.items(), key=lambda item: item[1].stat().st_mtime_ns)]
+
+
+def choose_logs(folder: Path, bench: str | None) -> list[Log]:
+    """The logs of one benchmark or job; InvalidInput if there are none."""
+    logs = logs_in(folder)
+    if bench is None:
+        if not logs:
+            raise InvalidInput(f"{folder.name} has no logs", remedy="were they discarded by --discard-logs?")
+        return logs
+    chosen = [log for log in logs if log.job == bench or log.job.startswith(bench + ".")]
+    if not chosen:
+        known = {log.job for log in logs}
+        remedy = did_you_mean(bench, known) or f"there is {', '.join(sorted(known)[:8]) or 'none'}"
+        raise InvalidInput(f"{folder.name} has no log of '{bench}'", remedy=remedy)
+    return chosen
+
+
+def read_log(log: Log) -> Iterator[bytes]:
+    """The log in blocks; a compressed one that was cut off or damaged is read as far as it goes."""
+    hidden = HiddenLines()
+    with gzip.open(log.path, "rb") if log.compressed else open(log.path, "rb") as handle:
+        try:
+            while block := handle.read(_BLOCK_BYTES):
+                yield hidden.feed(block)[0]
+        except (EOFError, gzip.BadGzipFile, zlib.error):
+            pass
+    yield hidden.close()
+
+
+def tail_of(log: Log, lines: int, most_bytes: int = 1 << 20) -> list[bytes]:
+    """The last lines, each with its end."""
+    kept: deque[bytes] = deque()
+    size = 0
+    for block in read_log(log):
+        kept.append(block)
+        size += len(block)
+        while size - len(kept[0]) > most_bytes:
+            size -= len(kept.popleft())
+    whole = b"".join(kept).splitlines(keepends=True)
+    return whole[len(whole) - min(lines, len(whole)) :]
+
+
+def tail_texts(folder: Path, jobs: Collection[str], lines: int) -> dict[str, list[str]]:
+    """The last lines that each of these jobs printed, as text; jobs whose log is gone or empty are left out."""
+    try:
+        found = {log.job: _text(log, lines) for log in logs_in(folder) if log.job in jobs} if jobs else {}
+    except (OSError, ValueError):  # it is elsewhere, or its name can be no path
+        return {}
+    return {job: found[job] for job in jobs if found.get(job)}
+
+
+def _text(log: Log, lines: int) -> list[str]:
+    decoded = [line.decode("utf-8", "replace").rstrip("\r\n") for line in tail_of(log, lines, 1 << 16)]
+    return ["".join(c if c.isprintable() else " " for c in line.rsplit("\r", 1)[-1]) for line in decoded]
+
+
+def follow_log(folder: RunFolder, log: Log) -> Iterator[bytes]:
+    """A raw log from its beginning, and what is added to it, until its run ends or it is compressed."""
+    path = Path(log.path)
+    hidden = HiddenLines()
+    with open(path, "rb") as handle:
+        while True:
+            busy = folder.is_busy()  # asked before reading, so that the last words are not missed
+            block = handle.read(_BLOCK_BYTES)
+            if block:
+                yield hidden.feed(block)[0]
+            elif not busy or not path.exists():
+                yield hidden.close()
+                return
+            else:
+                time.sleep(_POLL_S)

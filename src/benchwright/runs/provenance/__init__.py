@@ -1,0 +1,1 @@
+"""What the numbers of a run depend on: code, packages, environment."""

@@ -1,0 +1,171 @@
+"""Which files a command is made of, as far as can be told without running it: its program, scripts, their own modules."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job
+from benchwright.core.model import Model, ModelScript
+
+_MOST_MODULES = 400
+_MOST_BYTES = 16 << 20  # read to look for imports
+_MOST_IN_FOLDER = 1000
+_CODE = (
+    ".py",
+    ".pyw",
+    ".sh",
+    ".bash",
+    ".pl",
+    ".rb",
+    ".js",
+    ".mjs",
+    ".ts",
+    ".jl",
+    ".lua",
+    ".r",
+    ".php",
+    ".jar",
+    ".so",
+    ".ipynb",
+)
+_SETTINGS = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".gin", ".json", ".xml", ".prototxt")
+_MODELS = (".onnx", ".pt", ".pth", ".pt2", ".pte", ".safetensors", ".gguf", ".tflite", ".pb", ".engine")
+# What follows such an option is written by the program, and other after every launch.
+_WRITTEN = re.compile(
+    r"-o|--?[\w-]*(?:out|log|save|dest|result|report|export|write|dump|ckpt|checkpoint|trace|profile)[\w-]*"
+)
+_IMPORT = re.compile(
+    rb"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
+)
+_NAME = re.compile(rb"[\w.]+")
+_LEFT_OUT = ("__pycache__", "node_modules", "venv")
+
+
+def code_files(job: Job, benchmark: Benchmark, search_path: str) -> list[str]:
+    """Absolute paths, in order. Data are no part of it, nor what is installed."""
+    words = _words(job)
+    found = [path for word in words if (path := _file(word, job.cwd)) is not None]
+    program = shutil.which(words[0], path=os.pathsep.join([*job.path, search_path])) if words else None
+    if program is not None:
+        found.insert(0, os.path.realpath(program))
+    work = benchmark.workload
+    if isinstance(work, Model):
+        found += [path for path in (work.script, work.file) if path]
+    elif isinstance(work, ModelScript):
+        found.append(work.path)
+    found += _modules_run(words, job.cwd)
+    if benchmark.pack is not None:
+        folder = benchmark.pack.definition
+        found += [*_all_in(folder), *_all_in(os.path.join(os.path.dirname(folder), "_shared"))]
+    python_path = job.env.get("PYTHONPATH", os.environ.get("PYTHONPATH")) or ""
+    roots = [job.cwd] if "-m" in words else []
+    roots += [folder for folder in python_path.split(os.pathsep) if folder]
+    return list(dict.fromkeys([*found, *_own_modules(found, roots)]))
+
+
+def _words(job: Job) -> list[str]:
+    """Without those that name what the program writes."""
+    words = list(job.argv)
+    if job.shell:
+        try:
+            words = shlex.split(words[0], comments=False)
+        except ValueError:
+            words = words[0].split()
+    kept = []
+    for number, word in enumerate(words):
+        before = words[number - 1] if number else ""
+        if not (_WRITTEN.fullmatch(before) or before.endswith(">") or _WRITTEN.fullmatch(word.partition("=")[0])):
+            kept.append(word)
+    return kept
+
+
+def _file(word: str, folder: str) -> str | None:
+    """The file of code, settings or a model that a word names, alone or as `--config=FILE`."""
+    for text in (word, word.partition("=")[2]):
+        path = os.path.join(folder, os.path.expanduser(text)) if text else ""
+        ending = os.path.splitext(path)[1].lower()
+        is_program = "/" in text and os.access(path, os.X_OK)
+        if (ending in (*_CODE, *_SETTINGS, *_MODELS) or is_program) and os.path.isfile(path):
+            return os.path.normpath(path)
+    return None
+
+
+def _modules_run(words: Sequence[str], folder: str) -> Iterator[str]:
+    """Of `python -m package.module`."""
+    for option, name in pairwise(words):
+        if option == "-m" and re.fullmatch(r"[\w.]+", name):
+            yield from _named(name.split("."), folder)
+            yield from _named([*name.split("."), "__main__"], folder)
+
+
+def _own_modules(scripts: Sequence[str], more: Sequence[str]) -> Iterator[str]:
+    """What Python scripts import from beside them or from the folders `more`, and what that imports."""
+    queue = [path for path in scripts if path.endswith((".py", ".pyw"))]
+    seen, left = set(queue), _MOST_BYTES
+    roots = [*dict.fromkeys(map(os.path.dirname, queue)), *more]
+    while queue and len(seen) < _MOST_MODULES and left > 0:
+        path = queue.pop(0)
+        try:
+            with open(path, "rb") as file:
+                text = file.read(left)
+        except OSError:
+            continue
+        left -= len(text)
+        for module in _imported(text, path, roots):
+            if module not in seen:
+                seen.add(module)
+                queue.append(module)
+                yield module
+
+
+def _imported(text: bytes, path: str, roots: Sequence[str]) -> Iterator[str]:
+    for source, names, plain in _IMPORT.findall(text):
+        if plain:
+            for name in plain.split(b","):
+                if first := _NAME.match(name.strip()):
+                    yield from _found(first[0].decode().split("."), roots)
+            continue
+        dots = len(source) - len(source.lstrip(b"."))
+        parts = [part for part in source.lstrip(b".").decode().split(".") if part]
+        places = [os.path.normpath(os.path.join(os.path.dirname(path), *[".."] * (dots - 1)))] if dots else roots
+        yield from _found(parts, places)
+        for name in _NAME.findall(names)[:50]:
+            yield from _found([*parts, name.decode()], places)
+
+
+def _found(parts: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
+    for root in roots:
+        found = list(_named(parts, root))
+        if found:
+            yield from found
+            return
+
+
+def _named(parts: Sequence[str], root: str) -> Iterator[str]:
+    """The files that importing `a.b.c` runs, as far as they lie below `root`."""
+    place = root
+    for part in parts:
+        place = os.path.join(place, part)
+        for path in (f"{place}.py", os.path.join(place, "__init__.py")):
+            if os.path.isfile(path):
+                yield path
+
+
+def _all_in(folder: str) -> Iterator[str]:
+    """Every file of a benchmark's folder, hidden ones and caches left out; a large number of them is cut off."""
+    count = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        for name in sorted(names):
+            if name.startswith(".") or name.endswith(".pyc"):
+                continue
+            count += 1
+            if count > _MOST_IN_FOLDER:
+                return
+            yield os.path.join(place, name)

@@ -1,0 +1,85 @@
+"""Finding out what a run's numbers depend on, when it begins and again when it is resumed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.job import Job
+from benchwright.core.provenance import History, Provenance, Resumption, differences
+from benchwright.core.run import Plan
+from benchwright.core.secrets.kept_variables import kept_variables
+from benchwright.record import is_complete
+from benchwright.runs.provenance.code_files import code_files
+from benchwright.runs.provenance.file_digests import digest_of
+from benchwright.runs.provenance.git_state import repositories_of
+from benchwright.runs.provenance.packages import environments_of
+from benchwright.runs.run_folder import RunFolder
+
+_MOST_SAID = 8
+
+
+def provenance_of(
+    plan: Plan, benchmarks: Sequence[Benchmark], keep_env: Sequence[str] = (), before: Provenance | None = None
+) -> Provenance:
+    """What the run depends on now; repositories are compared with the commits that `before` was compared with."""
+    by_name = {b.name: b for b in benchmarks}
+    first: dict[str, Job] = {}
+    for jobs in plan.launches:
+        first.setdefault(jobs[0].benchmark, jobs[0])
+    search_path = os.environ.get("PATH", os.defpath)
+    paths = dict.fromkeys(path for name, job in first.items() for path in code_files(job, by_name[name], search_path))
+    folders = dict.fromkeys([*(job.cwd for job in first.values()), *map(os.path.dirname, paths)])
+    bases = {r.root: r.base for r in before.repositories} if before is not None else None
+    return Provenance(
+        files={path.encode("utf-8", "replace").decode(): digest_of(path) for path in paths},
+        repositories=repositories_of(folders, bases),
+        variables=kept_variables(os.environ, also=keep_env),
+        packages=environments_of((), plan),
+    )
+
+
+def history_of_new(plan: Plan, benchmarks: Sequence[Benchmark], keep_env: Sequence[str]) -> History:
+    return History(began=provenance_of(plan, benchmarks, keep_env))
+
+
+def history_of_resumed(
+    folder: RunFolder, plan: Plan, benchmarks: Sequence[Benchmark], keep_env: Sequence[str], *, anyway: bool
+) -> History:
+    """The run's history as it goes on; InvalidInput if what it depends on changed, unless that is to be marked.
+
+    Where no launch was complete, or all were, nothing can be mixed.
+    """
+    jobs = [job for together in plan.launches for job in together]
+    complete = tuple(job.id for job in jobs if is_complete(job.stream))
+    history = folder.read_history()
+    if not complete:
+        return history_of_new(plan, benchmarks, keep_env)
+    if history is None:
+        found = ["what it was begun with is not known (provenance.json is missing or damaged)"]
+        history = History(began=Provenance())
+        now = provenance_of(plan, benchmarks, keep_env)
+    else:
+        now = provenance_of(plan, benchmarks, keep_env, history.newest)
+        found = differences(history.newest, now)
+    if not found or len(complete) == len(jobs):
+        return history
+    if not anyway:
+        raise _refused(folder, found)
+    when = datetime.now().astimezone().isoformat(timespec="seconds")
+    resumption = Resumption(when=when, differences=tuple(found), before=complete, provenance=now)
+    return msgspec.structs.replace(history, resumed=(*history.resumed, resumption))
+
+
+def _refused(folder: RunFolder, found: Sequence[str]) -> InvalidInput:
+    more = f"; and {len(found) - _MOST_SAID} more" if len(found) > _MOST_SAID else ""
+    return InvalidInput(
+        f"{folder.id} was begun with something else: " + "; ".join(found[:_MOST_SAID]) + more,
+        where="--resume",
+        remedy="undo that, start a new run, or go on with --anyway: the results are then marked as mixed",
+    )

@@ -1,0 +1,138 @@
+"""A run read back from its folder: everything is derived again from the plan and the streams."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.machine import Machine
+from benchwright.core.run import Launch, Note, Plan, Run
+from benchwright.core.status import Reason
+from benchwright.plan.placement import make_plan
+from benchwright.record import record_stream
+from benchwright.runs.assembly import held_against_peaks, result_of, status_of
+from benchwright.runs.mixed_versions import marked_mixed, mixed_notes
+from benchwright.runs.run_folder import RunFolder, StoredPlan
+
+_SO_FAR = Note(text="this run is still being made: these are its results so far")
+
+
+def read_run(folder: RunFolder) -> Run:
+    """The run in `folder`, with all its raw samples; InvalidInput if it is no run folder or cannot be read."""
+    try:
+        return _read_run(folder)
+    except OSError as error:
+        where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(folder.path)
+        raise InvalidInput(f"cannot be read: {error.strerror or error}", where=where) from error
+    except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
+        # Files that nobody checked in full may hold anything: whatever that leads to, other runs can still be read.
+        raise InvalidInput(
+            f"its files make no sense together ({type(error).__name__}: {str(error)[:200]})",
+            where=str(folder.path),
+            remedy="were they edited or damaged? Start the run anew",
+        ) from error
+
+
+def _read_run(folder: RunFolder) -> Run:
+    stored = folder.read_plan()
+    machine = folder.read_machine()
+    if machine is None:
+        raise InvalidInput(
+            "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
+        )
+    ending = folder.read_ending()
+    unfinished = ending.ended is None and folder.is_being_made()  # asked first: it may end while it is read
+    plan = _plan(folder, stored, machine)
+    benchmarks = {b.name: b for b in stored.benchmarks}
+    launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
+    ended = isinstance(ending.ended, str)  # then every job was launched: a stream that is not there was removed
+    for jobs in plan.launches:
+        for job in jobs:
+            if ended or Path(job.stream).is_file():
+                launches[job.benchmark].append(record_stream(job.stream, job, benchmarks[job.benchmark]))
+    if unfinished:
+        # What has no end yet is not lost: it still runs.
+        launches = {name: [x for x in found if x.reason is not Reason.AGENT_LOST] for name, found in launches.items()}
+    packages = folder.read_packages()
+    results = held_against_peaks(
+        [
+            result_of(
+                b,
+                plan,
+                launches[b.name],
+                validations=stored.settings.validations,
+                machine=machine,
+                packages=packages,
+                workers=stored.settings.workers,
+            )
+            for b in stored.benchmarks
+        ]
+    )
+    history = folder.read_history()
+    noted = mixed_notes(history)
+    return Run(
+        id=folder.id,
+        uid=stored.uid,
+        name=stored.name_of(folder.id),
+        started=stored.started,
+        ended=ending.ended if isinstance(ending.ended, str) else None,
+        folder=str(folder.path),
+        status=status_of([r.status for r in results]),
+        machine=machine,
+        results=marked_mixed(results, history),
+        labels=stored.labels,
+        notes=(*noted, *(n for n in notes_of(ending.notes) if n not in noted), *((_SO_FAR,) if unfinished else ())),
+        workers=stored.settings.workers,
+        packages=packages,
+    )
+
+
+def plan_of(folder: RunFolder) -> Plan:
+    """The plan the run in `folder` was made by."""
+    machine = folder.read_machine()
+    if machine is None:
+        raise InvalidInput(
+            "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
+        )
+    return _plan(folder, folder.read_plan(), machine)
+
+
+def commands_of(run: Run) -> dict[str, tuple[str, ...]]:
+    """What the first process of each suite's benchmark is called with; nothing where the plan is not there any more."""
+    if all(r.benchmark.pack is None for r in run.results):
+        return {}
+    try:
+        plan = plan_of(RunFolder(Path(run.folder)))
+    except InvalidInput:
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
+    for jobs in plan.launches:
+        for job in jobs:
+            found.setdefault(job.benchmark, job.argv)
+    return found
+
+
+def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine) -> Plan:
+    return make_plan(
+        stored.benchmarks,
+        machine,
+        stored.settings,
+        folder=str(folder.path),
+        probe_path=None,
+        usable_cores=range(1 << 16),  # cores need not exist on the machine that reads
+        not_ready=stored.not_ready,
+    )
+
+
+def notes_of(said: Any) -> tuple[Note, ...]:
+    """Of run.json, which may have been edited by hand: what is no note is left out."""
+    notes = []
+    for found in said if isinstance(said, list) else ():
+        with suppress(msgspec.ValidationError):
+            notes.append(msgspec.convert(found, Note))
+    return tuple(notes)

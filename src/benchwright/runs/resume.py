@@ -1,0 +1,117 @@
+"""Which unfinished run goes on, and whether it may."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.machine import Machine
+from benchwright.core.numbers.aggregates import WORKERS_VARIABLE
+from benchwright.core.settings import RunSettings
+from benchwright.core.status import Reason, Status
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.runs.known_runs import all_runs, find_run
+from benchwright.runs.run_folder import RunFolder, StoredPlan
+
+_REPEATED = {Reason.AGENT_LOST.value, Reason.DISK_FULL.value, Reason.STOPPED.value}
+NEWEST = "newest"  # resume the newest unfinished run of the same target
+
+
+def to_resume(
+    base: BaseFolder, resume: str, benchmarks: tuple[Benchmark, ...], settings: RunSettings
+) -> tuple[RunFolder, StoredPlan]:
+    """The run to go on with. Nothing may have changed in what it measures."""
+    if resume != NEWEST:
+        folder = find_run(base.runs, resume)
+        stored = folder.read_plan()
+        if benchmarks and (differences := stored.differences(benchmarks, settings)):
+            raise InvalidInput(
+                f"{folder.id} measures something else: " + "; ".join(differences[:5]),
+                where="--resume",
+                remedy="resume it without a target, or start a new run",
+            )
+        return folder, _completed(stored, benchmarks, settings)
+    unfinished = _unfinished_runs(base)
+    for folder, stored in unfinished:
+        if not benchmarks or stored.same_target(benchmarks, settings):
+            return folder, _completed(stored, benchmarks, settings)
+    if unfinished:
+        newest, stored = unfinished[0]
+        raise InvalidInput(
+            f"no unfinished run measures exactly this; the newest unfinished one, {newest.id}, differs: "
+            + "; ".join(stored.differences(benchmarks, settings)[:5]),
+            where="--resume",
+            remedy="undo the change, or start a new run",
+        )
+    raise InvalidInput(f"there is no unfinished run in {base.runs}", where="--resume", remedy="leave --resume out")
+
+
+def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
+    """Newest first. A run whose plan is damaged cannot be resumed, and must not be in the way of the others."""
+    found = []
+    for folder in all_runs(base.runs):
+        if _is_unfinished(folder):
+            with suppress(InvalidInput):
+                found.append((folder, folder.read_plan()))
+    return found
+
+
+def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> StoredPlan:
+    """The stored plan, with what is not kept: secrets, from the target if it was named again, and how output is shown."""
+    again = {b.name: b for b in benchmarks}
+    complete = msgspec.structs.replace(
+        stored,
+        benchmarks=tuple(again.get(b.name, b) for b in stored.benchmarks),
+        settings=msgspec.structs.replace(stored.settings, echo=settings.echo),
+    )
+    check_workers(complete.benchmarks, complete.settings)
+    if not benchmarks and stored.left_out:
+        raise InvalidInput(
+            f"{', '.join(stored.left_out)}: what looks secret was not kept",
+            where="--resume",
+            remedy="resume with the same target and options as before, secrets included",
+        )
+    return complete
+
+
+def _is_unfinished(folder: RunFolder) -> bool:
+    body = folder.read_run() or {}
+    finished = body.get("ended") is not None and body.get("status") != Status.INTERRUPTED.value
+    return (not finished or _would_repeat(body)) and not folder.is_busy()
+
+
+def _would_repeat(body: dict[str, Any]) -> bool:
+    """Whether a launch did not end by itself, by what run.json tells, which may have been edited by hand."""
+    results = (r for r in _list(body.get("results")) if isinstance(r, dict))
+    launches = (x for r in results for x in _list(r.get("launches")))
+    return any(isinstance(x, dict) and x.get("reason") in _REPEATED for x in launches)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def check_workers(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
+    """InvalidInput, before anything runs, if a number could not be given for want of the number of workers."""
+    needing = [m.name for b in benchmarks for m in b.metrics if m.aggregate == "average_aggregate"]
+    if needing and not settings.workers:
+        raise InvalidInput(
+            f"'average_aggregate' of '{needing[0]}' multiplies by the number of workers, which is not known",
+            remedy=f"set {WORKERS_VARIABLE} to 1 or more",
+        )
+
+
+def refuse_other_machine(folder: RunFolder, machine: Machine) -> None:
+    """Half a run from one machine and half from another would look like one."""
+    began = folder.read_machine()
+    if began is not None and began.fingerprint != machine.fingerprint:
+        raise InvalidInput(
+            f"{folder.id} was begun on another machine ({began.hostname}: {began.cpu}, {began.cores} cores)",
+            where="--resume",
+            remedy="resume it there, or start a new run",
+        )

@@ -1,0 +1,434 @@
+"""The run folder: the truth about a run. Whole files are written aside and renamed; streams are appended by others.
+
+runs/<name>.<time>/
+  plan.json        what is to be measured and how; never changed after the start
+  run.json         how far it got: statuses and condensed numbers, derived from the streams
+  machine.json     what it ran on
+  provenance.json  code, repositories, environment and packages that its numbers depend on
+  packages.json    package versions of the measured environments
+  <stem>.data      event streams, one for each job          <stem>.log.gz   what the program printed
+  lock             held while a benchwright writes here
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import re
+import shlex
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import CannotMeasure, CannotWrite, InvalidInput, RunFolderBusy
+from benchwright.core.files.private_files import PRIVATE_FOLDER, file_mode
+from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored
+from benchwright.core.files.whole_file import write_own
+from benchwright.core.machine import Machine
+from benchwright.core.provenance import History
+from benchwright.core.secrets.redact import redact_body, redact_words
+from benchwright.core.secrets.redacted import secrets_of, without_secrets
+from benchwright.core.settings import RunSettings
+
+RunState = Literal["running", "interrupted", "ended"]  # `running`, and nobody has the lock: it was killed
+TIME = "{time}"  # in a name: when the run began
+PLAN_VERSION = 1
+RUN_VERSION = 1
+MACHINE_VERSION = 1
+PACKAGES_VERSION = 1
+PROVENANCE_VERSION = 1
+_HEAD_BYTES = 8192  # of a plan: what begins it is in there, however long its name
+_UID = re.compile(rb'"uid":\s*"([0-9a-f]{32})"')
+_STARTED = re.compile(rb'"started":\s*"([^"\\]{1,40})"')
+_LONGEST_NAME_BYTES = 200  # file systems take 255, and a number may follow
+
+
+class _Packages(msgspec.Struct):
+    environments: dict[str, dict[str, str]]
+
+
+class _Annotation(msgspec.Struct):
+    text: str
+
+
+class Ending(msgspec.Struct):
+    """Of run.json, which may have been edited by hand: nothing is said of what these are."""
+
+    ended: Any = None
+    notes: Any = None
+
+
+class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """plan.json: enough to make the same plan again, except for secrets of the environment and the command line."""
+
+    format: str = "benchwright-plan"
+    version: int = PLAN_VERSION
+    uid: Annotated[str, Meta(pattern="^([0-9a-f]{32})?$")] = ""  # the run's, made with its folder
+    name: str  # as it was given: `{time}` stays in it
+    started: str
+    benchmarks: tuple[Benchmark, ...]
+    settings: RunSettings
+    labels: dict[str, str] = {}
+    not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
+    left_out: tuple[str, ...] = ()  # secrets that programs need and that are not kept, in words
+
+    def name_of(self, run_id: str) -> str:
+        """What the run is called. Where the time is part of its name, that is its id."""
+        return run_id if TIME in self.name else self.name
+
+    def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
+        return not self.differences(benchmarks, settings)
+
+    def without_secrets(self) -> StoredPlan:
+        found = [what for b in self.benchmarks for what in secrets_of(b)]
+        settings = self.settings
+        if settings.surroundings is not None:
+            overrides = redact_words(settings.surroundings.overrides)
+            surroundings = msgspec.structs.replace(settings.surroundings, overrides=overrides)
+            settings = msgspec.structs.replace(settings, surroundings=surroundings)
+        return msgspec.structs.replace(
+            self,
+            benchmarks=tuple(map(without_secrets, self.benchmarks)),
+            settings=settings,
+            labels=redact_body(self.labels),
+            left_out=tuple(dict.fromkeys((*self.left_out, *found))),
+        )
+
+    def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
+        """What differs between this plan and another, in words; empty if a resume is right."""
+        before = {b.name: b for b in self.benchmarks}
+        after = {b.name: b for b in benchmarks}
+        lines = [f"{name} was part of it" for name in before if name not in after]
+        lines += [f"{name} was not part of it" for name in after if name not in before]
+        for name in before:
+            if name in after:
+                lines += _benchmark_differences(name, without_secrets(before[name]), without_secrets(after[name]))
+        shown = ("echo", "shared")  # how output is shown, and to whom, does not change what is measured
+        for field in RunSettings.__struct_fields__:
+            if field not in shown:
+                old, new = (_setting(s, field) for s in (self.settings, settings))
+                lines += _value_differences(field, old, new)
+        return lines
+
+
+def _setting(settings: RunSettings, field: str) -> Any:
+    """As plain values. What the system file is called changes nothing, and what was overridden is seen elsewhere."""
+    value = msgspec.to_builtins(getattr(settings, field))
+    if field == "surroundings" and value is not None:
+        value["system"]["file"] = value["overrides"] = None
+    return value
+
+
+def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[str]:
+    """What a suite's entry says is kept twice; as it was written, it is told only where nothing else differs."""
+    before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
+    for body in (before, after):  # where something is said, and what is remarked about that, changes nothing
+        del body["source"], body["notes"]
+    written = [(body.get("pack") or {}).pop("config", None) for body in (before, after)]
+    return _value_differences(name, before, after) or _value_differences(name, *written)
+
+
+def _value_differences(what: str, old: Any, new: Any) -> list[str]:
+    if old == new:
+        return []
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [line for k in old | new for line in _value_differences(f"{what}: {k}", old.get(k), new.get(k))]
+    return [f"{what} was {_in_words(old)}, is {_in_words(new)}"]
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple | list) and all(isinstance(word, str) for word in value):
+        return f"'{shlex.join(value)}'"
+    return "not set" if value is None else str(value)
+
+
+def new_uid() -> str:
+    """An id that no other run has, on whatever machine it is made."""
+    return os.urandom(16).hex()
+
+
+class PlanHead(msgspec.Struct, frozen=True):
+    """What the beginning of plan.json tells of a run, told without reading the rest. `started`: seconds since 1970;
+    `written_ns`: when the file was."""
+
+    uid: str
+    started: float
+    written_ns: int
+
+
+class RunFolder:
+    """A folder of one run. Constructing it touches nothing."""
+
+    def __init__(self, path: Path, head: PlanHead | None = None) -> None:
+        self.path = path
+        self._head = head
+        self._read: dict[str, bytes] | None = None  # what was read already, if each file is to be read once
+
+    @property
+    def id(self) -> str:
+        return self.path.name
+
+    def read_once(self) -> RunFolder:
+        """The same folder, whose whole files are read once: what is asked of it is all of one moment, and costs less."""
+        same = RunFolder(self.path, self._head)
+        same._read = {}
+        return same
+
+    def content(self, name: str) -> bytes:
+        """Of one of its whole files; OSError if there is none."""
+        if self._read is None:
+            return read_stored(self.path / name)
+        if name not in self._read:
+            self._read[name] = read_stored(self.path / name)
+        return self._read[name]
+
+    @property
+    def unique_id(self) -> str:
+        """As `Run.unique_id`."""
+        if self._head is None:
+            self._head = self.read_head()
+        return (self._head.uid if self._head is not None else "") or self.id
+
+    def read_head(self) -> PlanHead | None:
+        """None if there is no plan.
+
+        What was copied or edited later is not newer by that, so the plan's own word counts for when it started; the
+        file's time only tells apart what began in the same second, or where the plan is damaged.
+        """
+        try:
+            with open_stored(self.path / "plan.json") as file:
+                written_ns = os.fstat(file.fileno()).st_mtime_ns
+                beginning = file.read(_HEAD_BYTES)
+        except OSError:
+            return None
+        uid, said = _UID.search(beginning), _STARTED.search(beginning)
+        try:
+            started = datetime.fromisoformat(said[1].decode()).timestamp() if said else written_ns / 1e9
+        except (ValueError, OverflowError):
+            started = written_ns / 1e9
+        return PlanHead(uid[1].decode() if uid else "", started, written_ns)
+
+    @staticmethod
+    def create(runs: Path, name: str, now: float | None = None, *, shared: bool = False) -> RunFolder:
+        """A new, empty folder `<name>.<time>`; a second one within the same second gets a number.
+
+        Nobody else can read it, nor the files in it, unless it is `shared`: then the umask decides.
+        """
+        moment = datetime.fromtimestamp(time.time() if now is None else now).strftime("%Y-%m-%d_%H:%M:%S")
+        wanted = name.replace(TIME, moment) if TIME in name else f"{name}.{moment}"
+        _check_name(name, wanted)
+        try:
+            runs.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise _unwritable(runs, error) from error
+        for number in range(1, 10_000):
+            path = runs / (wanted if number == 1 else f"{wanted}_{number}")
+            try:
+                path.mkdir(mode=0o777 if shared else PRIVATE_FOLDER)
+                return RunFolder(path)
+            except FileExistsError:
+                continue
+            except OSError as error:
+                raise _unwritable(runs, error) from error
+        raise CannotMeasure(f"no free name for a run called {wanted} in {runs}")
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Holds the folder for this process; RunFolderBusy if another one has it."""
+        try:
+            # Not waited for, if somebody put a pipe there.
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
+            lock = os.fspath(self.path / "lock")
+            handle = open(os.open(lock, flags, file_mode(lock)), "a")  # noqa: SIM115 - closed below
+        except OSError as error:
+            raise _unwritable(self.path / "lock", error) from error
+        with handle:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise RunFolderBusy(
+                    f"{self.path} is being written by another benchwright; wait for it, or choose another run"
+                ) from error
+            yield
+
+    def remove_unused(self) -> None:
+        """Takes back a folder that nothing was measured into, not even planned."""
+        with suppress(OSError):
+            (self.path / "lock").unlink(missing_ok=True)
+            self.path.rmdir()
+
+    def is_busy(self) -> bool:
+        """Whether another process writes here, or nobody could: nothing should be done with it then."""
+        try:
+            with self.locked():
+                return False
+        except (RunFolderBusy, DiskTrouble):
+            return True
+
+    def is_being_made(self) -> bool:
+        """Whether another process measures into it; looking changes nothing in it."""
+        try:
+            with open_stored(self.path / "lock") as handle:
+                fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False  # nobody ever locked it, or it cannot be told
+        return False
+
+    def write_plan(self, plan: StoredPlan) -> None:
+        self.write("plan.json", plan.without_secrets())
+
+    def has_plan(self, plan: StoredPlan) -> bool:
+        """Whether that is what plan.json holds."""
+        try:
+            return self.read_plan() == msgspec.convert(msgspec.to_builtins(plan.without_secrets()), StoredPlan)
+        except (InvalidInput, UnicodeDecodeError):
+            return False
+
+    def read_plan(self) -> StoredPlan:
+        """InvalidInput if it is missing, damaged or of a later version."""
+        path = self.path / "plan.json"
+        try:
+            raw = self.content("plan.json")
+            try:
+                plan = decode_stored_json(raw, StoredPlan)
+            except Unreadable:
+                _check_version(decode_stored_json(raw), path)
+                raise
+            _check_version({"version": plan.version}, path)
+            return plan
+        except (FileNotFoundError, NotADirectoryError):
+            raise InvalidInput(
+                "there is no plan.json: this is no run folder", where=str(self.path), remedy="see 'benchwright runs'"
+            ) from None
+        except (OSError, Unreadable) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            raise InvalidInput(f"cannot be read: {why}", where=str(path), remedy="start the run anew") from error
+
+    def write_machine(self, machine: Machine) -> None:
+        body = {"format": "benchwright-machine", "version": MACHINE_VERSION, "fingerprint": machine.fingerprint}
+        self.write("machine.json", body | msgspec.to_builtins(machine))
+
+    def read_machine(self) -> Machine | None:
+        """What the run was begun on, or None if that was never written or is damaged."""
+        try:
+            return decode_stored_json(self.content("machine.json"), Machine)
+        except (OSError, Unreadable):
+            return None
+
+    def write_history(self, history: History) -> None:
+        body = {"format": "benchwright-provenance", "version": PROVENANCE_VERSION}
+        self.write("provenance.json", body | msgspec.to_builtins(history))
+
+    def read_history(self) -> History | None:
+        """What the run was begun and resumed with; None if that was never written or is damaged."""
+        try:
+            return decode_stored_json(self.content("provenance.json"), History)
+        except (OSError, Unreadable):
+            return None
+
+    def read_packages(self) -> dict[str, dict[str, str]]:
+        """Package versions of the measured environments; empty if they are not known."""
+        try:
+            return decode_stored_json(self.content("packages.json"), _Packages).environments
+        except (OSError, Unreadable):
+            return {}
+
+    def write_packages(self, environments: dict[str, dict[str, str]]) -> None:
+        self.write(
+            "packages.json",
+            {"format": "benchwright-packages", "version": PACKAGES_VERSION, "environments": environments},
+        )
+
+    def write_annotation(self, text: str | None) -> None:
+        """What a user says of the run; None removes it."""
+        if text is None:
+            (self.path / "annotation.json").unlink(missing_ok=True)
+        else:
+            self.write("annotation.json", {"format": "benchwright-annotation", "version": 1, "text": text})
+
+    def read_annotation(self) -> str | None:
+        """None if there is none, or it is damaged."""
+        try:
+            return decode_stored_json(self.content("annotation.json"), _Annotation).text
+        except (OSError, Unreadable):
+            return None
+
+    def write_run(self, body: dict[str, Any], *, state: RunState = "ended") -> None:
+        self.write("run.json", {"format": "benchwright-run", "version": RUN_VERSION, "state": state} | body)
+
+    def read_ending(self) -> Ending:
+        """What only run.json tells of the run: how it ended, and what was remarked about it. Nothing, if it is damaged."""
+        try:
+            return decode_stored_json(self.content("run.json"), Ending)
+        except (OSError, Unreadable):
+            return Ending()
+
+    def read_run(self) -> dict[str, Any] | None:
+        """run.json as it stands, or None if it was never written or is damaged."""
+        try:
+            body = decode_stored_json(self.content("run.json"))
+        except (OSError, Unreadable):
+            return None
+        return body if isinstance(body, dict) else None
+
+    def write(self, name: str, body: Any) -> None:
+        """Writes a whole JSON file aside and renames it; a full disk leaves the old one as it was."""
+        path = self.path / name
+        try:
+            write_own(path, msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
+        except OSError as error:
+            raise _unwritable(path, error) from error
+
+    def set_aside(self, stem: str) -> None:
+        """Renames what an unfinished job left, so that its repetition starts clean and nothing is lost."""
+        for suffix in (".data", ".log", ".log.gz"):
+            path = self.path / (stem + suffix)
+            if path.exists():
+                number = 1
+                while (aside := self.path / f"{stem}.interrupted-{number}{suffix}").exists():
+                    number += 1
+                path.rename(aside)
+
+
+def _check_version(plan: Any, path: Path) -> None:
+    version = plan.get("version") if isinstance(plan, dict) else None
+    if version != PLAN_VERSION:
+        raise InvalidInput(
+            f"has format version {str(version)[:40]}, this benchwright reads {PLAN_VERSION}",
+            where=str(path),
+            remedy="use the benchwright that wrote it",
+        )
+
+
+def _check_name(name: str, folder: str) -> None:
+    """InvalidInput for a name that would be no folder of its own below `runs`."""
+    if not name.strip() or "/" in name or name.startswith((".", "-")) or not name.isprintable():
+        raise InvalidInput(
+            f"{name!a} cannot be the name of a run",
+            where="--run-name",
+            remedy="leave out slashes, control characters and a dot or dash at its beginning",
+        )
+    if len(folder.encode()) > _LONGEST_NAME_BYTES:
+        raise InvalidInput(
+            f"the name is longer than {_LONGEST_NAME_BYTES} bytes", where="--run-name", remedy="shorten it"
+        )
+
+
+class DiskTrouble(CannotWrite):
+    """A file of a run could not be written."""
+
+
+def _unwritable(path: Path, error: OSError) -> DiskTrouble:
+    if error.errno == errno.ENOSPC:
+        return DiskTrouble(f"{path}: the disk is full; free some space, then resume the run with --resume")
+    return DiskTrouble(f"{path}: {error.strerror or error}; choose another folder with --base")

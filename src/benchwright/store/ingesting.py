@@ -1,0 +1,247 @@
+"""Putting a run into the tables. Everything is packed before the store is locked, so that writers wait little."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, Table, delete, insert, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from benchwright.core.measurement import Measurement, in_order
+from benchwright.core.run import Run
+from benchwright.core.status import Status
+from benchwright.store import schema
+from benchwright.store.base import Aggregate, Entry
+from benchwright.store.run_document import (
+    ENCODING,
+    hash_of,
+    label_pair,
+    labels_json,
+    measurements_of,
+    pack_document,
+    plain,
+)
+from benchwright.store.run_query import started_s
+from benchwright.store.samples import checksum, pack, pieces_of
+
+Row = dict[str, Any]
+_CHUNK = 500  # of values in one IN (…)
+_PARTS = (schema.documents, schema.results, schema.run_labels, schema.measurements, schema.samples)
+
+
+class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a run. Those of measurements name their series by its hash; `run` is filled in later."""
+
+    run: Row
+    document: Row
+    results: list[Row]
+    labels: list[Row]
+    series: dict[str, Row]
+    measurements: list[Row]
+    samples: list[Row]
+
+
+def pack_entry(entry: Entry, aggregate: Aggregate | None) -> PackedRun:
+    packed = pack_run(entry.run, entry.digest, aggregate)
+    if entry.annotation is not msgspec.UNSET:
+        packed.run["annotation"] = None if entry.annotation is None else plain(entry.annotation)
+    return packed
+
+
+def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
+    series: dict[str, Row] = {}
+    measurements: list[Row] = []
+    arrays: list[bytes] = []
+    for place, ((r, x, m), launch, measurement) in enumerate(measurements_of(run)):
+        benchmark = run.results[r].benchmark.name
+        hashed = _series_of(benchmark, measurement, series)
+        packed = pack(in_order(measurement))
+        arrays.append(packed.data)
+        measurements.append(
+            {
+                "place": place,
+                "result": r,
+                "launch": x,
+                "measurement": m,
+                "series": hashed,
+                "counted": launch.status is Status.OK and not launch.warmup,
+                "value": _condensed(measurement, aggregate, run.workers),
+                "warmup_samples": len(measurement.warmup_samples),
+                "samples": len(measurement.samples),
+                "size_bytes": len(packed.data),
+                "encoding": packed.encoding,
+                "checksum": checksum(packed.data),
+            }
+        )
+    document = {"encoding": ENCODING, "data": pack_document(run)}
+    size_bytes = len(document["data"]) + sum(map(len, arrays)) + _folder_bytes(run)
+    return PackedRun(
+        run=_run_row(run, digest, len(measurements), size_bytes),
+        document=document,
+        results=[_result_row(i, run) for i in range(len(run.results))],
+        labels=list(_label_rows(run)),
+        series=series,
+        measurements=measurements,
+        samples=[{"piece": number, "data": data} for number, data in enumerate(pieces_of(arrays))],
+    )
+
+
+def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
+    """Inserts the runs, or replaces what was there of them; their baselines stay, and annotations that are not given."""
+    keys = _upserted(connection, [each.run for each in packed])
+    for table in _PARTS:
+        connection.execute(delete(table).where(table.c.run.in_(keys.values())))
+    series = _series_keys(connection, {hashed: row for each in packed for hashed, row in each.series.items()})
+    parts: dict[Table, list[Row]] = {table: [] for table in _PARTS}
+    for each in packed:
+        key = keys[each.run["id"]]
+        parts[schema.documents].append({"run": key, **each.document})
+        parts[schema.results] += [{"run": key, **row} for row in each.results]
+        parts[schema.run_labels] += [{"run": key, **row} for row in each.labels]
+        parts[schema.measurements] += [
+            {"run": key, **row, "series": series[row["series"]]} for row in each.measurements
+        ]
+        parts[schema.samples] += [{"run": key, **row} for row in each.samples]
+    for table, rows in parts.items():
+        if rows:
+            connection.execute(insert(table), rows)
+
+
+def _upserted(connection: Connection, rows: Sequence[Row]) -> dict[str, int]:
+    """The key of each run, by its id. In one order everywhere: two writers never wait for each other in a circle."""
+    r = schema.runs.c
+    ordered = sorted(rows, key=lambda row: str(row["id"]))
+    for columns, alike in groupby(ordered, key=list):  # some bring an annotation
+        statement = insert_or(connection, schema.runs)
+        changed = {name: statement.excluded[name] for name in columns if name != "id"}
+        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changed), list(alike))
+    return dict(connection.execute(select(r.id, r.key).where(r.id.in_([row["id"] for row in rows]))).all())
+
+
+def _series_keys(connection: Connection, rows: dict[str, Row]) -> dict[str, int]:
+    found = dict(_known_series(connection, rows))
+    # In one order everywhere: two writers that insert the same ones never wait for each other in a circle.
+    missing = [rows[hashed] for hashed in sorted(rows.keys() - found.keys())]
+    if missing:
+        connection.execute(
+            insert_or(connection, schema.series).on_conflict_do_nothing(index_elements=["hash"]), missing
+        )
+        found.update(_known_series(connection, [row["hash"] for row in missing]))
+    return found
+
+
+def _known_series(connection: Connection, hashes: Iterable[str]) -> Iterator[tuple[str, int]]:
+    wanted = list(hashes)
+    c = schema.series.c
+    for start in range(0, len(wanted), _CHUNK):
+        query = select(c.hash, c.key).where(c.hash.in_(wanted[start : start + _CHUNK]))
+        yield from connection.execute(query)
+
+
+def insert_or(connection: Connection, table: Table) -> Any:
+    """An INSERT that knows ON CONFLICT, which both databases write alike but SQLAlchemy keeps apart."""
+    return postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
+
+
+def _run_row(run: Run, digest: str, measurements: int, size_bytes: int) -> Row:
+    return {
+        "id": plain(run.unique_id),
+        "called": plain(run.id),
+        "digest": plain(digest),
+        "name": plain(run.name),
+        "started": plain(run.started),
+        "started_s": started_s(run.started),
+        "ended": None if run.ended is None else plain(run.ended),
+        "status": run.status.value,
+        "machine": run.machine.fingerprint,
+        "host": plain(run.machine.hostname),
+        "folder": plain(run.folder),
+        "labels": labels_json(run.labels),
+        "benchmarks": len(run.results),
+        "failed": sum(r.status is Status.FAILED for r in run.results),
+        "measurements": measurements,
+        "size_bytes": size_bytes,
+    }
+
+
+def _result_row(number: int, run: Run) -> Row:
+    result = run.results[number]
+    return {
+        "result": number,
+        "benchmark": plain(result.benchmark.name),
+        "status": result.status.value,
+        "reason": None if result.reason is None else result.reason.value,
+    }
+
+
+def _label_rows(run: Run) -> Iterator[Row]:
+    pairs = dict.fromkeys(
+        pair for labels in (run.labels, *(r.benchmark.labels for r in run.results)) for pair in labels.items()
+    )
+    # A label of a model script may have several values, `test_group::daily,monthly`: each finds it.
+    pairs |= {(label, part): None for label, value in list(pairs) if "," in value for part in value.split(",") if part}
+    pairs |= {("tag", tag): None for r in run.results for tag in r.benchmark.tags}
+    for label, value in pairs:
+        yield {"pair": label_pair(label, value), "label": plain(label), "value": plain(value)}
+
+
+def _series_of(benchmark: str, m: Measurement, series: dict[str, Row]) -> str:
+    """The hash of the series it is of, which is added to `series`."""
+    labels = tuple(sorted(m.labels.items()))
+    row = _series_row(benchmark, m.metric, labels, m.unit, m.direction.value, m.source, m.aggregate)
+    hashed: str = row["hash"]
+    series[hashed] = row
+    return hashed
+
+
+@lru_cache(maxsize=4096)  # a rebuild meets the same ones again and again; the rows are never changed
+def _series_row(
+    benchmark: str,
+    metric: str,
+    labels: tuple[tuple[str, str], ...],
+    unit: str | None,
+    direction: str,
+    source: str,
+    aggregate: str,
+) -> Row:
+    """Equal for measurements that are of the same thing, read in the same way."""
+    return {
+        "hash": hash_of(benchmark, metric, labels, unit, direction, source, aggregate),
+        "benchmark": plain(benchmark),
+        "metric": plain(metric),
+        "labels": labels_json(dict(labels)),
+        "unit": None if unit is None else plain(unit),
+        "direction": direction,
+        "source": plain(source),
+        "aggregate": plain(aggregate),
+    }
+
+
+def _condensed(measurement: Measurement, aggregate: Aggregate | None, workers: int | None) -> float | None:
+    """The launch's one number; None if it cannot be told."""
+    if aggregate is None:
+        return None
+    try:
+        value = measurement.value
+        if value is None:
+            value = aggregate(measurement.aggregate, measurement.samples, workers)
+    except (ValueError, ArithmeticError):
+        return None
+    return None if math.isnan(value) else value  # SQLite has no NaN
+
+
+def _folder_bytes(run: Run) -> int:
+    """The files of the run's own folder; 0 if it is not here. An imported run names some other place, which is not its."""
+    if os.path.basename(run.folder) != run.id:
+        return 0
+    try:
+        with os.scandir(run.folder) as entries:
+            return sum(e.stat(follow_symlinks=False).st_size for e in entries if e.is_file(follow_symlinks=False))
+    except (OSError, ValueError):
+        return 0

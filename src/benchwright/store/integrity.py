@@ -1,0 +1,232 @@
+"""Whether a store holds what it says it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, func, select, text
+
+from benchwright.core.files.stored_file import short
+from benchwright.core.run import Run
+from benchwright.store.base import Aggregate
+from benchwright.store.ingesting import pack_run
+from benchwright.store.run_document import DamagedDocument, Place, Samples, unpack_document
+from benchwright.store.samples import COMPRESSED, PLAIN, DamagedSamples, Packed, checksum, unpack
+from benchwright.store.schema import (
+    baselines,
+    documents,
+    measurements,
+    results,
+    run_labels,
+    runs,
+    samples,
+    series,
+)
+
+_MOST = 20  # problems of one kind
+_RUNS_AT_ONCE = 200
+_BYTES_AT_ONCE = 16 << 20
+_DERIVED = (
+    *("called", "name", "started", "started_s", "ended", "status", "machine", "host", "folder", "labels"),
+    *("benchmarks", "failed", "measurements"),
+)
+_OF_MEASUREMENT = ("place", "result", "launch", "measurement", "counted", "warmup_samples", "samples")
+Check = Callable[[Connection], Iterator[str]]
+
+
+def problems(connection: Connection, aggregate: Aggregate | None) -> Iterator[str]:
+    """What is wrong, in words, at most a few of each kind."""
+    checks: list[Check] = [_orphans, _missing_parts, _lengths, _pieces, lambda c: _contents(c, aggregate)]
+    if connection.dialect.name == "sqlite":
+        checks.insert(0, _pages)
+    for check in checks:
+        found = check(connection)
+        yield from islice(found, _MOST)
+        if next(found, None) is not None:
+            yield "… and more of the same kind"
+
+
+def duplicates(connection: Connection) -> Iterator[str]:
+    """Runs that share a name, and runs that are there under two ids, in words."""
+    for column, said in ((runs.c.called, "are called"), (runs.c.digest, "hold the same run, called")):
+        several = select(column).group_by(column).having(func.count() > 1)
+        query = select(column, runs.c.id, runs.c.called, runs.c.host, runs.c.folder).where(column.in_(several))
+        groups: dict[str, list[Any]] = {}
+        for row in connection.execute(query.order_by(column, runs.c.key)):
+            groups.setdefault(row[0], []).append(row)
+        for together in groups.values():
+            where = ", ".join(f"{row.id} ({row.host}: {row.folder})" for row in together)
+            yield f"{len(together)} runs {said} {together[0].called}: {where}"
+
+
+def _pages(connection: Connection) -> Iterator[str]:
+    for (line,) in connection.execute(text("PRAGMA integrity_check(50)")):
+        if line != "ok":
+            yield f"the file is damaged: {' '.join(str(line).split())}"
+
+
+def _orphans(connection: Connection) -> Iterator[str]:
+    for table in (documents, results, run_labels, measurements, samples, baselines):
+        lost = select(func.count()).select_from(table).where(table.c.run.not_in(select(runs.c.key)))
+        if count := connection.execute(lost).scalar_one():
+            yield f"{count} rows of {table.name} belong to no run"
+    lost = select(func.count()).select_from(measurements).where(measurements.c.series.not_in(select(series.c.key)))
+    if count := connection.execute(lost).scalar_one():
+        yield f"{count} measurements belong to no series"
+
+
+def _missing_parts(connection: Connection) -> Iterator[str]:
+    without = select(runs.c.called).where(runs.c.key.not_in(select(documents.c.run)))
+    for (run_id,) in connection.execute(without):
+        yield f"run {run_id} has no document"
+    for part, said in ((results, runs.c.benchmarks), (measurements, runs.c.measurements)):
+        counted = select(part.c.run, func.count().label("there")).group_by(part.c.run).subquery()
+        there = func.coalesce(counted.c.there, 0)
+        query = select(runs.c.called, said, there).outerjoin_from(runs, counted, counted.c.run == runs.c.key)
+        for run_id, should, is_there in connection.execute(query.where(there != said)):
+            yield f"run {run_id} should have {should} {part.name}, but there are {is_there}"
+
+
+def samples_of(connection: Connection, run: int) -> bytes:
+    """The arrays of a run, one after the other."""
+    query = select(samples.c.data).where(samples.c.run == run).order_by(samples.c.piece)
+    return b"".join(map(bytes, connection.execute(query).scalars()))
+
+
+def _lengths(connection: Connection) -> Iterator[str]:
+    m = measurements.c
+    wrong = (m.encoding == PLAIN) & (m.size_bytes != 8 * (m.samples + m.warmup_samples))
+    query = select(runs.c.called, m.result, m.launch, m.measurement).join_from(measurements, runs, m.run == runs.c.key)
+    for run_id, result, launch, number in connection.execute(query.where(wrong)):
+        yield _at(run_id, result, launch, number) + ": the array's length does not fit its number of samples"
+    for run_id, result, launch, number in connection.execute(query.where(m.encoding.not_in((PLAIN, COMPRESSED)))):
+        yield _at(run_id, result, launch, number) + ": the array's encoding is not known"
+
+
+def _pieces(connection: Connection) -> Iterator[str]:
+    """Whether the pieces of a run are all there, in their order, and as long as its arrays."""
+    m, p = measurements.c, samples.c
+    said = select(m.run, func.sum(m.size_bytes).label("bytes")).group_by(m.run).subquery()
+    held = (
+        select(p.run, func.sum(func.length(p.data)).label("bytes"), func.count().label("pieces"), func.max(p.piece))
+        .group_by(p.run)
+        .subquery()
+    )
+    there, should = func.coalesce(held.c.bytes, 0), func.coalesce(said.c.bytes, 0)
+    query = (
+        select(runs.c.called, should, there)
+        .outerjoin_from(runs, said, said.c.run == runs.c.key)
+        .outerjoin(held, held.c.run == runs.c.key)
+        .where((there != should) | (held.c.max + 1 != held.c.pieces))
+    )
+    for run_id, expected, found in connection.execute(query):
+        yield f"run {run_id}: its arrays should take {expected} bytes in pieces, but there are {found}"
+
+
+class _Parts(msgspec.Struct):
+    """The rows of one run."""
+
+    run: Any
+    document: Any = None
+    results: list[Any] = []
+    labels: list[Any] = []
+    measurements: list[Any] = []
+    arrays: list[bytes] = []
+
+
+def _contents(connection: Connection, aggregate: Aggregate | None) -> Iterator[str]:
+    """Whether the arrays are those that were stored, and everything else follows from them and the document."""
+    for keys in _some_at_once(connection):
+        for parts in _parts(connection, keys):
+            try:
+                yield from list(_wrong_with(parts, aggregate))
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                yield f"run {parts.run.called}: its rows make no sense together ({type(error).__name__}: {error})"
+
+
+def _some_at_once(connection: Connection) -> Iterator[list[int]]:
+    """Keys of runs, as many as may be in memory together."""
+    m = measurements.c
+    size = select(m.run, func.sum(m.size_bytes).label("bytes")).group_by(m.run).subquery()
+    query = select(runs.c.key, func.coalesce(size.c.bytes, 0)).outerjoin_from(runs, size, size.c.run == runs.c.key)
+    keys: list[int] = []
+    total = 0
+    for key, size_bytes in connection.execute(query.order_by(runs.c.key)).all():
+        keys.append(key)
+        total += size_bytes
+        if len(keys) == _RUNS_AT_ONCE or total > _BYTES_AT_ONCE:
+            yield keys
+            keys, total = [], 0
+    if keys:
+        yield keys
+
+
+def _parts(connection: Connection, keys: Sequence[int]) -> list[_Parts]:
+    found = {row.key: _Parts(row) for row in connection.execute(select(runs).where(runs.c.key.in_(keys)))}
+    for row in connection.execute(select(documents).where(documents.c.run.in_(keys))):
+        found[row.run].document = row
+    for row in connection.execute(select(results).where(results.c.run.in_(keys)).order_by(results.c.result)):
+        found[row.run].results.append(row)
+    for row in connection.execute(select(run_labels).where(run_labels.c.run.in_(keys))):
+        found[row.run].labels.append(row)
+    m = select(measurements, series.c.hash).join_from(measurements, series, measurements.c.series == series.c.key)
+    for row in connection.execute(m.where(measurements.c.run.in_(keys)).order_by(measurements.c.place)):
+        found[row.run].measurements.append(row)
+    p = select(samples).where(samples.c.run.in_(keys)).order_by(samples.c.run, samples.c.piece)
+    for row in connection.execute(p):
+        found[row.run].arrays.append(bytes(row.data))
+    return list(found.values())
+
+
+def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
+    found: dict[Place, Samples] = {}
+    arrays, start = memoryview(b"".join(parts.arrays)), 0
+    damaged = False
+    for m in parts.measurements:
+        data = bytes(arrays[start : start + m.size_bytes])
+        start += m.size_bytes
+        try:
+            if checksum(data) != m.checksum:
+                raise DamagedSamples("its samples are not those that were stored")
+            values = unpack(Packed(m.encoding, data), m.warmup_samples + m.samples)
+            found[m.result, m.launch, m.measurement] = Samples(values[: m.warmup_samples], values[m.warmup_samples :])
+        except DamagedSamples as error:
+            damaged = True
+            yield f"{_at(parts.run.called, m.result, m.launch, m.measurement)}: {error}"
+    if damaged or parts.document is None:
+        return  # which was said
+    try:
+        run = unpack_document(parts.document.data, parts.document.encoding, found)
+    except DamagedDocument as error:
+        yield f"run {parts.run.called}: its document {error}"
+        return
+    yield from _not_derived(parts, run, aggregate)
+
+
+def _not_derived(parts: _Parts, run: Run, aggregate: Aggregate | None) -> Iterator[str]:
+    """Columns that say something else than the document and the samples."""
+    packed = pack_run(run, parts.run.digest, aggregate)
+    for name in _DERIVED:
+        if (there := getattr(parts.run, name)) != (should := packed.run[name]):
+            yield f"run {parts.run.called}: its {name} is {_shown(there)}, but its document says {_shown(should)}"
+    results_there = [(row.result, row.benchmark, row.status, row.reason) for row in parts.results]
+    if results_there != [tuple(row.values()) for row in packed.results]:
+        yield f"run {parts.run.called}: its benchmarks are not those of its document"
+    if {row.pair for row in parts.labels} != {row["pair"] for row in packed.labels}:
+        yield f"run {parts.run.called}: its labels are not those of its document"
+    for row, should in zip(parts.measurements, packed.measurements, strict=True):
+        same = row.hash == should["series"] and all(getattr(row, name) == should[name] for name in _OF_MEASUREMENT)
+        if not same or (row.value is not None and should["value"] is not None and row.value != should["value"]):
+            where = _at(parts.run.called, row.result, row.launch, row.measurement)
+            yield f"{where}: what is said of it does not follow from its samples"
+
+
+def _shown(value: object) -> str:
+    return short(repr(value), 60)
+
+
+def _at(run_id: str, result: int, launch: int, number: int) -> str:
+    return f"run {run_id}, result {result}, launch {launch}, measurement {number}"

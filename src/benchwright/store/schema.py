@@ -1,0 +1,149 @@
+"""The tables of the store, as they are at the newest version. The migrations make them; a test holds the two together.
+
+runs          one row a run: what lists and filters need, and nothing large
+documents     the rest of the run, but for its measurements: compressed JSON
+results       the benchmarks of a run
+run_labels    labels of a run and of its benchmarks
+series        what is measured again and again: benchmark, metric, labels and how it is read
+measurements  one launch's samples of a series: the condensed number, and how the raw samples are kept
+samples       the raw samples of a run: all its arrays, one after the other, in pieces of equal size
+baselines     names for runs
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+VERSION = "0003"  # the newest migration
+VERSION_TABLE = "benchwright_version"
+
+version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own, so not among ours
+metadata = MetaData()
+
+
+def _of_run(*, primary_key: bool = False) -> Column[int]:
+    return Column("run", Integer, ForeignKey("runs.key", ondelete="CASCADE"), nullable=False, primary_key=primary_key)
+
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("key", Integer, primary_key=True),
+    Column("id", Text, nullable=False, unique=True),  # told apart by it: Run.unique_id
+    Column("digest", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("started", Text, nullable=False),  # as it was written, with its zone
+    Column("started_s", Double, nullable=False),  # the same since 1970 in UTC, to sort by; 0 if it cannot be told
+    Column("ended", Text),
+    Column("status", Text, nullable=False),
+    Column("machine", Text, nullable=False),  # the fingerprint
+    Column("host", Text, nullable=False),
+    Column("folder", Text, nullable=False),
+    Column("labels", Text, nullable=False),  # JSON
+    Column("benchmarks", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("measurements", Integer, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("annotation", Text),
+    Column("called", Text, nullable=False, server_default=""),  # Run.id; runs of two base folders may share one
+    Index("runs_by_called", "called", postgresql_using="hash"),
+    Index("runs_by_start", "started_s", "key"),
+    Index("runs_by_name", "name"),
+    Index("runs_by_machine", "machine"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    _of_run(primary_key=True),
+    Column("encoding", Text, nullable=False),
+    Column("data", LargeBinary, nullable=False),
+)
+
+results = Table(
+    "results",
+    metadata,
+    _of_run(primary_key=True),
+    Column("result", Integer, primary_key=True),  # its place in the run
+    Column("benchmark", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("reason", Text),
+    # A hash index takes names of any length, a tree of PostgreSQL only 2,700 bytes.
+    Index("results_by_benchmark", "benchmark", postgresql_using="hash"),
+)
+
+run_labels = Table(
+    "run_labels",
+    metadata,
+    Column("pair", String(32), primary_key=True),  # a hash of key and value, which may be of any length
+    _of_run(primary_key=True),
+    Column("label", Text, nullable=False),
+    Column("value", Text, nullable=False),
+    Index("run_labels_by_run", "run"),
+)
+
+series = Table(
+    "series",
+    metadata,
+    Column("key", Integer, primary_key=True),
+    Column("hash", String(32), nullable=False, unique=True),  # of all that follows
+    Column("benchmark", Text, nullable=False),
+    Column("metric", Text, nullable=False),
+    Column("labels", Text, nullable=False),  # JSON, keys sorted
+    Column("unit", Text),
+    Column("direction", Text, nullable=False),
+    Column("source", Text, nullable=False),
+    Column("aggregate", Text, nullable=False),
+    Index("series_by_benchmark", "benchmark", postgresql_using="hash"),
+)
+
+measurements = Table(
+    "measurements",
+    metadata,
+    _of_run(primary_key=True),
+    Column("place", Integer, primary_key=True),  # among those of the run, in the order of their arrays
+    Column("value", Double),  # condensed by the series' method; NULL if there is none or it is not a number
+    Column("result", Integer, nullable=False),
+    Column("launch", Integer, nullable=False),  # its place in the result
+    Column("measurement", Integer, nullable=False),  # its place in the launch
+    Column("series", Integer, ForeignKey("series.key"), nullable=False),
+    Column("warmup_samples", Integer, nullable=False),  # these come first in the array
+    Column("samples", Integer, nullable=False),
+    Column("size_bytes", Integer, nullable=False),  # of the array, as it is encoded
+    Column("counted", Boolean, nullable=False),  # the launch ended well and was no warm-up
+    Column("encoding", Text, nullable=False),  # see samples.py
+    Column("checksum", Integer, nullable=False, server_default="0"),  # of the array, as it is encoded
+    Index("measurements_by_series", "series", "run"),
+)
+
+samples = Table(
+    "samples",
+    metadata,
+    _of_run(primary_key=True),
+    Column("piece", Integer, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
+)
+
+baselines = Table(
+    "baselines",
+    metadata,
+    Column("key", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    _of_run(),
+    UniqueConstraint("name"),
+    Index("baselines_by_run", "run"),
+)

@@ -1,0 +1,340 @@
+"""The store in SQL: SQLite in a file of its own, PostgreSQL for many machines. Both go through SQLAlchemy Core."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Self
+
+from sqlalchemy import Connection, Engine, delete, inspect, select, update
+
+from benchwright.core.errors import (
+    ForeignStore,
+    InvalidInput,
+    NewerStore,
+    NoStoreYet,
+    StoreGone,
+    StoreTrouble,
+    did_you_mean,
+)
+from benchwright.core.files.stored_file import Unreadable
+from benchwright.core.run import Run
+from benchwright.store import schema
+from benchwright.store.base import Aggregate, Entry, RunFilter, RunRow, Standing
+from benchwright.store.connecting import (
+    Database,
+    connect,
+    read_url,
+    reading,
+    set_up_file,
+    writing,
+)
+from benchwright.store.ingesting import insert_or, pack_entry, pack_run, put_runs
+from benchwright.store.integrity import duplicates, problems, samples_of
+from benchwright.store.migrations import upgrade
+from benchwright.store.run_document import DamagedDocument, Place, Samples, plain, unpack_document
+from benchwright.store.run_query import row_of, select_runs
+from benchwright.store.samples import DamagedSamples, Packed, checksum, unpack
+
+_REBUILD = "rebuild the store from the run folders: benchwright store rebuild"
+_NEAR_RUNS = 1000  # among how many a misspelt id is looked for
+
+
+def open_store(
+    url: str, *, create: bool = True, aggregate: Aggregate | None = None, patience_s: float | None = None
+) -> SqlStore:
+    """The store at `url`: a path, `sqlite:////path` or `postgresql://…`.
+
+    `create`: makes it if there is none. `aggregate` condenses each launch's samples to the number that histories are
+    made of; without it runs are stored without those numbers. A store of an older version opens, but until it is
+    migrated every use of its runs is refused; one of a newer version is refused at once and not touched. `patience_s`:
+    how long to wait for others who have it locked.
+    InvalidInput: the URL is wrong, or psycopg is missing. StoreTrouble: the store cannot be used.
+    """
+    database = read_url(url)
+    engine = connect(database, create=create, patience_s=patience_s)
+    try:
+        return SqlStore(database, engine, _made_ready(database, engine, create), aggregate)
+    except BaseException:
+        engine.dispose()
+        raise
+
+
+class SqlStore:
+    """See `base.Store` for what the methods promise. Made by `open_store`."""
+
+    def __init__(self, database: Database, engine: Engine, version: str, aggregate: Aggregate | None) -> None:
+        self.where = database.where
+        self._database = database
+        self._file = database.file()
+        self._engine = engine
+        self._version = version
+        self._aggregate = aggregate
+
+    def ingest(self, run: Run, *, digest: str) -> bool:
+        if self.digest_of(run.unique_id) == plain(digest):
+            return False
+        packed = pack_run(run, digest, self._aggregate)
+        with self._writing() as connection:
+            if _digest(connection, run.unique_id) == plain(digest):  # another process was faster
+                return False
+            put_runs(connection, [packed])
+        return True
+
+    def ingest_all(self, entries: Sequence[Entry], *, replace: bool = False) -> None:
+        self._need_current()
+        if not replace:
+            known = self.digests()
+            entries = [e for e in entries if known.get(plain(e.run.unique_id)) != plain(e.digest)]
+        packed = {plain(e.run.unique_id): pack_entry(e, self._aggregate) for e in entries}
+        if packed:
+            with self._writing() as connection:
+                put_runs(connection, list(packed.values()))
+
+    def digest_of(self, uid: str) -> str | None:
+        self._need_current()
+        with self._reading() as connection:
+            return _digest(connection, uid)
+
+    def digests(self) -> dict[str, str]:
+        self._need_current()
+        with self._reading() as connection:
+            return dict(connection.execute(select(schema.runs.c.id, schema.runs.c.digest)).all())
+
+    def runs(self, where: RunFilter, *, limit: int | None = 50, newest_first: bool = True) -> list[RunRow]:
+        self._need_current()
+        query = select_runs(where, limit=limit, newest_first=newest_first, dialect=self._engine.dialect.name)
+        try:
+            with self._reading() as connection:
+                return [row_of(row) for row in connection.execute(query).mappings()]
+        except Unreadable as error:
+            raise StoreTrouble(str(error), where=self.where, remedy=_REBUILD) from None
+
+    def standing(self) -> list[Standing]:
+        self._need_current()
+        r = schema.runs.c
+        with self._reading() as connection:
+            found = connection.execute(select(r.id, r.called, r.folder, r.ended.is_not(None)))
+            return [Standing(str(uid), str(called), str(folder), bool(ended)) for uid, called, folder, ended in found]
+
+    def load(self, run_id: str) -> Run:
+        self._need_current()
+        with self._reading() as connection:
+            key = self._key(connection, run_id)
+            d = schema.documents.c
+            document = connection.execute(select(d.encoding, d.data).where(d.run == key)).one_or_none()
+            try:
+                if document is None:
+                    raise DamagedDocument("is missing")
+                return unpack_document(document.data, document.encoding, _samples(connection, key))
+            except (DamagedDocument, DamagedSamples) as error:
+                what = "the document of run" if isinstance(error, DamagedDocument) else "run"
+                said = f"{what} {run_id}{'' if isinstance(error, DamagedDocument) else ':'} {error}"
+                raise StoreTrouble(said, where=self.where, remedy=_REBUILD) from error
+
+    def delete(self, run_id: str) -> bool:
+        self._need_current()
+        with self._writing() as connection:
+            keys = _keys(connection, run_id)
+            if len(keys) > 1:
+                raise _ambiguous(self.where, run_id, keys.values())
+            gone = connection.execute(delete(schema.runs).where(schema.runs.c.key.in_(keys)))
+            return gone.rowcount > 0
+
+    def annotate(self, run_id: str, text: str | None) -> None:
+        self._need_current()
+        with self._writing() as connection:
+            key = self._key(connection, run_id)
+            said = None if text is None else plain(text)
+            connection.execute(update(schema.runs).where(schema.runs.c.key == key).values(annotation=said))
+
+    def set_baseline(self, name: str, run_id: str) -> None:
+        self._need_current()
+        b = schema.baselines
+        with self._writing() as connection:
+            key = self._key(connection, run_id)
+            statement = insert_or(connection, b).values(name=plain(name), run=key)
+            connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_={"run": key}))
+
+    def remove_baseline(self, name: str) -> bool:
+        self._need_current()
+        with self._writing() as connection:
+            gone = connection.execute(delete(schema.baselines).where(schema.baselines.c.name == plain(name)))
+            return gone.rowcount > 0
+
+    def baseline(self, name: str) -> str | None:
+        return self.baselines().get(plain(name))
+
+    def baselines(self) -> dict[str, str]:
+        self._need_current()
+        b, r = schema.baselines.c, schema.runs.c
+        query = select(b.name, r.id).join_from(schema.baselines, schema.runs, b.run == r.key).order_by(b.name)
+        with self._reading() as connection:
+            return dict(connection.execute(query).all())
+
+    def check(self) -> list[str]:
+        found: list[str] = []
+        try:
+            version = self.schema_version()
+            if version != schema.VERSION:
+                return [f"its version is {version}, this benchwright uses {schema.VERSION}"]
+            with self._reading() as connection:
+                # One by one: a damaged file may break off in the middle, and what was found before counts.
+                for problem in problems(connection, self._aggregate):
+                    found.append(problem)
+        except StoreTrouble as error:
+            found.append(error.what)
+        return found
+
+    def duplicates(self) -> list[str]:
+        self._need_current()
+        with self._reading() as connection:
+            return list(duplicates(connection))
+
+    def schema_version(self) -> str:
+        with self._reading() as connection:
+            return _version(connection) or "none"
+
+    def migrate(self) -> None:
+        with self._writing() as connection:
+            _refuse_unknown(self.where, _version(connection))
+            upgrade(connection)
+        self._version = schema.VERSION
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self._need_file()
+        with reading(self._engine, self.where) as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        self._need_file()
+        with writing(self._engine, self.where) as connection:
+            yield connection
+
+    def _need_file(self) -> None:
+        # SQLite goes on with a file that was removed or replaced, and what it writes there is lost.
+        if self._database.file() != self._file:
+            raise StoreGone(
+                "is gone: its file was moved, removed or replaced",
+                where=self.where,
+                remedy="try again, or rebuild it from the run folders: benchwright store rebuild",
+            )
+
+    def _need_current(self) -> None:
+        if self._version != schema.VERSION:
+            raise StoreTrouble(
+                f"is of version {self._version}, this benchwright uses {schema.VERSION}",
+                where=self.where,
+                remedy="bring it up to date with: benchwright store migrate",
+            )
+
+    def _key(self, connection: Connection, run_id: str) -> int:
+        """The run's row; InvalidInput, with the nearest id, if there is none, and with all if there are several."""
+        keys = _keys(connection, run_id)
+        if len(keys) > 1:
+            raise _ambiguous(self.where, run_id, keys.values())
+        if not keys:
+            r = schema.runs.c
+            known = connection.execute(select(r.called).order_by(r.started_s.desc()).limit(_NEAR_RUNS)).scalars()
+            remedy = did_you_mean(run_id, known) or "see what is there with: benchwright runs"
+            raise InvalidInput(f"no run called '{run_id}' in the store", where=self.where, remedy=remedy)
+        return next(iter(keys))
+
+
+def _keys(connection: Connection, run_id: str) -> dict[int, str]:
+    """The rows of the runs that are meant, with their uids: the one of that uid, else those that are called so."""
+    r = schema.runs.c
+    for column in (r.id, r.called):
+        query = select(r.key, r.id).where(column == plain(run_id)).order_by(r.started_s.desc(), r.key.desc())
+        if found := connection.execute(query).all():
+            return dict(found)
+    return {}
+
+
+def _ambiguous(where: str, run_id: str, uids: Iterable[str]) -> InvalidInput:
+    known = list(uids)
+    return InvalidInput(
+        f"{len(known)} runs are called '{run_id}': {', '.join(known[:4])}{'…' if len(known) > 4 else ''}",
+        where=where,
+        remedy="name one by its id",
+    )
+
+
+def _digest(connection: Connection, uid: str) -> str | None:
+    r = schema.runs.c
+    return connection.execute(select(r.digest).where(r.id == plain(uid))).scalar_one_or_none()
+
+
+def _samples(connection: Connection, key: int) -> dict[Place, Samples]:
+    """DamagedSamples if the arrays are not exactly what the measurements say."""
+    m = schema.measurements.c
+    columns = (m.result, m.launch, m.measurement, m.warmup_samples, m.samples, m.size_bytes, m.encoding, m.checksum)
+    arrays = memoryview(samples_of(connection, key))
+    found: dict[Place, Samples] = {}
+    start = 0
+    for result, launch, number, warmup, measured, size, encoding, expected in connection.execute(
+        select(*columns).where(m.run == key).order_by(m.place)
+    ):
+        data = bytes(arrays[start : start + size])
+        if checksum(data) != expected:
+            raise DamagedSamples("the samples of a measurement are not those that were stored")
+        values = unpack(Packed(encoding, data), warmup + measured)
+        found[result, launch, number] = Samples(values[:warmup], values[warmup:])
+        start += size
+    if start != len(arrays):
+        raise DamagedSamples(f"its arrays should take {start} bytes, but there are {len(arrays)}")
+    return found
+
+
+def _made_ready(database: Database, engine: Engine, create: bool) -> str:
+    """The version of the store, which is made if there is none; StoreTrouble if it is not one of ours."""
+    with reading(engine, database.where) as connection:
+        tables = set(inspect(connection).get_table_names())
+        version = _version(connection) if schema.VERSION_TABLE in tables else None
+    if version is not None:
+        _refuse_unknown(database.where, version)
+        return version
+    ours = set(schema.metadata.tables)
+    foreign = tables if database.path is not None else tables & ours  # a server's database may have other uses
+    if foreign - {schema.VERSION_TABLE}:
+        raise ForeignStore(
+            f"is not a store of benchwright: it has a table '{min(foreign)}'",
+            where=database.where,
+            remedy="choose another one with --store",
+        )
+    if not create:
+        raise NoStoreYet(
+            "there is no store yet",
+            where=database.where,
+            remedy="measure something, or ingest runs: benchwright ingest",
+        )
+    if database.path is not None:
+        set_up_file(engine)
+    with writing(engine, database.where) as connection:
+        upgrade(connection)
+    return schema.VERSION
+
+
+def _version(connection: Connection) -> str | None:
+    return connection.execute(select(schema.version.c.version_num)).scalar()
+
+
+def _refuse_unknown(where: str, version: str | None) -> None:
+    if version is None or (version.isdigit() and int(version) <= int(schema.VERSION)):
+        return
+    raise NewerStore(
+        f"is of version {version}, newer than the {schema.VERSION} this benchwright knows",
+        where=where,
+        remedy="use a newer benchwright, or choose another store with --store; this one was not touched",
+    )

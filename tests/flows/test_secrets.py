@@ -1,0 +1,172 @@
+"""Secrets reach the program and nothing else: not the run's files, the store, the reports or the exports."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+PY = sys.executable
+SECRET = "hunter2x9"
+INHERITED = {
+    "MYSQL_PWD": SECRET, "DB_PASS": SECRET, "PASS": SECRET, "GH_PAT": SECRET, "JWT": SECRET, "MY_INNOCENT_NAME": SECRET,
+    "SENTRY_DSN": f"https://{SECRET}@o1.ingest.sentry.io/1", "HF_TOKEN": SECRET,
+    "DATABASE_URL": f"postgresql://u:{SECRET}@host/db", "SAS_URL": f"https://h/?sig={SECRET}",
+}  # fmt: skip
+SHOW = (
+    "import hashlib, os, sys; from benchprobe import iterate\n"
+    "got = ' '.join([*sys.argv[1:], os.environ['DB_PASS'], os.environ['GIVEN_TOKEN']])\n"
+    "print('digest', hashlib.sha256(got.encode()).hexdigest())\n"
+    "for _ in iterate('train', range(20)): pass\n"
+    "print('speed 5')\n"
+)
+
+
+def holding(folder: Path, word: str = SECRET) -> list[str]:
+    """The files below it in which the word stands, packed ones unpacked."""
+    found = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            content = path.read_bytes()
+            content = gzip.decompress(content) if path.suffix == ".gz" else content
+            found += [str(path.relative_to(folder))] if word.encode() in content else []
+    return found
+
+
+@pytest.fixture
+def measured(bw: CommandLine) -> CommandLine:
+    (bw.cwd / "show.py").write_text(SHOW)
+    bw(
+        *(
+            "run",
+            "--env",
+            f"GIVEN_TOKEN={SECRET}",
+            "--metric",
+            "speed=speed (.*)",
+            "--label",
+            f"api_key={SECRET}",
+            "--",
+        ),
+        *(PY, "show.py", "--password", SECRET, f"--url=postgres://u:{SECRET}@h/d", f"https://h/?password={SECRET}"),
+        env=INHERITED,
+    )
+    return bw
+
+
+def test_no_file_of_a_run_nor_the_store_holds_a_secret(measured: CommandLine) -> None:
+    assert holding(measured.base) == []
+
+
+def test_the_program_was_given_the_real_values(measured: CommandLine) -> None:
+    import hashlib
+
+    words = ["--password", SECRET, f"--url=postgres://u:{SECRET}@h/d", f"https://h/?password={SECRET}", SECRET, SECRET]
+    log = next(measured.last_run().glob("*.log.gz"))
+    assert hashlib.sha256(" ".join(words).encode()).hexdigest() in gzip.decompress(log.read_bytes()).decode()
+
+
+@pytest.mark.parametrize("format", ["screen", "json", "csv", "markdown", "html"])
+def test_no_report_shows_a_secret(measured: CommandLine, format: str) -> None:
+    shown = measured("report", "last", "--format", format).stdout
+    assert SECRET not in shown
+    if format == "html":
+        assert "--password &#x27;(redacted)&#x27;" in shown or "--password '(redacted)'" in shown
+
+
+@pytest.mark.parametrize("ending", ["json", "csv", "parquet"])
+def test_no_export_holds_a_secret(measured: CommandLine, tmp_path: Path, ending: str) -> None:
+    if ending == "parquet":
+        pytest.importorskip("pyarrow")
+    out = tmp_path / "exported"
+    out.mkdir()
+    measured("export", "last", "-o", str(out / f"out.{ending}"))
+    measured("export", "last", "--format", "milabench", "-o", str(out / "folders"))
+    assert len(list(out.rglob("*.*"))) > 1
+    assert holding(out) == []
+
+
+def test_what_is_printed_of_a_run_shows_no_secret(bw: CommandLine) -> None:
+    words = ("--env", f"GIVEN_TOKEN={SECRET}", "--", PY, "-c", "pass", "--password", SECRET, f"a://u:{SECRET}@h")
+    for said in (bw("plan", *words), bw("plan", "--json", *words), bw("run", *words), bw("run", "--json", *words)):
+        assert SECRET not in said.stdout + said.stderr
+    assert SECRET not in bw("diff-env", "last", "last").stdout
+
+
+def test_the_log_is_the_program_s_own_but_reports_show_it_without_secrets(bw: CommandLine) -> None:
+    print_it = f"print('connecting to postgres://u:{SECRET}@h/d'); raise SystemExit(3)"
+    (bw.cwd / "fail.py").write_text(print_it)
+    done = bw("run", "--", PY, "fail.py", code=1)
+    assert "connecting to postgres://u:(redacted)@h/d" in done.stdout
+    assert SECRET in bw("logs", "last").stdout
+    bw("report", "last", "--format", "html", "-o", "report.html")
+    assert SECRET not in (bw.cwd / "report.html").read_text()
+    assert [Path(name).suffix for name in holding(bw.base)] == [".gz"]
+
+
+def test_a_line_that_is_shown_as_nearest_is_shown_without_secrets(bw: CommandLine) -> None:
+    (bw.cwd / "near.py").write_text(f"print('Speed of postgres://u:{SECRET}@h/d is 5')")
+    done = bw("run", "--metric", r"speed=Speed is (\d+)", "--", PY, "near.py", code=1)
+    assert "Speed of postgres://u:(redacted)@h/d is 5" in " ".join(done.stdout.split())
+    assert [Path(name).suffix for name in holding(bw.base)] == [".gz"]
+
+
+def kept(bw: CommandLine) -> dict[str, str]:
+    stream = next(bw.last_run().glob("*.data"))
+    events = [json.loads(line) for line in stream.read_text().splitlines()]
+    [start] = [event for event in events if event["event"] == "start"]
+    return dict(start["env"])
+
+
+def test_only_variables_that_explain_performance_are_kept_and_others_on_request(bw: CommandLine) -> None:
+    env = {"OMP_NUM_THREADS": "3", "MY_ONE": "1", "MY_TWO": "2", "OTHER": "3"}
+    bw("run", "--env", "GIVEN=4", "--", "true", env=env)
+    assert {n: v for n, v in kept(bw).items() if n in (*env, "GIVEN")} == {"OMP_NUM_THREADS": "3", "GIVEN": "4"}
+    bw("run", "--keep-env", "MY_*", "--keep-env", "OTHER", "--", "true", env=env)
+    assert {n: v for n, v in kept(bw).items() if n in env} == env
+
+
+def modes(folder: Path) -> set[str]:
+    return {stat.filemode(path.stat().st_mode) for path in (folder, *folder.rglob("*"))}
+
+
+def test_a_run_s_files_are_its_owner_s_unless_they_are_shared(bw: CommandLine) -> None:
+    before = os.umask(0o022)
+    try:
+        bw("run", "--repeat", "2", "--jobs", "2", "--", "echo", "x")
+        bw("runs", "annotate", "last", "a word")
+        assert modes(bw.last_run()) == {"drwx------", "-rw-------"}
+        bw("run", "--share", "--", "echo", "x")
+        assert modes(bw.last_run()) == {"drwxr-xr-x", "-rw-r--r--"}
+        bw("run", "--", "echo", "x", env={"BENCHWRIGHT_SHARE": "1"})
+        assert modes(bw.last_run()) == {"drwxr-xr-x", "-rw-r--r--"}
+    finally:
+        os.umask(before)
+
+
+def test_what_is_imported_is_kept_without_its_secrets(bw: CommandLine) -> None:
+    times = {"mean": 1.0, "stddev": 0.1, "median": 1.0, "user": 0.5, "system": 0.1, "min": 0.9, "max": 1.1}
+    command = f"mysql -u root -p{SECRET} --url postgres://u:{SECRET}@h/d"
+    body = {"results": [{"command": command, **times, "times": [1.0, 0.9, 1.1], "exit_codes": [0, 0, 0]}]}
+    (bw.cwd / "hyperfine.json").write_text(json.dumps(body))
+    bw("import", "hyperfine.json")
+    assert holding(bw.base) == []
+    assert SECRET not in bw("show", "last").stdout
+
+
+def test_what_a_program_says_of_its_end_is_kept_without_secrets(bw: CommandLine) -> None:
+    (bw.cwd / "loop.py").write_text(
+        "from benchprobe import give, iterate\n"
+        "for _ in iterate('train', range(20)): pass\n"
+        f"give(**{{'https://u:{SECRET}@h/': object()}})\n"
+    )
+    said = bw("run", "--", PY, "loop.py", code=None).stdout
+    assert "(redacted)@h" in " ".join(said.split())
+    assert SECRET not in said + "".join(
+        bw("report", "last", "--format", f).stdout for f in ("html", "json", "markdown", "csv")
+    )

@@ -1,0 +1,144 @@
+"""From what a user names to benchmarks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchwright.app.resolve import resolve
+from benchwright.core.benchmark import Command, Script
+from benchwright.core.errors import InvalidInput
+from benchwright.core.model import ModelScript
+from benchwright.core.options import MeasureOptions
+from benchwright.core.request import Request, SuiteRequest
+from benchwright.core.stop_rule import StopRule
+
+
+def test_a_command_is_measured_where_the_user_is() -> None:
+    resolved = resolve(Request(command=("python", "train.py", "--epochs", "2")))
+    (benchmark,) = resolved.benchmarks
+    assert benchmark.name == "train.py"
+    assert benchmark.workload == Command(argv=("python", "train.py", "--epochs", "2"), cwd=str(Path.cwd()))
+    assert resolved.name == "train"
+    assert resolved.settings.interleave is False
+
+
+def test_several_commands_are_interleaved_and_told_apart() -> None:
+    resolved = resolve(Request(lines=("python a.py --fast", "python a.py")))
+    assert [b.name for b in resolved.benchmarks] == ["a.py", "a.py-2"]
+    assert resolved.settings.interleave is True
+
+
+def test_interleaving_can_be_refused() -> None:
+    assert resolve(Request(lines=("true", "false"), interleave=False)).settings.interleave is False
+
+
+def test_a_script_that_uses_the_probe_is_a_script(tmp_path: Path) -> None:
+    script = tmp_path / "loop.py"
+    script.write_text("from benchprobe import iterate\n")
+    (benchmark,) = resolve(Request(targets=(str(script),), script_args=("-x",), python="/usr/bin/py")).benchmarks
+    assert benchmark.workload == Script(path=str(script), args=("-x",), cwd=str(Path.cwd()), python="/usr/bin/py")
+
+
+def test_a_script_without_a_loop_is_looked_through_for_models(tmp_path: Path) -> None:
+    script = tmp_path / "plain.py"
+    script.write_text("# labels: author::me\nprint(1)\n")
+    request = Request(targets=(f"{script}::Net,Bert",), params=("k=1,2",))
+    first, second = resolve(request).benchmarks
+    assert isinstance(first.workload, ModelScript)
+    assert first.workload.options.select == ("Net", "Bert")
+    assert (first.workload.args, second.workload.args) == (("--k", "1"), ("--k", "2"))  # type: ignore[union-attr]
+    assert (first.name, second.name) == ("plain.py[k=1]", "plain.py[k=2]")
+    assert first.labels == {"author": "me"}
+
+
+def test_a_folder_is_all_its_scripts_and_a_broken_one_is_a_result_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name in ("b.py", "more/a.py", "__init__.py", ".hidden/c.py", "notes.txt"):
+        (tmp_path / name).write_text("print(1)\n")
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    found = resolve(Request(targets=(str(tmp_path),))).benchmarks
+    assert [b.name for b in found] == ["b.py", "broken.py", "a.py"]
+    assert isinstance(found[1].workload, Command)
+    again = resolve(Request(all_scripts=True, search_dirs=(str(tmp_path),))).benchmarks
+    assert [b.name for b in again] == [b.name for b in found]
+    (one,) = resolve(Request(targets=("a.py::Net",), search_dirs=(str(tmp_path / "more"),))).benchmarks
+    assert isinstance(one.workload, ModelScript)
+    assert one.workload.options.select == ("Net",)
+
+
+def test_scripts_of_a_folder_are_selected_by_label(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("# labels: group::daily,monthly\n")
+    (tmp_path / "b.py").write_text("# labels: group::weekly\n")
+    suite = SuiteRequest(base=str(tmp_path), select=("group=daily",))
+    (found,) = resolve(Request(targets=(str(tmp_path),), suite=suite)).benchmarks
+    assert found.name == "a.py"
+    suite = SuiteRequest(base=str(tmp_path), select=("group=never",))
+    with pytest.raises(InvalidInput, match="no script there has these labels"):
+        resolve(Request(targets=(str(tmp_path),), suite=suite))
+
+
+def test_a_script_that_is_no_python_is_placed(tmp_path: Path) -> None:
+    script = tmp_path / "broken.py"
+    script.write_text("x = 1\ndef f(:\n")
+    with pytest.raises(InvalidInput) as caught:
+        resolve(Request(targets=(str(script),)))
+    assert str(caught.value).startswith(f"{script}:2:")
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [("absent.cfg", "no such file"), ("train", "benchwright run -- train"), (".", "no Python script in it")],
+)
+def test_a_target_that_is_nothing_is_refused(
+    target: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInput, match=says):
+        resolve(Request(targets=(target,)))
+
+
+def test_nothing_at_all_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="nothing to measure"):
+        resolve(Request())
+
+
+def test_options_are_laid_over_every_benchmark() -> None:
+    options = MeasureOptions(
+        stop=StopRule(steps=5), timeout_s=3.0, env={"A": "1", "B": None}, labels={"k": "v"}, cores=(0,)
+    )
+    (benchmark,) = resolve(Request(command=("true",), options=options)).benchmarks
+    assert benchmark.stop == StopRule(steps=5)
+    assert benchmark.timeout_s == 3.0
+    assert benchmark.env == {"A": "1", "B": None}
+    assert benchmark.placement.cores == (0,)
+
+
+def test_one_name_for_two_commands_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="one name for 2"):
+        resolve(Request(lines=("true", "false"), name="x"))
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request(command=("echo", "\udcff")),
+        Request(command=("true",), name="\udcff"),
+        Request(command=("true",), options=MeasureOptions(env={"A": "\udcff"})),
+    ],
+)
+def test_bytes_that_are_no_text_are_refused_before_anything_is_made(request_: Request) -> None:
+    with pytest.raises(InvalidInput, match="is not UTF-8 text"):
+        resolve(request_)
+
+
+def test_an_empty_name_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="the name is empty"):
+        resolve(Request(command=("true",), name=" "))
+
+
+def test_a_run_of_no_launches_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="repeat: 0 is too few"):
+        resolve(Request(command=("true",), repeat=0))

@@ -1,0 +1,39 @@
+"""Libraries in torch's own cache that were cut short."""
+
+from __future__ import annotations
+
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from benchmodels.runtimes.inductor_cache import VARIABLE, is_whole, remove_damaged
+
+HEADER = b"\x7fELF\x02\x01" + bytes(34) + struct.pack("<Q", 128) + bytes(10) + struct.pack("<HH", 64, 2) + bytes(2)
+
+
+def library(path: Path, size: int, age_s: float = 60.0) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes((HEADER + bytes(1000))[:size])
+    written = path.stat().st_mtime - age_s
+    os.utime(path, (written, written))
+    return path
+
+
+def test_a_library_is_whole_if_it_ends_where_its_header_says(tmp_path: Path) -> None:
+    assert len(HEADER) == 64
+    assert is_whole(library(tmp_path / "a.so", 128 + 2 * 64))
+    assert not is_whole(library(tmp_path / "b.so", 128 + 2 * 64 - 1))
+    assert not is_whole(library(tmp_path / "c.so", 0))
+
+
+def test_only_damaged_ones_that_nobody_is_making_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    library(tmp_path / "a" / "good.so", 300)
+    library(tmp_path / "b" / "cut.so", 100)
+    library(tmp_path / "c" / "new.so", 100, age_s=0)
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    assert remove_damaged() == ["cut.so"]
+    assert sorted(path.name for path in tmp_path.rglob("*.so")) == ["good.so", "new.so"]
+    monkeypatch.delenv(VARIABLE)
+    assert remove_damaged() == []

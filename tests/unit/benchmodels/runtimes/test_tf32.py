@@ -1,0 +1,101 @@
+"""Where float32 is computed in TF32: from torch's settings and from what the model multiplies."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from benchmodels.runtimes.tf32 import CONVOLUTIONS, KINDS, PRODUCTS, RECURRENT, Arithmetic, allowed_by, arithmetic
+
+USUAL = [CONVOLUTIONS, RECURRENT]  # what torch allows by itself
+AMPERE, VOLTA = (8, 0), (7, 0)
+
+
+def older(matmul: bool, cudnn: bool) -> Any:
+    """torch.backends before there was a precision for each kind."""
+    return SimpleNamespace(
+        cuda=SimpleNamespace(matmul=SimpleNamespace(allow_tf32=matmul)), cudnn=SimpleNamespace(allow_tf32=cudnn)
+    )
+
+
+def newer(matmul: str, conv: str, rnn: str) -> Any:
+    precisions = {"conv": SimpleNamespace(fp32_precision=conv), "rnn": SimpleNamespace(fp32_precision=rnn)}
+    return SimpleNamespace(
+        cuda=SimpleNamespace(matmul=SimpleNamespace(fp32_precision=matmul)), cudnn=SimpleNamespace(**precisions)
+    )
+
+
+@pytest.mark.parametrize(
+    ("backends", "allowed"),
+    [
+        (older(matmul=False, cudnn=True), USUAL),
+        (older(matmul=True, cudnn=False), [PRODUCTS]),
+        (older(matmul=True, cudnn=True), list(KINDS)),
+        (older(matmul=False, cudnn=False), []),
+        (newer("none", "tf32", "tf32"), USUAL),
+        (newer("ieee", "tf32", "ieee"), [CONVOLUTIONS]),
+        (newer("tf32", "none", "ieee"), [PRODUCTS]),
+    ],
+)
+def test_settings_of_every_torch_are_read(backends: Any, allowed: list[str]) -> None:
+    assert allowed_by(backends, AMPERE) == allowed_by(backends, None) == allowed
+    assert allowed_by(backends, VOLTA) == [], "the GPU has no TF32, whatever is allowed"
+
+
+@pytest.mark.parametrize(
+    ("allowed", "work", "found"),
+    [
+        (USUAL, {CONVOLUTIONS: 9.0, PRODUCTS: 1.0}, Arithmetic("fp32", "convolutions only", (CONVOLUTIONS,))),
+        (USUAL, {PRODUCTS: 1.0}, Arithmetic("fp32")),
+        (USUAL, {CONVOLUTIONS: 9.0}, Arithmetic("tf32", "convolutions", (CONVOLUTIONS,))),
+        (USUAL, {CONVOLUTIONS: 9.0, PRODUCTS: 0.0}, Arithmetic("tf32", "convolutions", (CONVOLUTIONS,))),
+        (USUAL, {RECURRENT: 9.0, PRODUCTS: 1.0}, Arithmetic("fp32", "recurrent layers only", (RECURRENT,))),
+        ([PRODUCTS], {CONVOLUTIONS: 9.0, PRODUCTS: 1.0}, Arithmetic("fp32", "products only", (PRODUCTS,))),
+        (KINDS, {CONVOLUTIONS: 9.0, PRODUCTS: 1.0}, Arithmetic("tf32", "all products", (PRODUCTS, CONVOLUTIONS))),
+        ([], {CONVOLUTIONS: 9.0, PRODUCTS: 1.0}, Arithmetic("fp32")),
+    ],
+)
+def test_a_model_computes_in_tf32_only_if_everything_does(
+    allowed: list[str], work: dict[str, float], found: Arithmetic
+) -> None:
+    assert arithmetic("fp32", allowed, work) == found
+    assert arithmetic("bf16", allowed, work) == Arithmetic("bf16")
+
+
+def test_of_a_model_whose_arithmetic_is_not_known_little_is_said() -> None:
+    found = arithmetic("fp32", USUAL, {})
+    assert (found.precision, found.where) == ("fp32", "convolutions and recurrent layers, as far as the model has any")
+    assert arithmetic("fp32", [], {}) == Arithmetic("fp32")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("setting", "allowed"),
+    [
+        ("pass", USUAL),
+        ("torch.set_float32_matmul_precision('high')", list(KINDS)),
+        ("torch.backends.cudnn.allow_tf32 = False", []),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", list(KINDS)),
+        ("torch.backends.fp32_precision = 'ieee'", []),
+        ("torch.backends.fp32_precision = 'tf32'", list(KINDS)),
+        ("torch.backends.cudnn.rnn.fp32_precision = 'ieee'", [CONVOLUTIONS]),
+    ],
+)
+def test_torch_itself_is_read_whatever_switches_a_script_uses(setting: str, allowed: list[str]) -> None:
+    torch: Any = pytest.importorskip("torch")
+    if "fp32_precision" in setting and not hasattr(torch.backends, "fp32_precision"):
+        pytest.skip("this torch has no such switch")
+    if "backends.fp32_precision = 'ieee'" in setting and tuple(map(int, torch.__version__.split(".")[:2])) < (2, 13):
+        pytest.skip("an older torch goes on computing convolutions in TF32, as seen on an H200 with 2.11")
+    program = (
+        f"import torch\n{setting}\n"
+        "from benchmodels.runtimes.base import Options\nfrom benchmodels.runtimes.tf32 import allowed_by\n"
+        "from benchmodels.runtimes.torch_modules import set_threads\n"
+        "set_threads(Options())\nprint(allowed_by(torch.backends, (9, 0)))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == (str(allowed), 0), done.stderr

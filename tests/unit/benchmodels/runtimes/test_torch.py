@@ -1,0 +1,78 @@
+"""What runtimes of torch do beyond their contract."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+from benchmodels.runtimes.base import Captured, Options
+from benchmodels.runtimes.registry import runtime_named
+
+torch = pytest.importorskip("torch")
+
+
+def test_eager_does_not_import_the_compiler_and_nothing_is_compiled_later():
+    program = """
+        import sys, torch
+        from benchmodels.runtimes.base import Captured, Options
+        from benchmodels.runtimes.registry import runtime_named
+
+        compiled = []
+
+        def backend(graph, inputs):
+            compiled.append(graph)
+            return graph.forward
+
+        class Late(torch.nn.Module):
+            def forward(self, x):
+                if "torch._dynamo" in sys.modules:
+                    return torch.compile(torch.sin, backend=backend)(x)
+                return x.sin()
+
+        captured = Captured(Late(), (torch.ones(3),), {}, ("x",))
+        session = runtime_named("torch-eager").load(captured, Options("cpu", "fp32", 1))
+        session.run(session.prepare(captured))
+        assert "torch._dynamo" not in sys.modules, "seconds and memory that are not the model's"
+        import torch._dynamo
+        session.run(session.prepare(captured))
+        assert not compiled
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+class Growing(torch.nn.Module):
+    """Writes to a list that it is given, as caches of keys and values do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lengths: list[int] = []
+
+    def forward(self, x, past):
+        self.lengths.append(len(past))
+        past.append(x)
+        return torch.cat(past).sum()
+
+
+class Adding(torch.nn.Module):
+    def forward(self, x):
+        self.seen = float(x.sum())
+        return x.add_(1.0)
+
+
+def test_a_profile_gives_each_call_inputs_of_its_own_where_a_call_uses_them_up():
+    module, changing = Growing(), Adding()
+    captured = Captured(module, (torch.ones(2), [torch.zeros(2)]), {}, ("x", "past"))
+    session = runtime_named("torch-eager").load(captured, Options("cpu", "fp32", 1))
+    found = session.profile(session.prepare(captured), 4)
+    assert set(module.lengths) == {1}
+    assert any(op.op == "aten::cat" for op in found)
+    session.close()
+    captured = Captured(changing, (torch.zeros(2),), {}, ("x",))
+    session = runtime_named("torch-eager").load(captured, Options("cpu", "fp32", 1))
+    assert session.profile(session.prepare(captured), 4)
+    assert changing.seen == 0.0
+    session.close()

@@ -1,0 +1,102 @@
+"""Which launches may decide, and which conditions are alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction, is_of_the_machine
+from benchwright.core.results.conditions import DISTURBING, conditions_of, undecided, unlike
+from benchwright.core.run import Launch, Note
+from benchwright.core.status import Status
+
+
+def sampled(metric: str, *values: float, **labels: str) -> Measurement:
+    return Measurement(
+        metric=metric,
+        unit=None,
+        direction=Direction.NEITHER,
+        samples=values,
+        source="sampler",
+        aggregate="average",
+        labels=labels,
+    )
+
+
+def launch(*measurements: Measurement, kind: str | None = None, figure: str | None = None) -> Launch:
+    notes = (Note(text="something", figure=figure, kind=kind),) if kind else ()
+    return Launch(job="j", status=Status.OK, measurements=measurements, notes=notes)
+
+
+def test_a_launch_of_which_nothing_was_recorded_may_decide() -> None:
+    assert undecided([launch()] * 6) is None
+    assert unlike([launch()] * 6, [launch()] * 6) is None
+
+
+@pytest.mark.parametrize("kind", sorted(DISTURBING))
+def test_disturbed_launches_cannot_decide_and_say_why(kind: str) -> None:
+    why = undecided([launch(kind=kind, figure="got 50 % of the CPU time it wanted")] * 6)
+    assert why == f"6 of 6 launches {DISTURBING[kind]} (got 50 % of the CPU time it wanted)"
+
+
+def test_a_power_cap_and_notes_about_something_else_do_not_keep_a_launch_from_deciding() -> None:
+    assert undecided([launch(kind="power_cap"), launch(kind="unknown kind")]) is None
+
+
+def test_one_disturbed_launch_in_five_is_borne_by_ranks_and_more_are_not() -> None:
+    quiet, busy = launch(), launch(kind="busy")
+    assert undecided([quiet] * 8 + [busy] * 2) is None
+    assert undecided([quiet] * 7 + [busy] * 3) is not None
+
+
+def test_time_that_the_hypervisor_takes_away_is_load_too() -> None:
+    assert conditions_of(launch(sampled("cpu.steal", 0.0, 1.0))).disturbed == {}
+    assert "busy" in conditions_of(launch(sampled("cpu.steal", 5.0, 9.0))).disturbed
+
+
+def test_another_share_of_the_cpu_is_another_load() -> None:
+    alone, half, third = (
+        [launch(sampled("cpu.own_share", share), kind=kind)] * 3
+        for share, kind in ((1.0, None), (0.5, "busy"), (0.34, "busy"))
+    )
+    assert unlike(alone, half) == "measured under different load: got 100 % and 50 % of the CPU time they wanted"
+    assert unlike(half, third) is not None
+    assert unlike(half, half) is None
+
+
+def test_a_low_share_without_other_programs_is_no_other_load() -> None:
+    few, many = ([launch(sampled("cpu.own_share", share))] * 3 for share in (1.0, 0.5))
+    assert unlike(few, many) is None
+
+
+def test_load_on_one_side_only_is_another_load_even_where_no_share_is_known() -> None:
+    why = unlike([launch()] * 3, [launch(kind="busy")] * 3)
+    assert why is not None
+    assert "3 of 3 launches ran while the machine was busy" in why
+
+
+def test_another_clock_of_a_gpu_is_another_condition() -> None:
+    fast, slow = ([launch(sampled("gpu.clock", mhz, device="0"))] * 3 for mhz in (1755.0, 1410.0))
+    assert unlike(fast, slow) == "GPU 0 ran at different clocks: 1,755 and 1,410 MHz"
+    assert unlike(fast, [launch(sampled("gpu.clock", 1740.0, device="0"))] * 3) is None
+
+
+def test_launches_too_short_to_show_the_load_cannot_decide_if_the_machine_was_busy_when_their_run_began() -> None:
+    before = Note(text="the machine was busy before this run began (load 13.0 on 2 cores)", kind="busy")
+    short, seen = launch(), launch(sampled("cpu.others", 0.5))
+    why = undecided([short] * 6, [before])
+    assert why == f"its launches are too short to show the load beside them, and {before.text}"
+    assert undecided([seen] * 6, [before]) is None
+    assert undecided([short] * 6, [Note(text="imported")]) is None
+
+
+@pytest.mark.parametrize(
+    ("metric", "unit", "expected"),
+    [
+        *(("rate", "items/s", True), ("process.duration", "s", True), ("speed", None, True), ("ttft_ms", "ms", True)),
+        *(("memory.peak_rss", "B", False), ("loss", None, False), ("accuracy", "%", False), ("error_time", "s", True)),
+        *(("memory.peak_pss", "B", True), ("flops_per_item.fp32", None, False)),
+    ],
+)
+def test_which_metrics_the_machine_has_a_part_in(metric: str, unit: str | None, expected: bool) -> None:
+    assert is_of_the_machine(metric, unit) is expected

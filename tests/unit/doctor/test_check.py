@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from benchwright.app.measure import measure
+from benchwright.core.job import Outcome
+from benchwright.core.node.checkup import State
+from benchwright.doctor import check as doctor
+from benchwright.executors.fake import FakeExecutor
+from benchwright.runs.base_folder import BaseFolder
+
+
+def test_where_launches_fail_the_noise_is_not_measured_and_that_is_bad():
+    broken = {name: Outcome(job="", exit_code=9) for name in ("first", "second")}
+    noise, findings = doctor.measure_noise(measure, FakeExecutor({}, outcomes=broken))
+    assert noise == []
+    (finding,) = findings
+    assert (finding.name, finding.state) == ("noise.launches", State.BAD)
+    assert "exit code 9" in finding.text
+    assert finding.advice
+
+
+def test_equal_launches_alternate_and_stand_in_pairs():
+    executor = FakeExecutor({})
+    doctor.measure_noise(measure, executor)
+    measured = [job.partition(".")[0] for job in executor.ran]
+    assert len(measured) == 2 + 2 * doctor.PAIRS
+    assert all({a, b} == {"first", "second"} for a, b in zip(measured[::2], measured[1::2], strict=True))
+
+
+def test_a_quick_checkup_launches_nothing(tmp_path: Path):
+    executor = FakeExecutor({})
+    checkup = doctor.check(BaseFolder(tmp_path), executor=executor, measure=None)
+    assert executor.ran == []
+    assert checkup.noise == ()
+    assert checkup.machine == executor.machine()
+    assert {"cpu", "memory", "disk", "runtime", "sampler"} <= {f.topic for f in checkup.findings}

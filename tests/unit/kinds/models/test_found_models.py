@@ -1,0 +1,152 @@
+"""From found models to benchmarks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.errors import InvalidInput
+from benchwright.core.model import NEVER_CALLED, Discovery, FoundModel, Model, ModelOptions, ModelScript
+from benchwright.kinds.models.benchmarks import benchmarks_of, with_idle_parameters_noted
+
+
+def asked(parameters: dict[str, str] | None = None, **options: Any) -> Benchmark:
+    workload = ModelScript(path="/x/bert.py", args=("--k", "1"), cwd="/x", python="py", options=ModelOptions(**options))
+    point = parameters or {}
+    name = "bert.py" + (f"[{','.join(f'{k}={v}' for k, v in point.items())}]" if point else "")
+    return Benchmark(name=name, workload=workload, source="bert.py", parameters=point)
+
+
+def model(identity: str = "8c1f02aa00000000", cls: str = "Bert", **more: Any) -> FoundModel:
+    return FoundModel(identity=identity, class_=cls, weights="w1", place={"file": "/x/bert.py", "line": 21}, **more)
+
+
+def found(*models: FoundModel, **more: Any) -> Discovery:
+    return Discovery(script="bert.py", models=models, **more)
+
+
+def test_one_for_each_runtime_device_and_precision() -> None:
+    benchmark = asked(runtimes=("torch-eager", "openvino"), devices=("cpu", "cuda:1"), precisions=("fp32", "bf16"))
+    made = benchmarks_of(benchmark, found(model()), "/builds")
+    assert [b.name for b in made][:3] == [
+        "bert.py::Bert@torch-eager",
+        "bert.py::Bert@openvino",
+        "bert.py::Bert@torch-eager,bf16",
+    ]
+    assert len(made) == 8
+    last = made[-1]
+    assert isinstance(last.workload, Model)
+    assert (last.workload.runtime, last.workload.device, last.workload.precision) == ("openvino", "cuda:1", "bf16")
+    assert last.placement.needs_devices == 2
+    assert last.workload.args == ("--k", "1")
+    assert last.workload.place == "bert.py:21"
+    assert last.workload.weights == "w1"
+
+
+def test_a_point_of_a_sweep_stays_in_the_name() -> None:
+    (made,) = benchmarks_of(asked({"batch_size": "8"}), found(model()), "")
+    assert made.name == "bert.py::Bert[batch_size=8]@torch-eager"
+    assert made.parameters == {"batch_size": "8"}
+
+
+def test_models_of_one_class_are_told_apart_by_their_identity() -> None:
+    made = benchmarks_of(asked(), found(model("aaaa1"), model("bbbb2"), model("cccc3", "Other")), "")
+    assert [b.name for b in made] == [
+        "bert.py::Bert-aaaa@torch-eager",
+        "bert.py::Bert-bbbb@torch-eager",
+        "bert.py::Other@torch-eager",
+    ]
+
+
+def test_what_is_not_measured_stays_with_its_reason() -> None:
+    never = model("dddd4", "Unused", mode=NEVER_CALLED, reason="it is built and never called")
+    ran, listed = benchmarks_of(asked(runtimes=("torch-eager",)), found(model(), never), "")
+    assert ran.withheld is None
+    assert listed.withheld == "it is built and never called"
+    assert listed.name == "bert.py::Unused"
+
+
+def test_a_script_without_a_model_is_run_as_a_command() -> None:
+    (made,) = benchmarks_of(asked(), found(trouble="it ended with exit code 7"), "")
+    assert made.workload == Command(argv=("py", "/x/bert.py", "--k", "1"), cwd="/x")
+    assert made.name == "bert.py"
+    assert "no model was found" in made.notes[0]
+    assert "exit code 7" in made.notes[0]
+
+
+def test_one_that_imports_a_module_of_another_tool_finds_it_as_a_command_too() -> None:
+    benchmark = asked()
+    foreign = msgspec.structs.replace(benchmark.workload, foreign=True)  # type: ignore[type-var]
+    (made,) = benchmarks_of(msgspec.structs.replace(benchmark, workload=foreign), found(), "")
+    assert made.workload.argv == ("py", "-m", "benchmodels.foreign", "/x/bert.py", "--k", "1")  # type: ignore[union-attr]
+
+
+def test_a_swept_parameter_that_changes_nothing_is_noted() -> None:
+    points = [asked({"bach": value}) for value in ("1", "8")]
+    same = {b.name: found(model()) for b in points}
+    assert all("--param bach" in b.notes[0] for b in with_idle_parameters_noted(points, same))
+    other = {points[0].name: found(model()), points[1].name: found(model("00aa"))}
+    none = {b.name: found() for b in points}
+    for told in (other, none):
+        assert with_idle_parameters_noted(points, told) == points
+
+
+@pytest.mark.parametrize("word", ["Bert", "8c1f", "8c1f02aa00000000"])
+def test_a_model_is_selected_by_class_or_identity(word: str) -> None:
+    made = benchmarks_of(asked(select=(word,)), found(model(), model("ffff", "Other")), "")
+    assert [b.name for b in made] == ["bert.py::Bert@torch-eager"]
+
+
+def test_an_unknown_name_is_refused_with_what_there_is() -> None:
+    with pytest.raises(InvalidInput, match=r"no model 'Brt' in it: there is Bert \(8c1f02aa\).*did you mean"):
+        benchmarks_of(asked(select=("Brt",)), found(model()), "")
+
+
+def test_labels_of_the_script_stay_and_those_of_the_user_win() -> None:
+    (made,) = benchmarks_of(asked(), found(model(), labels={"author": "google"}), "")
+    assert made.labels == {"author": "google"}
+
+
+def test_a_profile_is_a_benchmark_of_its_own() -> None:
+    plain, profile = benchmarks_of(asked(profile=True), found(model()), "")
+    assert isinstance(plain.workload, Model)
+    assert isinstance(profile.workload, Model)
+    assert (plain.workload.profile, profile.workload.profile) == (False, True)
+    assert profile.name == f"{plain.name} profile"
+
+
+def test_a_call_in_autocast_is_told_since_what_is_measured_is_not() -> None:
+    (made,) = benchmarks_of(asked(), found(model(wrappers=("DataParallel", "autocast bfloat16"))), "")
+    assert any("calls it in autocast bfloat16, this is without" in note for note in made.notes)
+
+
+def test_a_failure_of_the_script_after_its_models_is_noted() -> None:
+    (made,) = benchmarks_of(asked(), found(model(other_shapes=3), trouble="ValueError: no"), "")
+    assert any("failed after this model had been found: ValueError: no" in note for note in made.notes)
+    assert any("3 other shapes" in note for note in made.notes)
+    never = model("dddd4", "Unused", mode=NEVER_CALLED, reason="it was not called")
+    (made,) = benchmarks_of(asked(), found(never, trouble="EOFError: no input"), "")
+    assert any("had not called this model: EOFError: no input" in note for note in made.notes)
+
+
+def test_a_model_that_is_measured_on_another_device_than_its_script_uses_is_said_to_be() -> None:
+    (made,) = benchmarks_of(asked(), found(model(device="cuda:0")), "")
+    assert made.notes == ("the script calls it on cuda, this is on cpu; measure it there with --device cuda",)
+    (made,) = benchmarks_of(asked(), found(model(device="cpu")), "")
+    assert made.notes == ()
+
+
+def test_a_model_that_is_set_to_eval_is_said_to_be() -> None:
+    trained = model(in_training=True, mode_dependent=("BatchNorm2d", "Dropout"))
+    (made,) = benchmarks_of(asked(), found(trained), "")
+    assert isinstance(made.workload, Model)
+    assert made.workload.set_to_eval
+    said = "set to eval() to be measured: the script calls it in training mode"
+    assert made.notes == (f"{said}; its BatchNorm2d and Dropout compute otherwise in training",)
+    (plain,) = benchmarks_of(asked(), found(model(in_training=True)), "")
+    assert plain.notes == (said,)
+    (evaluated,) = benchmarks_of(asked(), found(model()), "")
+    assert (evaluated.notes, evaluated.workload.set_to_eval) == ((), False)  # type: ignore[union-attr]

@@ -1,0 +1,87 @@
+"""Model files as targets: what they are known by, and what is refused before anything runs."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onnx_models import looked_up
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.model import Model, ModelOptions
+from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.models.model_file import ModelFileSource, identity_of_file, trusted_code
+from benchwright.kinds.models.options import model_options_of
+
+
+def read(path: Path, **options: Any) -> Any:
+    (made,) = ModelFileSource().read(str(path), SourceOptions(models=ModelOptions(), **options))
+    return made.workload
+
+
+def test_weights_are_part_of_the_identity_whatever_their_file_is_called(tmp_path: Path) -> None:
+    onnx: Any = pytest.importorskip("onnx")
+    path = tmp_path / "big.onnx"
+    model = onnx.load(str(looked_up(tmp_path)))
+    onnx.save(model, str(path), save_as_external_data=True, location="w.weights", size_threshold=0)
+    before = identity_of_file(path)
+    (tmp_path / "big.bin").write_bytes(b"of big.xml, which lies beside it")
+    assert identity_of_file(path) == before
+    with (tmp_path / "w.weights").open("r+b") as file:
+        file.write(b"\1\2\3\4")
+    assert identity_of_file(path) != before
+    (tmp_path / "w.weights").unlink()
+    assert read(path).identity != before  # that it is missing is told when it is measured
+
+
+@pytest.mark.parametrize(
+    ("options", "word"), [({"points": ({"k": "1"},)}, "--param"), ({"script_args": ("x",)}, "--script-args")]
+)
+def test_what_is_for_scripts_is_refused(tmp_path: Path, options: dict[str, Any], word: str) -> None:
+    (tmp_path / "a.onnx").write_bytes(b"model")
+    assert read(tmp_path / "a.onnx").file == str(tmp_path / "a.onnx")
+    with pytest.raises(InvalidInput, match=f"{word} is for scripts.*--shape"):
+        read(tmp_path / "a.onnx", **options)
+
+
+@pytest.mark.parametrize(
+    ("names", "says"),
+    [
+        (["a/data.pkl", "a/code/__torch__/x.py"], "is a TorchScript archive"),
+        (["a/data.pkl", "a/data/0"], "is what torch.save writes"),
+        (["a/data/aotinductor/model/x.so"], "is a compiled package of AOTInductor"),
+        (["a/models/model.json", "a/data/weights/weight_0"], None),
+        (["serialized_exported_program.json", "version"], None),
+    ],
+)
+def test_other_archives_of_torch_are_told_apart(tmp_path: Path, names: list[str], says: str | None) -> None:
+    path = tmp_path / "a.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in names:
+            archive.writestr(name, "{}")
+    if says is None:
+        assert read(path).file == str(path)
+        return
+    with pytest.raises(InvalidInput, match=says):
+        read(path)
+
+
+def test_two_shapes_of_one_input_are_refused() -> None:
+    assert model_options_of({"shapes": ("a=1x2", "b=3")}).shapes == {"a": (1, 2), "b": (3,)}
+    with pytest.raises(InvalidInput, match="'a' has two shapes"):
+        model_options_of({"shapes": ("a=1x2", "a=2x2")})
+
+
+def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
+    path = tmp_path / "a.pt2"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/models/model.json", '{"nodes": [{"target": "torch.hub.load", "inputs": []}]}')
+    with pytest.raises(InvalidInput, match=r"would run code of its own.*calls torch\.hub\.load.*with --trust"):
+        read(path)
+    (made,) = ModelFileSource().read(str(path), SourceOptions(models=ModelOptions(trust=True)))
+    assert isinstance(made.workload, Model)
+    assert made.workload.trust
+    assert trusted_code([made]) == [f"{path}: {made.notes[0]}"]
+    assert "which --trust allows: models/model.json calls torch.hub.load" in made.notes[0]

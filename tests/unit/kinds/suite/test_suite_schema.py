@@ -1,0 +1,122 @@
+"""The published JSON Schema says what the checks say."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchwright.kinds.suite.read.keys import ENTRY, entry_problem, json_schema
+
+ROOT = Path(__file__).parents[4]
+PUBLISHED = ROOT / "src" / "benchwright" / "schemas" / "suite.schema.json"
+REAL = ROOT.parent / "shared" / "compat" / "milabench" / "config"
+OURS = ROOT / "tests" / "compat" / "suites"
+TYPES: dict[str, Any] = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+
+
+def fits(value: Any, schema: dict[str, Any], root: dict[str, Any]) -> bool:
+    """As much of JSON Schema as ours uses."""
+    if "$ref" in schema:
+        return fits(value, root["definitions"][schema["$ref"].rpartition("/")[2]], root)
+    if "anyOf" in schema and not any(fits(value, option, root) for option in schema["anyOf"]):
+        return False
+    if "enum" in schema and value not in schema["enum"]:
+        return False
+    types = [schema["type"]] if isinstance(schema.get("type"), str) else schema.get("type")
+    if types is not None and not any(is_a(value, name) for name in types):
+        return False
+    if isinstance(value, dict):
+        known, rest = schema.get("properties", {}), schema.get("additionalProperties", True)
+        free = [re.compile(p) for p in schema.get("patternProperties", {})]
+        if not set(schema.get("required", ())) <= set(value):
+            return False
+        for key, item in value.items():
+            if key in known:
+                if not fits(item, known[key], root):
+                    return False
+            elif not any(p.search(str(key)) for p in free) and (
+                rest is False or (isinstance(rest, dict) and not fits(item, rest, root))
+            ):
+                return False
+    if isinstance(value, list) and not all(fits(item, schema.get("items", {}), root) for item in value):
+        return False
+    if isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):
+        return False
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return schema.get("minimum", value) <= value and schema.get("exclusiveMinimum", value - 1) < value
+    return True
+
+
+def is_a(value: Any, name: str) -> bool:
+    if name in ("number", "integer"):
+        return isinstance(value, int if name == "integer" else int | float) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name])
+
+
+def test_the_published_schema_is_up_to_date() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / "generate_schema.py", "--check"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(PUBLISHED.read_text()) == json_schema()
+
+
+def test_every_key_is_in_it_with_its_meaning() -> None:
+    properties = json_schema()["definitions"]["entry"]["properties"]
+    assert list(properties) == list(ENTRY.keys)
+    assert all(one["description"] for one in properties.values())
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="milabench's own files are not beside this checkout")
+@pytest.mark.parametrize(
+    "name", ["all", "ci", "standard", "training", "inference", "synthetic", "_defaults", "examples/benchio"]
+)
+def test_real_suites_fit_it(name: str) -> None:
+    schema = json_schema()
+    assert fits(yaml.safe_load((REAL / f"{name}.yaml").read_text()), schema, schema)
+
+
+@pytest.mark.parametrize("name", ["base", "nightly", "sweep"])
+def test_our_suites_fit_it(name: str) -> None:
+    schema = json_schema()
+    assert fits(yaml.safe_load((OURS / f"{name}.yaml").read_text()), schema, schema)
+
+
+scalars = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 9),
+    st.sampled_from(["x", "1s", "per_gpu", "torchrun", "${a}", "10m", "-1s"]),
+)
+values = st.recursive(
+    scalars,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=2),
+        st.dictionaries(
+            st.sampled_from(["method", "n", "name", "steps", "git", "argv", "options", "stop", "append", "x"]),
+            inner,
+            max_size=2,
+        ),
+    ),
+    max_leaves=5,
+)
+
+
+@given(key=st.sampled_from([*(k for k in ENTRY.keys if k != "job"), "x-own", "_own", "inherit", "zzz"]), value=values)
+def test_the_schema_and_the_checks_agree(key: str, value: Any) -> None:
+    """What the checks take, the schema takes; what the schema refuses, the checks refuse. Misspelt keys of open maps excepted."""
+    schema = json_schema()
+    entry = {key: value}
+    problem = entry_problem(entry)
+    if problem is not None and problem.at_key and len(problem.path) > 1:
+        return
+    assert fits({"a": entry}, schema, schema) == (problem is None), problem

@@ -1,0 +1,58 @@
+"""The order of interleaved launches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchwright.core.settings import RunSettings
+from benchwright.plan.order import balanced_blocks, williams_rows
+from benchwright.plan.placement import order_of_launches
+
+
+def test_two_commands_alternate_as_abba() -> None:
+    assert balanced_blocks(2, 4) == [(0, 1), (1, 0), (0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 7])
+def test_every_benchmark_stands_equally_often_in_every_place(count: int) -> None:
+    rows = williams_rows(count)
+    for place in range(count):
+        assert set(Counter(row[place] for row in rows).values()) == {len(rows) // count}
+
+
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 6, 7])
+def test_every_benchmark_follows_every_other_equally_often(count: int) -> None:
+    follows = Counter(pair for row in williams_rows(count) for pair in pairwise(row))
+    assert len(follows) == count * (count - 1)
+    assert len(set(follows.values())) == 1
+
+
+@given(st.integers(1, 8), st.integers(1, 30), st.integers(0, 100))
+def test_each_block_holds_every_benchmark_once(count: int, blocks: int, start: int) -> None:
+    made = balanced_blocks(count, blocks, start=start)
+    assert len(made) == blocks
+    assert all(sorted(block) == list(range(count)) for block in made)
+
+
+def test_warm_up_launches_come_first_and_are_not_in_a_block() -> None:
+    slots = order_of_launches(2, RunSettings(repeat=2, warmup_runs=1, interleave=True))
+    assert [(s.benchmark, s.warmup, s.block) for s in slots] == [
+        (0, True, None),
+        (1, True, None),
+        (0, False, 0),
+        (1, False, 0),
+        (1, False, 1),
+        (0, False, 1),
+    ]
+
+
+def test_without_interleaving_one_benchmark_follows_the_other() -> None:
+    slots = order_of_launches(2, RunSettings(repeat=2))
+    assert [s.benchmark for s in slots] == [0, 0, 1, 1]
+    assert [s.repeat for s in slots] == [0, 1, 0, 1]
+    assert all(s.block is None for s in slots)

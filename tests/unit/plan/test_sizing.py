@@ -1,0 +1,145 @@
+"""Which batch size is chosen."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchwright.core.node.system import Observation, Scaling, Sizing
+from benchwright.plan.suite.sizing import choose_batch_size, memory_line, rounded
+
+GB = 10**9
+STRAIGHT = Scaling(
+    observations=tuple(Observation(batch_size=n, memory_bytes=m * GB) for n, m in [(64, 12), (128, 24), (256, 48)]),
+    optimized=138,
+)
+
+
+def chosen(sizing: Sizing, *, default: int = 12, device_bytes: int | None = None) -> int:
+    return choose_batch_size("b", default, sizing, device_bytes).size
+
+
+@pytest.mark.parametrize(
+    ("capacity", "multiple", "size"),
+    [
+        (5 * GB, 1, 27),
+        (5 * GB, 8, 24),
+        (6 * GB, 8, 32),
+        (12 * GB, 1, 64),
+        (30 * GB, 1, 160),
+        (72 * GB, 1, 384),
+        (41920 << 20, 8, 232),
+        (GB // 10, 8, 1),
+    ],
+)
+def test_the_fit_gives_what_milabench_gives(capacity: int, multiple: int, size: int) -> None:
+    sizing = Sizing(auto=True, multiple=multiple, capacity_bytes=capacity, scaling={"b": STRAIGHT})
+    assert chosen(sizing) == size
+
+
+def test_the_device_counts_where_no_capacity_is_given() -> None:
+    sizing = Sizing(auto=True, scaling={"b": STRAIGHT})
+    assert chosen(sizing, device_bytes=48 * GB) == 256
+    assert chosen(sizing) == 12
+
+
+def test_no_size_is_chosen_that_is_known_not_to_fit_unless_for_another_device() -> None:
+    tried = Scaling(observations=(*STRAIGHT.observations, Observation(batch_size=250, memory_bytes=None)))
+    fitted = choose_batch_size("b", 12, Sizing(auto=True, scaling={"b": tried}), 48 * GB)
+    assert (fitted.size, "below 250, which did not fit" in (fitted.note or "")) == (248, True)
+    assert chosen(Sizing(auto=True, scaling={"b": tried}), device_bytes=30 * GB) == 160
+    assert chosen(Sizing(auto=True, scaling={"b": tried}, capacity_bytes=48 * GB), device_bytes=30 * GB) == 256
+
+
+def test_without_a_wish_the_default_stands_and_needs_no_note() -> None:
+    assert choose_batch_size("b", 12, Sizing(scaling={"b": STRAIGHT}), 48 * GB).note is None
+    assert chosen(Sizing(scaling={"b": STRAIGHT}), device_bytes=48 * GB) == 12
+
+
+def test_one_size_for_all_goes_before_everything() -> None:
+    assert chosen(Sizing(batch_size=64, auto=True, mult=2.0, scaling={"b": STRAIGHT}), device_bytes=GB) == 64
+
+
+@pytest.mark.parametrize(("add", "mult", "size"), [(None, 2.0, 24), (8, None, 20), (8, 0.5, 14), (-50, None, 1)])
+def test_the_default_can_be_changed_by_a_sum_or_a_factor(add: int | None, mult: float | None, size: int) -> None:
+    assert chosen(Sizing(auto=True, add=add, mult=mult)) == size
+
+
+def test_the_optimized_size_is_the_one_of_the_file_else_the_fastest_that_fits() -> None:
+    seen = tuple(
+        Observation(batch_size=n, memory_bytes=m, perf=p)
+        for n, m, p in [(8, GB, 10.0), (16, 2 * GB, 30.0), (32, 9 * GB, 50.0), (24, None, 99.0)]
+    )
+    assert chosen(Sizing(optimized=True, scaling={"b": STRAIGHT})) == 138
+    measured = Sizing(optimized=True, scaling={"b": Scaling(observations=seen)})
+    assert chosen(measured, device_bytes=4 * GB) == 16
+    assert chosen(measured, device_bytes=10 * GB) == 32
+    assert chosen(measured, device_bytes=100) == 12
+
+
+@pytest.mark.parametrize(
+    ("scaling", "why"),
+    [
+        ({}, "no scaling data for b"),
+        ({"b": Scaling()}, "do not show memory growing"),
+        ({"b": Scaling(observations=(Observation(batch_size=8, memory_bytes=GB),))}, "do not show memory growing"),
+    ],
+)
+def test_too_little_data_gives_the_default_and_says_so(scaling: dict[str, Scaling], why: str) -> None:
+    made = choose_batch_size("b", 12, Sizing(auto=True, scaling=scaling), 48 * GB)
+    assert made.size == 12
+    assert made.note is not None
+    assert why in made.note
+
+
+def test_what_did_not_fit_or_was_not_seen_does_not_bend_the_line() -> None:
+    spoilt = (
+        *STRAIGHT.observations,
+        Observation(batch_size=512, memory_bytes=None),
+        Observation(batch_size=4, memory_bytes=0),
+    )
+    assert memory_line(spoilt) == memory_line(STRAIGHT.observations)
+
+
+def test_memory_that_shrinks_with_the_batch_size_is_no_line() -> None:
+    falling = [Observation(batch_size=8, memory_bytes=9), Observation(batch_size=16, memory_bytes=3)]
+    assert memory_line(falling) is None
+
+
+observations = st.lists(
+    st.tuples(st.integers(1, 4096), st.integers(0, 1 << 40) | st.none()).map(
+        lambda pair: Observation(batch_size=pair[0], memory_bytes=pair[1])
+    ),
+    max_size=12,
+)
+
+
+@given(
+    observations, st.integers(0, 1 << 42), st.integers(0, 1 << 42), st.integers(1, 64), st.none() | st.integers(2, 4)
+)
+def test_more_memory_never_gives_a_smaller_batch(
+    seen: list[Observation], one: int, other: int, multiple: int, power: int | None
+) -> None:
+    def size(capacity: int) -> int:
+        scaling = {"b": Scaling(observations=tuple(seen))}
+        return chosen(Sizing(auto=True, multiple=multiple, power=power, capacity_bytes=capacity + 1, scaling=scaling))
+
+    small, large = size(min(one, other)), size(max(one, other))
+    assert 1 <= small <= large
+
+
+@given(st.floats(-10, 1e12), st.integers(1, 100))
+def test_a_size_is_a_multiple_or_one_and_not_above_what_fits(items: float, multiple: int) -> None:
+    size = rounded(items, multiple=multiple)
+    assert size == 1 or size % multiple == 0
+    assert size == 1 or size <= items + 0.5
+
+
+@given(st.floats(1, 1e12), st.integers(2, 10))
+def test_a_power_is_the_largest_that_fits(items: float, power: int) -> None:
+    size = rounded(items, power=power)
+    assert size <= items + 0.5 < size * power + 1
+    while size > 1:
+        size, rest = divmod(size, power)
+        assert rest == 0

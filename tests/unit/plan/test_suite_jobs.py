@@ -1,0 +1,303 @@
+"""From a suite's benchmarks to jobs: words, environment, launchers, voir, servers."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from suites import FOLDER, ONE_JOB, PER_GPU, SURROUNDINGS, entry, jobs_of, machine_with, planned
+
+from benchwright.core.benchmark import Placement
+from benchwright.core.errors import InvalidInput
+from benchwright.core.node.system import Node, Observation, Scaling, Sizing, System
+from benchwright.core.pack import Launcher, Serving
+from benchwright.core.settings import RunSettings
+
+NODES = (
+    Node(name="worker", ip="10.0.0.2", user="u"),
+    Node(name="head", ip="10.0.0.1", main=True, local=True),
+    Node(name="spare", ip="10.0.0.3"),
+)
+PYTHON = "/base/venv/torch/bin/python"
+
+
+def test_words_are_filled_from_machine_folders_and_options() -> None:
+    words = (
+        "{cpu_count}",
+        "{gpu_count}",
+        "{cpu_per_gpu}",
+        "{n_worker}",
+        "{arch}",
+        "{device_name}",
+        "{ccl}",
+        "{milabench_base}",
+        "{milabench_venv}",
+        "{milabench_code}",
+        "{milabench_extra}",
+        "{milabench_data}",
+        "{milabench_runs}",
+        "{milabench_cache}",
+        "{milabench_name}",
+        "{benchmark_folder}",
+        "{benchwright_extra}/x",
+        "auto({n_worker}, 8)",
+        "{num_machines}",
+        "{total_gpu_count}",
+    )
+    job = jobs_of(entry("b", *words), gpus=4)[0]
+    assert job.argv[:2] == (PYTHON, "/suite/bench/main.py")
+    assert job.argv[2:] == (
+        "64",
+        "4",
+        "16",
+        "16",
+        "cuda",
+        "cuda",
+        "nccl",
+        "/base",
+        "/base/venv/torch",
+        "/suite/bench",
+        "/base/extra/grp",
+        "/base/data",
+        "/base/runs",
+        "/base/cache",
+        "b",
+        "/suite/bench",
+        "/base/extra/grp/x",
+        "8",
+        "1",
+        "4",
+    )
+    assert job.cwd == "/suite/bench"
+    assert job.path == ("/base/venv/torch/bin",)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "words"),
+    [
+        ({}, ("8", "64", "16")),
+        ({"auto": 1}, ("16", "64", "16")),
+        ({"enabled": True, "n_workers": 3}, ("3", "64", "3")),
+        ({"auto": "1", "max": 4}, ("4", "64", "4")),
+        ({"auto": 1, "total_count": 8, "reserved_cores": 6}, ("2", "2", "2")),
+        ({"auto": 1, "total_count": 4, "min": 0}, ("2", "4", "2")),
+    ],
+)
+def test_options_of_the_cpu_decide_how_many_workers(cpu: dict[str, object], words: tuple[str, ...]) -> None:
+    system = System(options={"cpu": cpu})
+    job = jobs_of(entry("b", "auto({n_worker}, 8)", "{cpu_count}", "{n_worker}"), gpus=2, system=system)[0]
+    assert job.argv[2:] == words
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"cpu": {"n_worker": 3}}, "options.cpu: 'n_worker' is not an option of cpu; did you mean 'n_workers'?"),
+        ({"cpu": {"n_workers": "many"}}, "options.cpu.n_workers: 'many' is not a number"),
+        ({"cpu": {"auto": "perhaps"}}, "options.cpu.auto: 'perhaps' is neither on nor off"),
+        ({"torchrun": 3}, "options.torchrun: '3' is not a map"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        planned(entry(), system=System(options=options))
+    assert said in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arch", "words"),
+    [
+        ("rocm", ("rocm", "cuda", "rccl")),
+        ("xpu", ("xpu", "xpu", "ccl")),
+        ("hpu", ("hpu", "hpu", "hccl")),
+        ("npu", ("npu", "cpu", "gloo")),
+        (None, ("cpu", "cpu", "gloo")),
+    ],
+)
+def test_the_arch_decides_device_and_collectives(arch: str | None, words: tuple[str, ...]) -> None:
+    job = jobs_of(entry("b", "{arch}", "{device_name}", "{ccl}"), gpus=0, system=System(arch=arch))[0]
+    assert job.argv[2:] == words
+
+
+def test_an_unknown_placeholder_names_benchmark_word_and_remedy() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        planned(entry("resnet", "--data", "{milabench_dta}/x"))
+    said = str(caught.value)
+    assert said.startswith("suite.yaml [resnet]: resnet: {milabench_dta} is not a placeholder")
+    assert "did you mean '{milabench_data}'?" in said
+    assert "{milabench_dta}/x" in said.splitlines()[1]
+
+
+def test_a_benchmark_that_is_skipped_need_not_be_filled() -> None:
+    plan = planned(entry("off", "{nonsense}", enabled=False), entry("on"))
+    assert [jobs[0].benchmark for jobs in plan.launches] == ["on"]
+
+
+def test_a_script_finds_its_folders_and_configuration() -> None:
+    pack = {"config": {"name": "b", "argv": {"--x": 1}, "env": {"HF_TOKEN": "secret", "A": "1"}, "tag": ["old"]}}
+    env = jobs_of(entry("b", pack=pack, env={"A": "{milabench_data}/a", "HF_HOME": "/mine", "B": None}), gpus=2)[1].env
+    assert {k: v for k, v in env.items() if k.startswith("MILABENCH_DIR_")} == {
+        "MILABENCH_DIR_BASE": "/base",
+        "MILABENCH_DIR_VENV": "/base/venv/torch",
+        "MILABENCH_DIR_DATA": "/base/data",
+        "MILABENCH_DIR_RUNS": "/base/runs",
+        "MILABENCH_DIR_EXTRA": "/base/extra/grp",
+        "MILABENCH_DIR_CACHE": "/base/cache",
+        "MILABENCH_DIR_CODE": "/suite/bench",
+    }
+    assert env["MILABENCH_BASE"] == env["BENCHWRIGHT_BASE"] == "/base"
+    assert env["MILABENCH_DATA_DIR"] == env["BENCHWRIGHT_DATA_DIR"] == "/base/data"
+    assert env["XDG_CACHE_HOME"] == "/base/cache"
+    assert env["TORCH_HOME"] == "/base/cache/torch"
+    assert env["HF_HOME"] == "/mine"
+    assert env["VIRTUAL_ENV"] == "/base/venv/torch"
+    assert (env["A"], env["B"]) == ("/base/data/a", None)
+    assert "OMP_NUM_THREADS" not in env
+    config = json.loads(env["MILABENCH_CONFIG"] or "")
+    assert config["argv"] == {"--x": 1}
+    assert config["dirs"]["data"] == "/base/data"
+    assert (config["tag"], config["device"], config["devices"]) == (["b", "D1"], 1, [1])
+    assert config["env"] == {"HF_TOKEN": "(redacted)", "A": "1"}
+
+
+def test_the_current_environment_is_used_as_it_is() -> None:
+    job = jobs_of(entry(), surroundings=msgspec.structs.replace(SURROUNDINGS, python="/usr/bin/python3"), gpus=0)[0]
+    assert job.argv[0] == "/usr/bin/python3"
+    assert "VIRTUAL_ENV" not in job.env
+    assert job.path == ("/usr/bin",)
+
+
+def test_a_batch_size_is_chosen_told_and_noted() -> None:
+    seen = tuple(Observation(batch_size=n, memory_bytes=n << 30) for n in (8, 16))
+    sizing = Sizing(auto=True, scaling={"b": Scaling(observations=seen)})
+    plan = planned(entry("b", "bs=auto_batch(4)"), surroundings=msgspec.structs.replace(SURROUNDINGS, sizing=sizing))
+    job = plan.launches[0][0]
+    assert job.argv[2:] == ("bs=80",)
+    assert job.env["BENCHWRIGHT_BATCH_SIZE"] == "80"
+    assert plan.notes == {"b": ("batch size 80, by a fit of 2 observations to 80 GiB",)}
+    assert jobs_of(entry("b", "auto_batch(4)"), gpus=1)[0].env["BENCHWRIGHT_BATCH_SIZE"] == "4"
+    assert "BENCHWRIGHT_BATCH_SIZE" not in jobs_of(entry("b"), gpus=1)[0].env
+
+
+def test_the_capacity_of_the_system_goes_before_the_devices() -> None:
+    seen = tuple(Observation(batch_size=n, memory_bytes=n << 30) for n in (8, 16))
+    sizing = Sizing(auto=True, scaling={"b": Scaling(observations=seen)})
+    system = System(gpu_capacity_bytes=40 << 30)
+    surroundings = msgspec.structs.replace(SURROUNDINGS, sizing=sizing)
+    assert jobs_of(entry("b", "auto_batch(4)"), surroundings=surroundings, system=system)[0].argv[2:] == ("40",)
+
+
+@pytest.mark.parametrize("word", ["auto_batch()", "auto_batch('x')", "auto(1)", "expr(1, 2)"])
+def test_a_function_with_the_wrong_values_is_an_error(word: str) -> None:
+    with pytest.raises(InvalidInput, match="takes"):
+        planned(entry("b", word))
+
+
+def test_a_voir_script_gets_its_configuration_and_a_stream() -> None:
+    (job,) = jobs_of(entry("b", "--x", pack={"voir": {"options": {"stop": 3}}}), gpus=1)
+    config = f"{FOLDER}/b.D0.voir.json"
+    assert job.argv == (PYTHON, "-m", "voir", "--config", config, "/suite/bench/main.py", "--x")
+    assert {path: json.loads(text) for path, text in job.files.items()} == {config: {"options": {"stop": 3}}}
+    assert (job.data_file, job.env["DATA_FD"]) == (f"{FOLDER}/b.D0.voir", "3")
+
+
+def test_torchrun_starts_one_process_for_each_device() -> None:
+    (job,) = jobs_of(entry("b", "--x", pack={"launcher": Launcher(name="torchrun")}, placement=ONE_JOB), gpus=4)
+    assert job.argv == (
+        *(PYTHON, "-m", "torch.distributed.run", "--standalone", "--nnodes=1", "--nproc-per-node=4"),
+        *("/suite/bench/main.py", "--x"),
+    )
+    assert (job.id, job.devices, job.barrier) == ("b.0", (0, 1, 2, 3), None)
+
+
+def test_voir_below_a_launcher_writes_to_the_output() -> None:
+    pack = {"launcher": Launcher(name="torchrun", processes=2, args=("--tee={gpu_count}",)), "voir": {}}
+    (job,) = jobs_of(entry("b", pack=pack, placement=ONE_JOB), gpus=1)
+    config = f"{FOLDER}/b.0.voir.json"
+    assert job.argv[5:] == ("--nproc-per-node=2", "--tee=1", "-m", "voir", "--config", config, "/suite/bench/main.py")
+    assert (job.env["DATA_FD"], job.data_file) == ("1", None)
+
+
+def test_accelerate_is_told_processes_machines_and_deepspeed() -> None:
+    pack = {"launcher": Launcher(name="accelerate", args=("--mixed_precision=bf16",))}
+    (job,) = jobs_of(entry("b", pack=pack, placement=ONE_JOB), gpus=2)
+    assert job.argv[1:] == (
+        *("-m", "accelerate.commands.launch", "--num_processes=2", "--num_machines=1", "--multi_gpu"),
+        *("--mixed_precision=bf16", "/suite/bench/main.py"),
+    )
+    (job,) = jobs_of(entry("b", pack={**pack, "config": {"use_deepspeed": True}}, placement=ONE_JOB), gpus=2)
+    assert "--use_deepspeed" in job.argv
+    assert "--multi_gpu" not in job.argv
+    assert "--cpu" in jobs_of(entry("b", pack=pack, placement=ONE_JOB), gpus=0)[0].argv
+
+
+def test_an_unknown_launcher_is_an_error() -> None:
+    with pytest.raises(InvalidInput, match=r"'torchrum' is not a launcher; did you mean 'torchrun'"):
+        planned(entry(pack={"launcher": Launcher(name="torchrum")}))
+
+
+def test_many_machines_meet_at_the_main_one() -> None:
+    pack = {"launcher": Launcher(name="torchrun")}
+    bench = entry("b", pack=pack, placement=Placement(jobs=1, numbered=True, machines=2))
+    jobs = jobs_of(bench, gpus=2, system=System(nodes=NODES, options={"torchrun": {"port": 4000}}))
+    assert [(job.id, job.node, job.barrier) for job in jobs] == [
+        ("b.0.head", "head", None),
+        ("b.0.worker", "worker", None),
+    ]
+    assert jobs[1].argv[3:8] == (
+        "--nnodes=2",
+        "--node-rank=1",
+        "--master-addr=10.0.0.1",
+        "--master-port=4000",
+        "--nproc-per-node=2",
+    )
+    assert jobs[1].stream == f"{FOLDER}/b.0.worker.data"
+    assert jobs[1].env["BENCHWRIGHT_NODE_RANK"] == "1"
+    assert jobs[1].env["BENCHWRIGHT_MAIN_ADDRESS"] == "10.0.0.1"
+
+
+def test_another_rendezvous_can_be_asked_for() -> None:
+    pack = {"launcher": Launcher(name="torchrun")}
+    bench = entry("b", pack=pack, placement=Placement(jobs=1, numbered=True, machines=2))
+    jobs = jobs_of(bench, system=System(nodes=NODES, options={"torchrun": {"backend": "c10d"}}))
+    assert "--rdzv-endpoint=10.0.0.1:29400" in jobs[0].argv
+    assert [job.argv[7] for job in jobs] == ["--rdzv-conf=is_host=1", "--rdzv-conf=is_host=0"]
+
+
+def test_accelerate_knows_the_main_machine() -> None:
+    bench = entry("b", pack={"launcher": Launcher(name="accelerate")}, placement=Placement(numbered=True, machines=2))
+    argv = jobs_of(bench, gpus=4, system=System(nodes=NODES))[1].argv
+    assert {"--num_processes=8", "--num_machines=2", "--machine_rank=1", "--main_process_ip=10.0.0.1"} <= set(argv)
+
+
+def test_a_client_is_run_against_its_server() -> None:
+    serving = Serving(script="vllm", args=("serve", "{gpu_count}"), ready="tcp:localhost:8000", ready_timeout_s=30)
+    (job,) = jobs_of(entry("b", "--n", pack={"serving": serving}, placement=ONE_JOB), gpus=2)
+    assert job.argv == (
+        *(PYTHON, "-m", "benchprobe.serving", "--ready", "tcp:localhost:8000", "--timeout", "30"),
+        *("--server", "3", "/base/venv/torch/bin/vllm", "serve", "2", "--", PYTHON, "/suite/bench/main.py", "--n"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "words"), [("server.py", (PYTHON, "/suite/bench/server.py")), ("bin/serve", ("/suite/bench/bin/serve",))]
+)
+def test_a_server_may_be_a_file_of_the_folder(script: str, words: tuple[str, ...]) -> None:
+    (job,) = jobs_of(entry("b", pack={"serving": Serving(script=script)}, placement=ONE_JOB))
+    at = job.argv.index("--server")
+    assert job.argv[at + 1 : at + 2 + len(words)] == (str(len(words)), *words)
+
+
+def test_a_suite_without_a_base_folder_cannot_be_planned() -> None:
+    from benchwright.plan.placement import make_plan
+
+    with pytest.raises(InvalidInput, match="needs a base folder"):
+        make_plan([entry()], machine_with(1), RunSettings(), folder="/", probe_path=None, usable_cores=[])
+
+
+def test_per_gpu_repeats_carry_their_number() -> None:
+    plan = planned(entry("b", placement=PER_GPU), gpus=2, settings=RunSettings(repeat=2))
+    assert [[job.id for job in jobs] for jobs in plan.launches] == [["b.R0.D0", "b.R0.D1"], ["b.R1.D0", "b.R1.D1"]]
+    configs = [json.loads(job.env["MILABENCH_CONFIG"] or "") for jobs in plan.launches for job in jobs]
+    assert [c["tag"] for c in configs] == [["b", r, d] for r in ("R0", "R1") for d in ("D0", "D1")]

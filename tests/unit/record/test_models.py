@@ -1,0 +1,167 @@
+"""What measuring and finding models told, as launches and discoveries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job, Outcome
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.model import Model
+from benchwright.core.run import Launch
+from benchwright.core.status import Reason, Status
+from benchwright.record import record_launch
+from benchwright.record.discovery import record_discovery
+from benchwright.record.models import ModelRecord, as_model_metrics
+
+BENCHMARK = Benchmark(
+    name="a.py::Net@onnxruntime",
+    workload=Model(runtime="onnxruntime", python="py", cwd="/", script="/a.py", identity="ab"),
+    source="a.py",
+    loop="latency",
+)
+JOB = Job(id="a", benchmark=BENCHMARK.name, argv=("py",), cwd="/", stream="/s", log="/l")
+START = {"event": "start", "t": 0, "pid": 1}
+END = {"event": "end", "t": 9_000_000, "exit_code": 0, "duration_s": 1.0}
+LOOP = [
+    {"event": "loop", "process": 1, "loop": 1, "name": "latency", "counts": True},
+    {"event": "steps", "process": 1, "loop": 1, "first": 0, "phase": "measured", "t": 0}
+    | {"step_ns": [1_000_000, 2_000_000, 3_000_000], "wait_ns": [0, 0, 0], "items": 1},
+]
+
+
+def launch(*events: dict[str, Any]) -> Launch:
+    return record_launch([START, *events, END], JOB, BENCHMARK)
+
+
+def test_steps_of_a_model_are_its_latency() -> None:
+    done = launch(*LOOP)
+    assert done.status is Status.OK
+    latency = done.measurement("latency")
+    assert latency is not None
+    assert latency.samples == pytest.approx((1e-3, 2e-3, 3e-3))
+    assert done.measurement("step_time") is None
+
+
+STREAMS = {"event": "measured", "t": 1, "metric": "throughput.streams", "unit": "calls/s", "values": [50.0, 60.0]}
+
+
+@pytest.mark.parametrize(("items", "unit", "factor"), [(4, "items/s", 4), (None, "calls/s", 1)])
+def test_rates_are_of_items_where_they_are_known_and_of_calls_where_not(
+    items: int | None, unit: str, factor: int
+) -> None:
+    known = {"event": "items", "t": 1, "items": items, "items_from": "--items" if items else None}
+    done = launch(*LOOP, STREAMS, known)
+    for metric, first in (("rate", 1000), ("throughput.streams", 50)):
+        found = done.measurement(metric)
+        assert found is not None
+        assert (metric, found.unit, found.samples[0]) == (metric, unit, pytest.approx(factor * first))
+    assert (rate := done.measurement("rate")) is not None
+    assert rate.value == pytest.approx(factor * 3 / 6e-3)
+    assert done.facts["items"] == {"items": items, "items_from": known["items_from"]}
+
+
+@pytest.mark.parametrize("counted", [1, 4])
+def test_a_model_that_told_no_items_counts_calls_whatever_its_loop_took_for_items(counted: int) -> None:
+    rate = launch(LOOP[0], LOOP[1] | {"items": counted}).measurement("rate")
+    assert rate is not None
+    assert (rate.unit, rate.samples[0]) == ("calls/s", pytest.approx(1000))
+
+
+def test_energy_is_that_of_an_item_or_of_a_call() -> None:
+    energy = Measurement(metric="energy.item", unit="J", direction=Direction.LOWER, samples=(8.0,), source="sampler")
+    known, unknown = ModelRecord(items={"items": 4}), ModelRecord(items={"items": None})
+    assert [(m.metric, m.samples) for m in as_model_metrics([energy], BENCHMARK, known)] == [("energy.item", (2.0,))]
+    assert [(m.metric, m.samples) for m in as_model_metrics([energy], BENCHMARK, unknown)] == [("energy.call", (8.0,))]
+
+
+def test_preparing_inputs_is_no_part_of_a_call() -> None:
+    steps = {**LOOP[1], "wait_ns": [500_000, 500_000, 1_000_000]}
+    done = launch(LOOP[0], steps)
+    latency, rate = (done.measurement(name) for name in ("latency", "rate"))
+    assert latency is not None
+    assert rate is not None
+    assert latency.samples == pytest.approx((0.5e-3, 1.5e-3, 2e-3))
+    assert rate.samples == pytest.approx((1 / 0.5e-3, 1 / 1.5e-3, 1 / 2e-3))
+    assert rate.value == pytest.approx(3 / 4e-3)
+    assert done.measurement("wait_share") is None
+
+
+def test_figures_and_facts_are_kept() -> None:
+    figure = {"event": "measured", "metric": "time.load", "unit": "s", "direction": "lower", "values": [0.5]}
+    runtime = {"event": "runtime", "t": 1, "name": "onnxruntime", "threads": 2}
+    step = {"event": "build_step", "t": 1, "step": "export", "seconds": 2.0, "cached": False, "ok": True}
+    check = {"event": "check", "t": 1, "name": "outputs", "ok": True, "detail": "fine", "figures": {"max_abs": 1e-7}}
+    done = launch(figure, runtime, step, check, *LOOP)
+    assert done.measurement("time.load") is not None
+    assert done.facts["runtime"]["threads"] == 2
+    assert done.facts["build"][0]["step"] == "export"
+    assert done.facts["check"]["figures"] == {"max_abs": 1e-7}
+
+
+def test_a_fast_wrong_answer_is_invalid() -> None:
+    done = launch(*LOOP, {"event": "check", "t": 1, "name": "outputs", "ok": False, "detail": "relative L2 0.3"})
+    assert (done.status, done.reason, done.detail) == (Status.FAILED, Reason.INVALID, "relative L2 0.3")
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "reason"),
+    [
+        ("unsupported", Status.FAILED, Reason.BUILD_FAILED),
+        ("crashed", Status.FAILED, Reason.BUILD_FAILED),
+        ("timed_out", Status.FAILED, Reason.TIMED_OUT),
+        ("out_of_memory", Status.FAILED, Reason.OUT_OF_MEMORY),
+        ("error", Status.FAILED, Reason.CRASHED),
+        ("unavailable", Status.SKIPPED, Reason.LACKS_CAPABILITY),
+    ],
+)
+def test_a_failed_step_is_a_result_with_its_stage(kind: str, status: Status, reason: Reason) -> None:
+    failure = {"event": "failure", "t": 1, "stage": "export", "kind": kind, "text": "no way", "operator": "aten::foo"}
+    done = launch(failure)
+    assert (done.status, done.reason) == (status, reason)
+    assert done.detail is not None
+    assert "no way" in done.detail
+    if kind == "unsupported":
+        assert done.detail == "in export: unsupported operator aten::foo: no way"
+
+
+def test_no_latency_is_no_success() -> None:
+    assert launch().reason is Reason.NO_DATA
+
+
+def test_the_last_word_on_a_model_counts() -> None:
+    first = {"event": "model", "identity": "ab", "class": "Net", "calls": 1, "inputs": [], "place": None}
+    events = [
+        first,
+        {"event": "model", "identity": "cd", "class": "Other"},
+        {**first, "calls": 9},
+        {**first, "calls": 1, "main_process": False, "reason": "in a child"},
+        {"event": "discovery_end", "hook_lost": True, "processes_started": 2, "exception": None},
+    ]
+    found = record_discovery(events, "a.py", Outcome(job="a", exit_code=0))
+    assert [(m.identity, m.calls) for m in found.models] == [("ab", 9), ("cd", 0)]
+    assert found.models[0].measurable
+    assert found.trouble is None
+    assert found.ended
+    assert any("replaced" in note for note in found.notes)
+    assert any("2 other processes" in n for n in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (Outcome(job="a", exit_code=7), "exit code 7"),
+        (Outcome(job="a", signal=11), "SIGSEGV"),
+        (Outcome(job="a", timed_out=True, duration_s=12), "after 12 s"),
+        (Outcome(job="a", detail="no such interpreter"), "no such interpreter"),
+    ],
+)
+def test_how_a_script_failed_is_told_and_what_it_told_before_is_kept(outcome: Outcome, said: str) -> None:
+    found = record_discovery([{"event": "model", "identity": "ab", "class": "Net"}], "a.py", outcome)
+    assert found.trouble is not None
+    assert said in found.trouble
+    assert len(found.models) == 1
+    assert not found.ended

@@ -1,0 +1,51 @@
+"""run.json, as other programs read it."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import NoReturn
+
+from machines import MACHINE
+
+from benchwright.analysis.summary import summarize
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.run import Launch, Result, Run
+from benchwright.core.status import Status
+from benchwright.report.run_json import run_body
+
+
+def launch(job: str, value: float = 1.0, **place: int) -> Launch:
+    m = Measurement(metric="m", unit=None, direction=Direction.HIGHER, samples=(value,), source="log")
+    return Launch(job=job, status=Status.OK, measurements=(m,), **place)  # type: ignore[arg-type]
+
+
+def run_of(**launches: tuple[Launch, ...]) -> Run:
+    results = tuple(
+        Result(
+            benchmark=Benchmark(name=name, workload=Command(argv=("x",), cwd="/"), source="t"),
+            status=Status.OK,
+            launches=of_it,
+        )
+        for name, of_it in launches.items()
+    )
+    return Run(id="r", name="r", started="s", folder="/f", status=Status.OK, machine=MACHINE, results=results)
+
+
+def test_a_number_that_is_not_finite_is_text_so_that_every_reader_of_json_can_read_it() -> None:
+    def refuse(constant: str) -> NoReturn:
+        raise AssertionError(f"{constant} is not JSON")
+
+    run = run_of(a=(launch("a.R0", math.nan), launch("a.R1", math.inf)))
+    text = json.dumps(run_body(run, {"a": summarize(run.results[0].counted)}))
+    (summary,) = json.loads(text, parse_constant=refuse)["results"][0]["metrics"]
+    assert (summary["value"], summary["values"]) == ("nan", ["nan", "inf"])
+
+
+def test_the_jobs_of_a_pair_stand_in_the_order_they_ran() -> None:
+    first = (launch("a.R0", block=0, position=0), launch("a.R1", block=1, position=3))
+    second = (launch("b.R0", block=0, position=1), launch("b.R1", block=1, position=2))
+    pairs = run_body(run_of(a=first, b=second), {})["pairs"]
+    assert pairs == [{"block": 0, "jobs": ["a.R0", "b.R0"]}, {"block": 1, "jobs": ["b.R1", "a.R1"]}]

@@ -1,0 +1,170 @@
+"""Reports as CSV and Markdown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from machines import MACHINE
+
+from benchwright.analysis.summary import summarize
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.results.summary import Interval, Remark
+from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.status import Reason, Status
+from benchwright.report.base import Report
+from benchwright.report.csv_table import COLUMNS, CsvReporter
+from benchwright.report.markdown import MarkdownReporter
+
+TREND = Remark(kind="trend", text="rose by 9 %", advice="look")
+FEW = Remark(kind="few_launches", text="few", advice="more")
+
+
+def launch(
+    value: float, metric: str = "speed", unit: str | None = "items/s", labels: dict[str, str] | None = None
+) -> Launch:
+    measured = Measurement(
+        metric=metric,
+        unit=unit,
+        direction=Direction.HIGHER,
+        samples=(value,),
+        source="log",
+        labels=labels or {},
+    )
+    return Launch(job="b.R0", status=Status.OK, measurements=(measured,))
+
+
+def result(name: str, *launches: Launch, status: Status = Status.OK, **fields: object) -> Result:
+    benchmark = Benchmark(name=name, workload=Command(argv=("x",), cwd="/"), source="t")
+    return Result(benchmark=benchmark, status=status, launches=launches, **fields)  # type: ignore[arg-type]
+
+
+def six_launches() -> Report:
+    """1 to 6, with an interval that is what the analysis said, whatever that is."""
+    made = report(
+        result("a", *(launch(float(v)) for v in range(1, 7))), result("b", launch(2.0, labels={"device": "0"}))
+    )
+    (first,) = made.summaries["a"]
+    summary = msgspec.structs.replace(first, value=3.5, interval=Interval(1.0, 6.0))
+    return msgspec.structs.replace(made, summaries={**made.summaries, "a": [summary]})
+
+
+def report(*results: Result, notes: tuple[Note, ...] = (), log_tails: dict[str, list[str]] | None = None) -> Report:
+    run = Run(
+        id="r.1", name="r", started="s", folder="/f", status=Status.OK, machine=MACHINE, results=results, notes=notes
+    )
+    summaries = {r.benchmark.name: summarize(r.counted) for r in results}
+    return Report(run=run, summaries=summaries, aggregate=aggregate, log_tails=log_tails or {})
+
+
+def failed(name: str, job: str = "j", detail: str | None = "why") -> Result:
+    bad = Launch(job=job, status=Status.FAILED, reason=Reason.CRASHED)
+    return result(name, bad, status=Status.FAILED, reason=Reason.CRASHED, detail=detail)
+
+
+class TestCsv:
+    def rows(self, *results: Result) -> list[dict[str, str]]:
+        return self.rows_of(report(*results))
+
+    def rows_of(self, made: Report) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(CsvReporter().render(made), newline="")))
+
+    def test_one_row_for_each_benchmark_metric_and_label_set(self) -> None:
+        rows = self.rows_of(six_launches())
+        assert list(rows[0]) == list(COLUMNS)
+        assert (rows[0]["benchmark"], rows[0]["value"], rows[0]["low"], rows[0]["high"]) == ("a", "3.5", "1.0", "6.0")
+        assert (rows[0]["launches"], rows[0]["unit"], rows[0]["direction"]) == ("6", "items/s", "higher")
+        assert (rows[1]["low"], json.loads(rows[1]["labels"])) == ("", {"device": "0"})
+
+    def test_what_failed_has_a_row(self) -> None:
+        (row,) = self.rows(failed("a"))
+        assert (row["run"], row["status"], row["reason"], row["value"]) == ("r.1", "failed", "crashed", "")
+
+    def test_numbers_read_back_exactly(self) -> None:
+        (row,) = self.rows(result("a", launch(0.1 + 0.2)))
+        assert float(row["value"]) == 0.1 + 0.2
+
+    def test_a_number_that_is_not_finite_is_written_as_such(self) -> None:
+        (row,) = self.rows(result("a", launch(math.nan)))
+        assert math.isnan(float(row["value"]))
+
+    def test_what_stands_out_is_named_beside_the_interval(self) -> None:
+        made = six_launches()
+        (first,) = made.summaries["a"]
+        told = msgspec.structs.replace(first, interval=Interval(1.0, 6.0, 1.5), remarks=(TREND, FEW))
+        row = self.rows_of(msgspec.structs.replace(made, summaries={"a": [told]}))[0]
+        assert (row["widened"], row["remarks"]) == ("1.5", "trend few_launches")
+
+    @settings(max_examples=50, deadline=None)
+    @given(name=st.text(min_size=1).filter(lambda text: "\0" not in text))
+    def test_any_name_reads_back(self, name: str) -> None:
+        (row,) = self.rows(result(name, launch(1.0)))
+        assert row["benchmark"] in (name, f"'{name}")  # an apostrophe before what a spreadsheet would run
+
+
+class TestMarkdown:
+    def test_failures_come_first_with_the_log_folded(self) -> None:
+        text = MarkdownReporter().render(
+            report(result("fine", launch(2.0)), failed("bad"), log_tails={"j": ["last words"]})
+        )
+        assert text.index("`bad`") < text.index("last words") < text.index("`fine`")
+        assert text.startswith("### `r`: 1 failed, 1 ok\n")
+        assert "| `bad` | **failed**: crashed | `why` |" in text
+
+    def test_metrics_with_their_interval_and_launches(self) -> None:
+        text = MarkdownReporter().render(six_launches())
+        assert "| `a` | `speed` | 3.5 items/s | 1 items/s to 6 items/s | 6 |" in text
+
+    def test_memory_and_the_like_is_folded_away(self) -> None:
+        text = MarkdownReporter().render(
+            report(result("a", launch(2.0), launch(1.0, metric="memory.peak_rss", unit="B")))
+        )
+        assert text.index("`speed`") < text.index("<details>") < text.index("`memory.peak_rss`")
+
+    def test_memory_is_written_as_it_is_read(self) -> None:
+        text = MarkdownReporter().render(
+            report(result("a", launch(2_040_109_465.0, metric="memory.peak_rss", unit="B")))
+        )
+        assert "| `a` | `memory.peak_rss` | 1.9 GiB | – | 1 |" in text
+        assert "2,040" not in text
+
+    def test_an_interval_that_was_widened_and_what_stands_out_are_told(self) -> None:
+        made = six_launches()
+        (first,) = made.summaries["a"]
+        told = msgspec.structs.replace(first, interval=Interval(1.0, 6.0, 1.5), remarks=(TREND, FEW))
+        made = msgspec.structs.replace(made, summaries={"a": [told]})
+        text = MarkdownReporter().render(made)
+        assert "1 items/s to 6 items/s, widened | 6 |" in text
+        assert "- ⚠ `a` `speed`: rose by 9 %; look\n" in text
+        assert text.count("few; more") == 1
+        # Of the whole run: then not of each benchmark again.
+        assert MarkdownReporter().render(msgspec.structs.replace(made, remarks=(FEW,))).count("few; more") == 1
+
+    def test_notes_cannot_become_markup_or_mentions(self) -> None:
+        note = Note(text="<script>x</script> *bold* @someone | \x1b[31mred\x1b[0m")
+        text = MarkdownReporter().render(report(result("a", launch(1.0)), notes=(note,)))
+        assert "- ⚠ &lt;script&gt;x&lt;/script&gt; \\*bold\\* @<!-- -->someone \\| red\n" in text.replace("  ", " ")
+
+    @settings(max_examples=150, deadline=None)
+    @given(name=st.text(alphabet=st.sampled_from("`|\\<>&*_@\n \x1b\x00a[]é#"), min_size=1, max_size=12))
+    def test_any_name_stays_one_cell_of_one_table(self, name: str) -> None:
+        markdown_it = pytest.importorskip("markdown_it")
+        text = MarkdownReporter().render(
+            report(failed(name, job=name, detail=name), result("other", launch(1.0)), log_tails={name: [name]})
+        )
+        page = markdown_it.MarkdownIt("commonmark").enable("table").render(text)
+        assert page.count("<table>") == 2
+        assert len(re.findall(r"<tr>", page)) == 4
+        assert "<td><code>other</code></td>" in page
+        known = "h3 code table thead tbody tr th td strong details summary pre p".split()
+        assert set(re.findall(r"</?([a-z0-9]+)", page)) <= set(known)

@@ -1,0 +1,113 @@
+"""How a git working tree differs from a commit, by real git."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from benchwright.core.provenance import ABSENT, Provenance, Repository, differences
+from benchwright.runs.provenance import git_state
+from benchwright.runs.provenance.git_state import repositories_of
+
+
+def git(folder: Path, *words: str) -> str:
+    who = ("-c", "user.email=a@b", "-c", "user.name=n", "-c", "commit.gpgsign=false")
+    return subprocess.run(
+        ["git", "-C", str(folder), *who, *words], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    root = tmp_path / "tree"
+    (root / "sub").mkdir(parents=True)
+    git(tmp_path, "init", "-q", "tree")
+    (root / "a.py").write_text("a")
+    (root / "sub" / "b.py").write_text("b")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "first")
+    return root
+
+
+def state(folder: Path, base: str | None = None) -> Repository:
+    [found] = repositories_of([str(folder)], {str(folder): base} if base else None)
+    return found
+
+
+def test_a_clean_tree_has_no_changes_and_is_found_from_below(tree: Path) -> None:
+    head = git(tree, "rev-parse", "HEAD")
+    [found] = repositories_of([str(tree / "sub"), str(tree)])
+    assert found == Repository(root=str(tree), base=head, head=head, changes={})
+
+
+def test_edited_new_and_deleted_files_are_told_and_untracked_ones_are_not(tree: Path) -> None:
+    (tree / "a.py").write_text("changed")
+    (tree / "sub" / "b.py").unlink()
+    (tree / "c.py").write_text("c")
+    (tree / "d.py").write_text("d")
+    git(tree, "add", "c.py")
+    changes = state(tree).changes
+    assert changes is not None
+    assert set(changes) == {"a.py", "sub/b.py", "c.py"}
+    assert changes["sub/b.py"] == ABSENT
+
+
+def test_committing_the_changes_makes_no_difference_and_another_commit_does(tree: Path) -> None:
+    (tree / "a.py").write_text("changed")
+    before = state(tree)
+    git(tree, "commit", "-qam", "second")
+    after = state(tree, before.base)
+    assert before.changes == after.changes
+    assert differences(Provenance(repositories=(before,)), Provenance(repositories=(after,))) == []
+    (tree / "sub" / "b.py").write_text("other")
+    git(tree, "commit", "-qam", "third")
+    later = state(tree, before.base)
+    [said] = differences(Provenance(repositories=(before,)), Provenance(repositories=(later,)))
+    assert said.startswith(f"git {tree}: sub/b.py was changed (HEAD was")
+
+
+def test_a_commit_that_is_gone_is_told(tree: Path) -> None:
+    before = state(tree)
+    gone = Repository(root=str(tree), base="0" * 40, head="0" * 40)
+    after = state(tree, gone.base)
+    assert after.base == before.base
+    [said] = differences(Provenance(repositories=(gone,)), Provenance(repositories=(after,)))
+    assert "is not there any more" in said
+
+
+def test_where_there_is_no_tree_no_commit_or_no_git_nothing_is_said(
+    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tmp_path, "init", "-q", "empty")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / ".git").write_text("nonsense")
+    places = [str(tmp_path / name) for name in ("empty", "odd", "absent")]
+    assert repositories_of(places) == ()
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert repositories_of([str(tree)]) == ()
+
+
+def test_a_git_that_takes_long_is_not_waited_for(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = subprocess.run(["which", "git"], capture_output=True, text=True, check=True).stdout.strip()
+    slow = tmp_path / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\ncase "$*" in *name-only*) exec sleep 30;; esac\nexec {real} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr(git_state, "_PATIENCE_S", 1.0)
+    began = time.monotonic()
+    assert state(tree).changes is None
+    assert time.monotonic() - began < 20  # and not the 30 s that it sleeps
+
+
+def test_names_that_are_no_text_do_no_harm(tree: Path) -> None:
+    name = os.fsencode(str(tree)) + b"/\xff.py"
+    Path(os.fsdecode(name)).write_text("x")
+    git(tree, "add", "-A")
+    changes = state(tree).changes
+    assert changes is not None
+    assert list(changes) == ["?.py"]
