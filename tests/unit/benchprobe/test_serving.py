@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,7 @@ class Bench:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
+        self.started: list[subprocess.Popen[str]] = []
         self.mark = f"SERVING_TEST={folder}"
         (folder / "server.py").write_text(SERVER)
         plain = {name: value for name, value in os.environ.items() if name != "BENCHPROBE_CONFIG"}
@@ -77,8 +79,17 @@ class Bench:
         options = ("--ready", ready or f"tcp:127.0.0.1:{self.port}", *options)
         words = [*options, "--server", str(len(server)), *server, "--", *client]
         argv = [sys.executable, "-m", "benchprobe.serving", *words]
-        return subprocess.Popen(argv, env=self.env, cwd=self.folder, text=True, stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE)  # fmt: skip
+        process = subprocess.Popen(argv, env=self.env, cwd=self.folder, text=True, stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
+        self.started.append(process)
+        return process
+
+    def end(self) -> None:
+        """A test that failed leaves nothing behind that would trouble the next one."""
+        for process in self.started:
+            if process.poll() is None:
+                process.kill()
+            process.communicate()
 
     def run(self, *args: object, **named: object) -> tuple[int, str, str]:
         process = self.start(*args, **named)  # type: ignore[arg-type]
@@ -91,8 +102,10 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, port: int) -> Bench:
-    return Bench(tmp_path, port)
+def bench(tmp_path: Path, port: int) -> Iterator[Bench]:
+    bench = Bench(tmp_path, port)
+    yield bench
+    bench.end()
 
 
 @pytest.mark.parametrize("kind", ["tcp", "http"])
@@ -186,7 +199,9 @@ def test_signals_reach_the_client_which_decides(bench, number):
     client = (
         "import signal, sys, time\n"
         f"signal.signal({int(number)}, lambda *_: sys.exit(33))\n"
-        "print('ready', flush=True)\ntime.sleep(300)"
+        # Short sleeps: a signal that comes just before one begins is only handled once it is over.
+        "print('ready', flush=True)\n"
+        "for _ in range(3000): time.sleep(0.1)"
     )
     process = bench.start(bench.server(), [sys.executable, "-c", client])
     assert process.stdout.readline() == "the server is up\n"
