@@ -41,11 +41,6 @@ class Channel:
     def max_line_bytes(self) -> int:
         return PIPE_LINE_BYTES if self._is_pipe else MAX_FILE_LINE_BYTES
 
-    @property
-    def unwritten(self) -> int:
-        """Lines that still wait to be written."""
-        return len(self._waiting)
-
     def put(self, line: bytes) -> None:
         """Writes `line`, which ends with a newline, now or later, or counts it as lost."""
         if not self._waiting and self._write(line):

@@ -50,22 +50,15 @@ def slow_end(series: Sequence[Sequence[float]], direction: Direction) -> tuple[P
     return tuple(found)
 
 
-def percentile_with_bound(
-    values: Sequence[float], percent: float, *, confidence: float = 0.99, effective: float | None = None
-) -> Percentile:
-    """The percentile of `values`, and how far out it may really lie.
-
-    The bound is an upper one from p50 on and a lower one below. It is None if there are fewer samples than `needed`.
-    `effective`: how many independent samples the values are worth (see `effective_sample_size`); all of them if None.
-    `values` must not be empty, and finite.
-    """
-    return bounded(ordered(values), percent, confidence=confidence, effective=effective)
-
-
 def bounded(
     in_order: Sequence[float], percent: float, *, confidence: float = 0.99, effective: float | None = None
 ) -> Percentile:
-    """`percentile_with_bound` of values that are in order already."""
+    """The percentile of values in ascending order, with a bound on how far out it may really lie.
+
+    From p50 on the bound is an upper one, below it a lower one; None if there are fewer samples than `needed`.
+    `effective`: how many independent samples the values are worth (see `effective_sample_size`); all of them if None.
+    The values must be finite, and at least one.
+    """
     count = len(in_order)
     independent = count if effective is None else max(1, min(count, math.floor(effective)))
     share = max(percent, 100 - percent) / 100

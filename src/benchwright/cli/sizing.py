@@ -78,7 +78,8 @@ def save_scaling(run: Run, settings: RunSettings) -> str | None:
     except (BenchwrightError, OSError) as error:
         return f"{run.id} is complete, but its batch sizes are not saved: {error}"
     count = f"{saved.observations} observation{'' if saved.observations == 1 else 's'}"
-    return f"{count} added to {saved.path}"
+    comments = "; comments in it were dropped" if saved.lost_comments else ""
+    return f"{count} added to {saved.path}{comments}"
 
 
 def _tell(benchmark: str, size: int, trial: Trial) -> None:

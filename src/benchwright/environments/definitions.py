@@ -14,10 +14,6 @@ class CannotClone(Exception):
     """git could not get a definition."""
 
 
-def is_missing(pack: Pack) -> bool:
-    return pack.git is not None and not os.path.isdir(pack.definition)
-
-
 def clone(pack: Pack, tools: Tools, *, anew: bool = False) -> str | None:
     """Clones the definition aside, then puts it in its place; returns its commit, or None if it was there already."""
     assert pack.git is not None

@@ -48,11 +48,6 @@ def importer_named(name: str) -> Importer:
     )
 
 
-def importer_for(path: Path) -> Importer | None:
-    """The first importer that recognises the file; ours first."""
-    return _recogniser(_all(), path)
-
-
 def import_results(path: Path, *, tool: str | None = None) -> Imported:
     """The runs in a file, or in every `*.json` and every folder of `*.data` below a folder that an importer recognises,
     each run once.

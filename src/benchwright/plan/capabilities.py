@@ -4,20 +4,13 @@ from __future__ import annotations
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import UnfilledWord
-from benchwright.core.machine import Machine
-from benchwright.core.node.system import System
 from benchwright.plan.words.expressions import ExpressionError, evaluate
-from benchwright.plan.words.machine_facts import MachineFacts, machine_facts
+from benchwright.plan.words.machine_facts import MachineFacts
 from benchwright.plan.words.placeholders import Context, PlaceholderError, fill
 
 
-def unmet(benchmark: Benchmark, machine: Machine, system: System) -> str | None:
-    """The first condition that does not hold here, as a sentence; None if all do."""
-    return unmet_condition(benchmark, machine_facts(machine, system))
-
-
 def unmet_condition(benchmark: Benchmark, facts: MachineFacts) -> str | None:
-    """The same, of facts that are known already; UnfilledWord for a condition that cannot be judged."""
+    """The first condition that does not hold here, as a sentence; None if all hold. UnfilledWord if one cannot be judged."""
     machines = benchmark.placement.machines
     if machines > facts.machine_count:
         has = "1 machine" if facts.machine_count == 1 else f"{facts.machine_count} machines"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from voir.smuggle import encode_as_escape_sequence
 
-from benchwright.core.events.hidden_lines import hide_line
 from benchwright.core.job import Barrier, Job, Outcome
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
@@ -98,7 +98,7 @@ def test_lines_hidden_in_the_output_are_found_and_not_shown(executor: LocalExecu
         def on_output(self, job_id: str, text: str) -> None:
             self.text += text
 
-    hidden = hide_line('{"rate": 5}')
+    hidden = encode_as_escape_sequence('{"rate": 5}\n').encode()
     code = f"for _ in range(3): os.write(1, b'seen' + {hidden!r} + b' too\\n'); time.sleep(0.1)"
     job = make_job(code, env={"DATA_FD": "1"}, echo=True)
     listener = Hear()

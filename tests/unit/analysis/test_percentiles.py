@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchwright.analysis.percentiles import percentile_with_bound, samples_needed, slow_end
+from benchwright.analysis.percentiles import bounded, samples_needed, slow_end
 from benchwright.core.metric import Direction
+from benchwright.core.results.summary import Percentile
+
+
+def percentile_with_bound(values: list[float], percent: float, *, effective: float | None = None) -> Percentile:
+    return bounded(sorted(values), percent, effective=effective)
 
 
 @pytest.mark.parametrize(("percent", "needed"), [(90, 64), (97, 219), (99, 662), (10, 64), (1, 662)])

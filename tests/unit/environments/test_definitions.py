@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.pack import Pack
-from benchwright.environments.definitions import CannotClone, clone, is_missing
+from benchwright.environments.definitions import CannotClone, clone
 from benchwright.environments.tools import Tools
 
 
@@ -43,7 +43,6 @@ def pack_of(place: Path, repository: Path, branch: str | None = None) -> Pack:
 def test_a_definition_is_cloned_once_and_anew_when_asked(tmp_path: Path, repository: Path) -> None:
     pack = pack_of(tmp_path / "clones", repository)
     main = Path(pack.definition) / "main.py"
-    assert is_missing(pack)
     assert clone(pack, Tools()) == git(repository, "rev-parse", "HEAD")
     commit(repository, "second")
     assert clone(pack, Tools()) is None
@@ -64,5 +63,5 @@ def test_what_git_says_is_told_and_nothing_is_left(tmp_path: Path, repository: P
     pack = pack_of(tmp_path / "clones", repository, "nowhere")
     with pytest.raises(CannotClone, match="nowhere"):
         clone(pack, Tools())
-    assert is_missing(pack)
+    assert not Path(pack.definition).exists()
     assert not Path(f"{pack.definition}.part").exists()

@@ -12,7 +12,8 @@ from benchwright.core.benchmark import Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Node, System
 from benchwright.core.status import Reason
-from benchwright.plan.capabilities import unmet
+from benchwright.plan.capabilities import unmet_condition
+from benchwright.plan.words.machine_facts import machine_facts
 
 NODES = tuple(Node(name=f"n{i}", ip=f"10.0.0.{i}", main=i == 2) for i in range(1, 4))
 
@@ -146,7 +147,7 @@ def test_a_condition_that_does_not_hold_is_a_reason_to_skip() -> None:
     ],
 )
 def test_conditions_may_name_what_the_machine_has(condition: str) -> None:
-    assert unmet(entry(requires=(condition,)), machine_with(2), System()) is None
+    assert unmet_condition(entry(requires=(condition,)), machine_facts(machine_with(2), System())) is None
 
 
 def test_a_condition_that_cannot_be_judged_is_an_error() -> None:

@@ -40,17 +40,6 @@ class HiddenLines:
         return rest
 
 
-def without_hidden_lines(text: bytes) -> bytes:
-    """A whole text as a terminal shows it."""
-    return _SEQUENCE.sub(b"", text) if b"\x1b[" in text else text
-
-
-def hide_line(line: str) -> bytes:
-    """As voir writes it to stdout."""
-    digits = (line + "\n").encode().hex().encode()
-    return b"\x1b[" + digits.translate(bytes.maketrans(b"abcdef", b":;<=>?")) + b"z"
-
-
 def _decoded(digits: bytes) -> bytes:
     try:
         return bytes.fromhex(digits.translate(_DIGITS).decode())
