@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from benchwright.agent.nvml import open_nvml
+from benchwright.agent.machine.nvml import open_nvml
 from benchwright.agent.samplers import BUILT_IN
 from benchwright.agent.samplers.base import Sampler, Subject
 

@@ -157,6 +157,6 @@ def test_output_that_a_full_disk_may_have_cut_off_is_no_success_and_not_final(
 def test_lack_of_disk_space_is_known_by_its_words_in_a_failure(
     tmp_path: Path, line: bytes, failed: bool, expected: bool
 ) -> None:
-    from benchwright.agent.endings import ran_out_of_disk
+    from benchwright.agent.supervise.endings import ran_out_of_disk
 
     assert ran_out_of_disk(failed=failed, log_end=line, log=str(tmp_path / "log")) is expected

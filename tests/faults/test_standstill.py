@@ -14,7 +14,7 @@ import psutil
 import pytest
 from command_line import CommandLine
 
-from benchwright.agent import pauses
+from benchwright.agent.supervise import pauses
 from benchwright.core.job import Job
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor

@@ -11,14 +11,14 @@ import signal
 import sys
 import time
 
-from benchwright.agent import job_group, kernel
-from benchwright.agent.barrier import leave_barrier
 from benchwright.agent.message_pipe import Speaker
 from benchwright.agent.order import read_job
-from benchwright.agent.processes import MARKER, signal_descendants
+from benchwright.agent.processes import job_group, kernel
+from benchwright.agent.processes.process_tree import MARKER, signal_descendants
 from benchwright.agent.samplers import find_samplers
-from benchwright.agent.signals import Signals
-from benchwright.agent.supervise import Mark, supervise
+from benchwright.agent.supervise.barrier import leave_barrier
+from benchwright.agent.supervise.signals import Signals
+from benchwright.agent.supervise.supervisor import Mark, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import sys
 if not __package__:  # started as a file: the package may not be on this interpreter's path
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
-from benchwright.agent.leftovers import end_leftovers
+from benchwright.agent.processes.leftovers import end_leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def look(words: "list[str]") -> "dict[str, Any]":
     """What this node is, what it sees of the files before a `--`, and the digests of the folders behind it."""
     import msgspec
 
-    from benchwright.agent.fingerprint import read_machine
+    from benchwright.agent.machine.fingerprint import read_machine
     from benchwright.version import __version__
 
     end = words.index("--") if "--" in words else len(words)

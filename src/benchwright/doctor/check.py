@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchwright.agent.health import read_health
-from benchwright.agent.runtimes import ask_interpreter, own_interpreter
+from benchwright.agent.machine.health import read_health
+from benchwright.agent.machine.runtimes import ask_interpreter, own_interpreter
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.samplers.base import Sampler, Subject
 from benchwright.analysis.gpu_findings import judge_gpus

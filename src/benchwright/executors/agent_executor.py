@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import msgspec
 
-from benchwright.agent.leftovers import abandoned, end_leftovers
-from benchwright.agent.processes import LINUX
+from benchwright.agent.processes.leftovers import abandoned, end_leftovers
+from benchwright.agent.processes.process_tree import LINUX
 from benchwright.core.job import Job, Outcome
 from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.agent_process import AgentProcess, listen

@@ -14,8 +14,8 @@ from typing import Any, Self
 import msgspec
 
 import benchwright.agent
-from benchwright.agent import job_group, leftovers
-from benchwright.agent.processes import LINUX, MARKER, ProcessStat, all_processes, kill_all, read_stat
+from benchwright.agent.processes import job_group, leftovers
+from benchwright.agent.processes.process_tree import LINUX, MARKER, ProcessStat, all_processes, kill_all, read_stat
 from benchwright.core.errors import AgentLost
 
 _SWEEP_S = 5.0

@@ -22,7 +22,7 @@ class LocalExecutor(AgentExecutor):
         self._python = python
 
     def machine(self) -> Machine:
-        from benchwright.agent.fingerprint import read_machine
+        from benchwright.agent.machine.fingerprint import read_machine
 
         return read_machine()
 

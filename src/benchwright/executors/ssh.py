@@ -69,7 +69,7 @@ class ClusterExecutor(AgentExecutor):
 
     def _machine_here(self) -> Machine:
         if HERE not in self._machines:
-            from benchwright.agent.fingerprint import read_machine
+            from benchwright.agent.machine.fingerprint import read_machine
 
             self._machines[HERE] = read_machine()
         return self._machines[HERE]

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from benchwright.agent.node_probe import ANSWER
-from benchwright.agent.processes import MARKER
+from benchwright.agent.processes.process_tree import MARKER
 from benchwright.core.machine import Machine
 from benchwright.core.node.system import Node
 from benchwright.executors.agent_process import AGENT_FOLDER, agent_words

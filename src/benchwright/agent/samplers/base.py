@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 
-from benchwright.agent.processes import ProcessStat, descendants
+from benchwright.agent.processes.process_tree import ProcessStat, descendants
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

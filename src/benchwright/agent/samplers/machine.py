@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import resource
 
-from benchwright.agent.processes import LINUX, TICKS_PER_S, read_proc
+from benchwright.agent.processes.process_tree import LINUX, TICKS_PER_S, read_proc
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
 
 _MOST_THREADS = 512

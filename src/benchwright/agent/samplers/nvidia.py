@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from benchwright.agent.nvml import find_handles, open_nvml
-from benchwright.agent.processes import MARKER, read_proc
+from benchwright.agent.machine.nvml import find_handles, open_nvml
+from benchwright.agent.processes.process_tree import MARKER, read_proc
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
 
 TYPE_CHECKING = False

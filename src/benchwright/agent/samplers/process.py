@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import resource
 
-from benchwright.agent.processes import LINUX, PAGE_BYTES, TICKS_PER_S, ProcessStat, read_proc, read_stat
+from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, TICKS_PER_S, ProcessStat, read_proc, read_stat
 from benchwright.agent.samplers.base import Sample, Sampler, Subject
 
 # The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.

@@ -203,7 +203,7 @@ def _check_sizer(given: Mapping[str, Any]) -> None:
 
 def _scaling_beside(benchmarks: Sequence[Benchmark]) -> str | None:
     """`scaling/<device>.yaml` beside the suite, for the device that is here; else `scaling/default.yaml`."""
-    from benchwright.agent.fingerprint import read_machine
+    from benchwright.agent.machine.fingerprint import read_machine
 
     names = [a.name for a in read_machine().accelerators]
     for folder in dict.fromkeys(_suite_folders(benchmarks)):

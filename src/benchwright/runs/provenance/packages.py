@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchwright.agent.packages import list_packages
+from benchwright.agent.machine.packages import list_packages
 from benchwright.core.run import Launch, Plan
 
 

@@ -27,7 +27,7 @@ def development_session(
     targets: Sequence[str], suite: SuiteRequest, command: Sequence[str], tell: Callable[[str], None] | None = None
 ) -> Session:
     """`command` empty: the user's shell; `tell`: whom to tell what was put right. InvalidInput if more than one benchmark is meant, or it is not installed."""
-    from benchwright.agent.fingerprint import read_machine
+    from benchwright.agent.machine.fingerprint import read_machine
     from benchwright.artifacts.probe_folder import probe_folder
     from benchwright.kinds.suite.setup.process import suite_process
     from benchwright.kinds.suite.setup.readiness import not_installed

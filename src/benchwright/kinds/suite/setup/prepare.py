@@ -121,7 +121,7 @@ class _Preparation:
 
     def _jobs(self, benchmarks: Sequence[Benchmark], needing: dict[str, Preparation]) -> list[_Task]:
         """InvalidInput, before anything runs, if a word of any of them cannot be filled."""
-        from benchwright.agent.fingerprint import read_machine
+        from benchwright.agent.machine.fingerprint import read_machine
 
         machine = read_machine()
         processes = [suite_process(benchmark, self.surroundings, machine) for benchmark in benchmarks]

@@ -1,0 +1,154 @@
+"""What a program says through voir, taken over into the job's stream while it runs.
+
+voir writes JSON lines to the descriptor that $DATA_FD names: to a file of ours, or hidden in the log where the program's own
+children do not have that descriptor. Each line goes into the stream as it is, with the time at which it was seen; a program
+that was killed in the middle of a line leaves half a line, and the recorder knows what to do about it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+from benchwright.agent.output.log_tail import BLOCK_BYTES, LogReader
+from benchwright.agent.supervise.program_environment import IN_LOG
+from benchwright.core.events.hidden_lines import HiddenLines
+from benchwright.core.files.private_files import file_mode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from benchwright.agent.stream import StreamWriter
+    from benchwright.core.job import Job
+
+INTERVAL_S = 0.1  # a line's time is known that well
+_MOST_BLOCKS = 4  # read in a row before deadlines and signals are looked at again
+_LONGEST_LINE = 1 << 18
+_MOST_AT_ONCE = 1 << 16  # bytes of lines in one event
+
+
+class DataTail:
+    """Raises OSError if the file cannot be opened. `fd` is what the program finds as descriptor 3, or None."""
+
+    def __init__(self, job: Job, environment: Mapping[str, str], stream: StreamWriter) -> None:
+        self._stream = stream
+        self._path = job.data_file
+        self.fd: int | None = None
+        self._file: LogReader | None = None
+        self._log: LogReader | None = None
+        self._hidden = HiddenLines()
+        self._begun = b""  # the line that is not whole yet
+        self._too_long = False  # its beginning was taken already; the rest of it is left out
+        self.has_more = False
+        self.stop_asked = False  # the program says that it has been measured enough and wants to be ended
+        self.newest: dict[str, float] = {}
+        if job.data_file is not None:
+            os.makedirs(os.path.dirname(job.data_file) or ".", exist_ok=True)
+            self.fd = os.open(
+                job.data_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(job.data_file)
+            )
+            self._file = LogReader(job.data_file, os.fstat(self.fd).st_size)
+        if environment.get("DATA_FD") in IN_LOG:
+            self._log = LogReader(job.log, os.stat(job.log).st_size)
+
+    def started(self) -> None:
+        """The program has its own descriptor now."""
+        if self.fd is not None:
+            os.close(self.fd)
+            self.fd = None
+
+    def program_ended(self) -> None:
+        """What is said from now on is no result of the program's."""
+        for reader in (self._file, self._log):
+            if reader is not None:
+                reader.end_here()
+
+    @property
+    def late_bytes(self) -> int:
+        """How much was said after that."""
+        return max((reader.late_bytes for reader in (self._file, self._log) if reader is not None), default=0)
+
+    def advance(self, now_ns: int) -> None:
+        """Take over some of what is new."""
+        more = False
+        for _ in range(_MOST_BLOCKS):
+            more = self._advance_file(now_ns) | self._advance_log(now_ns)
+            if not more:
+                break
+        self.has_more = more
+
+    def finish(self, now_ns: int) -> None:
+        """Take over the rest, and half a line, too. The file is removed: the stream has it all."""
+        self.started()
+        self.has_more = True
+        while self.has_more:
+            self.advance(now_ns)
+        self._append([self._begun] if self._begun else [], now_ns)
+        for reader in (self._file, self._log):
+            if reader is not None:
+                reader.close()
+        if self._path is not None and not self._stream.trouble:
+            try:
+                os.unlink(self._path)
+            except OSError:
+                pass
+
+    def _advance_file(self, now_ns: int) -> bool:
+        data = self._file.read(BLOCK_BYTES) if self._file is not None else b""
+        if data:
+            *lines, self._begun = (self._begun + data).split(b"\n")
+            if self._too_long and lines:
+                del lines[0]
+                self._too_long = False
+            if self._too_long or len(self._begun) > _LONGEST_LINE:
+                lines += [] if self._too_long else [self._begun]
+                self._begun = b""
+                self._too_long = True
+            self._append(lines, now_ns)
+        return len(data) == BLOCK_BYTES
+
+    def _advance_log(self, now_ns: int) -> bool:
+        data = self._log.read(BLOCK_BYTES) if self._log is not None else b""
+        if data:
+            self._append(self._hidden.feed(data)[1], now_ns)
+        return len(data) == BLOCK_BYTES
+
+    def _append(self, lines: list[bytes], now_ns: int) -> None:
+        part: list[str] = []
+        size = 0
+        for raw in lines:
+            if not raw.strip():
+                continue
+            line = raw[:_LONGEST_LINE].decode("utf-8", "replace")
+            self._notice(line)
+            part.append(line)
+            size += len(line)
+            if size > _MOST_AT_ONCE:
+                self._stream.append("voir", t=now_ns, lines=part)
+                part, size = [], 0
+        if part:
+            self._stream.append("voir", t=now_ns, lines=part)
+
+    def _notice(self, line: str) -> None:
+        """What the supervisor itself wants to know of a line."""
+        wanted = '"$event"' in line or '"rate"' in line or '"loss"' in line
+        if not wanted:
+            return
+        try:
+            data = json.loads(line)
+        except (ValueError, RecursionError):
+            return
+        if not isinstance(data, dict):
+            return
+        self.stop_asked = self.stop_asked or data.get("$event") == "stop"
+        for name in ("rate", "loss"):
+            if isinstance(data.get(name), int | float):
+                self.newest[name] = float(data[name])
+
+
+def open_data_tail(job: Job, environment: Mapping[str, str], stream: StreamWriter) -> DataTail | None:
+    """None if the program is not expected to say anything through voir."""
+    if job.data_file is None and job.env.get("DATA_FD") not in IN_LOG:
+        return None
+    return DataTail(job, environment, stream)

@@ -1,0 +1,171 @@
+"""A job's log: where its output goes, what is read from it while it runs, and what becomes of it."""
+
+from __future__ import annotations
+
+import os
+import time
+import zlib
+
+from benchwright.agent.order import read_metrics
+from benchwright.agent.output.log_tail import Echo, LogReader, MetricTail
+from benchwright.core.files.private_files import file_mode
+from benchwright.core.files.whole_file import written_whole
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from benchwright.agent.message_pipe import Speaker
+    from benchwright.agent.stream import StreamWriter
+    from benchwright.core.job import Job
+    from benchwright.core.metric import MetricSpec
+
+_SCAN_INTERVAL_S = 0.25
+_ECHO_INTERVAL_S = 0.05
+_MOST_BLOCKS = 4  # read in a row before deadlines and signals are looked at again
+_ECHO_PATIENCE_S = 10.0
+_BLOCK_BYTES = 1024 * 1024
+_GZIP_FORMAT = 31  # zlib's number for "deflate inside a gzip file"
+
+
+class JobLog:
+    """Raises OSError if the log cannot be opened. `fd` is what the program writes to."""
+
+    def __init__(self, job: Job, stream: StreamWriter, speaker: Speaker) -> None:
+        self._job = job
+        self._stream = stream
+        self._speaker = speaker
+        os.makedirs(os.path.dirname(job.log) or ".", exist_ok=True)
+        self.fd = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(job.log))
+        self._offset = os.fstat(self.fd).st_size
+        self._required: list[MetricSpec] = []
+        self._reader: LogReader | None = None
+        self._metrics = self._open_metrics() if job.metrics else None
+        self._echo = Echo(LogReader(job.log, self._offset), speaker, job.id) if job.echo else None
+        self.has_more = False  # there is more to read than was read at once
+
+    def _open_metrics(self) -> MetricTail:
+        from benchwright.agent.extractors.scanner import LogScanner
+
+        metrics = read_metrics(self._job)
+        self._required = [metric for metric in metrics if metric.required]
+        self._reader = LogReader(self._job.log, self._offset)
+        return MetricTail(self._reader, LogScanner(metrics), self._stream)
+
+    @property
+    def interval_s(self) -> float | None:
+        """How often to look for new output; None: not at all."""
+        if self._echo is not None:
+            return _ECHO_INTERVAL_S
+        return _SCAN_INTERVAL_S if self._metrics is not None else None
+
+    @property
+    def newest(self) -> dict[str, float]:
+        """The last value found of each metric."""
+        return self._metrics.newest if self._metrics is not None else {}
+
+    def advance(self, now_ns: int) -> None:
+        """Read some of what is new."""
+        more = False
+        for _ in range(_MOST_BLOCKS):
+            scanned = self._metrics is not None and self._metrics.advance(now_ns)
+            echoed = self._echo is not None and self._echo.advance()
+            more = scanned or echoed
+            if not more:
+                break
+        self.has_more = more
+
+    def program_ended(self) -> None:
+        """What is printed from now on is no result of the program's."""
+        if self._reader is not None:
+            self._reader.end_here()
+
+    @property
+    def late_bytes(self) -> int:
+        """How much of what metrics are looked for in was printed after that."""
+        return self._reader.late_bytes if self._reader is not None else 0
+
+    def read_end(self) -> bytes:
+        """The last of the output."""
+        return _last_bytes(self._job.log)
+
+    def finish(self, is_cut_short: Callable[[], bool], *, succeeded: bool) -> None:
+        """Read the rest, write the `extraction` event, then compress the log, or discard it if that was asked for."""
+        os.close(self.fd)
+        self._drain(is_cut_short)
+        summary = self._metrics.finish(time.perf_counter_ns()) if self._metrics is not None else None
+        if summary is not None and succeeded:
+            succeeded = all(summary["metrics"][metric.name]["matches"] for metric in self._required)
+        facts = self._put_away(succeeded)
+        self._stream.append("extraction", **(summary or {"metrics": {}, "lines": facts.lines, "bytes": facts.bytes}))
+
+    def _drain(self, is_cut_short: Callable[[], bool]) -> None:
+        patient_until = time.monotonic() + _ECHO_PATIENCE_S
+        while not is_cut_short() and self._metrics is not None and self._metrics.advance(time.perf_counter_ns()):
+            pass
+        while self._echo is not None and not self._speaker.main_is_gone and not is_cut_short():
+            if self._echo.advance():
+                patient_until = time.monotonic() + _ECHO_PATIENCE_S
+            elif not self._speaker.backed_up or time.monotonic() > patient_until:
+                break
+            else:
+                self._speaker.flush(0.1)
+        if self._echo is not None:
+            self._echo.finish()
+
+    def _put_away(self, succeeded: bool) -> LogSize:
+        if self._job.discard_log and succeeded:
+            _remove(self._job.log)
+            return LogSize()
+        try:
+            return _compress(self._job.log)
+        except OSError as error:
+            text = f"the log was not compressed: {error.strerror or error}; it stays as {self._job.log}"
+            self._stream.append("message", t=time.perf_counter_ns(), severity="warning", source="agent", text=text)
+            return LogSize()
+
+
+class LogSize:
+    """What a log held, counted while it was compressed."""
+
+    __slots__ = ("bytes", "lines")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.lines = 0
+
+
+def _last_bytes(path: str, most: int = 65536) -> bytes:
+    """The last bytes of a file; empty if it cannot be read."""
+    try:
+        with open(path, "rb") as log:
+            log.seek(max(0, os.fstat(log.fileno()).st_size - most))
+            return log.read(most)
+    except OSError:
+        return b""
+
+
+def _compress(path: str) -> LogSize:
+    """Turn `path` into `path`.gz: written aside, renamed, then the raw log is removed. Raises OSError and keeps it."""
+    facts = LogSize()
+    squeeze = zlib.compressobj(1, zlib.DEFLATED, _GZIP_FORMAT)
+    with (
+        open(path, "rb", buffering=0) as log,
+        written_whole(f"{path}.gz", sync=False) as aside,
+        open(aside, "wb") as packed,
+    ):
+        while block := log.read(_BLOCK_BYTES):
+            facts.bytes += len(block)
+            facts.lines += block.count(b"\n")
+            packed.write(squeeze.compress(block))
+        packed.write(squeeze.flush())
+    _remove(path)
+    return facts
+
+
+def _remove(path: str) -> None:
+    """Remove a file if it is there."""
+    try:
+        os.unlink(path)
+    except OSError:
+        pass

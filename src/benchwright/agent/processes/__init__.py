@@ -1,0 +1,1 @@
+"""Our own processes: finding them, signalling them and nothing else."""

@@ -1,0 +1,126 @@
+"""A control group for all that an agent starts, where one can be made: who is in it is known whatever they do.
+
+Only in the second version of the hierarchy, and only where the program cannot tell the difference: no controller is
+handed down, and our own group has no limit that it would not see any more. Without a group there is still the mark in the
+environment of each process (`leftovers`).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import time
+
+from benchwright.agent.processes.kernel import list_folder, read_text
+
+TOKEN = re.compile(r"\d+-[0-9a-f]{15,16}")
+_MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
+_EMPTY_S = 0.5
+_LIMITS = ("cpu.max", "memory.max", "memory.high", "cpuset.cpus", "pids.max")
+
+
+def enter(token: str) -> str | None:
+    """Move this process into a new group, and return its folder; None where that cannot be."""
+    parent = _own_folder()
+    if parent is None or not TOKEN.fullmatch(token) or not _is_plain(parent):
+        return None
+    _remove_empty(parent)
+    folder = f"{parent}/benchwright-{token}"
+    try:
+        os.mkdir(folder)
+        _write(f"{folder}/cgroup.procs", "0")
+    except OSError:
+        remove(folder)
+        return None
+    return folder
+
+
+def leave(folder: str | None) -> None:
+    """Move this process out again, and remove the group, which is empty then."""
+    if folder is None:
+        return
+    try:
+        _write(f"{os.path.dirname(folder)}/cgroup.procs", "0")
+    except OSError:
+        pass
+    remove(folder)
+
+
+def members(folder: str | None, token: str) -> list[int]:
+    """Who is in it and in the groups below; nobody if this is no group of that agent."""
+    if folder is None or not _is_ours(folder, token):
+        return []
+    return [int(pid) for below, _, _ in os.walk(folder) for pid in (read_text(f"{below}/cgroup.procs") or "").split()]
+
+
+def kill(folder: str | None, token: str) -> None:
+    """Kill them all at once, which even one that forks without end cannot escape; older kernels do it one by one."""
+    if folder is None or not _is_ours(folder, token):
+        return
+    try:
+        _write(f"{folder}/cgroup.kill", "1")
+    except OSError:
+        for pid in members(folder, token):
+            try:
+                os.kill(pid, signal.SIGKILL)  # in the group a moment ago, and its number is not given anew that fast
+            except OSError:
+                pass
+
+
+def _remove_empty(parent: str) -> None:
+    """Groups of agents that were killed with everything they had started. The kernel removes none that is in use; one that
+    is empty because its agent has only just begun has a main process that lives."""
+    for name in list_folder(parent):
+        token = name.removeprefix("benchwright-")
+        if token != name and not os.path.exists(f"/proc/{token.partition('-')[0]}"):
+            _is_removed(f"{parent}/{name}")
+
+
+def remove(folder: str | None) -> None:
+    """The group and those that a program made below it, if they are empty or become so at once."""
+    if folder is None:
+        return
+    deadline = time.monotonic() + _EMPTY_S
+    for below, _, _ in os.walk(folder, topdown=False):
+        while not _is_removed(below) and time.monotonic() < deadline:
+            time.sleep(0.005)
+
+
+def _is_removed(folder: str) -> bool:
+    """Or can never be. Who was killed belongs to its group for a moment more."""
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        return error.errno != errno.EBUSY
+    return True
+
+
+def _is_ours(folder: str, token: str) -> bool:
+    """The path was read from a file: nothing but a group of our own may be meant by it."""
+    inside = folder.startswith("/sys/fs/cgroup/") and ".." not in folder.split("/")
+    return inside and bool(TOKEN.fullmatch(token)) and os.path.basename(folder) == f"benchwright-{token}"
+
+
+def _own_folder() -> str | None:
+    for line in (read_text("/proc/self/cgroup") or "").splitlines():
+        if line.startswith("0::/"):
+            path = line.removeprefix("0::").rstrip("/")
+            return next((mount + path for mount in _MOUNTS if os.path.exists(f"{mount}{path}/cgroup.procs")), None)
+    return None
+
+
+def _is_plain(folder: str) -> bool:
+    if read_text(f"{folder}/cgroup.subtree_control"):
+        return False
+    limits = [read_text(f"{folder}/{name}") for name in _LIMITS]
+    return all(limit is None or limit.startswith("max") for limit in limits)
+
+
+def _write(path: str, text: str) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)

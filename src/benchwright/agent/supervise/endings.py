@@ -1,0 +1,90 @@
+"""How a program ended: whether it was for lack of memory, or of disk space."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+
+from benchwright.agent.processes.process_tree import read_proc
+
+# Compiled when a program has failed: most do not, and starting the agent must stay cheap.
+_SIGNS = (
+    rb"CUDA out of memory|CUDA error: out of memory|torch(?:\.cuda)?\.OutOfMemoryError|HIP out of memory"
+    rb"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory"
+    rb"|(?:^|\n)MemoryError\b|numpy\.[\w.]*_ArrayMemoryError|std::bad_alloc|Cannot allocate memory|can't allocate memory"
+    rb"|java\.lang\.OutOfMemoryError|runtime: out of memory"
+)
+
+_DISK_SIGNS = rb"No space left on device|\bENOSPC\b|[Dd]isk quota exceeded|\bEDQUOT\b"
+_FULL_BYTES = 4096  # less than this is free: not even a line can be written
+
+
+class OomKills:
+    """How often the kernel killed for memory: in our own control group (None: it does not say), and at all."""
+
+    __slots__ = ("group", "machine")
+
+    def __init__(self, group: int | None, machine: int | None) -> None:
+        self.group = group
+        self.machine = machine
+
+
+def ran_out_of_memory(
+    *,
+    exit_code: int | None,
+    signal_number: int | None,
+    killed_by_us: bool,
+    before: OomKills,
+    after: OomKills,
+    log_end: bytes,
+) -> bool:
+    """Whether the program ended for lack of memory, as far as it can be told from outside."""
+    if exit_code == 0 or killed_by_us:
+        return False
+    if exit_code is None and signal_number is None:
+        return False  # it never ran
+    if before.group is not None and after.group is not None:
+        if after.group > before.group:
+            return True
+    elif signal_number == signal.SIGKILL and (after.machine or 0) > (before.machine or 0):
+        # The machine's counter is about others too, so only together with a kill that nobody here sent.
+        return True
+    return re.search(_SIGNS, log_end) is not None
+
+
+def ran_out_of_disk(*, failed: bool, log_end: bytes, log: str) -> bool:
+    """Whether it failed for lack of disk space, or its output may be cut off because there is none left for the log."""
+    if failed and re.search(_DISK_SIGNS, log_end) is not None:
+        return True
+    try:
+        disk = os.statvfs(os.path.dirname(log) or ".")
+    except OSError:
+        return False
+    # Only the superuser may use what is reserved.
+    free = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+    return disk.f_blocks > 0 and free * disk.f_frsize < _FULL_BYTES
+
+
+def read_oom_kills() -> OomKills:
+    """The counters now."""
+    return OomKills(_group_counter(), _counter("/proc/vmstat"))
+
+
+def _group_counter() -> int | None:
+    for line in (read_proc("/proc/self/cgroup") or b"").decode(errors="replace").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            found = _counter(f"/sys/fs/cgroup{path.rstrip('/')}/memory.events")
+        elif "memory" in controllers.split(","):
+            found = _counter(f"/sys/fs/cgroup/memory{path.rstrip('/')}/memory.oom_control")
+        else:
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _counter(path: str) -> int | None:
+    match = re.search(rb"^oom_kill (\d+)", read_proc(path) or b"", re.MULTILINE)
+    return int(match[1]) if match else None

@@ -1,0 +1,146 @@
+"""The measured program's own process: when it was executed, when and how it ended, and what it used.
+
+Its time runs from exec to exit. Whatever else the supervisor is doing when the program ends, the clock is read at once.
+"""
+
+from __future__ import annotations
+
+import _thread
+import os
+import resource
+import signal
+import time
+
+from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, read_stat
+from benchwright.agent.supervise.spawn import spawn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from benchwright.core.job import Job
+
+_NS = 1_000_000_000
+_HAS_WAITID = hasattr(os, "waitid")
+
+
+class Program:
+    """`on_end` is called at the moment of its end, from a thread or a signal handler."""
+
+    def __init__(self, on_end: Callable[[], None]) -> None:
+        self._on_end = on_end
+        self._our_cpu_ns = 0  # used by its process before it was the program
+        self._fork_rss_bytes = 0
+        self._wait_status: int | None = None
+        self.pid: int | None = None
+        self.began_ns = time.perf_counter_ns()
+        self.ended_ns: int | None = None
+        self.stopped_ns: int | None = None  # since when a signal has it stopped
+        self.stops: list[tuple[int, int]] = []  # those that are over: since when, for how long
+        self.max_rss_bytes = 0  # of one process, its descendants included
+
+    def start(self, job: Job, environment: Mapping[str, str], log_fd: int, data_fd: int | None) -> None:
+        """Raises CannotStart."""
+        before_exec = read_stat(os.getpid()) if LINUX else None
+        self._fork_rss_bytes = before_exec.rss_pages * PAGE_BYTES if before_exec else 0
+        try:
+            started = spawn(job, environment, log_fd, data_fd, forked=self._await_end)
+        except BaseException:
+            self.pid = None
+            raise
+        self.began_ns, self._our_cpu_ns = started.began_ns, started.our_cpu_ns
+
+    def _await_end(self, pid: int) -> None:
+        """In a thread of its own: reading the memory map of a large process keeps the main one in the kernel for a while.
+        Where a long match in the log keeps that thread from running, the signal interrupts the match (`on_signal`)."""
+        self.pid = pid
+        if _HAS_WAITID:
+            try:
+                _thread.start_new_thread(self._look_for_end, (pid, 0))
+            except RuntimeError:
+                pass  # no thread can be had: the signal alone has to do
+            self._look_for_end(pid, os.WNOHANG)  # it may have ended before its number was known here
+
+    def on_signal(self, number: int) -> None:
+        """It may have ended, or been stopped or continued."""
+        if number == signal.SIGCHLD and _HAS_WAITID and self.pid is not None:
+            self._look_for_end(self.pid, os.WNOHANG)
+            self._look_for_stop(self.pid)
+
+    def _look_for_end(self, pid: int, flags: int) -> None:
+        """Without WNOHANG in `flags`, wait for it."""
+        try:
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | flags) is not None:
+                self._end(time.perf_counter_ns())
+        except ChildProcessError:
+            pass  # reaped already
+
+    def _look_for_stop(self, pid: int) -> None:
+        try:
+            change = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WCONTINUED | os.WNOHANG)
+        except ChildProcessError:
+            return
+        now_ns = time.perf_counter_ns()
+        if change is not None and change.si_code == os.CLD_STOPPED:
+            self.stopped_ns = now_ns
+        elif change is not None:
+            self._end_stop(now_ns)
+
+    def _end(self, now_ns: int) -> None:
+        if self.ended_ns is None:
+            self.ended_ns = now_ns
+            self._on_end()
+            self._end_stop(now_ns)
+
+    def _end_stop(self, now_ns: int) -> None:
+        if self.stopped_ns is not None:
+            self.stops.append((self.stopped_ns, now_ns - self.stopped_ns))
+            self.stopped_ns = None
+
+    def reap(self, status: int) -> None:
+        """It was waited for, and this is how it ended."""
+        self._end(time.perf_counter_ns())
+        self._wait_status = status
+
+    @property
+    def is_over(self) -> bool:
+        return self._wait_status is not None
+
+    @property
+    def elapsed_ns(self) -> int:
+        """How long it has run, or ran."""
+        return (self.ended_ns or time.perf_counter_ns()) - self.began_ns
+
+    @property
+    def began_wall(self) -> float:
+        """The time of day at which it was executed."""
+        return time.time() - (time.perf_counter_ns() - self.began_ns) / _NS
+
+    @property
+    def ending(self) -> tuple[int | None, int | None]:
+        """Its exit code, or the signal that ended it."""
+        if self._wait_status is None:
+            return None, None
+        code = os.waitstatus_to_exitcode(self._wait_status)
+        return (code, None) if code >= 0 else (None, -code)
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time of the program and everything it started, as far as it was waited for."""
+        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return max(0.0, usage.ru_utime + usage.ru_stime - self._our_cpu_ns / _NS)
+
+    def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, Any]:
+        """The most memory seen: of the tree in a sample, or of one process as the kernel kept it.
+
+        The kernel counts the copy of the supervisor that the program was before exec. A maximum not above that says
+        only that the program had no more; it is given, marked as a bound, where there was no time for two samples.
+        """
+        if self.pid is None:
+            return {"max_rss_bytes": None}
+        if self.max_rss_bytes > self._fork_rss_bytes * 1.05:
+            return {"max_rss_bytes": max(self.max_rss_bytes, sampled_bytes)}
+        if sampled_bytes and self.elapsed_ns >= interval_s * _NS:
+            return {"max_rss_bytes": sampled_bytes}
+        return {"max_rss_bytes": max(self.max_rss_bytes, sampled_bytes), "max_rss_is_bound": True}

@@ -1,0 +1,100 @@
+"""The environment a measured program is started with."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from benchwright.agent.processes.process_tree import MARKER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from benchwright.core.job import Job
+
+IN_LOG = ("1", "2")  # descriptors of $DATA_FD through which lines come hidden in the output
+
+
+def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> dict[str, str]:
+    """The caller's environment with the job's changes, benchprobe's configuration and the job's devices."""
+    environment = dict(inherited)
+    for name, value in job.env.items():
+        if value is None:
+            environment.pop(name, None)
+        else:
+            environment[name] = value
+    if job.path:
+        environment["PATH"] = os.pathsep.join([*job.path, environment.get("PATH", os.defpath)])
+    environment["BENCHPROBE_CONFIG"] = json.dumps(probe_configuration(job))
+    environment[MARKER] = marker
+    if job.probe_path is not None:
+        rest = environment.get("PYTHONPATH")
+        environment["PYTHONPATH"] = job.probe_path + (os.pathsep + rest if rest else "")
+    if job.data_file is not None and "DATA_FD" not in job.env:
+        environment["DATA_FD"] = "3"
+    if (together := _voirfile_for_many(job)) is not None:
+        environment.setdefault("VOIRFILE", together)
+    if environment.get("DATA_FD") in IN_LOG and "DATA_FD" in job.env:
+        # A hidden line must be one write: of a full buffer, the lines of several processes would come out mixed.
+        environment.setdefault("PYTHONUNBUFFERED", "1")
+    if job.devices and "CUDA_VISIBLE_DEVICES" not in job.env:
+        environment["CUDA_VISIBLE_DEVICES"] = ",".join(device_tokens(job.devices, inherited))
+        if "CUDA_VISIBLE_DEVICES" not in inherited:
+            # Numbers then mean the same to CUDA and to NVML, whose order the fingerprint shows.
+            environment.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    return environment
+
+
+def _voirfile_for_many(job: Job) -> str | None:
+    """For a script run by voir that is measured together with others, or may be several ranks: benchprobe's part in it."""
+    hidden = job.data_file is None and job.env.get("DATA_FD") in IN_LOG
+    together = job.data_file is not None and job.barrier is not None and job.barrier.size > 1
+    if job.probe_path is None or not (hidden or together):
+        return None
+    path = os.path.join(job.probe_path, "benchprobe", "voir_together.py")
+    return path if not any(c.isspace() for c in path) else None  # voir takes the words apart at spaces
+
+
+def probe_configuration(job: Job) -> dict[str, Any]:
+    """What benchprobe reads inside the program."""
+    configuration: dict[str, Any] = {**job.probe, "stream": job.stream}
+    if job.barrier is not None:
+        configuration["barrier"] = {
+            "folder": job.barrier.folder,
+            "size": job.barrier.size,
+            "rank": job.barrier.rank,
+            "turn_s": job.barrier.turn_s,
+        }
+    return configuration
+
+
+def visible_devices(environment: Mapping[str, str]) -> list[str] | None:
+    """The accelerators CUDA_VISIBLE_DEVICES allows, as written there; None if it restricts nothing."""
+    text = environment.get("CUDA_VISIBLE_DEVICES")
+    if text is None:
+        return None
+    tokens = []
+    for token in (part.strip() for part in text.split(",")):
+        if token == "-1" or not token:
+            break  # CUDA ignores what follows the first one that is not valid
+        tokens.append(token)
+    return tokens
+
+
+def device_tokens(devices: tuple[int, ...], environment: Mapping[str, str]) -> list[str]:
+    """How CUDA calls the job's devices, which are counted among those the caller may see.
+
+    Raises LookupError if there are not that many.
+    """
+    visible = visible_devices(environment)
+    if visible is None:
+        return [str(device) for device in devices]
+    for device in devices:
+        if device >= len(visible):
+            raise LookupError(
+                f"device {device} was asked for, but CUDA_VISIBLE_DEVICES={environment['CUDA_VISIBLE_DEVICES']} "
+                f"allows {len(visible)}; unset it or ask for fewer"
+            )
+    return [visible[device] for device in devices]

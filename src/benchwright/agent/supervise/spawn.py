@@ -1,0 +1,231 @@
+"""Starting the measured program: its own session, no stdin, output to a file, its cores, its fate tied to ours.
+
+Everything that is ours happens before exec, and the child itself reads the clocks immediately before that call: the
+program's time begins there, and the CPU time spent until then is not the program's.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import mmap
+import os
+import signal
+import struct
+import sys
+import time
+
+from benchwright.agent.processes import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from benchwright.core.job import Job
+
+# Python ignores the first two and the agent the third; a program started by a shell would not.
+_RESTORED_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGHUP, signal.SIGTERM)
+
+
+class CannotStart(Exception):
+    """The program could not be started; the text says why and what to do."""
+
+
+class Clocks:
+    """Memory shared with the child, in which it leaves the clocks it read just before exec."""
+
+    _LAYOUT = struct.Struct("qq")
+
+    def __init__(self) -> None:
+        self._shared = mmap.mmap(-1, self._LAYOUT.size)
+
+    def stamp(self) -> None:
+        self._LAYOUT.pack_into(self._shared, 0, time.process_time_ns(), time.perf_counter_ns())
+
+    def read(self) -> tuple[int, int]:
+        """CPU time used before exec, and when exec was called; both in nanoseconds."""
+        cpu_ns, began_ns = self._LAYOUT.unpack_from(self._shared)
+        return cpu_ns, began_ns
+
+    def close(self) -> None:
+        self._shared.close()
+
+
+class Started:
+    """A program that was executed: when, and how much CPU time its process had used for us by then."""
+
+    __slots__ = ("began_ns", "our_cpu_ns", "pid")
+
+    def __init__(self, pid: int, began_ns: int, our_cpu_ns: int) -> None:
+        self.pid = pid
+        self.began_ns = began_ns
+        self.our_cpu_ns = our_cpu_ns
+
+
+def spawn(
+    job: Job,
+    environment: Mapping[str, str],
+    log_fd: int,
+    data_fd: int | None = None,
+    forked: Callable[[int], None] = lambda pid: None,
+) -> Started:
+    """Start the job's program and return once it has been executed. Raises CannotStart.
+
+    `data_fd`: what the program finds as its descriptor 3. `forked` is told the pid as soon as there is one: a short
+    program has ended before this function returns.
+    """
+    argv = ["/bin/sh", "-c", " ".join(job.argv)] if job.shell else list(job.argv)
+    if not argv or not argv[0]:
+        raise CannotStart("the command is empty; name a program to run")
+    check_cores(job.cores)
+    supervisor = os.getpid()
+    clocks = Clocks()
+    # Looked up here: the less the child does before exec, the fresher it is to the scheduler when it is the program.
+    candidates, environment = _candidates(argv[0], environment), dict(environment)
+    failure_read, failure_write = os.pipe()  # closed by a successful exec, else it carries what failed
+    try:
+        pid = os.fork()
+    except OSError as error:
+        os.close(failure_read)
+        os.close(failure_write)
+        raise CannotStart(
+            f"no process could be started: {error.strerror}; the limit on processes may be reached"
+        ) from error
+    if pid == 0:
+        _become(argv, candidates, environment, job.cwd, job.cores, log_fd, data_fd, failure_write, supervisor, clocks)
+    forked(pid)
+    os.close(failure_write)
+    report = b""
+    while part := os.read(failure_read, 4096):
+        report += part
+    os.close(failure_read)
+    if report:
+        os.waitpid(pid, 0)
+        stage, number = report.decode().split(" ")
+        raise CannotStart(_explain(stage, int(number), argv[0], job.cwd, environment))
+    our_cpu_ns, began_ns = clocks.read()
+    clocks.close()
+    return Started(pid, began_ns, our_cpu_ns)
+
+
+def check_cores(cores: Sequence[int] | None) -> None:
+    """Raises CannotStart unless every one of `cores` exists and may be used by this process."""
+    if cores is None:
+        return
+    if not hasattr(os, "sched_getaffinity"):
+        raise CannotStart(f"{sys.platform} cannot pin a program to cores; leave the cores out")
+    allowed = os.sched_getaffinity(0)
+    missing = sorted(set(cores) - allowed)
+    if missing or not cores:
+        raise CannotStart(
+            f"cannot pin to core {', '.join(map(str, missing)) or '(none given)'}: it does not exist or may not be used "
+            f"here; choose from {', '.join(map(str, sorted(allowed)))}"
+        )
+
+
+def _become(
+    argv: list[str],
+    candidates: list[str],
+    environment: dict[str, str],
+    cwd: str,
+    cores: Sequence[int] | None,
+    log_fd: int,
+    data_fd: int | None,
+    failure_fd: int,
+    supervisor: int,
+    clocks: Clocks,
+) -> None:
+    """In the new process: turn into the program. Never returns."""
+    stage = "session"
+    try:
+        os.setsid()
+        for number in _RESTORED_SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        if not kernel.signal_me_when_parent_dies(signal.SIGKILL, supervisor):
+            os._exit(1)
+        stage = "cores"
+        if cores is not None:
+            os.sched_setaffinity(0, cores)
+        stage = "files"
+        failure_fd = _arrange_descriptors(log_fd, data_fd, failure_fd)
+        stage = "cwd"
+        os.chdir(cwd)
+        stage = "exec"
+        _execute(argv, candidates, environment, clocks)
+    except OSError as error:
+        os.write(failure_fd, f"{stage} {error.errno}".encode())
+    except BaseException:
+        os.write(failure_fd, f"{stage} {errno.EINVAL}".encode())
+    finally:
+        os._exit(127)
+
+
+def _execute(argv: list[str], candidates: list[str], environment: dict[str, str], clocks: Clocks) -> None:
+    """As `os.execvpe` does, with the clocks read anew before each attempt. Raises the OSError that tells most."""
+    told: OSError | None = None
+    for candidate in candidates:
+        try:
+            clocks.stamp()
+            os.execve(candidate, argv, environment)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            told = told or error
+        except OSError as error:
+            if told is None or isinstance(told, FileNotFoundError | NotADirectoryError):
+                told = error
+    raise told or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+
+def _candidates(program: str, environment: Mapping[str, str]) -> list[str]:
+    if os.path.dirname(program):
+        return [program]
+    return [os.path.join(folder, program) for folder in os.get_exec_path(environment)]
+
+
+def _arrange_descriptors(log_fd: int, data_fd: int | None, failure_fd: int) -> int:
+    """0 reads nothing, 1 and 2 append to the log, 3 to the data if there are any, 4 reports a failure until exec
+    closes it; no others. Returns the number of the last."""
+    # Moved out of the way first: any of them may already have one of the numbers 0 to 4.
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    nothing, log_fd, failure_fd = (_move_up(fd) for fd in (nothing, log_fd, failure_fd))
+    data_fd = None if data_fd is None else _move_up(data_fd)
+    os.dup2(nothing, 0)
+    os.dup2(log_fd, 1)
+    os.dup2(log_fd, 2)
+    if data_fd is not None:
+        os.dup2(data_fd, 3)
+    else:
+        os.closerange(3, 4)
+    os.dup2(failure_fd, 4, inheritable=False)
+    os.closerange(5, os.sysconf("SC_OPEN_MAX"))
+    return 4
+
+
+def _move_up(fd: int) -> int:
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 10)
+
+
+def _explain(stage: str, number: int, program: str, cwd: str, environment: Mapping[str, str]) -> str:
+    reason = os.strerror(number)
+    if stage == "cwd":
+        return f"the folder {cwd} cannot be entered: {reason}; create it or choose another"
+    if stage != "exec":
+        return f"the program's {stage} could not be set up: {reason}"
+    if number == errno.ENOENT:
+        return _explain_missing(program, cwd)
+    if number == errno.EACCES:
+        return f"'{program}' may not be executed: {reason}; run chmod +x on it or put its interpreter in front"
+    if number == errno.ENOEXEC:
+        return f"'{program}' is not a program; give it a #! line or put its interpreter in front"
+    if number == errno.E2BIG:
+        return f"'{program}' could not be started: its arguments and environment are too long; pass them in a file"
+    return f"'{program}' could not be started: {reason}"
+
+
+def _explain_missing(program: str, cwd: str) -> str:
+    if "/" not in program:
+        return f"command '{program}' was not found on PATH; check its spelling or give its path"
+    if os.path.exists(os.path.join(cwd, program)):
+        return f"'{program}' exists but the interpreter in its first line does not; install it or correct the line"
+    return f"'{program}' does not exist (looked from {cwd}); check its path"

@@ -1,0 +1,433 @@
+"""Supervising one job: start its program, sample it, read its log, end it in time, and say how it ended.
+
+A supervisor is a process of its own with one thread, forked by the node agent, and the subreaper of everything its
+program starts: whatever has no parent left becomes its child, so "no child is left" means that the job is over.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from benchwright.agent.message_pipe import Speaker, fits
+from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_tail
+from benchwright.agent.output.job_log import JobLog
+from benchwright.agent.processes import kernel
+from benchwright.agent.processes.process_tree import LINUX
+from benchwright.agent.samplers.base import Subject
+from benchwright.agent.samplers.sampling import Sampling
+from benchwright.agent.stream import FULL, VERSION, StreamWriter
+from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
+from benchwright.agent.supervise.endings import ran_out_of_disk, ran_out_of_memory, read_oom_kills
+from benchwright.agent.supervise.pauses import Pauses
+from benchwright.agent.supervise.program import Program
+from benchwright.agent.supervise.program_environment import build_environment, device_tokens, visible_devices
+from benchwright.agent.supervise.signals import Signals
+from benchwright.agent.supervise.spawn import CannotStart
+from benchwright.agent.supervise.termination import Takedown
+from benchwright.core.files.whole_file import write_whole
+from benchwright.core.secrets.kept_variables import kept_variables
+from benchwright.core.secrets.redact import redact_text, redact_words
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from benchwright.core.job import Job
+
+_NS = 1_000_000_000
+_LINGER_S = 0.5  # helpers such as Python's resource tracker end by themselves a moment after their program
+_TAKEDOWN_STEP_S = 0.02
+# Bookkeeping at the start would take a core from a program that only runs for this long, and show in its time.
+_QUIET_S = 0.03
+_PATIENCE_S = 5.0  # with a full disk
+_UNKILLABLE_S = 15.0  # a process in the kernel's hands; nothing more can be done about it
+
+
+class Mark:
+    """By which all that an agent starts is known: a token in the environment, and a control group where there is one."""
+
+    __slots__ = ("group", "token")
+
+    def __init__(self, token: str, group: str | None) -> None:
+        self.token = token
+        self.group = group
+
+
+class Supervisor:
+    """One job from its start to its end."""
+
+    def __init__(self, job: Job, speaker: Speaker, samplers: Mapping[str, str], mark: Mark) -> None:
+        self.job = job
+        self._speaker = speaker
+        self._samplers = samplers
+        self._mark = mark
+        self._agent = os.getppid()
+        listened = (signal.SIGTERM, signal.SIGCHLD, signal.SIGCONT)
+        self._signals = Signals(listened, ignored=(signal.SIGINT, signal.SIGHUP))
+        self._stream = StreamWriter(job.stream)
+        self._sampling: Sampling | None = None
+        self._log: JobLog | None = None
+        self._data: DataTail | None = None
+        self._takedown: Takedown | None = None
+        self._program = Program(self._on_end)
+        self._pauses: Pauses | None = None
+        self._continued = 0  # how often, until the last look for pauses
+        self._oom_kills = read_oom_kills()
+        self._timed_out = self._stopped = self._agent_lost = self._early_stop = self._disk_full = False
+        self._detail: str | None = None
+
+    def run(self) -> None:
+        """Everything, until the main process has been told how it ended."""
+        mark = {"mark": self._mark.token, "group": self._mark.group}
+        self._append("stream", version=VERSION, job=self.job.id, wall=time.time(), **mark)
+        if self._start():
+            while not self._is_over():
+                self._wait()
+                self._stop_if_asked()
+                self._stop_if_late()
+                self._take_down()
+                self._sample()
+                self._read_log()
+                self._read_data()
+        self._finish()
+
+    def stop_at_once(self) -> None:
+        """The node agent was gone before we began to listen for it."""
+        self._signals.count[signal.SIGTERM] += 1
+
+    # The stages of `run`, in their order.
+
+    def _start(self) -> bool:
+        job = self.job
+        try:
+            environment = build_environment(job, os.environ, f"{self._mark.token}/{job.id}")
+            shown = kept_variables(environment, also=job.keep_env, changed=job.env)
+            _make_folders(job.folders)
+            _write_files(job.files)
+            self._log = JobLog(job, self._stream, self._speaker)
+            self._data = open_data_tail(job, environment, self._stream)
+            self._signals.on_signal = self._program.on_signal
+            data_fd = self._data.fd if self._data is not None else None
+            self._program.start(job, environment, self._log.fd, data_fd)
+        except (CannotStart, LookupError) as error:
+            self._detail = str(error.args[0])
+        except OSError as error:
+            self._disk_full = error.errno in FULL
+            place = error.filename or f"the log {job.log}"
+            self._detail = f"{place} cannot be written: {error.strerror or error}; check the run folder"
+        except Exception as error:  # a pattern that cannot be compiled, a broken extractor
+            self._detail = str(error)
+        if self._program.pid is None:
+            self._append("message", severity="error", source="agent", text=self._detail)
+            leave_barrier(job.barrier)
+            return False
+        self._pauses = Pauses()
+        began_wall = self._program.began_wall
+        if self._program.ended_ns is None:
+            self._signals.wait(_QUIET_S)
+        if self._data is not None:
+            self._data.started()
+        self._speaker.say("started", job=job.id, pid=self._program.pid, supervisor=os.getpid())
+        self._stream.append(
+            "start",
+            t=self._program.began_ns,
+            wall=began_wall,
+            pid=self._program.pid,
+            argv=(redact_text(job.argv[0]),) if job.shell else redact_words(job.argv),
+            cwd=job.cwd,
+            env=shown,
+            devices=job.devices,
+            cores=job.cores,
+        )
+        self._sampling = Sampling(
+            self._samplers, self._subject(environment), self._stream, job.sample_interval_s, self._program.began_ns
+        )
+        self._sample()
+        return True
+
+    def _subject(self, environment: Mapping[str, str]) -> Subject:
+        if self.job.devices and "CUDA_VISIBLE_DEVICES" not in self.job.env:
+            return Subject(devices=device_tokens(self.job.devices, os.environ))
+        return Subject(devices=visible_devices(environment))
+
+    def _on_end(self) -> None:
+        """What is printed or said from now on comes from processes that the program left behind."""
+        for output in (self._log, self._data):
+            if output is not None:
+                output.program_ended()
+
+    def _wait(self) -> None:
+        idle_s = self._idle_s()
+        self._signals.wait(idle_s)
+        self._look_for_pauses(idle_s)
+
+    def _look_for_pauses(self, waited_s: float) -> None:
+        if self._pauses is None:
+            return
+        if self._is_continued:
+            waited_s = 0.0  # some of it, we did not wait but were stopped
+        self._continued = self._signals.count[signal.SIGCONT]
+        self._report_pauses(self._pauses.since_last(waited_s))
+
+    @property
+    def _is_continued(self) -> bool:
+        """Whether somebody stopped this process and let it continue, since the last look for pauses."""
+        return self._signals.count[signal.SIGCONT] > self._continued
+
+    def _report_pauses(self, found: Iterable[tuple[str, int, int]]) -> None:
+        stops = self._program.stops
+        while stops:
+            found = [*found, ("program", *stops.pop(0))]
+        for what, since_ns, paused_ns in found:
+            self._stream.append("pause", t=since_ns, what=what, ns=paused_ns)
+
+    def _is_over(self) -> bool:
+        """Reap what has ended; True once the program and everything it left behind have."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return True
+            if pid == 0:
+                break
+            rss_bytes = usage.ru_maxrss * (1024 if LINUX else 1)
+            self._program.max_rss_bytes = max(self._program.max_rss_bytes, rss_bytes)
+            if pid == self._program.pid:
+                self._program.reap(status)
+                self._look_for_pauses(0.0)
+                self._stream.append("exit", t=self._program.ended_ns)
+                leave_barrier(self.job.barrier)
+        if self._program.is_over and self._takedown is None:
+            self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns(), wait_s=_LINGER_S)
+        return self._gives_up()
+
+    def _gives_up(self) -> bool:
+        down = self._takedown
+        if down is None or not down.killed:
+            return False
+        if time.perf_counter_ns() - down.began_ns < (self.job.grace_s + _UNKILLABLE_S) * _NS:
+            return False
+        self._detail = "some of its processes cannot be killed: they wait in the kernel for a device or a file system"
+        return True
+
+    def _idle_s(self) -> float:
+        """How long nothing needs to be done unless a signal comes."""
+        log = self._log
+        if (log is not None and log.has_more) or (self._data is not None and self._data.has_more):
+            return 0.0
+        now_ns = time.perf_counter_ns()
+        wakes = [now_ns + _NS * 60]
+        if self._takedown is not None:
+            wakes.append(max(self._takedown.next_ns, now_ns + int(_TAKEDOWN_STEP_S * _NS)))
+        elif self.job.timeout_s is not None:
+            wakes.append(self._program.began_ns + int(self.job.timeout_s * _NS))
+        if self._sampling is not None and not self._program.is_over and self._sampling.due_ns is not None:
+            wakes.append(self._sampling.due_ns)
+        if log is not None and log.interval_s is not None:
+            wakes.append(now_ns + int(log.interval_s * _NS))
+        if self._data is not None:
+            wakes.append(now_ns + int(INTERVAL_S * _NS))
+        return max(0, min(wakes) - now_ns) / _NS
+
+    def _stop_if_asked(self) -> None:
+        if not self._is_asked_to_stop():
+            return
+        if not self._stopped and not self._agent_lost:
+            self._agent_lost = os.getppid() != self._agent
+            self._stopped = not self._agent_lost
+            if self._takedown is None or self._program.is_over:
+                self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns())
+        if self._signals.count[signal.SIGTERM] > 1 and self._takedown is not None:
+            self._takedown.hurry()
+
+    def _is_asked_to_stop(self) -> bool:
+        return self._signals.count[signal.SIGTERM] > 0 or self._speaker.main_is_gone
+
+    def _stop_if_late(self) -> None:
+        if self._takedown is not None or self.job.timeout_s is None or self._program.is_over:
+            return
+        if self._program.elapsed_ns >= self.job.timeout_s * _NS:
+            self._timed_out = True
+            self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns())
+
+    def _take_down(self) -> None:
+        if self._takedown is not None:
+            self._takedown.advance(time.perf_counter_ns())
+
+    def _sample(self) -> None:
+        if self._sampling is None or self._program.is_over or self._takedown is not None:
+            return
+        self._look_for_pauses(0.0)
+        if self._sampling.advance(time.perf_counter_ns()):
+            if self._pauses is not None and not self._is_continued:
+                self._pauses.begin_again()
+            self._stream.flush()
+            self._report_progress()
+
+    def _report_progress(self) -> None:
+        assert self._sampling is not None
+        values: dict[str, Any] = {"elapsed_s": round(self._program.elapsed_ns / _NS, 3), **self._sampling.newest}
+        if self._log is not None:
+            values["metrics"] = {**self._log.newest, **(self._data.newest if self._data is not None else {})}
+        message = {"job": self.job.id, "values": values}
+        if not self._speaker.backed_up and fits("progress", message):
+            self._speaker.say("progress", **message)
+
+    def _read_log(self) -> None:
+        self._speaker.flush()
+        if self._log is not None:
+            self._log.advance(time.perf_counter_ns())
+
+    def _read_data(self) -> None:
+        """Take over what was said through voir; a program that was measured enough may ask to be ended by it.
+
+        One that was measured together with others goes on until they have enough, too.
+        """
+        if self._data is None:
+            return
+        self._data.advance(time.perf_counter_ns())
+        if not self._data.stop_asked or self._takedown is not None or self._program.is_over:
+            return
+        say_done(self.job.barrier)
+        if all_done(self.job.barrier):
+            self._early_stop = True
+            self._takedown = Takedown(self.job.grace_s, time.perf_counter_ns())
+
+    # After the end.
+
+    def _finish(self) -> None:
+        ended_ns = self._program.ended_ns or time.perf_counter_ns()
+        if self._sampling is not None:
+            self._sampling.advance(ended_ns, everything=True)
+            self._sampling.close()
+        self._report_leftovers()
+        self._report_late_output()
+        if self._data is not None:
+            self._data.finish(ended_ns)
+        exit_code, signal_number = self._program.ending
+        out_of_memory = self._ran_out_of_memory(exit_code, signal_number)
+        self._look_at_the_disk(exit_code)
+        if self._log is not None:
+            ended_well = (exit_code == 0 or self._early_stop) and not (
+                self._stopped or self._timed_out or self._agent_lost
+            )
+            self._log.finish(self._is_asked_to_stop, succeeded=ended_well)
+            self._stop_if_asked()  # asked only now: the log was not read to its end
+        self._write_end(exit_code, signal_number, out_of_memory)
+
+    @property
+    def _we_ended_it(self) -> bool:
+        return self._stopped or self._agent_lost or self._timed_out or self._early_stop
+
+    def _report_leftovers(self) -> None:
+        down = self._takedown
+        if down is None or self._we_ended_it or not down.asked:
+            return
+        text = f"the program ended but {len(down.asked)} process(es) it had started were still running; they were ended"
+        if down.killed:
+            text += f", {len(down.killed)} of them with SIGKILL"
+        self._append("message", severity="warning", source="agent", text=text)
+
+    def _report_late_output(self) -> None:
+        # Both may read the log, whose late bytes must not be counted twice.
+        late_bytes = max((output.late_bytes for output in (self._log, self._data) if output is not None), default=0)
+        if late_bytes and not self._we_ended_it:
+            text = (
+                f"{late_bytes} bytes of output came after the program had ended, from a process it had started, and do not "
+                "count; have the program wait for its children"
+            )
+            self._append("message", severity="warning", source="agent", text=text)
+
+    def _ran_out_of_memory(self, exit_code: int | None, signal_number: int | None) -> bool:
+        if self._log is None or exit_code == 0 or self._we_ended_it:
+            return False
+        return ran_out_of_memory(
+            exit_code=exit_code,
+            signal_number=signal_number,
+            killed_by_us=self._we_ended_it,
+            before=self._oom_kills,
+            after=read_oom_kills(),
+            log_end=self._log.read_end(),
+        )
+
+    def _look_at_the_disk(self, exit_code: int | None) -> None:
+        if self._log is None or self._stopped or self._agent_lost:
+            return
+        failed = exit_code != 0 and not self._early_stop
+        self._disk_full = self._disk_full or ran_out_of_disk(
+            failed=failed, log_end=self._log.read_end(), log=self.job.log
+        )
+        if self._disk_full:
+            what = "it failed for lack of disk space" if failed else "the disk is full, so its output may be cut off"
+            self._detail = f"{what}; free some and resume the run: this launch is repeated then"
+
+    def _write_end(self, exit_code: int | None, signal_number: int | None, out_of_memory: bool) -> None:
+        program = self._program
+        if self._agent_lost:
+            self._detail = "the agent was killed"
+        elif self._detail is None and self._timed_out:
+            self._detail = f"it ran longer than {self.job.timeout_s:g} s; raise the timeout if it needs more"
+        how: dict[str, Any] = {
+            "exit_code": exit_code,
+            "signal": signal_number,
+            "timed_out": self._timed_out,
+            "stopped": self._stopped,
+            "out_of_memory": out_of_memory,
+            "duration_s": program.elapsed_ns / _NS if program.pid is not None else 0.0,
+            "detail": self._detail,
+        }
+        sampled = self._sampling.peak_rss_bytes if self._sampling is not None else None
+        more = {"cpu_s": program.cpu_s, **program.peak_rss(sampled or 0, self.job.sample_interval_s)}
+        if self._agent_lost:
+            more["agent_lost"] = True
+        if self._early_stop:
+            more["early_stop"] = True
+        if self._stream.lost:
+            self._append("lost", events=self._stream.lost)
+        if self._disk_full or self._stream.lost:
+            more["disk_full"] = True
+        self._append("end", wall=time.time(), **how, **more)
+        if not self._stream.flush(_PATIENCE_S) or self._stream.lost:
+            # Nobody can know what was measured, so it must not look like a success.
+            how["detail"] = self._stream.trouble
+            how["exit_code"] = None if exit_code == 0 else exit_code
+            self._disk_full = self._disk_full or self._stream.is_full
+        if how["detail"]:
+            how["detail"] = how["detail"][:1500]
+        self._stream.close()
+        self._speaker.say("finished", outcome={"job": self.job.id, "disk_full": self._disk_full, **how})
+        # A main process that is suspended reads this when it is continued; one that is gone is noticed.
+        while not self._speaker.flush(_PATIENCE_S) and not self._speaker.main_is_gone:
+            pass
+
+    def _append(self, event: str, **values: Any) -> None:
+        self._stream.append(event, t=time.perf_counter_ns(), **values)
+
+
+def _make_folders(folders: Iterable[str]) -> None:
+    """Data may be shared and read-only: whether the program can do without one is its own affair."""
+    for folder in folders:
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError:
+            pass
+
+
+def _write_files(files: Mapping[str, str]) -> None:
+    """What the program is to find; each is there whole or not at all."""
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        write_whole(path, text.encode(), sync=False)
+
+
+def supervise(job: Job, channel: int, samplers: Mapping[str, str], mark: Mark, agent: int) -> None:
+    """The life of a supervisor process, from just after the fork. SIGTERM is blocked until it listens."""
+    kernel.adopt_orphans()
+    supervisor = Supervisor(job, Speaker(channel), samplers, mark)
+    if not kernel.signal_me_when_parent_dies(signal.SIGTERM, agent):
+        supervisor.stop_at_once()
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    supervisor.run()

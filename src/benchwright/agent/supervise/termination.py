@@ -1,0 +1,47 @@
+"""Ending a job's processes: asked to (TERM), and after a grace period made to (KILL), until none is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from benchwright.agent.processes.process_tree import signal_descendants
+
+_NS = 1_000_000_000
+
+
+class Takedown:
+    """The end of everything below this process. `advance` is called again and again until no child is left."""
+
+    def __init__(self, grace_s: float, now_ns: int, *, wait_s: float = 0.0) -> None:
+        """`wait_s`: how long they may take to end by themselves before anybody asks."""
+        self._grace_ns = int(grace_s * _NS)
+        self._ask_ns = now_ns + int(wait_s * _NS)
+        self._kill_ns: int | None = None
+        self.began_ns = now_ns
+        self.asked: set[int] = set()  # pids that were sent TERM
+        self.killed: set[int] = set()  # pids that were sent KILL
+
+    def hurry(self) -> None:
+        """The grace period is over."""
+        self._grace_ns = 0
+        self._ask_ns = 0
+        if self._kill_ns is not None:
+            self._kill_ns = 0
+
+    def advance(self, now_ns: int) -> None:
+        """Send what is due now."""
+        if self._kill_ns is None:
+            if now_ns < self._ask_ns:
+                return
+            self.asked.update(stat.pid for stat in signal_descendants(os.getpid(), signal.SIGTERM))
+            # A stopped process would take the TERM only when it is continued.
+            signal_descendants(os.getpid(), signal.SIGCONT)
+            self._kill_ns = now_ns + self._grace_ns
+        if now_ns >= self._kill_ns:
+            self.killed.update(stat.pid for stat in signal_descendants(os.getpid(), signal.SIGKILL))
+
+    @property
+    def next_ns(self) -> int:
+        """When there is something to do next."""
+        return self._ask_ns if self._kill_ns is None else self._kill_ns
