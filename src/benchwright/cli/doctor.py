@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchwright.cli.looking import terminal_width
+from benchwright.cli.terminal import terminal_width
 from benchwright.executors.observer import Observer
 
 if TYPE_CHECKING:

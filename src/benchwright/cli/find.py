@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from benchwright.cli.colour import coloured
-from benchwright.cli.looking import terminal_width
 from benchwright.cli.model_options import finding_options
 from benchwright.cli.option_values import timeout_of, words_of
+from benchwright.cli.terminal import coloured, terminal_width
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from benchwright.cli.descriptors import fill_closed, forget_stdout
+from benchwright.cli.terminal import fill_closed, forget_stdout
 from benchwright.core.errors import BenchwrightError, did_you_mean
 from benchwright.version import __version__
 
@@ -18,25 +18,25 @@ COMMANDS = {
     "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
     "find": ("find", "List the models in scripts, without measuring them."),
     "plan": ("plan", "Show what would run, without running it."),
-    "install": ("install", "Make the environments of a suite."),
-    "prepare": ("prepare", "Bring the data of a suite, so that run needs no network."),
-    "resolve": ("resolve", "Show a suite with everything resolved."),
+    "install": ("suites.install", "Make the environments of a suite."),
+    "prepare": ("suites.prepare", "Bring the data of a suite, so that run needs no network."),
+    "resolve": ("suites.resolve", "Show a suite with everything resolved."),
     "validate": ("validate", "Check suites and task files."),
-    "matrix": ("matrix", "Run every combination of a system file's multirun."),
-    "pin": ("pin", "Write exact requirements for a suite's environments."),
-    "dev": ("dev", "Work in a benchmark's environment."),
-    "new": ("new", "Begin a new benchmark from a template."),
-    "runs": ("runs", "List, delete, prune and annotate runs."),
-    "show": ("show", "Show everything about a run."),
-    "logs": ("logs", "Show what a measured program printed."),
-    "report": ("report", "Show what runs measured, in many formats."),
-    "export": ("export", "Write raw samples for other tools."),
-    "compare": ("compare", "Compare runs, with intervals and verdicts."),
-    "baseline": ("baseline", "Give a run a name to compare with."),
-    "diff-env": ("diff_env", "Show how the environments of two runs differ."),
-    "ingest": ("ingest", "Put run folders into the store."),
-    "import": ("import_results", "Put results of other tools into the store."),
-    "store": ("store", "Check, rebuild and migrate the store."),
+    "matrix": ("suites.matrix", "Run every combination of a system file's multirun."),
+    "pin": ("suites.pin", "Write exact requirements for a suite's environments."),
+    "dev": ("suites.dev", "Work in a benchmark's environment."),
+    "new": ("suites.new", "Begin a new benchmark from a template."),
+    "runs": ("results.runs", "List, delete, prune and annotate runs."),
+    "show": ("results.show", "Show everything about a run."),
+    "logs": ("results.logs", "Show what a measured program printed."),
+    "report": ("results.report", "Show what runs measured, in many formats."),
+    "export": ("results.export", "Write raw samples for other tools."),
+    "compare": ("results.compare", "Compare runs, with intervals and verdicts."),
+    "baseline": ("results.baseline", "Give a run a name to compare with."),
+    "diff-env": ("results.diff_env", "Show how the environments of two runs differ."),
+    "ingest": ("store.ingest", "Put run folders into the store."),
+    "import": ("store.import_results", "Put results of other tools into the store."),
+    "store": ("store.store", "Check, rebuild and migrate the store."),
     "doctor": ("doctor", "Tell what this machine is, what works and how noisy it is."),
     "completion": ("completion", "Print the completion script for a shell."),
 }

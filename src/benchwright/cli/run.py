@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from benchwright.cli.colour import coloured
-from benchwright.cli.descriptors import forget_stdout
-from benchwright.cli.looking import terminal_width
-from benchwright.cli.sizing import SEARCH, save_scaling, search_batches
+from benchwright.cli.suites.batch_sizes import SEARCH, save_scaling, search_batches
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
+from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.app.matrix import HowItWent, MatrixObserver, MatrixRun, code_of, matrix_runs, run_matrix
-from benchwright.cli.matrix import command
+from benchwright.cli.suites.matrix import command
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.node.system import Multirun, MultirunEntry, System
 from benchwright.core.run import Run

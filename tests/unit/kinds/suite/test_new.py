@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.cli.new import command
+from benchwright.cli.suites.new import command
 from benchwright.core.benchmark import Script
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.kinds.base import SourceOptions
@@ -229,7 +229,7 @@ def test_templates_come_with_the_wheel(tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "installed")
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'installed')!r})\n"
-    code += "import benchwright.cli.new as new; print(new.__file__, flush=True); new.command()"
+    code += "import benchwright.cli.suites.new as new; print(new.__file__, flush=True); new.command()"
     for name in TEMPLATES:
         words = [sys.executable, "-P", "-c", code, f"its-{name}", "--template", name]
         done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchwright.cli.suite_options import suite_options, suite_request_of, suite_targets_of
+from benchwright.cli.suites.options import suite_options, suite_request_of, suite_targets_of
 from benchwright.cli.targets import TargetCommand
 from benchwright.core.errors import InvalidInput
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from benchwright.cli.looking import open_results, where_options
+from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.suite_options import index_options, suite_options, suite_request_of, suite_targets_of
+from benchwright.cli.suites.options import index_options, suite_options, suite_request_of, suite_targets_of
 
 if TYPE_CHECKING:
     from benchwright.kinds.suite.setup.pin import Pinned
@@ -43,7 +43,7 @@ def command(
     All benchmarks of an install group get the same versions, because they share an environment. Indexes named here are
     written into the files. Exit code: 0 pinned, 1 a group has no solution, 2 the suite is wrong.
     """
-    from benchwright.cli.phase_progress import PhaseProgress
+    from benchwright.cli.suites.progress import PhaseProgress
     from benchwright.kinds.suite.setup.install import IndexOptions
     from benchwright.kinds.suite.setup.pin import PinOptions, pin
 
@@ -80,7 +80,7 @@ def _body(done: Sequence[Pinned]) -> dict[str, Any]:
 
 
 def _text(done: Sequence[Pinned]) -> str:
-    from benchwright.cli.phase_progress import counted
+    from benchwright.cli.suites.progress import counted
 
     lines = []
     for x in done:

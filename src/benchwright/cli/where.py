@@ -28,13 +28,3 @@ def open_results(base: str | None, store: str | None, *, patience_s: float | Non
     from benchwright.app.results import Results
 
     return Results.choose(base, store, os.environ, patience_s=patience_s)
-
-
-def terminal_width() -> int:
-    """Of stdout if it is a terminal, else $COLUMNS, else 80."""
-    import shutil
-    import sys
-
-    if "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty()):
-        return shutil.get_terminal_size((80, 24)).columns
-    return 80

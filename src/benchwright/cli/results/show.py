@@ -6,8 +6,8 @@ import json
 
 import click
 
-from benchwright.cli.colour import coloured
-from benchwright.cli.looking import open_results, terminal_width, where_options
+from benchwright.cli.terminal import coloured, terminal_width
+from benchwright.cli.where import open_results, where_options
 
 
 @click.command(epilog="Example: benchwright show last")

@@ -7,7 +7,7 @@ import json
 import click
 import msgspec
 
-from benchwright.cli.looking import open_results, where_options
+from benchwright.cli.where import open_results, where_options
 
 
 @click.command(epilog="Example: benchwright diff-env train.2026-11-14 last")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from benchwright.cli.looking import open_results, where_options
+from benchwright.cli.where import open_results, where_options
 
 
 @click.command(epilog="Examples: benchwright import hyperfine.json .benchmarks/ · benchwright import milabench runs/")

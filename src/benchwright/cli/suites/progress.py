@@ -10,6 +10,7 @@ from typing import TextIO
 
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.kinds.suite.setup.install import InstallObserver
+from benchwright.kinds.suite.setup.prepare import PrepareObserver, Preparing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,3 +102,20 @@ class PhaseProgress(InstallObserver):
             self.stream.flush()
         except (OSError, ValueError):  # ValueError: it was closed
             self.stream = None
+
+
+class PrepareProgress(PhaseProgress, PrepareObserver):
+    """Also shows what the scripts print, if asked for."""
+
+    def __enter__(self) -> PrepareProgress:
+        return self
+
+    def on_prepared(self, preparing: Preparing) -> None:
+        self.finish(preparing.name)
+        if preparing.status in ("prepared", "failed"):
+            self.say(f"{preparing.name}: {preparing.status} after {format_duration(preparing.seconds)}")
+
+    def on_output(self, job_id: str, text: str) -> None:
+        with self.lock:
+            self._erase()
+            self._write(text)

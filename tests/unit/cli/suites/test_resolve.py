@@ -9,7 +9,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from benchwright.cli.resolve import command as resolve
+from benchwright.cli.suites.resolve import command as resolve
 from benchwright.cli.validate import command as validate
 from benchwright.core.errors import InvalidInput
 

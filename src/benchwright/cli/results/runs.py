@@ -9,7 +9,8 @@ from typing import Any
 import click
 import msgspec
 
-from benchwright.cli.looking import open_results, terminal_width, where_options
+from benchwright.cli.terminal import terminal_width
+from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput, StoreTrouble
 from benchwright.core.numbers.quantities import format_bytes, parse_duration, parse_size
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from benchwright.cli.colour import coloured
-from benchwright.cli.looking import open_results, terminal_width, where_options
+from benchwright.cli.terminal import coloured, terminal_width
+from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_percentage
 

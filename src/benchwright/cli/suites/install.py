@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.suite_options import index_options, suite_options, suite_request_of, suite_targets_of
+from benchwright.cli.suites.options import index_options, suite_options, suite_request_of, suite_targets_of
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def command(
     A failed install names the package, and leaves the environment from before in use. Exit code: 0 all are there, 1 one
     could not be made, 2 the suite is wrong, 3 the base folder cannot be used.
     """
-    from benchwright.cli.phase_progress import PhaseProgress
+    from benchwright.cli.suites.progress import PhaseProgress
     from benchwright.kinds.suite.setup.install import IndexOptions, InstallOptions, install
 
     options = InstallOptions(
@@ -92,7 +92,7 @@ def _body(done: Sequence[Installed]) -> dict[str, Any]:
 
 
 def _text(done: Sequence[Installed]) -> str:
-    from benchwright.cli.phase_progress import counted
+    from benchwright.cli.suites.progress import counted
 
     width = max(len(x.name) for x in done)
     lines = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from benchwright.cli.sizing import save_scaling
+from benchwright.cli.suites.batch_sizes import save_scaling
 from benchwright.cli.targets import TargetCommand, option, request_of, target_options
 from benchwright.core.errors import BenchwrightError, InvalidInput
 

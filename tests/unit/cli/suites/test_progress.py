@@ -6,7 +6,7 @@ from io import StringIO
 
 from processes import wait_for
 
-from benchwright.cli.phase_progress import PhaseProgress, counted
+from benchwright.cli.suites.progress import PhaseProgress, counted
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.environments.reuse import Installed
 

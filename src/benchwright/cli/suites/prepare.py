@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.suite_options import suite_options, suite_request_of, suite_targets_of
+from benchwright.cli.suites.options import suite_options, suite_request_of, suite_targets_of
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def command(force: bool, jobs: int, show_output: bool, as_json: bool, quiet: boo
     What is done is known by the script's content and arguments; a script that failed or was killed runs again. Exit
     code: 0 all is prepared, 1 a script failed, 2 the suite is wrong or not installed, 3 a folder cannot be written.
     """
-    from benchwright.cli.prepare_progress import PrepareProgress
+    from benchwright.cli.suites.progress import PrepareProgress
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output)

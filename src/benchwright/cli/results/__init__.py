@@ -1,0 +1,1 @@
+"""Commands that look at the runs that were kept."""

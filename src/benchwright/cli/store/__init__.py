@@ -1,0 +1,1 @@
+"""Commands that fill and look after the store."""

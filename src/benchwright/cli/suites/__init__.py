@@ -1,0 +1,1 @@
+"""Commands about suites: their environments, data, definitions and matrices."""

@@ -1,0 +1,50 @@
+"""The terminal: its width, its colours, and standard descriptors that are closed or that nobody reads."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+
+_RED, _YELLOW, _GREEN, _FAINT, _END = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
+_RULES = (
+    (re.compile(r"(FAILED[^:\n]*|▼ regressed|✗)"), _RED),
+    (re.compile(r"(⚠|\? inconclusive|(?<=  )interrupted)"), _YELLOW),
+    (re.compile(r"(▲ improved)"), _GREEN),
+    (re.compile(r"^( saved: .*| {5}\| .*)$", re.MULTILINE), _FAINT),
+)
+
+
+def coloured(text: str) -> str:
+    """`text` with what stands out in colour, if stdout is a terminal that wants it."""
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    if not terminal or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    for pattern, colour in _RULES:
+        text = pattern.sub(rf"{colour}\1{_END}", text)
+    return text
+
+
+def terminal_width() -> int:
+    """Of stdout if it is a terminal, else $COLUMNS, else 80."""
+    if "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty()):
+        return shutil.get_terminal_size((80, 24)).columns
+    return 80
+
+
+def fill_closed() -> None:
+    """Opens what the caller closed (`>&-`) on nothing: the next file would get its number, and what is printed."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest free number, which is this one
+
+
+def forget_stdout() -> None:
+    """Nothing more can be written there; without this the interpreter would complain about it as it ends."""
+    if sys.stdout is not None:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, sys.stdout.fileno())
+        os.close(nothing)
