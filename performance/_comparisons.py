@@ -10,7 +10,7 @@ import numpy as np
 from _noise_families import Family
 from _peer_statistics import hyperfine_significant, pyperf_significant
 
-from benchwright.analysis.comparison import compare, compare_interleaved
+from benchwright.analysis.comparison.compare import compare, compare_interleaved
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement

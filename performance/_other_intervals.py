@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from _peer_statistics import Bounds
 
-from benchwright.analysis.distributions import NORMAL, student_quantile
+from benchwright.analysis.statistics.distributions import NORMAL, student_quantile
 
 Array = Any
 RESAMPLES = 599

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchwright.analysis.distributions import student_quantile, student_two_sided
+from benchwright.analysis.statistics.distributions import student_quantile, student_two_sided
 
 Array = Any
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchwright.analysis.percentiles import slow_end
+from benchwright.analysis.statistics.percentiles import slow_end
 from benchwright.core.metric import Direction
 
 Array = Any  # launches x samples

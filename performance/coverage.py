@@ -36,8 +36,8 @@ from _peer_statistics import (
 )
 from _percentiles import print_percentile_table
 
-from benchwright.analysis.intervals import interval_of_median
-from benchwright.analysis.noticing import remarks
+from benchwright.analysis.remarks import remarks
+from benchwright.analysis.statistics.intervals import interval_of_median
 
 Array = Any
 SAMPLES = 5  # of each launch

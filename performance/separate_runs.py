@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from _comparisons import result_of, run_of
 from _noise_families import FAMILIES, Family
 
-from benchwright.analysis.comparison import compare, compare_interleaved
+from benchwright.analysis.comparison.compare import compare, compare_interleaved
 from benchwright.core.results.comparison import Verdict
 
 Array = Any

@@ -17,17 +17,17 @@ import pytest
 
 import benchprobe.events
 from benchwright.agent import stream
+from benchwright.analysis.checks.validation import check
 from benchwright.analysis.summary import summarize
-from benchwright.analysis.validation import check
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
+from benchwright.exchange.driver.result_file import driver_result
 from benchwright.plan.placement import make_plan
 from benchwright.record import is_complete, read_events, record_stream
-from benchwright.report.driver_result import driver_result
 from benchwright.report.run_json import run_body
 from benchwright.runs import run_folder
 from benchwright.runs.logs import choose_logs, read_log

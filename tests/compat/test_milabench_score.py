@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from benchwright.analysis.milabench_score import milabench_score
+from benchwright.analysis.checks.validation import check, validation_names
 from benchwright.analysis.score import score_run
-from benchwright.analysis.validation import check, validation_names
 from benchwright.core.results.check import CheckStatus
 from benchwright.exchange.milabench.run_folder import MilabenchImporter
+from benchwright.exchange.milabench.score import milabench_score
 
 SAMPLES = Path(__file__).parent / "imports" / "milabench"
 

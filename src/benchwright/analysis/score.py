@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from benchwright.analysis.intervals import interval_of_median
+from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction

@@ -6,8 +6,8 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from benchwright.analysis.intervals import interval_of_median
-from benchwright.analysis.percentiles import slow_end
+from benchwright.analysis.statistics.intervals import interval_of_median
+from benchwright.analysis.statistics.percentiles import slow_end
 from benchwright.core.measurement import Measurement
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.results.summary import Interval, Percentile, Summary

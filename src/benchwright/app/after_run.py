@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.analysis.efficiency import run_efficiencies
-from benchwright.analysis.noticing import few_launches, remarks
+from benchwright.analysis.remarks import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.app.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
@@ -19,8 +19,8 @@ from benchwright.core.results.summary import Remark, Summary
 from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Status
+from benchwright.exchange.driver.result_file import machine_uptime_s, write_driver_result
 from benchwright.report.base import Report
-from benchwright.report.driver_result import machine_uptime_s, write_driver_result
 from benchwright.runs.logs import tail_texts
 from benchwright.runs.read_run import commands_of
 from benchwright.runs.run_folder import RunFolder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from benchwright.analysis.separate_runs import RUN_TO_RUN
+from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.results.comparison import Comparison, Verdict
 from benchwright.core.run import Run
@@ -26,7 +26,7 @@ def compare_runs(
     run_to_run: float = RUN_TO_RUN,
 ) -> list[Comparison]:
     """The first run against every other; or two benchmarks of one run, as pairs."""
-    from benchwright.analysis.comparison import compare, compare_interleaved, interleaved
+    from benchwright.analysis.comparison.compare import compare, compare_interleaved, interleaved
 
     chosen = _Chosen(runs[0], metrics, all_metrics)
     if between:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchwright.analysis.validation import validation_names
+from benchwright.analysis.checks.validation import validation_names
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import MetricSpec

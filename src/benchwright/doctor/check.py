@@ -15,16 +15,15 @@ from benchwright.agent.machine.health import read_health
 from benchwright.agent.machine.runtimes import ask_interpreter, own_interpreter
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.samplers.base import Sampler, Subject
-from benchwright.analysis.gpu_findings import judge_gpus
-from benchwright.analysis.health_findings import judge_health
-from benchwright.analysis.noise import noise_of
-from benchwright.analysis.noise_findings import judge_noise
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted
 from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Checkup, Finding, Interpreter, Noise, State
 from benchwright.core.run import Launch, Run
 from benchwright.core.settings import RunSettings
+from benchwright.doctor.judge_gpus import judge_gpus
+from benchwright.doctor.judge_health import judge_health
+from benchwright.doctor.noise import judge_noise, noise_of
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer
 from benchwright.runs.base_folder import BaseFolder

@@ -20,7 +20,7 @@ BUILT_IN = {
     "pytest-benchmark": "benchwright.exchange.pytest_benchmark:PytestBenchmarkImporter",
     "google-benchmark": "benchwright.exchange.google_benchmark:GoogleBenchmarkImporter",
     "asv": "benchwright.exchange.asv:AsvImporter",
-    "driver": "benchwright.exchange.driver:DriverImporter",
+    "driver": "benchwright.exchange.driver.importer:DriverImporter",
     "milabench": "benchwright.exchange.milabench.run_folder:MilabenchImporter",
 }
 

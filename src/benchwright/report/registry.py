@@ -15,7 +15,7 @@ BUILT_IN = {
     "csv": "benchwright.report.csv_table:CsvReporter",
     "markdown": "benchwright.report.markdown:MarkdownReporter",
     "html": "benchwright.report.html:HtmlReporter",
-    "driver": "benchwright.report.driver_result:DriverReporter",
+    "driver": "benchwright.exchange.driver.result_file:DriverReporter",
 }
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
+from benchwright.analysis.checks.validation import Circumstances, check
 from benchwright.analysis.efficiency import peaks_of, with_peak_checked
-from benchwright.analysis.validation import Circumstances, check
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
 from benchwright.core.results.check import CheckStatus

@@ -13,8 +13,8 @@ from comparable_runs import benchmark, result, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchwright.analysis.comparison import compare, compare_interleaved, interleaved
-from benchwright.analysis.ratio_tests import benjamini_hochberg, paired_ratio, unpaired_ratio
+from benchwright.analysis.comparison.compare import compare, compare_interleaved, interleaved
+from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg, paired_ratio, unpaired_ratio
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.results.comparison import Comparison, Effect, Verdict

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from comparable_runs import MACHINE, benchmark, result, run
 
-from benchwright.analysis.differences import differences
+from benchwright.analysis.comparison.differences import differences
 from benchwright.core.benchmark import Placement
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.stop_rule import StopRule

@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from benchwright.analysis.distributions import (
+from benchwright.analysis.statistics.distributions import (
     binomial_at_most,
     incomplete_beta,
     kendall_two_sided,

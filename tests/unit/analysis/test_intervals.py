@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.dependence import (
+from benchwright.analysis.statistics.dependence import (
     effective_beyond,
     effective_sample_size,
     interval_widening,
@@ -20,7 +20,7 @@ from benchwright.analysis.dependence import (
     trend_chance,
     widening,
 )
-from benchwright.analysis.intervals import interval_of_median
+from benchwright.analysis.statistics.intervals import interval_of_median
 
 numbers = st.floats(-1e9, 1e9, allow_nan=False)
 launches = st.lists(numbers, min_size=6, max_size=60)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchwright.analysis.percentiles import bounded, samples_needed, slow_end
+from benchwright.analysis.statistics.percentiles import bounded, samples_needed, slow_end
 from benchwright.core.metric import Direction
 from benchwright.core.results.summary import Percentile
 

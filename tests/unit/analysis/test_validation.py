@@ -14,7 +14,7 @@ from machines import MACHINE
 from suite_runs import benchmark, failed, launch, measured, on_devices, result
 from suites import entry, jobs_of
 
-from benchwright.analysis.validation import ALWAYS, NAMED, Circumstances, check, validation_names
+from benchwright.analysis.checks.validation import ALWAYS, NAMED, Circumstances, check, validation_names
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job

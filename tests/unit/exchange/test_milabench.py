@@ -13,13 +13,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchwright.analysis.milabench_score import milabench_score
 from benchwright.analysis.summary import summarize
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.milabench.run_folder import MilabenchImporter
+from benchwright.exchange.milabench.score import milabench_score
 from benchwright.exchange.registry import import_results
 
 SAMPLES = Path(__file__).parents[2] / "compat" / "imports" / "milabench"

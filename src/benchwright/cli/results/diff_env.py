@@ -17,7 +17,7 @@ from benchwright.cli.where import open_results, where_options
 @where_options
 def command(control: str, treatment: str, as_json: bool, base: str | None, store: str | None) -> None:
     """Show how the machine, the settings and the package versions of two runs differ."""
-    from benchwright.analysis.differences import differences
+    from benchwright.analysis.comparison.differences import differences
 
     with open_results(base, store) as results:
         found = differences(results.run(control), results.run(treatment))

@@ -33,7 +33,8 @@ _FOLDERS = ("milabench",)
 @where_options
 def command(runs: tuple[str, ...], output: str, format_: str | None, base: str | None, store: str | None) -> None:
     """Write the raw samples of RUNS (`last` by default) for other tools."""
-    from benchwright.report.export import export_csv, export_json, export_milabench, export_parquet
+    from benchwright.exchange.milabench.export import export_milabench
+    from benchwright.report.export import export_csv, export_json, export_parquet
 
     chosen = format_ or _FORMATS.get(Path(output).suffix)
     if chosen is None:

@@ -1,11 +1,10 @@
-"""Raw data of Runs as files for other programs: JSON that can be read back, long tables as CSV and Parquet, and milabench's own folders.
+"""Raw data of Runs as files for other programs: JSON that can be read back, long tables as CSV and Parquet.
 
 docs/reference/export.md documents them. Files are written aside and renamed.
 """
 
 from benchwright.report.export.long_table import export_csv
-from benchwright.report.export.milabench import export_milabench
 from benchwright.report.export.parquet import export_parquet
 from benchwright.report.export.whole_runs import export_json, read_export
 
-__all__ = ["export_csv", "export_json", "export_milabench", "export_parquet", "read_export"]
+__all__ = ["export_csv", "export_json", "export_parquet", "read_export"]

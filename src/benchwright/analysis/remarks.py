@@ -11,8 +11,8 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.dependence import ENOUGH, FEWEST, effective_sample_size, trend_chance
-from benchwright.analysis.drift import ALARM, LEAST_CHANGE, change, drift_of
+from benchwright.analysis.statistics.dependence import ENOUGH, FEWEST, effective_sample_size, trend_chance
+from benchwright.analysis.statistics.drift import ALARM, LEAST_CHANGE, change, drift_of
 from benchwright.core.results.summary import Remark
 
 # Within a launch steps are many and cheap; the more launches agree, the surer it is.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.sides import Side, Sides, Values, key_words
+from benchwright.analysis.comparison.sides import Side, Sides, Values, key_words
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import must_be_positive
 from benchwright.core.run import Launch, Result, Run

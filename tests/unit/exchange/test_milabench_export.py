@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchwright.analysis.milabench_score import milabench_score
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator, Machine
@@ -21,8 +20,9 @@ from benchwright.core.metric import Direction
 from benchwright.core.pack import Pack
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
+from benchwright.exchange.milabench.score import milabench_score
 from benchwright.exchange.registry import import_results
-from benchwright.report.export import export_milabench
+from benchwright.exchange.milabench.export import export_milabench
 
 MIB = 2**20
 SERIES = (("rate", "loop"), ("loss", "give"))

@@ -9,10 +9,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchwright.analysis.dependence import trend_chance
-from benchwright.analysis.differences import differences
-from benchwright.analysis.drift import ALARM
-from benchwright.analysis.not_compared import (
+from benchwright.analysis.comparison.differences import differences
+from benchwright.analysis.comparison.not_compared import (
     Metrics,
     NotCompared,
     failures,
@@ -23,8 +21,13 @@ from benchwright.analysis.not_compared import (
     not_numbers,
     unlike_sides,
 )
-from benchwright.analysis.noticing import relative_spread, remarks_within
-from benchwright.analysis.ratio_tests import (
+from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN, allowance, steadiness
+from benchwright.analysis.comparison.sides import Side, Values, alike, key_words, sides_of, values_of
+from benchwright.analysis.comparison.verdicts import ALTERNATE, FEWEST_LAUNCHES, Evidence, advice_for, judged, too_few
+from benchwright.analysis.remarks import relative_spread, remarks_within
+from benchwright.analysis.statistics.dependence import trend_chance
+from benchwright.analysis.statistics.drift import ALARM
+from benchwright.analysis.statistics.ratio_tests import (
     FEWEST_FOR_RANKS,
     RatioEstimate,
     benjamini_hochberg,
@@ -32,9 +35,6 @@ from benchwright.analysis.ratio_tests import (
     pairs_agree,
     unpaired_ratio,
 )
-from benchwright.analysis.separate_runs import RUN_TO_RUN, allowance, steadiness
-from benchwright.analysis.sides import Side, Values, alike, key_words, sides_of, values_of
-from benchwright.analysis.verdicts import ALTERNATE, FEWEST_LAUNCHES, Evidence, advice_for, judged, too_few
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import is_of_the_machine
 from benchwright.core.results.comparison import Comparison, Effect, Verdict

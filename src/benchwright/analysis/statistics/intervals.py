@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from benchwright.analysis.dependence import interval_widening
-from benchwright.analysis.distributions import NORMAL
+from benchwright.analysis.statistics.dependence import interval_widening
+from benchwright.analysis.statistics.distributions import NORMAL
 from benchwright.core.results.summary import Interval
 
 _LARGEST_EXACT = 200

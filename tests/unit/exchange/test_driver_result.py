@@ -16,7 +16,12 @@ from benchwright.core.metric import Direction, MetricSpec
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
-from benchwright.report.driver_result import driver_result, driver_results, machine_uptime_s, write_driver_result
+from benchwright.exchange.driver.result_file import (
+    driver_result,
+    driver_results,
+    machine_uptime_s,
+    write_driver_result,
+)
 
 MIB = 1024 * 1024
 

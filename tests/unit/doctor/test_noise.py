@@ -9,11 +9,10 @@ from comparable_runs import benchmark, result, run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.comparison import compare_interleaved
-from benchwright.analysis.noise import ENOUGH_PAIRS, SIZES, noise_of
-from benchwright.analysis.noise_findings import judge_noise
+from benchwright.analysis.comparison.compare import compare_interleaved
 from benchwright.core.node.checkup import Noise, State
 from benchwright.core.results.comparison import Verdict
+from benchwright.doctor.noise import ENOUGH_PAIRS, SIZES, judge_noise, noise_of
 
 seconds = st.floats(min_value=0.05, max_value=5.0)
 some_pairs = st.lists(st.tuples(seconds, seconds), min_size=ENOUGH_PAIRS, max_size=20)

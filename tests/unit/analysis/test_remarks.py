@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.intervals import interval_of_median
-from benchwright.analysis.level_change import level_change
-from benchwright.analysis.noticing import few_launches, outliers, remarks, two_groups
+from benchwright.analysis.remarks import few_launches, outliers, remarks, two_groups
+from benchwright.analysis.statistics.drift import level_change
+from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.core.results.summary import Remark
 
 

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from benchwright.analysis.dependence import effective_beyond, effective_sample_size
-from benchwright.analysis.distributions import binomial_at_most
+from benchwright.analysis.statistics.dependence import effective_beyond, effective_sample_size
+from benchwright.analysis.statistics.distributions import binomial_at_most
 from benchwright.core.metric import Direction
 from benchwright.core.numbers.aggregates import percentile_of_ordered
 from benchwright.core.numbers.columns import joined, not_finite, ordered

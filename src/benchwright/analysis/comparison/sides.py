@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from benchwright.analysis.dependence import FEWEST, trend_chance
+from benchwright.analysis.statistics.dependence import FEWEST, trend_chance
 from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.numbers.aggregates import AggregateError

@@ -11,7 +11,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.drift import drift_of
+from benchwright.analysis.statistics.drift import drift_of
 
 # Clocks, neighbours on the same hardware, temperature, the layout of memory and code: an unchanged program rarely differs
 # by more between two runs on a quiet machine, and one step of 5 % between the runs is no verdict.

@@ -1,6 +1,6 @@
-"""Does the level change somewhere in the middle of a series, such as by a clock that drops for good?
+"""Did launches hold still? A step, a trend or resemblance of neighbours: whichever tells most.
 
-Student's t between what lies before and after each possible place; the best place counts, at a price for having looked at all.
+Each test calls independent launches remarkable in 2 % of cases or fewer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,41 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.distributions import student_two_sided
+from benchwright.analysis.statistics.dependence import resemblance_chance, trend_chance
+from benchwright.analysis.statistics.distributions import student_two_sided
+
+ALARM = 0.018  # a little below 2 %, so that what is counted in a simulation stays below it too
+LEAST_CHANGE = 0.005  # what is smaller is real perhaps, but nobody's concern
+
+
+class Drift(NamedTuple):
+    """`kind`: step, trend or correlated. `change`: by what fraction; `place`: how many launches lie before a step."""
+
+    kind: str
+    change: float
+    place: int = 0
+
+
+def drift_of(values: Sequence[float]) -> Drift | None:
+    """None if the launches look independent."""
+    trends = trend_chance(values) <= ALARM and abs(change(values)) >= LEAST_CHANGE
+    step = level_change(values)
+    steps = step is not None and step.chance <= ALARM and abs(step.change) >= LEAST_CHANGE
+    if step is not None and steps and (not trends or explains_more_than_a_trend(values, step.place)):
+        return Drift("step", step.change, step.place)
+    if trends:
+        return Drift("trend", change(values))
+    if resemblance_chance(values) <= ALARM:
+        return Drift("correlated", max(values) / min(values) - 1 if min(values) > 0 else 0.0)
+    return None
+
+
+def change(values: Sequence[float]) -> float:
+    """By what fraction the last third differs from the first third, by their medians."""
+    third = max(1, len(values) // 3)
+    start, end = statistics.median(values[:third]), statistics.median(values[-third:])
+    return end / start - 1 if start else 0.0
+
 
 LEAST_LAUNCHES = 3  # on each side of the change: two that are alike come about too easily
 _FAR = 5.0  # robust standard deviations; a value further out is moved there, so that no spike makes a level

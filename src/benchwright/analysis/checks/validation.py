@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from benchwright.analysis.plausibility import implausible
+from benchwright.analysis.checks.plausibility import implausible
 from benchwright.analysis.score import process_value, scored_metric
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.job import Job

@@ -9,7 +9,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from benchwright.analysis.distributions import incomplete_beta, kendall_two_sided
+from benchwright.analysis.statistics.distributions import incomplete_beta, kendall_two_sided
 
 FEWEST = 6  # below that every order is too likely by chance
 ENOUGH = 20  # from here on launches that depend on each other nearly always show it

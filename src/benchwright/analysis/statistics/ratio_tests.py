@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from benchwright.analysis.dependence import widening
-from benchwright.analysis.distributions import (
+from benchwright.analysis.statistics.dependence import widening
+from benchwright.analysis.statistics.distributions import (
     mann_whitney_at_most,
     signed_rank_at_most,
     student_quantile,

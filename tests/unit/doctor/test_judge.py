@@ -5,11 +5,11 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from benchwright.analysis.gpu_findings import judge_gpus
-from benchwright.analysis.health_findings import judge_health
 from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Finding, State
 from benchwright.core.node.health import CpuHealth, DiskHealth, GpuHealth, Health, MemoryHealth, Pressure, ThermalZone
+from benchwright.doctor.judge_gpus import judge_gpus
+from benchwright.doctor.judge_health import judge_health
 
 GIB = 1 << 30
 MACHINE = Machine(

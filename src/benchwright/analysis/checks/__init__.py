@@ -1,0 +1,1 @@
+"""Can a result be believed? The validation layers."""

@@ -1,0 +1,1 @@
+"""Two runs, or two interleaved benchmarks of one run, compared metric by metric."""

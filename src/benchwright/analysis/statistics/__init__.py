@@ -1,0 +1,1 @@
+"""Distributions, intervals, percentiles, tests of ratios and of drift: plain functions of numbers."""

@@ -1,0 +1,1 @@
+"""The deep-learning benchmark driver: its result files, read and written."""
