@@ -20,9 +20,9 @@ from benchwright.core.metric import Direction
 from benchwright.core.pack import Pack
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
+from benchwright.exchange.milabench.export import export_milabench
 from benchwright.exchange.milabench.score import milabench_score
 from benchwright.exchange.registry import import_results
-from benchwright.exchange.milabench.export import export_milabench
 
 MIB = 2**20
 SERIES = (("rate", "loop"), ("loss", "give"))
