@@ -1,6 +1,6 @@
 # make run     set up, then run the shipped suite `quick` and leave its report
 # make unit    unit tests that need no torch and start no process: under a minute
-# make test    every test, in parallel, with the coverage floor
+# make test    every test, in parallel, with the coverage floor; up to 5 that fail are tried once more, alone
 # make check   formatting, lint, types, direction of dependencies, then the tests
 # make lies    programs that lie or misbehave, each with what has to be said about it; a thousand children where the tests have a hundred
 # make fuzz    damaged files through every command that reads them: MUTANTS=5000 of them, from FIRST=0 on
@@ -36,7 +36,7 @@ unit: $(DEV)
 	$(BIN)/python -m pytest -q -n auto -m "not slow" $(UNIT:%=tests/unit/%) tests/unit/benchprobe/test_columns.py tests/unit/benchprobe/test_stop_rules.py
 
 test: $(DEV)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/run_tests.py
 
 check: lint test
 
