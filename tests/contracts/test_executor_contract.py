@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import events
+from builders import job as job_in
 from ssh_server import SshServer, start_ssh_server
 
 from benchwright.core.job import Barrier, Job, Outcome
@@ -53,17 +54,8 @@ def executor(variant: str, request: pytest.FixtureRequest) -> Iterator[Executor]
 @pytest.fixture
 def make_job(tmp_path: Path, variant: str) -> Callable[..., Job]:
     def make(benchmark: str, id: str | None = None, **fields: Any) -> Job:
-        stem = tmp_path / "run" / (id or benchmark)
-        return Job(
-            id=id or benchmark,
-            benchmark=benchmark,
-            argv=COMMANDS[benchmark],
-            cwd=str(tmp_path),
-            stream=f"{stem}.data",
-            log=f"{stem}.log",
-            node="far" if variant == "ssh" else "localhost",
-            **fields,
-        )
+        given = {"benchmark": benchmark, "cwd": str(tmp_path), "node": "far" if variant == "ssh" else "localhost"}
+        return job_in(*COMMANDS[benchmark], folder=tmp_path / "run", id=id or benchmark, **(given | fields))
 
     return make
 
@@ -78,10 +70,6 @@ class Recording(Listener):
 
     def on_finished(self, outcome: Outcome) -> None:
         self.heard.append(("finished", outcome.job))
-
-
-def events(job: Job) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(job.stream).read_text().splitlines()]
 
 
 def test_it_knows_its_machine(executor):

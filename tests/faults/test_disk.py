@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import builders
 import pytest
 from command_line import CommandLine
 
@@ -75,27 +76,17 @@ def fill(place: Path, left_bytes: int) -> None:
 
 
 def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tmp_path: Path) -> None:
-    from benchwright.core.benchmark import Benchmark, Command
-    from benchwright.core.job import Job
     from benchwright.core.status import Status
     from benchwright.executors.base import Listener
     from benchwright.executors.local import LocalExecutor
     from benchwright.record import record_stream
 
     say = 'import os\nfor n in range(100_000): os.write(3, b\'{"task": "train", "rate": 5.0, "pad": "%d"}\\n\' % n)'
-    job = Job(
-        id="b",
-        benchmark="b",
-        argv=(PY, "-c", say),
-        cwd=str(tmp_path),
-        stream=str(tmp_path / "b.data"),
-        log=str(tmp_path / "b.log"),
-        data_file=str(small_disk / "b.voir"),
-    )
+    job = builders.job(PY, "-c", say, folder=tmp_path, id="b", data_file=str(small_disk / "b.voir"))
     fill(small_disk, 100_000)
     with LocalExecutor() as executor:
         [outcome] = executor.run([job], Listener())
-    launch = record_stream(job.stream, job, Benchmark(name="b", workload=Command(argv=("x",), cwd="/"), source="t"))
+    launch = record_stream(job.stream, job, builders.benchmark())
     assert outcome.exit_code == 1
     assert launch.status is Status.FAILED
     rate = launch.measurement("rate")

@@ -12,11 +12,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
+from builders import events
+from builders import job as job_in
 
 from benchwright.core.job import Barrier, Job, Outcome
 from benchwright.core.metric import MetricSpec
@@ -31,11 +33,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 
 @pytest.fixture
 def make_job(tmp_path: Path) -> Callable[..., Job]:
-    def make(*argv: str, id: str = "job", **fields: Any) -> Job:
-        files = {"stream": str(tmp_path / f"{id}.data"), "log": str(tmp_path / f"{id}.log")}
-        return Job(id=id, benchmark=id, argv=argv, cwd=str(tmp_path), **{"grace_s": 0.5, **files, **fields})
-
-    return make
+    return partial(job_in, folder=tmp_path)
 
 
 @pytest.fixture
@@ -67,10 +65,6 @@ def assert_nothing_survives(main: int, within_s: float = 15.0) -> None:
     while left := marked(main):
         assert time.monotonic() < deadline, [psutil.Process(pid).cmdline() for pid in left]
         time.sleep(0.05)
-
-
-def events(job: Job) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in Path(job.stream).read_text().splitlines()]
 
 
 def messages(job: Job) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -12,10 +11,10 @@ from typing import Any
 
 import psutil
 import pytest
+from builders import events, job
 from command_line import CommandLine
 
 from benchwright.agent.supervise import pauses
-from benchwright.core.job import Job
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 
@@ -53,19 +52,10 @@ def test_a_program_that_nobody_stopped_has_no_such_note(bw: CommandLine) -> None
 
 def pauses_of(folder: Path, listener: Listener) -> list[dict[str, Any]]:
     """The pauses in the stream of a program that runs for three seconds."""
-    job = Job(
-        id="job",
-        benchmark="job",
-        argv=("sleep", "3"),
-        cwd=str(folder),
-        stream=str(folder / "job.data"),
-        log=str(folder / "job.log"),
-        sample_interval_s=0.1,
-    )
+    sleep = job("sleep", "3", folder=folder, sample_interval_s=0.1)
     with LocalExecutor() as executor:
-        executor.run([job], listener)
-    events = [json.loads(line) for line in Path(job.stream).read_text().splitlines()]
-    return [event for event in events if event["event"] == "pause"]
+        executor.run([sleep], listener)
+    return events(sleep, "pause")
 
 
 def test_a_supervisor_that_could_not_run_is_told(tmp_path: Path) -> None:

@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from builders import git
 from command_line import CommandLine
 from local_wheels import make_index, make_wheel
-from suite_folder import SuiteFolder, git
+from suite_folder import SuiteFolder
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -82,9 +81,3 @@ class SuiteFolder:
         """Lines that PREPARE wrote, one for each time it ran."""
         log = self.data / "set" / "log"
         return log.read_text().splitlines() if log.exists() else []
-
-
-def git(folder: Path, *words: str) -> None:
-    who = ["-c", "user.name=t", "-c", "user.email=t@example.test"]
-    env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull}
-    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, env=env)

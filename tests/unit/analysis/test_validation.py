@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from builders import job
 from hypothesis import given
 from hypothesis import strategies as st
 from machines import MACHINE
@@ -147,9 +148,7 @@ def test_usage_does_not_apply_without_a_gpu() -> None:
 
 
 def planned(*devices: int) -> tuple[tuple[Job, ...], ...]:
-    return (
-        tuple(Job(id=str(d), benchmark="b", argv=("x",), cwd="/", stream="s", log="l", devices=(d,)) for d in devices),
-    )
+    return (tuple(job(id=str(d), benchmark="b", devices=(d,)) for d in devices),)
 
 
 def test_planning_wants_every_process_on_a_device_of_its_own() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from builders import git
 
 from benchwright.core.pack import Pack
 from benchwright.environments.definitions import CannotClone, clone
@@ -20,12 +20,6 @@ def repository(tmp_path: Path) -> Path:
     commit(folder, "first")
     git(folder, "branch", "stable")
     return folder
-
-
-def git(folder: Path, *words: str) -> str:
-    who = ["-c", "user.name=t", "-c", "user.email=t@example.test"]
-    done = subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 def commit(folder: Path, text: str) -> None:

@@ -4,12 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import psutil
 import pytest
+from builders import job as job_in
 
 from benchwright.core.errors import AgentLost
 from benchwright.core.job import Job, Outcome
@@ -20,11 +21,7 @@ from benchwright.executors.local import LocalExecutor
 
 @pytest.fixture
 def make_job(tmp_path: Path) -> Callable[..., Job]:
-    def make(*argv: str, **fields: Any) -> Job:
-        files = {"stream": str(tmp_path / "job.data"), "log": str(tmp_path / "job.log"), "cwd": str(tmp_path)}
-        return Job(**{"id": "job", "benchmark": "job", "argv": argv, "grace_s": 0.5, **files, **fields})
-
-    return make
+    return partial(job_in, folder=tmp_path)
 
 
 def test_no_agent_is_started_before_there_is_a_job():

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 import psutil
 import pytest
+from builders import job as job_in
 from processes import carrying, wait_for
 from ssh_server import SshServer, start_ssh_server
 
@@ -40,10 +41,8 @@ def make_job(tmp_path: Path) -> Callable[..., Job]:
     """Its processes carry the test's folder in their environment, so that what is left can be found."""
 
     def make(*argv: str, node: str = "far", id: str | None = None, **fields: Any) -> Job:
-        stem = tmp_path / "run" / (id or f"job.{node}")
-        files = {"stream": f"{stem}.data", "log": f"{stem}.log", "cwd": str(tmp_path)}
-        fields = {"grace_s": 1.0, "env": {"SSH_TEST": str(tmp_path)}, **fields}
-        return Job(**{"id": stem.name, "benchmark": "job", "argv": argv, "node": node, **files, **fields})
+        given = {"cwd": str(tmp_path), "grace_s": 1.0, "env": {"SSH_TEST": str(tmp_path)}, "node": node}
+        return job_in(*argv, folder=tmp_path / "run", id=id or f"job.{node}", **(given | fields))
 
     return make
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import builders
 import msgspec
 import pytest
 
@@ -18,7 +19,7 @@ from benchwright.core.stop_rule import StopRule
 from benchwright.record import record_launch
 
 Event = dict[str, Any]
-JOB = Job(id="b.D0", benchmark="b", argv=("x",), cwd="/", stream="/s", log="/l")
+JOB = builders.job(id="b.D0", benchmark="b")
 START: Event = {"event": "start", "pid": 7, "t": 0, "wall": 0.0}
 END: Event = {"event": "end", "exit_code": 0, "duration_s": 2.0, "cpu_s": 1.5, "max_rss_bytes": 1000}
 

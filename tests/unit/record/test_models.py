@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import builders
 import pytest
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.job import Job, Outcome
+from benchwright.core.job import Outcome
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.model import Model
@@ -23,7 +24,7 @@ BENCHMARK = Benchmark(
     source="a.py",
     loop="latency",
 )
-JOB = Job(id="a", benchmark=BENCHMARK.name, argv=("py",), cwd="/", stream="/s", log="/l")
+JOB = builders.job(id="a", benchmark=BENCHMARK.name)
 START = {"event": "start", "t": 0, "pid": 1}
 END = {"event": "end", "t": 9_000_000, "exit_code": 0, "duration_s": 1.0}
 LOOP = [

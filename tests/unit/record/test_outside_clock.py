@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import builders
 import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.job import Job
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.record import record_launch
 
-JOB = Job(id="b.D0", benchmark="b", argv=("x",), cwd="/", stream="/s", log="/l")
+JOB = builders.job(id="b.D0", benchmark="b")
 BENCHMARK = Benchmark(name="b", workload=Command(argv=("x",), cwd="/"), source="test")
 SECOND = 1_000_000_000
 

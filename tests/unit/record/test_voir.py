@@ -6,12 +6,12 @@ import json
 import math
 from typing import Any
 
+import builders
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.job import Job
 from benchwright.core.pack import Pack
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
@@ -20,7 +20,7 @@ from benchwright.record import record_launch
 
 Event = dict[str, Any]
 SECOND = 1_000_000_000
-JOB = Job(id="b.D0", benchmark="b", argv=("x",), cwd="/", stream="/s", log="/l", data_file="/s.voir")
+JOB = builders.job(id="b.D0", benchmark="b", data_file="/s.voir")
 START: Event = {"event": "start", "pid": 7, "t": 0, "wall": 1000.0}
 END: Event = {"event": "end", "exit_code": 0, "duration_s": 60.0, "cpu_s": 1.5, "max_rss_bytes": 1000, "wall": 1060.0}
 
@@ -250,11 +250,9 @@ class TestVerdicts:
         assert (launch.status, launch.reason) == (Status.FAILED, Reason.NO_DATA)
 
     def test_a_script_that_does_not_speak_voir_needs_no_rate(self) -> None:
-        job = Job(id="b.D0", benchmark="b", argv=("x",), cwd="/", stream="/s", log="/l")
+        job = builders.job(id="b.D0", benchmark="b")
         assert record_launch([START, END], job, benchmark()).status is Status.OK
-        prepare = Job(
-            id="b", benchmark="b", argv=("x",), cwd="/", stream="/s", log="/l", data_file="/d", phase="prepare"
-        )
+        prepare = builders.job(id="b", data_file="/d", phase="prepare")
         assert record_launch([START, END], prepare, benchmark()).status is Status.OK
 
     @pytest.mark.parametrize("bare", ["NaN", "Infinity"])

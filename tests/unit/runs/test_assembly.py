@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from builders import job
 from suite_runs import benchmark, launch, measured, run
 
 from benchwright.app.after_run import report_of
 from benchwright.core.benchmark import Placement
-from benchwright.core.job import Job
 from benchwright.core.run import Launch, Plan
 from benchwright.core.status import Reason, Status
 from benchwright.report.html.reporter import HtmlReporter
@@ -17,7 +17,7 @@ from benchwright.runs.assembly import result_of
 
 
 def plan(*ids: str) -> Plan:
-    jobs = tuple(Job(id=i, benchmark="resnet", argv=("x",), cwd="/", stream="s", log="l") for i in ids)
+    jobs = tuple(job(id=i, benchmark="resnet") for i in ids)
     return Plan(benchmarks=(benchmark(),), launches=(jobs,))
 
 

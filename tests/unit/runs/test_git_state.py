@@ -8,17 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
+from builders import git
 
 from benchwright.core.provenance import ABSENT, Provenance, Repository, differences
 from benchwright.runs.provenance import git_state
 from benchwright.runs.provenance.git_state import repositories_of
-
-
-def git(folder: Path, *words: str) -> str:
-    who = ("-c", "user.email=a@b", "-c", "user.name=n", "-c", "commit.gpgsign=false")
-    return subprocess.run(
-        ["git", "-C", str(folder), *who, *words], check=True, capture_output=True, text=True
-    ).stdout.strip()
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import events
+from builders import job as job_in
 from voir.smuggle import encode_as_escape_sequence
 
 from benchwright.core.job import Barrier, Job, Outcome
@@ -28,16 +30,10 @@ def executor() -> Iterator[LocalExecutor]:
 @pytest.fixture
 def make_job(tmp_path: Path) -> Callable[..., Job]:
     def make(code: str, name: str = "job", **fields: Any) -> Job:
-        files = {"stream": f"{tmp_path}/{name}.data", "log": f"{tmp_path}/{name}.log", "cwd": str(tmp_path)}
-        told = {"data_file": f"{tmp_path}/runs/{name}.voir", "argv": (sys.executable, "-c", SAY + code)}
-        return Job(**({"id": name, "benchmark": "b", "grace_s": 0.5} | files | told | fields))
+        data_file = f"{tmp_path}/runs/{name}.voir"
+        return job_in(sys.executable, "-c", SAY + code, folder=tmp_path, id=name, **({"data_file": data_file} | fields))
 
     return make
-
-
-def events(job: Job, kind: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in Path(job.stream).read_text().splitlines()]
-    return [event for event in found if event["event"] == kind]
 
 
 def lines(job: Job) -> list[str]:

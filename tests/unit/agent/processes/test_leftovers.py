@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from builders import job as job_in
 
 from benchwright.agent.processes import job_group, leftovers
 from benchwright.agent.processes.leftovers import abandoned, end_leftovers, find
 from benchwright.agent.processes.process_tree import read_stat
-from benchwright.core.job import Job
 from benchwright.core.node.leftovers import Mark
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
@@ -126,11 +126,7 @@ def test_a_group_that_is_not_named_after_its_token_is_nobodys(token):
 
 
 def grouped(executor: LocalExecutor, tmp_path: Path, *argv: str) -> Mark:
-    stream = tmp_path / "job.data"
-    job = Job(
-        id="job", benchmark="job", argv=argv, cwd=str(tmp_path), stream=str(stream), log=str(tmp_path / "job.log")
-    )
-    executor.run([job], Listener())
+    executor.run([job_in(*argv, folder=tmp_path)], Listener())
     [mark] = read_marks(tmp_path)
     return mark
 

@@ -4,13 +4,10 @@ import json
 from typing import Any
 
 import pytest
+from builders import job
 
 from benchwright.agent.supervise.program_environment import build_environment, device_tokens, visible_devices
-from benchwright.core.job import Barrier, Job
-
-
-def job(**fields: Any) -> Job:
-    return Job(**{"id": "j", "benchmark": "j", "argv": ("true",), "cwd": "/", "stream": "/s", "log": "/l", **fields})
+from benchwright.core.job import Barrier
 
 
 def test_changes_are_applied_to_what_is_inherited():
@@ -24,7 +21,7 @@ def test_benchprobe_is_told_where_to_write_and_whom_to_wait_for():
     built = build_environment(job(probe={"stop": {"steps": 3}}, barrier=barrier), {}, "mark")
     assert json.loads(built["BENCHPROBE_CONFIG"]) == {
         "stop": {"steps": 3},
-        "stream": "/s",
+        "stream": "/f/job.data",
         "barrier": {"folder": "/b", "size": 2, "rank": 1, "turn_s": None},
     }
 

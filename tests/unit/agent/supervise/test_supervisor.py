@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import events
+from builders import job as job_in
 
 from benchwright.core.job import Job
 from benchwright.core.metric import MetricSpec
@@ -27,16 +29,7 @@ def executor() -> Iterator[LocalExecutor]:
 
 @pytest.fixture
 def make_job(tmp_path: Path) -> Callable[..., Job]:
-    def make(*argv: str, **fields: Any) -> Job:
-        files = {"stream": str(tmp_path / "job.data"), "log": str(tmp_path / "job.log"), "cwd": str(tmp_path)}
-        return Job(**{"id": "job", "benchmark": "job", "argv": argv, "grace_s": 0.5, **files, **fields})
-
-    return make
-
-
-def events(job: Job, kind: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in Path(job.stream).read_text().splitlines()]
-    return [event for event in found if event["event"] == kind]
+    return partial(job_in, folder=tmp_path)
 
 
 class Hear(Listener):
