@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 
 from benchwright.core.machine import Machine
-from benchwright.core.node.system import Surroundings, System
+from benchwright.core.node.system import SuitePaths, System
 from benchwright.core.settings import RunSettings
 from benchwright.kinds.base import SourceOptions
 from benchwright.kinds.suite.read.suite import SuiteSource, read_suite
@@ -59,7 +59,7 @@ def cpu_s(work: Callable[[], object], rounds: int) -> list[float]:
 
 
 def plan(path: str) -> None:
-    surroundings = Surroundings(
+    paths = SuitePaths(
         base="/b", data="/b/data", extra="/b/extra", cache="/b/cache", venv="/b/venv", runs="/b/runs",
         system=System(arch="cuda", gpu_count=1),
     )  # fmt: skip
@@ -70,7 +70,7 @@ def plan(path: str) -> None:
     make_plan(
         SuiteSource().read(path, SourceOptions()),
         machine,
-        RunSettings(surroundings=surroundings),
+        RunSettings(suite_paths=paths),
         folder="/b/runs/x",
         probe_path=None,
         usable_cores=range(16),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from suites import SURROUNDINGS, machine_with, planned
+from suites import PATHS, machine_with, planned
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.node.system import Sizing, System
@@ -88,10 +88,10 @@ def test_the_example_container_runs_every_entry(benchmarks: list[Benchmark]) -> 
 
 def test_batch_sizes_follow_the_scaling_file_of_the_device(benchmarks: list[Benchmark]) -> None:
     sizing = Sizing(auto=True, scaling=read_scaling(str(CONFIG / "scaling" / "L40S.yaml")))
-    surroundings = msgspec.structs.replace(SURROUNDINGS, sizing=sizing)
+    paths = msgspec.structs.replace(PATHS, sizing=sizing)
     seen = sizing.scaling["bert-fp16"].observations[-1]
     machine = machine_with(1, gpu_bytes=seen.memory_bytes or 0)
-    found = words(benchmarks, "bert-fp16", surroundings=surroundings, machine=machine)
+    found = words(benchmarks, "bert-fp16", paths=paths, machine=machine)
     assert int(found[found.index("--batch-size") + 1]) == seen.batch_size
 
 

@@ -64,9 +64,9 @@ def test_the_whole_of_all_yaml_becomes_benchmarks() -> None:
     resnet = benchmarks["resnet50"]
     assert resnet.placement.per_device
     assert resnet.stop == StopRule(observations=60, interval_s=1.0)
-    assert resnet.pack is not None
-    assert (resnet.pack.group, resnet.pack.install_group, resnet.pack.variant) == ("torchvision", "torch", None)
-    assert resnet.pack.definition == str((REAL / "../benchmarks/torchvision").resolve())
+    assert resnet.folder is not None
+    assert (resnet.folder.group, resnet.folder.install_group, resnet.folder.variant) == ("torchvision", "torch", None)
+    assert resnet.folder.path == str((REAL / "../benchmarks/torchvision").resolve())
     assert isinstance(resnet.workload, Script)
     assert resnet.workload.args[-6:] == (
         "--model",
@@ -81,9 +81,9 @@ def test_the_whole_of_all_yaml_becomes_benchmarks() -> None:
     assert nodes.requires == ("len(nodes) >= 2",)
     assert nodes.placement.numbered
     served = benchmarks["vllm-dense-physics-gpus"]
-    assert served.pack is not None
-    assert served.pack.serving is not None
-    assert '{"image":10}' in served.pack.serving.args
+    assert served.folder is not None
+    assert served.folder.serving is not None
+    assert '{"image":10}' in served.folder.serving.args
     assert "--max-concurrency" in served.workload.args if isinstance(served.workload, Script) else False
 
 

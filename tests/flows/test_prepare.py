@@ -14,7 +14,7 @@ from suite_folder import PREPARE, SuiteFolder
 
 from benchwright.core.request import SuiteRequest
 from benchwright.kinds.suite.setup.readiness import readiness
-from benchwright.kinds.suite.suites import read_benchmarks, surroundings_of
+from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def reason(bw: CommandLine, suite: SuiteFolder, base: Path | None = None) -> str
     """Why the one benchmark cannot run yet, as `run` finds out."""
     request = SuiteRequest(base=str(base or bw.base))
     benchmarks = read_benchmarks([suite.path], request)
-    return readiness(benchmarks, surroundings_of(request, benchmarks)).get("one")
+    return readiness(benchmarks, suite_paths_of(request, benchmarks)).get("one")
 
 
 @pytest.fixture(autouse=True)

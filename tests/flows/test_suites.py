@@ -89,7 +89,7 @@ def test_a_changed_suite_is_not_resumed_and_each_change_is_told_once(bw: Command
     system = bw.cwd / "system.yaml"
     system.write_text("system: {arch: cuda, gpu: {count: 2}}")
     said = bw("run", halfway.path, "--resume", "--system", str(system), code=2).stderr
-    assert "surroundings: system: arch was not set, is cuda; surroundings: system: gpu_count was not set, is 2" in said
+    assert "paths: system: arch was not set, is cuda; paths: system: gpu_count was not set, is 2" in said
 
 
 def test_the_same_suite_in_other_lines_from_another_folder_is_resumed(bw: CommandLine, halfway: SuiteFolder) -> None:

@@ -16,8 +16,8 @@ from processes import carrying, wait_for
 
 from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.job import Barrier, Job
-from benchwright.core.pack import Pack
 from benchwright.core.results.overlap import overlap
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
@@ -100,9 +100,9 @@ class Folder:
         (self.path / "main.py").write_text(main.replace("AT_EACH_STEP", each_step))
         if voirfile is not None:
             (self.path / "voirfile.py").write_text(textwrap.dedent(voirfile))
-        pack = Pack(definition=str(self.path), group="b", install_group="b", voir=OPTIONS)
+        folder = BenchmarkFolder(path=str(self.path), group="b", install_group="b", voir=OPTIONS)
         script = Script(path=str(self.path / "main.py"), args=(), cwd=str(self.path), python=sys.executable)
-        self.benchmark = Benchmark(name="b", workload=script, source="test", pack=pack)
+        self.benchmark = Benchmark(name="b", workload=script, source="test", folder=folder)
 
     def job(self, name: str = "b.D0", *args: str, **fields: Any) -> Job:
         config = str(self.runs / f"{name}.voir.json")

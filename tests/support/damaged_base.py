@@ -18,11 +18,11 @@ from benchwright.app.measure import measure
 from benchwright.app.results import Results
 from benchwright.app.run_admin import annotate_run
 from benchwright.core.benchmark import Benchmark, Command, Placement, Script
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.job import Job, Outcome
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import FoundInput, Model
-from benchwright.core.node.system import Surroundings
-from benchwright.core.pack import Pack
+from benchwright.core.node.system import SuitePaths
 from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import StopRule
 from benchwright.exchange.registry import import_results
@@ -154,36 +154,39 @@ def _model(base: Path) -> Benchmark:
 
 
 def _suite(base: Path) -> Benchmark:
-    folder = base / "definition"
-    folder.mkdir(parents=True)
-    (folder / "main.py").write_text("")
-    pack = Pack(
-        definition=str(folder), group="g", install_group="g", requirements=(), prepare_script=None,
+    code = base / "definition"
+    code.mkdir(parents=True)
+    (code / "main.py").write_text("")
+    folder = BenchmarkFolder(
+        path=str(code), group="g", install_group="g", requirements=(), prepare_script=None,
         voir={"options": {"stop": 2}}, config={"env": {"A": "1"}},
     )  # fmt: skip
-    workload = Script(path=f"{folder}/main.py", args=("--batch-size", "auto_batch(8)"), cwd=str(folder), python="")
+    workload = Script(path=f"{code}/main.py", args=("--batch-size", "auto_batch(8)"), cwd=str(code), python="")
     return Benchmark(
-        name="voir", workload=workload, source="suite.yaml", pack=pack, weight=2.0, placement=Placement(per_device=True)
+        name="voir",
+        workload=workload,
+        source="suite.yaml",
+        folder=folder,
+        weight=2.0,
+        placement=Placement(per_device=True),
     )
 
 
-def _surroundings(base: Path) -> Surroundings:
+def _paths(base: Path) -> SuitePaths:
     places = {name: str(base / name) for name in ("data", "extra", "cache", "venv", "runs")}
-    return Surroundings(base=str(base), python="python", **places)
+    return SuitePaths(base=str(base), python="python", **places)
 
 
 def make_base(base: Path) -> None:
     """Three runs with one of every event each (`command`, `model`, `suite`), one unfinished, one whole neighbour."""
     made = BaseFolder(base)
-    for name, benchmark, surroundings in (
+    for name, benchmark, paths in (
         ("command", _command(base), None),
         ("model", _model(base), None),
-        ("suite", _suite(base), _surroundings(base)),
+        ("suite", _suite(base), _paths(base)),
         ("unfinished", msgspec.structs.replace(_command(base), metrics=()), None),
     ):
-        settings = RunSettings(
-            repeat=2, surroundings=surroundings, validations=("ensure_rate",) if surroundings else ()
-        )
+        settings = RunSettings(repeat=2, suite_paths=paths, validations=("ensure_rate",) if paths else ())
         measure([benchmark], settings, base=made, name=name, executor=EveryEvent(), labels={"branch": "main"})
     _unfinish(next((base / "runs").glob("unfinished.*")))
     neighbour = Kept(base)("neighbour", (0.1, 0.2), repeat=2)

@@ -8,15 +8,15 @@ from typing import Any
 from machines import MACHINE
 
 from benchwright.core.benchmark import Benchmark, Placement, Script
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.pack import Pack
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 
 
 def benchmark(name: str = "resnet", **fields: Any) -> Benchmark:
-    given = {"pack": Pack(definition=f"/suite/{name}", group=name, install_group=name)} | fields
+    given = {"folder": BenchmarkFolder(path=f"/suite/{name}", group=name, install_group=name)} | fields
     workload = Script(path=f"/suite/{name}/main.py", args=(), cwd=f"/suite/{name}", python="/venv/bin/python")
     return Benchmark(name=name, workload=workload, source="suite.yaml", **given)
 

@@ -8,16 +8,16 @@ import msgspec
 from machines import MACHINE
 
 from benchwright.core.benchmark import Benchmark, Placement, Script
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.job import Job
 from benchwright.core.machine import Accelerator, Machine
-from benchwright.core.node.system import Surroundings, System
-from benchwright.core.pack import Pack
+from benchwright.core.node.system import SuitePaths, System
 from benchwright.core.run import Plan
 from benchwright.core.settings import RunSettings
 from benchwright.plan.placement import make_plan
 
 FOLDER = "/base/runs/RUN"
-SURROUNDINGS = Surroundings(
+PATHS = SuitePaths(
     base="/base", data="/base/data", extra="/base/extra", cache="/base/cache", venv="/base/venv", runs="/base/runs"
 )
 PER_GPU = Placement(per_device=True)
@@ -29,28 +29,30 @@ def machine_with(gpus: int, *, cores: int = 64, gpu_bytes: int = 80 << 30) -> Ma
     return msgspec.structs.replace(MACHINE, cores=cores, accelerators=accelerators)
 
 
-def entry(name: str = "bench", *args: str, pack: dict[str, Any] | None = None, **fields: Any) -> Benchmark:
+def entry(name: str = "bench", *args: str, folder: dict[str, Any] | None = None, **fields: Any) -> Benchmark:
     """A suite's benchmark whose main script gets `args`."""
-    given = {"definition": "/suite/bench", "group": "grp", "install_group": "torch", **(pack or {})}
-    script = Script(path=f"{given['definition']}/main.py", args=args, cwd=given["definition"], python="")
+    given = {"path": "/suite/bench", "group": "grp", "install_group": "torch", **(folder or {})}
+    script = Script(path=f"{given['path']}/main.py", args=args, cwd=given["path"], python="")
     fields.setdefault("placement", PER_GPU)
-    return Benchmark(name=name, workload=script, source=f"suite.yaml [{name}]", pack=Pack(**given), **fields)
+    return Benchmark(
+        name=name, workload=script, source=f"suite.yaml [{name}]", folder=BenchmarkFolder(**given), **fields
+    )
 
 
 def planned(
     *benchmarks: Benchmark,
     gpus: int = 2,
     system: System | None = None,
-    surroundings: Surroundings = SURROUNDINGS,
+    paths: SuitePaths = PATHS,
     settings: RunSettings | None = None,
     machine: Machine | None = None,
 ) -> Plan:
     if system is not None:
-        surroundings = msgspec.structs.replace(surroundings, system=system)
+        paths = msgspec.structs.replace(paths, system=system)
     return make_plan(
         benchmarks,
         machine or machine_with(gpus),
-        msgspec.structs.replace(settings or RunSettings(), surroundings=surroundings),
+        msgspec.structs.replace(settings or RunSettings(), suite_paths=paths),
         folder=FOLDER,
         probe_path="/base/artifacts/probe",
         usable_cores=[0],

@@ -110,13 +110,13 @@ def measure(
 
 def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
     """Benchmarks of suites that cannot be run as they are, lack their environment or their data, with what to do about it."""
-    if settings.surroundings is None:
+    if settings.suite_paths is None:
         return {}
     from benchwright.kinds.suite.setup.readiness import readiness
 
-    packed = [b for b in benchmarks if b.pack is not None and b.enabled]
+    packed = [b for b in benchmarks if b.folder is not None and b.enabled]
     wrong = {name: str(error) for name, error in _unrunnable(packed).items()}
-    return wrong | readiness([b for b in packed if b.name not in wrong], settings.surroundings)
+    return wrong | readiness([b for b in packed if b.name not in wrong], settings.suite_paths)
 
 
 def _unrunnable(packed: Sequence[Benchmark]) -> dict[str, InvalidInput]:
@@ -140,12 +140,12 @@ def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSetti
     lacking = not_ready(enabled, settings)
     if not enabled or any(b.name not in lacking for b in enabled):
         return
-    for error in _unrunnable([b for b in enabled if b.pack is not None]).values():
+    for error in _unrunnable([b for b in enabled if b.folder is not None]).values():
         raise error
-    assert settings.surroundings is not None  # else nothing could lack
+    assert settings.suite_paths is not None  # else nothing could lack
     from benchwright.kinds.suite.setup.readiness import readiness_together
 
-    said = readiness_together(enabled, settings.surroundings)
+    said = readiness_together(enabled, settings.suite_paths)
     more = f"; and {len(said) - 5} more" if len(said) > 5 else ""
     raise CannotMeasure("nothing can be run yet: " + "; ".join(said[:5]) + more)
 
@@ -345,11 +345,11 @@ class _Measurement:
         if load > 0.5 * self.machine.cores and self.machine.cores > 0:
             text = f"the machine was busy before this run began (load {load:.1f} on {self.machine.cores} cores)"
             self._add_notes([Note(text=text, kind="busy")])
-        if self.stored.settings.surroundings is not None:
+        if self.stored.settings.suite_paths is not None:
             from benchwright.kinds.suite.setup.readiness import outdated
 
             ran = [b for b in self.stored.benchmarks if b.name not in self.plan.skipped]
-            for name in outdated(ran, self.stored.settings.surroundings):
+            for name in outdated(ran, self.stored.settings.suite_paths):
                 text = f"{name}: its new requirements could not be installed; it ran in the environment from before"
                 self._add_notes([Note(text=text)])
 

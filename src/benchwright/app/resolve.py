@@ -57,10 +57,10 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     if request.suite is not None and request.suite.validations:
         layers = validation_names(",".join(request.suite.validations))
         settings = msgspec.structs.replace(settings, validations=layers)
-    if request.suite is not None and any(b.pack is not None for b in benchmarks):
-        from benchwright.kinds.suite.suites import surroundings_of
+    if request.suite is not None and any(b.folder is not None for b in benchmarks):
+        from benchwright.kinds.suite.suites import suite_paths_of
 
-        settings = msgspec.structs.replace(settings, surroundings=surroundings_of(request.suite, benchmarks))
+        settings = msgspec.structs.replace(settings, suite_paths=suite_paths_of(request.suite, benchmarks))
     return Resolved(
         benchmarks=tuple(benchmarks), settings=settings, name=_run_name(named if of_folders else request, benchmarks)
     )

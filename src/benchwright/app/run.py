@@ -46,12 +46,12 @@ def run(
 
 def executor_for(settings: RunSettings, base: BaseFolder | None = None, resume: str | None = None) -> Executor:
     """This machine, or the nodes of the system file that the run was given; `resume`: what that run was given."""
-    if resume is not None and resume != NEWEST and base is not None and settings.surroundings is None:
+    if resume is not None and resume != NEWEST and base is not None and settings.suite_paths is None:
         try:
             settings = find_run(base.runs, resume).read_plan().settings
         except InvalidInput:
             pass  # `measure` says what is wrong with it
-    system = settings.surroundings.system if settings.surroundings is not None else None
+    system = settings.suite_paths.system if settings.suite_paths is not None else None
     if system is not None and any(not node.local for node in system.nodes):
         from benchwright.executors.ssh import ClusterExecutor
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import Model, ModelScript
-from benchwright.core.pack import Pack
 from benchwright.core.stop_rule import StopRule, Warmup
 
 
@@ -70,7 +70,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
     result_prefix: str | None = None  # the driver's "[framework.]task"
     result_suffix: str | None = None
-    pack: Pack | None = None  # of a suite: the workload's words may hold placeholders
+    folder: BenchmarkFolder | None = None  # of a suite: the workload's words may hold placeholders
     weight: float = 1.0  # in a suite's score
     requires: tuple[str, ...] = ()  # conditions on the system, such as "gpu['count'] > 1"
     validation: dict[str, Any] = {}  # settings of validation layers

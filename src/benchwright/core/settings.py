@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from benchwright.core.node.system import Surroundings
+from benchwright.core.node.system import SuitePaths
 
 MOST_LAUNCHES = 1_000_000  # of a run; a plan that asks for more is a mistake, or damaged
 
@@ -26,7 +26,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     grace_s: Annotated[float, Meta(ge=0)] = 5.0
     seed: int = 0
     workers: int | None = None  # of $DEEPLEARNING_WORKERS_COUNT, which two of the driver's compute methods use
-    surroundings: Surroundings | None = None  # of suites
+    suite_paths: SuitePaths | None = None  # of suites
     keep_env: tuple[str, ...] = ()  # --keep-env
     shared: bool = False  # others may read the run's files, as far as the umask lets them
     validations: tuple[str, ...] = ()  # validation layers asked for beyond those that always run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from benchwright.core.pack import Pack
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.environments.built import remove
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Tools
@@ -14,25 +14,25 @@ class CannotClone(Exception):
     """git could not get a definition."""
 
 
-def clone(pack: Pack, tools: Tools, *, anew: bool = False) -> str | None:
+def clone(folder: BenchmarkFolder, tools: Tools, *, anew: bool = False) -> str | None:
     """Clones the definition aside, then puts it in its place; returns its commit, or None if it was there already."""
-    assert pack.git is not None
-    os.makedirs(os.path.dirname(pack.definition), exist_ok=True)
-    with locked(pack.definition + ".lock", stopped=tools.is_stopped) as lock:
-        if os.path.isdir(pack.definition) and not anew:
+    assert folder.git is not None
+    os.makedirs(os.path.dirname(folder.path), exist_ok=True)
+    with locked(folder.path + ".lock", stopped=tools.is_stopped) as lock:
+        if os.path.isdir(folder.path) and not anew:
             return None
-        aside = pack.definition + ".part"
-        log = pack.definition + ".log"
+        aside = folder.path + ".part"
+        log = folder.path + ".log"
         for leftover in (aside, log):
             remove(leftover)
-        branch = ["--branch", pack.branch] if pack.branch else []
-        argv = ["git", "clone", "--recurse-submodules", "--depth=1", *branch, "--", pack.git, aside]
+        branch = ["--branch", folder.branch] if folder.branch else []
+        argv = ["git", "clone", "--recurse-submodules", "--depth=1", *branch, "--", folder.git, aside]
         environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
         if tools.run(argv, log=log, env=environment, keep_open=(lock,)) != 0:
             remove(aside)
-            raise CannotClone(f"{pack.git}: {_last_line(log)}")
-        _replace(aside, pack.definition)
-        return _commit(pack.definition)
+            raise CannotClone(f"{folder.git}: {_last_line(log)}")
+        _replace(aside, folder.path)
+        return _commit(folder.path)
 
 
 def _replace(aside: str, place: str) -> None:

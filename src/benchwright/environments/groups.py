@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark_folder import UNPINNED, BenchmarkFolder
 from benchwright.core.errors import InvalidInput
-from benchwright.core.pack import UNPINNED, Pack
 from benchwright.environments.requirement_files import Requirements, meaningful_lines, read_requirements
 
 _FORMAT = 1
@@ -70,28 +70,28 @@ def groups_of(
     """
     members: dict[str, list[Benchmark]] = {}
     for benchmark in benchmarks:
-        if benchmark.pack is not None:
-            members.setdefault(_checked(benchmark.pack.install_group), []).append(benchmark)
+        if benchmark.folder is not None:
+            members.setdefault(_checked(benchmark.folder.install_group), []).append(benchmark)
     also: dict[str, set[str]] = {name: set() for name in members}
     for benchmark in others:
-        if benchmark.pack is not None and benchmark.pack.install_group in members:
-            also[benchmark.pack.install_group] |= _digests_if_readable(benchmark.pack, arch, variant)
+        if benchmark.folder is not None and benchmark.folder.install_group in members:
+            also[benchmark.folder.install_group] |= _digests_if_readable(benchmark.folder, arch, variant)
     return [
         _group(name, found, arch=arch, variant=variant, constraint_files=constraint_files, also=frozenset(also[name]))
         for name, found in members.items()
     ]
 
 
-def variant_of(pack: Pack, arch: str) -> str:
-    return pack.variant or arch
+def variant_of(folder: BenchmarkFolder, arch: str) -> str:
+    return folder.variant or arch
 
 
-def requirement_paths(pack: Pack, variant: str) -> list[str]:
+def requirement_paths(folder: BenchmarkFolder, variant: str) -> list[str]:
     """The files to install from; InvalidInput if one is not pinned for `variant`."""
     paths = []
-    for name in pack.requirements:
-        loose = os.path.join(pack.definition, name)
-        pinned = os.path.join(pack.definition, pinned_name(name, variant))
+    for name in folder.requirements:
+        loose = os.path.join(folder.path, name)
+        pinned = os.path.join(folder.path, pinned_name(name, variant))
         if variant != UNPINNED and os.path.isfile(pinned):
             paths.append(pinned)
         elif os.path.isfile(loose):
@@ -99,7 +99,7 @@ def requirement_paths(pack: Pack, variant: str) -> list[str]:
                 raise InvalidInput(
                     f"is not pinned for '{variant}': there is no {os.path.basename(pinned)}",
                     where=loose,
-                    remedy=f"run `benchwright pin SUITE --select {pack.install_group} --variant {variant}`, "
+                    remedy=f"run `benchwright pin SUITE --select {folder.install_group} --variant {variant}`, "
                     f"or write install_variant: {UNPINNED}",
                 )
             paths.append(loose)
@@ -111,18 +111,18 @@ def pinned_name(name: str, variant: str) -> str:
     return f"{name.removesuffix('.in')}.{variant}.txt" if name.endswith(".in") and variant != UNPINNED else name
 
 
-def python_of(pack: Pack) -> str | None:
+def python_of(folder: BenchmarkFolder) -> str | None:
     """What the entry's `venv: {python: …}` asks for; a relative path is meant from the benchmark's folder."""
-    venv = pack.config.get("venv")
+    venv = folder.config.get("venv")
     given = venv.get("python") if isinstance(venv, dict) else None
     if given is None:
         return None
     text = os.path.expanduser(str(given))
-    return os.path.join(pack.definition, text) if os.sep in text else text
+    return os.path.join(folder.path, text) if os.sep in text else text
 
 
-def uses_voir(pack: Pack) -> bool:
-    return pack.voir is not None or os.path.exists(os.path.join(pack.definition, "voirfile.py"))
+def uses_voir(folder: BenchmarkFolder) -> bool:
+    return folder.voir is not None or os.path.exists(os.path.join(folder.path, "voirfile.py"))
 
 
 def _group(
@@ -134,16 +134,16 @@ def _group(
     constraint_files: Sequence[str],
     also: frozenset[str],
 ) -> Group:
-    packs = [b.pack for b in benchmarks if b.pack is not None]
-    chosen = variant or _same(name, "install_variant", benchmarks, [variant_of(p, arch) for p in packs]) or arch
-    python = _same(name, "venv.python", benchmarks, [python_of(p) for p in packs])
+    folders = [b.folder for b in benchmarks if b.folder is not None]
+    chosen = variant or _same(name, "install_variant", benchmarks, [variant_of(p, arch) for p in folders]) or arch
+    python = _same(name, "venv.python", benchmarks, [python_of(p) for p in folders])
     users: dict[str, list[str]] = {}
-    for benchmark, pack in zip(benchmarks, packs, strict=True):
-        for path in requirement_paths(pack, chosen):
+    for benchmark, folder in zip(benchmarks, folders, strict=True):
+        for path in requirement_paths(folder, chosen):
             users.setdefault(path, []).append(benchmark.name)
     files = tuple(read_requirements(path) for path in users)
     added, notes = _added(benchmarks, files)
-    constraints = tuple(dict.fromkeys(line for pack in packs for line in pack.constraints))
+    constraints = tuple(dict.fromkeys(line for folder in folders for line in folder.constraints))
     return Group(
         name=name,
         variant=chosen,
@@ -153,14 +153,14 @@ def _group(
             requirements=tuple(sorted({file.digest for file in files if not file.is_empty})),
             added=added,
             constraints=(*constraints, *_constraint_digests(constraint_files)),
-            pip_args=tuple(dict.fromkeys(word for pack in packs for word in pack.pip_args)),
+            pip_args=tuple(dict.fromkeys(word for folder in folders for word in folder.pip_args)),
             python=python or sys.implementation.cache_tag,
             machine=os.uname().machine,
         ),
         constraint_files=tuple(constraint_files),
         constraints=constraints,
         python=python,
-        folder=packs[0].definition,
+        folder=folders[0].path,
         users={path: tuple(names) for path, names in users.items()},
         notes=notes,
         also=also,
@@ -176,7 +176,7 @@ def _added(benchmarks: Sequence[Benchmark], files: Sequence[Requirements]) -> tu
     """voir for folders that are instrumented with it but do not ask for it; and what to tell about that."""
     if any("voir" in file.packages for file in files):
         return (), ()
-    using = [b.name for b in benchmarks if b.pack is not None and uses_voir(b.pack)]
+    using = [b.name for b in benchmarks if b.folder is not None and uses_voir(b.folder)]
     if not using:
         return (), ()
     shown = ", ".join(using[:3]) + (f" and {len(using) - 3} more" if len(using) > 3 else "")
@@ -206,10 +206,10 @@ def _checked(name: str) -> str:
     return name
 
 
-def _digests_if_readable(pack: Pack, arch: str, variant: str | None) -> set[str]:
+def _digests_if_readable(folder: BenchmarkFolder, arch: str, variant: str | None) -> set[str]:
     """Of a member that is not to be installed, so what is wrong with it is no matter."""
     try:
-        paths = requirement_paths(pack, variant or variant_of(pack, arch))
+        paths = requirement_paths(folder, variant or variant_of(folder, arch))
         return {read_requirements(path).digest for path in paths}
     except InvalidInput:
         return set()

@@ -9,9 +9,9 @@ import re
 import msgspec
 
 from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import write_own
-from benchwright.core.pack import Pack
 
 _FOLDER = ".prepared"
 _FORMAT = 1
@@ -43,17 +43,17 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 
 def preparation_of(benchmark: Benchmark, known: dict[str, bytes] | None = None) -> Preparation | None:
     """None: it has nothing to prepare. `known` remembers the code of scripts between calls."""
-    pack = benchmark.pack
-    if pack is None or pack.prepare_script is None:
+    folder = benchmark.folder
+    if folder is None or folder.prepare_script is None:
         return None
-    script = os.path.join(pack.definition, pack.prepare_script)
+    script = os.path.join(folder.path, folder.prepare_script)
     if not os.path.isfile(script):
         return None
     args = benchmark.workload.args if isinstance(benchmark.workload, Script) else ()
-    digest = hashlib.sha256(msgspec.json.encode([_FORMAT, pack.definition, pack.prepare_script, args, benchmark.env]))
+    digest = hashlib.sha256(msgspec.json.encode([_FORMAT, folder.path, folder.prepare_script, args, benchmark.env]))
     known = {} if known is None else known
     if script not in known:
-        known[script] = _digest_of_code(script, pack)
+        known[script] = _digest_of_code(script, folder)
     digest.update(known[script])
     return Preparation(script=script, args=args, env=benchmark.env, identity=digest.hexdigest()[:16])
 
@@ -131,14 +131,14 @@ def changes(before: dict[str, dict[str, int]], after: dict[str, dict[str, int]])
     }
 
 
-def _digest_of_code(script: str, pack: Pack) -> bytes:
+def _digest_of_code(script: str, folder: BenchmarkFolder) -> bytes:
     digest = hashlib.sha256()
-    for path in _code_of(script, pack):
-        digest.update(os.path.relpath(path, pack.definition).encode() + b"\0" + _bytes(path))
+    for path in _code_of(script, folder):
+        digest.update(os.path.relpath(path, folder.path).encode() + b"\0" + _bytes(path))
     return digest.digest()
 
 
-def _code_of(script: str, pack: Pack) -> list[str]:
+def _code_of(script: str, folder: BenchmarkFolder) -> list[str]:
     """The script, and the modules of the benchmark's folder that it imports, and those that they import."""
     found: list[str] = []
     todo = [script]
@@ -151,7 +151,7 @@ def _code_of(script: str, pack: Pack) -> list[str]:
             continue
         for match in _IMPORT.finditer(_bytes(path)):
             for name in (match[1] or match[2]).decode().split(","):
-                todo += _module_files(name.split()[0] if name.strip() else "", pack.definition)
+                todo += _module_files(name.split()[0] if name.strip() else "", folder.path)
     return sorted(found)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from benchwright.core.benchmark_folder import Launcher
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.pack import Launcher
 
 DEFAULT_PORT = 29400
 STATIC = "static"  # torchrun's plain rendezvous: every node is told its rank and where the first one is

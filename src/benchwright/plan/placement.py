@@ -70,7 +70,7 @@ def make_plan(
         maker.jobs(runnable[slot.benchmark], slot, position)
         for position, slot in enumerate(order_of_launches(len(runnable), settings))
     ]
-    notes = {b.name: said for b in runnable if suites and b.pack is not None and (said := suites.notes(b))}
+    notes = {b.name: said for b in runnable if suites and b.folder is not None and (said := suites.notes(b))}
     return Plan(benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, notes=notes)
 
 
@@ -78,14 +78,14 @@ def _suites(
     benchmarks: Sequence[Benchmark], machine: Machine, settings: RunSettings, *, folder: str, probe_path: str | None
 ) -> SuiteJobs | None:
     """What plans the benchmarks of suites; None if there are none."""
-    first = next((b for b in benchmarks if b.pack is not None), None)
+    first = next((b for b in benchmarks if b.folder is not None), None)
     if first is None:
         return None
-    if settings.surroundings is None:
+    if settings.suite_paths is None:
         raise InvalidInput(f"{first.name} is of a suite, which needs a base folder", where=first.source)
     from benchwright.plan.suite.jobs import SuiteJobs  # most runs need none of it
 
-    return SuiteJobs(machine, settings.surroundings, folder=folder, probe_path=probe_path)
+    return SuiteJobs(machine, settings.suite_paths, folder=folder, probe_path=probe_path)
 
 
 def why_skipped(benchmark: Benchmark, machine: Machine, suites: SuiteJobs | None) -> tuple[Reason, str] | None:
@@ -96,7 +96,7 @@ def why_skipped(benchmark: Benchmark, machine: Machine, suites: SuiteJobs | None
         return Reason.MISCONFIGURED, benchmark.fault
     if benchmark.withheld is not None:
         return Reason.NOT_MEASURABLE, benchmark.withheld
-    if suites is not None and benchmark.pack is not None:
+    if suites is not None and benchmark.folder is not None:
         return suites.why_skipped(benchmark)
     needed, there = benchmark.placement.needs_devices, len(machine.accelerators)
     if needed > there:
@@ -171,7 +171,7 @@ class _JobMaker:
 
     def jobs(self, benchmark: Benchmark, slot: Slot, position: int) -> tuple[Job, ...]:
         """Those of one launch."""
-        suites = self._suites if benchmark.pack is not None else None
+        suites = self._suites if benchmark.folder is not None else None
         seats = plain_seats(benchmark, self._machine) if suites is None else suites.seats(benchmark)
         if self._settings.turn_s is not None:
             refuse_turns(benchmark, seats)
@@ -184,7 +184,7 @@ class _JobMaker:
         name = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, device=seat.device, job=seat.job, node=node)
         if isinstance(benchmark.workload, Model | ModelScript):
             command = model_command(benchmark, self._machine)
-        elif self._suites is None or benchmark.pack is None:
+        elif self._suites is None or benchmark.folder is None:
             command = plain_command(benchmark)
         else:
             command = self._suites.command(benchmark, seat, name, slot.repeat)

@@ -35,15 +35,17 @@ def _place_of_turns(launch: tuple[Job, ...]) -> str | None:
 
 def refuse_turns(benchmark: Benchmark, seats: Sequence[Seat]) -> None:
     """InvalidInput for what cannot take turns: a turn begins and ends between two steps of one loop in one process."""
-    pack = benchmark.pack
+    folder = benchmark.folder
     if isinstance(benchmark.workload, Model | ModelScript):
         what = "models of scripts cannot take turns yet"
     elif len(seats) > 1 or any(seat.machines > 1 for seat in seats):
         what = f"{benchmark.name} is measured by several processes, which cannot take turns"
-    elif pack is not None and pack.launcher is not None:
-        what = f"{benchmark.name} is started by {pack.launcher.name}, whose processes cannot take turns"
-    elif pack is not None and (pack.voir is not None or pack.serving is not None):
-        what = f"{benchmark.name} is run by {'voir' if pack.voir is not None else 'a server'}, which cannot take turns"
+    elif folder is not None and folder.launcher is not None:
+        what = f"{benchmark.name} is started by {folder.launcher.name}, whose processes cannot take turns"
+    elif folder is not None and (folder.voir is not None or folder.serving is not None):
+        what = (
+            f"{benchmark.name} is run by {'voir' if folder.voir is not None else 'a server'}, which cannot take turns"
+        )
     elif benchmark.metrics:
         what = f"{benchmark.name} prints its numbers by its own clock, which counts the others' turns too"
     else:

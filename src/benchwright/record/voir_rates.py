@@ -110,7 +110,7 @@ def _wanted(record: VoirRecord, benchmark: Benchmark) -> int | None:
     """How many observations are to count: as the program's early stop says, else as the suite does."""
     if record.wanted is not None:
         return record.wanted
-    options = (benchmark.pack.voir or {}).get("options") if benchmark.pack is not None else None
+    options = (benchmark.folder.voir or {}).get("options") if benchmark.folder is not None else None
     stop = options.get("stop") if isinstance(options, dict) else None
     if isinstance(stop, int) and not isinstance(stop, bool) and stop > 0:
         return stop

@@ -104,7 +104,7 @@ def plan_of(folder: RunFolder) -> Plan:
 
 def commands_of(run: Run) -> dict[str, tuple[str, ...]]:
     """What the first process of each suite's benchmark is called with; nothing where the plan is not there any more."""
-    if all(r.benchmark.pack is None for r in run.results):
+    if all(r.benchmark.folder is None for r in run.results):
         return {}
     try:
         plan = plan_of(RunFolder(Path(run.folder)))

@@ -27,10 +27,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
+from benchwright.core import earlier_names
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, CannotWrite, InvalidInput, RunFolderBusy
 from benchwright.core.files.private_files import PRIVATE_FOLDER, file_mode
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored
+from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored, short
 from benchwright.core.files.whole_file import write_own
 from benchwright.core.machine import Machine
 from benchwright.core.provenance import History
@@ -90,10 +91,10 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
     def without_secrets(self) -> StoredPlan:
         found = [what for b in self.benchmarks for what in secrets_of(b)]
         settings = self.settings
-        if settings.surroundings is not None:
-            overrides = redact_words(settings.surroundings.overrides)
-            surroundings = msgspec.structs.replace(settings.surroundings, overrides=overrides)
-            settings = msgspec.structs.replace(settings, surroundings=surroundings)
+        if settings.suite_paths is not None:
+            overrides = redact_words(settings.suite_paths.overrides)
+            paths = msgspec.structs.replace(settings.suite_paths, overrides=overrides)
+            settings = msgspec.structs.replace(settings, suite_paths=paths)
         return msgspec.structs.replace(
             self,
             benchmarks=tuple(map(without_secrets, self.benchmarks)),
@@ -119,10 +120,19 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         return lines
 
 
+def _decoded_plan(raw: bytes) -> StoredPlan:
+    if not any(mark in raw for mark in earlier_names.MARKS):
+        return decode_stored_json(raw, StoredPlan)
+    try:
+        return msgspec.convert(earlier_names.renamed_plan(decode_stored_json(raw)), StoredPlan)
+    except msgspec.ValidationError as error:
+        raise Unreadable(short(str(error))) from None
+
+
 def _setting(settings: RunSettings, field: str) -> Any:
     """As plain values. What the system file is called changes nothing, and what was overridden is seen elsewhere."""
     value = msgspec.to_builtins(getattr(settings, field))
-    if field == "surroundings" and value is not None:
+    if field == "suite_paths" and value is not None:
         value["system"]["file"] = value["overrides"] = None
     return value
 
@@ -132,7 +142,7 @@ def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[st
     before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
     for body in (before, after):  # where something is said, and what is remarked about that, changes nothing
         del body["source"], body["notes"]
-    written = [(body.get("pack") or {}).pop("config", None) for body in (before, after)]
+    written = [(body.get("folder") or {}).pop("config", None) for body in (before, after)]
     return _value_differences(name, before, after) or _value_differences(name, *written)
 
 
@@ -300,7 +310,7 @@ class RunFolder:
         try:
             raw = self.content("plan.json")
             try:
-                plan = decode_stored_json(raw, StoredPlan)
+                plan = _decoded_plan(raw)
             except Unreadable:
                 _check_version(decode_stored_json(raw), path)
                 raise

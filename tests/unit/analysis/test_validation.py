@@ -198,7 +198,7 @@ def test_version_says_no_more_than_is_known() -> None:
 
 def test_version_of_a_script_that_voir_runs_tells_what_it_was_started_with() -> None:
     found = result("b", launch(1.0, facts={"voir": {}}))
-    jobs = jobs_of(entry("b", pack={"voir": {}}), gpus=1)
+    jobs = jobs_of(entry("b", folder={"voir": {}}), gpus=1)
     said = layer("version", found, planned=(jobs,), packages={"/base/venv/torch/bin/python": {"torch": "2.1"}})
     assert said.status is NEITHER
     assert said.explanation == (

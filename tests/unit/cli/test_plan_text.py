@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from suites import ONE_JOB, SURROUNDINGS, entry, planned
+from suites import ONE_JOB, PATHS, entry, planned
 
 from benchwright.cli.plan import plan_body, plan_text
 from benchwright.core.benchmark import Placement
+from benchwright.core.benchmark_folder import Launcher
 from benchwright.core.node.system import Container, Node, Sizing, System
-from benchwright.core.pack import Launcher
 
 
 def test_an_entry_shows_command_environment_and_devices_but_not_every_variable() -> None:
@@ -27,8 +27,8 @@ def test_an_entry_shows_command_environment_and_devices_but_not_every_variable()
 
 
 def test_what_planning_chose_is_noted() -> None:
-    surroundings = msgspec.structs.replace(SURROUNDINGS, sizing=Sizing(batch_size=64))
-    plan = planned(entry("b", "auto_batch(4)"), surroundings=surroundings)
+    paths = msgspec.structs.replace(PATHS, sizing=Sizing(batch_size=64))
+    plan = planned(entry("b", "auto_batch(4)"), paths=paths)
     assert "  note: batch size 64, the same for all" in plan_text(plan)
     assert plan_body(plan)["benchmarks"][0]["notes"] == ["batch size 64, the same for all"]
 
@@ -40,7 +40,7 @@ def test_what_is_skipped_says_why() -> None:
 
 def test_each_node_has_its_command() -> None:
     nodes = (Node(name="head", ip="10.0.0.1", main=True), Node(name="worker", ip="10.0.0.2"))
-    bench = entry("b", pack={"launcher": Launcher(name="torchrun")}, placement=Placement(numbered=True, machines=2))
+    bench = entry("b", folder={"launcher": Launcher(name="torchrun")}, placement=Placement(numbered=True, machines=2))
     lines = plan_text(planned(bench, gpus=2, system=System(nodes=nodes))).splitlines()
     assert lines[1].startswith("  head: /base/venv/torch/bin/python -m torch.distributed.run --nnodes=2 --node-rank=0")
     assert lines[2].startswith("  worker: ")

@@ -11,7 +11,7 @@ import pytest
 from local_wheels import make_packages, offline
 
 from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.pack import Pack
+from benchwright.core.benchmark_folder import BenchmarkFolder
 
 MakeBenchmark = Callable[..., Benchmark]
 
@@ -39,18 +39,18 @@ def benchmark_of(tmp_path: Path) -> MakeBenchmark:
     """A benchmark whose folder holds `files`."""
 
     def make(
-        name: str = "bench", files: dict[str, str] | None = None, *, args: tuple[str, ...] = (), **pack: Any
+        name: str = "bench", files: dict[str, str] | None = None, *, args: tuple[str, ...] = (), **fields: Any
     ) -> Benchmark:
-        definition = tmp_path / "benchmarks" / pack.pop("folder", name)
+        definition = tmp_path / "benchmarks" / fields.pop("folder", name)
         definition.mkdir(parents=True, exist_ok=True)
         for file, text in (files or {}).items():
             (definition / file).write_text(text)
-        settings = {"group": name, "install_group": name, "variant": "unpinned", **pack}
+        settings = {"group": name, "install_group": name, "variant": "unpinned", **fields}
         return Benchmark(
             name=name,
             source=f"suite.yaml [{name}]",
             workload=Script(path=str(definition / "main.py"), args=args, cwd=str(definition), python=""),
-            pack=Pack(definition=str(definition), **settings),
+            folder=BenchmarkFolder(path=str(definition), **settings),
         )
 
     return make

@@ -155,7 +155,7 @@ def test_the_line_and_the_benchmark_that_ask_for_it_are_named(site: Site, benchm
     bad = benchmark_of("bad", {"requirements.in": "# needed\nnothere\n"}, install_group="bench")
     failed = site.install(good, bad)
     assert failed.detail is not None
-    assert failed.detail.startswith(f"{bad.pack.definition}/requirements.in:2: ")
+    assert failed.detail.startswith(f"{bad.folder.path}/requirements.in:2: ")
     assert "(for bad)" in failed.detail
 
 

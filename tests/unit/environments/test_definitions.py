@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders import git
 
-from benchwright.core.pack import Pack
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.environments.definitions import CannotClone, clone
 from benchwright.environments.tools import Tools
 
@@ -28,34 +28,34 @@ def commit(folder: Path, text: str) -> None:
     git(folder, "commit", "-q", "-m", text)
 
 
-def pack_of(place: Path, repository: Path, branch: str | None = None) -> Pack:
-    return Pack(
-        definition=str(place / "bench-1234"), group="g", install_group="g", git=repository.as_uri(), branch=branch
+def folder_of(place: Path, repository: Path, branch: str | None = None) -> BenchmarkFolder:
+    return BenchmarkFolder(
+        path=str(place / "bench-1234"), group="g", install_group="g", git=repository.as_uri(), branch=branch
     )
 
 
 def test_a_definition_is_cloned_once_and_anew_when_asked(tmp_path: Path, repository: Path) -> None:
-    pack = pack_of(tmp_path / "clones", repository)
-    main = Path(pack.definition) / "main.py"
-    assert clone(pack, Tools()) == git(repository, "rev-parse", "HEAD")
+    folder = folder_of(tmp_path / "clones", repository)
+    main = Path(folder.path) / "main.py"
+    assert clone(folder, Tools()) == git(repository, "rev-parse", "HEAD")
     commit(repository, "second")
-    assert clone(pack, Tools()) is None
+    assert clone(folder, Tools()) is None
     assert main.read_text() == "# first\n"
-    clone(pack, Tools(), anew=True)
+    clone(folder, Tools(), anew=True)
     assert main.read_text() == "# second\n"
     assert sorted(p.name for p in main.parents[1].iterdir()) == ["bench-1234", "bench-1234.lock", "bench-1234.log"]
 
 
 def test_a_branch_can_be_named(tmp_path: Path, repository: Path) -> None:
     commit(repository, "second")
-    pack = pack_of(tmp_path / "clones", repository, "stable")
-    clone(pack, Tools())
-    assert (Path(pack.definition) / "main.py").read_text() == "# first\n"
+    folder = folder_of(tmp_path / "clones", repository, "stable")
+    clone(folder, Tools())
+    assert (Path(folder.path) / "main.py").read_text() == "# first\n"
 
 
 def test_what_git_says_is_told_and_nothing_is_left(tmp_path: Path, repository: Path) -> None:
-    pack = pack_of(tmp_path / "clones", repository, "nowhere")
+    folder = folder_of(tmp_path / "clones", repository, "nowhere")
     with pytest.raises(CannotClone, match="nowhere"):
-        clone(pack, Tools())
-    assert not Path(pack.definition).exists()
-    assert not Path(f"{pack.definition}.part").exists()
+        clone(folder, Tools())
+    assert not Path(folder.path).exists()
+    assert not Path(f"{folder.path}.part").exists()

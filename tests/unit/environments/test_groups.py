@@ -52,7 +52,7 @@ def test_a_folder_that_asks_for_nothing_needs_no_pins(benchmark_of: Any, files: 
 
 def test_a_requirements_file_that_is_no_in_file_is_its_own_pin(benchmark_of: Any) -> None:
     benchmark = benchmark_of("a", {"needs.txt": "alpha==1"}, requirements=("needs.txt",), variant=None)
-    assert [Path(p).name for p in requirement_paths(benchmark.pack, "cuda")] == ["needs.txt"]
+    assert [Path(p).name for p in requirement_paths(benchmark.folder, "cuda")] == ["needs.txt"]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_interpreter_is_ours_unless_the_entry_names_one(benchmark_of: Any) -
     assert only(benchmark_of("a")).recipe.python == sys.implementation.cache_tag
     assert only(benchmark_of("b", config={"venv": {"python": "3.12"}})).python == "3.12"
     relative = benchmark_of("c", config={"venv": {"python": "bin/python"}})
-    assert only(relative).python == f"{relative.pack.definition}/bin/python"
+    assert only(relative).python == f"{relative.folder.path}/bin/python"
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", "", "with space"])

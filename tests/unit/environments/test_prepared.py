@@ -34,12 +34,12 @@ def test_the_same_script_and_words_are_the_same_preparation(benchmark_of: Any) -
 @pytest.mark.parametrize("file", ["prepare.py", "data_set.py", "parts/__init__.py", "parts/deep.py"])
 def test_code_that_the_script_imports_counts(benchmark_of: Any, file: str) -> None:
     benchmark = benchmark_of(files={"prepare.py": "import os, data_set\n", "data_set.py": "from parts.deep import x\n"})
-    parts = Path(benchmark.pack.definition) / "parts"
+    parts = Path(benchmark.folder.path) / "parts"
     parts.mkdir()
     for name in ("__init__.py", "deep.py"):
         (parts / name).write_text("x = 1\n")
     before = identity(benchmark)
-    with open(Path(benchmark.pack.definition) / file, "a") as changed:
+    with open(Path(benchmark.folder.path) / file, "a") as changed:
         changed.write("# changed\n")
     assert identity(benchmark) != before
 
@@ -47,7 +47,7 @@ def test_code_that_the_script_imports_counts(benchmark_of: Any, file: str) -> No
 def test_code_that_it_does_not_import_does_not_count(benchmark_of: Any) -> None:
     benchmark = benchmark_of(files={"prepare.py": "x = 1\n", "main.py": "y = 1\n"})
     before = identity(benchmark)
-    (Path(benchmark.pack.definition) / "main.py").write_text("y = 2\n")
+    (Path(benchmark.folder.path) / "main.py").write_text("y = 2\n")
     assert identity(benchmark) == before
 
 

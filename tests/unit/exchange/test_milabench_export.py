@@ -13,11 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Command, Placement
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.pack import Pack
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.milabench.export import export_milabench
@@ -156,8 +156,8 @@ def test_a_loss_that_is_not_a_number_comes_back_as_that(tmp_path: Path) -> None:
 
 def test_secrets_of_the_entry_do_not_leave(tmp_path: Path) -> None:
     config = {"argv": {"--lr": 1}, "env": {"HF_TOKEN": "abc", "N": 3}}
-    pack = Pack(definition="/b", group="hf", install_group="hf", config=config)
-    export_milabench([run_of(process(0), pack=pack)], tmp_path)
+    folder = BenchmarkFolder(path="/b", group="hf", install_group="hf", config=config)
+    export_milabench([run_of(process(0), folder=folder)], tmp_path)
     (path,) = tmp_path.glob("*/*.data")
     first = json.loads(path.read_text().splitlines()[0])["data"]
     assert "abc" not in path.read_text()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from suites import FOLDER, SURROUNDINGS, entry, jobs_of, planned
+from suites import FOLDER, PATHS, entry, jobs_of, planned
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Container, System
@@ -40,20 +40,20 @@ def test_what_is_removed_is_not_passed_on_and_rm_is_added_once() -> None:
 
 
 def test_folders_outside_of_the_base_are_there_too() -> None:
-    surroundings = msgspec.structs.replace(SURROUNDINGS, data="/fast/data", system=System(container=PODMAN))
-    (job,) = jobs_of(entry("b"), gpus=1, surroundings=surroundings)
+    paths = msgspec.structs.replace(PATHS, data="/fast/data", system=System(container=PODMAN))
+    (job,) = jobs_of(entry("b"), gpus=1, paths=paths)
     assert "/fast/data:/fast/data" in job.argv
 
 
 def test_voir_inside_a_container_writes_to_the_output() -> None:
-    (job,) = jobs_of(entry("b", pack={"voir": {}}), gpus=1, system=System(container=PODMAN))
+    (job,) = jobs_of(entry("b", folder={"voir": {}}), gpus=1, system=System(container=PODMAN))
     assert (job.env["DATA_FD"], job.data_file) == ("1", None)
     assert f"{FOLDER}/b.D0.voir.json" in job.argv
 
 
 def test_the_current_environment_of_a_container_is_the_images_own() -> None:
-    surroundings = msgspec.structs.replace(SURROUNDINGS, python="/usr/bin/python3", system=System(container=PODMAN))
-    (job,) = jobs_of(entry("b"), gpus=1, surroundings=surroundings)
+    paths = msgspec.structs.replace(PATHS, python="/usr/bin/python3", system=System(container=PODMAN))
+    (job,) = jobs_of(entry("b"), gpus=1, paths=paths)
     assert job.argv[-2:] == ("python", "/suite/bench/main.py")
 
 
@@ -64,19 +64,19 @@ def test_a_placeholder_of_the_image_that_is_not_known_is_an_error() -> None:
 
 
 def test_an_entry_may_name_the_image_of_its_container() -> None:
-    own = entry("own", pack={"config": {"docker_image": "${system.docker.base}/own:{arch}"}})
+    own = entry("own", folder={"config": {"docker_image": "${system.docker.base}/own:{arch}"}})
     system = System(container=msgspec.structs.replace(PODMAN, base="reg.example"))
     images = [job.argv[job.argv.index("-w") + 2] for (job,) in planned(own, entry("b"), gpus=1, system=system).launches]
     assert images == ["reg.example/own:cuda", "bench:cuda"]
 
 
 def test_an_image_is_nothing_where_no_engine_runs() -> None:
-    (job,) = jobs_of(entry("b", pack={"config": {"docker_image": "own:${system.docker.base}"}}), gpus=1)
+    (job,) = jobs_of(entry("b", folder={"config": {"docker_image": "own:${system.docker.base}"}}), gpus=1)
     assert job.argv == ("/base/venv/torch/bin/python", "/suite/bench/main.py")
 
 
 def test_a_placeholder_of_an_entrys_image_is_told_as_the_entrys() -> None:
-    wrong = entry("b", pack={"config": {"docker_image": "own:{arhc}"}})
+    wrong = entry("b", folder={"config": {"docker_image": "own:{arhc}"}})
     with pytest.raises(InvalidInput, match=r"suite\.yaml \[b\]: b: .*did you mean '\{arch\}'"):
         jobs_of(wrong, system=System(container=PODMAN))
 

@@ -6,12 +6,12 @@ import json
 
 import msgspec
 import pytest
-from suites import FOLDER, ONE_JOB, PER_GPU, SURROUNDINGS, entry, jobs_of, machine_with, planned
+from suites import FOLDER, ONE_JOB, PATHS, PER_GPU, entry, jobs_of, machine_with, planned
 
 from benchwright.core.benchmark import Placement
+from benchwright.core.benchmark_folder import Launcher, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Node, Observation, Scaling, Sizing, System
-from benchwright.core.pack import Launcher, Serving
 from benchwright.core.settings import RunSettings
 
 NODES = (
@@ -135,8 +135,10 @@ def test_a_benchmark_that_is_skipped_need_not_be_filled() -> None:
 
 
 def test_a_script_finds_its_folders_and_configuration() -> None:
-    pack = {"config": {"name": "b", "argv": {"--x": 1}, "env": {"HF_TOKEN": "secret", "A": "1"}, "tag": ["old"]}}
-    env = jobs_of(entry("b", pack=pack, env={"A": "{milabench_data}/a", "HF_HOME": "/mine", "B": None}), gpus=2)[1].env
+    folder = {"config": {"name": "b", "argv": {"--x": 1}, "env": {"HF_TOKEN": "secret", "A": "1"}, "tag": ["old"]}}
+    env = jobs_of(entry("b", folder=folder, env={"A": "{milabench_data}/a", "HF_HOME": "/mine", "B": None}), gpus=2)[
+        1
+    ].env
     assert {k: v for k, v in env.items() if k.startswith("MILABENCH_DIR_")} == {
         "MILABENCH_DIR_BASE": "/base",
         "MILABENCH_DIR_VENV": "/base/venv/torch",
@@ -162,7 +164,7 @@ def test_a_script_finds_its_folders_and_configuration() -> None:
 
 
 def test_the_current_environment_is_used_as_it_is() -> None:
-    job = jobs_of(entry(), surroundings=msgspec.structs.replace(SURROUNDINGS, python="/usr/bin/python3"), gpus=0)[0]
+    job = jobs_of(entry(), paths=msgspec.structs.replace(PATHS, python="/usr/bin/python3"), gpus=0)[0]
     assert job.argv[0] == "/usr/bin/python3"
     assert "VIRTUAL_ENV" not in job.env
     assert job.path == ("/usr/bin",)
@@ -171,7 +173,7 @@ def test_the_current_environment_is_used_as_it_is() -> None:
 def test_a_batch_size_is_chosen_told_and_noted() -> None:
     seen = tuple(Observation(batch_size=n, memory_bytes=n << 30) for n in (8, 16))
     sizing = Sizing(auto=True, scaling={"b": Scaling(observations=seen)})
-    plan = planned(entry("b", "bs=auto_batch(4)"), surroundings=msgspec.structs.replace(SURROUNDINGS, sizing=sizing))
+    plan = planned(entry("b", "bs=auto_batch(4)"), paths=msgspec.structs.replace(PATHS, sizing=sizing))
     job = plan.launches[0][0]
     assert job.argv[2:] == ("bs=80",)
     assert job.env["BENCHWRIGHT_BATCH_SIZE"] == "80"
@@ -184,8 +186,8 @@ def test_the_capacity_of_the_system_goes_before_the_devices() -> None:
     seen = tuple(Observation(batch_size=n, memory_bytes=n << 30) for n in (8, 16))
     sizing = Sizing(auto=True, scaling={"b": Scaling(observations=seen)})
     system = System(gpu_capacity_bytes=40 << 30)
-    surroundings = msgspec.structs.replace(SURROUNDINGS, sizing=sizing)
-    assert jobs_of(entry("b", "auto_batch(4)"), surroundings=surroundings, system=system)[0].argv[2:] == ("40",)
+    paths = msgspec.structs.replace(PATHS, sizing=sizing)
+    assert jobs_of(entry("b", "auto_batch(4)"), paths=paths, system=system)[0].argv[2:] == ("40",)
 
 
 @pytest.mark.parametrize("word", ["auto_batch()", "auto_batch('x')", "auto(1)", "expr(1, 2)"])
@@ -195,7 +197,7 @@ def test_a_function_with_the_wrong_values_is_an_error(word: str) -> None:
 
 
 def test_a_voir_script_gets_its_configuration_and_a_stream() -> None:
-    (job,) = jobs_of(entry("b", "--x", pack={"voir": {"options": {"stop": 3}}}), gpus=1)
+    (job,) = jobs_of(entry("b", "--x", folder={"voir": {"options": {"stop": 3}}}), gpus=1)
     config = f"{FOLDER}/b.D0.voir.json"
     assert job.argv == (PYTHON, "-m", "voir", "--config", config, "/suite/bench/main.py", "--x")
     assert {path: json.loads(text) for path, text in job.files.items()} == {config: {"options": {"stop": 3}}}
@@ -203,7 +205,7 @@ def test_a_voir_script_gets_its_configuration_and_a_stream() -> None:
 
 
 def test_torchrun_starts_one_process_for_each_device() -> None:
-    (job,) = jobs_of(entry("b", "--x", pack={"launcher": Launcher(name="torchrun")}, placement=ONE_JOB), gpus=4)
+    (job,) = jobs_of(entry("b", "--x", folder={"launcher": Launcher(name="torchrun")}, placement=ONE_JOB), gpus=4)
     assert job.argv == (
         *(PYTHON, "-m", "torch.distributed.run", "--standalone", "--nnodes=1", "--nproc-per-node=4"),
         *("/suite/bench/main.py", "--x"),
@@ -212,34 +214,34 @@ def test_torchrun_starts_one_process_for_each_device() -> None:
 
 
 def test_voir_below_a_launcher_writes_to_the_output() -> None:
-    pack = {"launcher": Launcher(name="torchrun", processes=2, args=("--tee={gpu_count}",)), "voir": {}}
-    (job,) = jobs_of(entry("b", pack=pack, placement=ONE_JOB), gpus=1)
+    folder = {"launcher": Launcher(name="torchrun", processes=2, args=("--tee={gpu_count}",)), "voir": {}}
+    (job,) = jobs_of(entry("b", folder=folder, placement=ONE_JOB), gpus=1)
     config = f"{FOLDER}/b.0.voir.json"
     assert job.argv[5:] == ("--nproc-per-node=2", "--tee=1", "-m", "voir", "--config", config, "/suite/bench/main.py")
     assert (job.env["DATA_FD"], job.data_file) == ("1", None)
 
 
 def test_accelerate_is_told_processes_machines_and_deepspeed() -> None:
-    pack = {"launcher": Launcher(name="accelerate", args=("--mixed_precision=bf16",))}
-    (job,) = jobs_of(entry("b", pack=pack, placement=ONE_JOB), gpus=2)
+    folder = {"launcher": Launcher(name="accelerate", args=("--mixed_precision=bf16",))}
+    (job,) = jobs_of(entry("b", folder=folder, placement=ONE_JOB), gpus=2)
     assert job.argv[1:] == (
         *("-m", "accelerate.commands.launch", "--num_processes=2", "--num_machines=1", "--multi_gpu"),
         *("--mixed_precision=bf16", "/suite/bench/main.py"),
     )
-    (job,) = jobs_of(entry("b", pack={**pack, "config": {"use_deepspeed": True}}, placement=ONE_JOB), gpus=2)
+    (job,) = jobs_of(entry("b", folder={**folder, "config": {"use_deepspeed": True}}, placement=ONE_JOB), gpus=2)
     assert "--use_deepspeed" in job.argv
     assert "--multi_gpu" not in job.argv
-    assert "--cpu" in jobs_of(entry("b", pack=pack, placement=ONE_JOB), gpus=0)[0].argv
+    assert "--cpu" in jobs_of(entry("b", folder=folder, placement=ONE_JOB), gpus=0)[0].argv
 
 
 def test_an_unknown_launcher_is_an_error() -> None:
     with pytest.raises(InvalidInput, match=r"'torchrum' is not a launcher; did you mean 'torchrun'"):
-        planned(entry(pack={"launcher": Launcher(name="torchrum")}))
+        planned(entry(folder={"launcher": Launcher(name="torchrum")}))
 
 
 def test_many_machines_meet_at_the_main_one() -> None:
-    pack = {"launcher": Launcher(name="torchrun")}
-    bench = entry("b", pack=pack, placement=Placement(jobs=1, numbered=True, machines=2))
+    folder = {"launcher": Launcher(name="torchrun")}
+    bench = entry("b", folder=folder, placement=Placement(jobs=1, numbered=True, machines=2))
     jobs = jobs_of(bench, gpus=2, system=System(nodes=NODES, options={"torchrun": {"port": 4000}}))
     assert [(job.id, job.node, job.barrier) for job in jobs] == [
         ("b.0.head", "head", None),
@@ -258,22 +260,22 @@ def test_many_machines_meet_at_the_main_one() -> None:
 
 
 def test_another_rendezvous_can_be_asked_for() -> None:
-    pack = {"launcher": Launcher(name="torchrun")}
-    bench = entry("b", pack=pack, placement=Placement(jobs=1, numbered=True, machines=2))
+    folder = {"launcher": Launcher(name="torchrun")}
+    bench = entry("b", folder=folder, placement=Placement(jobs=1, numbered=True, machines=2))
     jobs = jobs_of(bench, system=System(nodes=NODES, options={"torchrun": {"backend": "c10d"}}))
     assert "--rdzv-endpoint=10.0.0.1:29400" in jobs[0].argv
     assert [job.argv[7] for job in jobs] == ["--rdzv-conf=is_host=1", "--rdzv-conf=is_host=0"]
 
 
 def test_accelerate_knows_the_main_machine() -> None:
-    bench = entry("b", pack={"launcher": Launcher(name="accelerate")}, placement=Placement(numbered=True, machines=2))
+    bench = entry("b", folder={"launcher": Launcher(name="accelerate")}, placement=Placement(numbered=True, machines=2))
     argv = jobs_of(bench, gpus=4, system=System(nodes=NODES))[1].argv
     assert {"--num_processes=8", "--num_machines=2", "--machine_rank=1", "--main_process_ip=10.0.0.1"} <= set(argv)
 
 
 def test_a_client_is_run_against_its_server() -> None:
     serving = Serving(script="vllm", args=("serve", "{gpu_count}"), ready="tcp:localhost:8000", ready_timeout_s=30)
-    (job,) = jobs_of(entry("b", "--n", pack={"serving": serving}, placement=ONE_JOB), gpus=2)
+    (job,) = jobs_of(entry("b", "--n", folder={"serving": serving}, placement=ONE_JOB), gpus=2)
     assert job.argv == (
         *(PYTHON, "-m", "benchprobe.serving", "--ready", "tcp:localhost:8000", "--timeout", "30"),
         *("--server", "3", "/base/venv/torch/bin/vllm", "serve", "2", "--", PYTHON, "/suite/bench/main.py", "--n"),
@@ -284,7 +286,7 @@ def test_a_client_is_run_against_its_server() -> None:
     ("script", "words"), [("server.py", (PYTHON, "/suite/bench/server.py")), ("bin/serve", ("/suite/bench/bin/serve",))]
 )
 def test_a_server_may_be_a_file_of_the_folder(script: str, words: tuple[str, ...]) -> None:
-    (job,) = jobs_of(entry("b", pack={"serving": Serving(script=script)}, placement=ONE_JOB))
+    (job,) = jobs_of(entry("b", folder={"serving": Serving(script=script)}, placement=ONE_JOB))
     at = job.argv.index("--server")
     assert job.argv[at + 1 : at + 2 + len(words)] == (str(len(words)), *words)
 

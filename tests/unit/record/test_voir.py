@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.pack import Pack
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
@@ -26,12 +26,12 @@ END: Event = {"event": "end", "exit_code": 0, "duration_s": 60.0, "cpu_s": 1.5, 
 
 
 def benchmark(options: dict[str, Any] | None = None, **fields: Any) -> Benchmark:
-    pack = Pack(definition="/b", group="g", install_group="g", voir={"options": options or {}})
+    folder = BenchmarkFolder(path="/b", group="g", install_group="g", voir={"options": options or {}})
     return Benchmark(
         name="b",
         workload=Script(path="/b/main.py", args=(), cwd="/b", python="python"),
         source="test",
-        **({"pack": pack} | fields),
+        **({"folder": folder} | fields),
     )
 
 

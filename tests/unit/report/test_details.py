@@ -56,5 +56,5 @@ def test_a_process_is_shown_with_its_own_number_once() -> None:
 
 
 def test_a_shells_command_is_shown_as_it_was_given() -> None:
-    of = msgspec.structs.replace(benchmark("x"), workload=Command(argv=("a | b",), cwd="/", shell=True), pack=None)
+    of = msgspec.structs.replace(benchmark("x"), workload=Command(argv=("a | b",), cwd="/", shell=True), folder=None)
     assert " x: a | b\n" in details(report_of(run(result("x", launch(1.0), of=of))))

@@ -39,7 +39,7 @@ def lasting(*seconds: float) -> Report:
         launch(1.0, position=n, more=(measured("latency", took, unit="s", source="log"),))
         for n, took in enumerate(seconds)
     ]
-    return report_of(run(result("b", *launches, of=benchmark("b", pack=None))))
+    return report_of(run(result("b", *launches, of=benchmark("b", folder=None))))
 
 
 def test_a_range_of_launches_carries_both_units() -> None:

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.job import Job
-from benchwright.core.pack import Pack
 from benchwright.runs.provenance.code_files import code_files
 
 
-def files_of(folder: Path, *argv: str, pack: Pack | None = None, **fields: Any) -> set[str]:
+def files_of(folder: Path, *argv: str, of: BenchmarkFolder | None = None, **fields: Any) -> set[str]:
     """By their names below `folder`; what lies elsewhere is left out."""
     job = Job(**{"id": "b", "benchmark": "b", "argv": argv, "cwd": str(folder), "stream": "", "log": "", **fields})
-    benchmark = Benchmark(name="b", workload=Command(argv=argv, cwd=str(folder)), source="", pack=pack)
+    benchmark = Benchmark(name="b", workload=Command(argv=argv, cwd=str(folder)), source="", folder=of)
     found = code_files(job, benchmark, os.environ["PATH"])
     assert len(found) == len(set(found))
     return {os.path.relpath(path, folder) for path in found if path.startswith(f"{folder}/")}
@@ -84,8 +84,8 @@ def test_a_folder_of_a_suite_counts_whole(project: Path) -> None:
     (project / "_shared").mkdir()
     for name in ("bench/main.py", "bench/data.txt", "bench/__pycache__/x.pyc", "bench/.hidden", "_shared/common.py"):
         (project / name).write_text("")
-    pack = Pack(definition=str(project / "bench"), group="g", install_group="g")
-    assert files_of(project, "true", pack=pack) == {"bench/main.py", "bench/data.txt", "_shared/common.py"}
+    folder = BenchmarkFolder(path=str(project / "bench"), group="g", install_group="g")
+    assert files_of(project, "true", of=folder) == {"bench/main.py", "bench/data.txt", "_shared/common.py"}
 
 
 def test_circles_and_broken_sources_do_no_harm(project: Path) -> None:

@@ -41,7 +41,7 @@ def search_batches(request: Request, base: BaseFolder, observer: Observer, *, as
             "no benchmark leaves its batch size to be chosen", where="--size", remedy="write auto_batch(N) in its argv"
         )
     file = Path(asked.save_scaling or asked.scaling_file or base.path / "extra" / "scaling.yaml")
-    sizing = resolved.settings.surroundings.sizing if resolved.settings.surroundings else None
+    sizing = resolved.settings.suite_paths.sizing if resolved.settings.suite_paths else None
     multiple = sizing.multiple if sizing is not None else 8
     found: list[BatchSearch] = []
     for name, start in starts.items():
@@ -62,8 +62,8 @@ def save_scaling(run: Run, settings: RunSettings) -> str | None:
 
     A file that cannot be written costs nothing else: the run is complete.
     """
-    surroundings = settings.surroundings
-    if surroundings is None or not surroundings.sizing.save:
+    paths = settings.suite_paths
+    if paths is None or not paths.sizing.save:
         return None
     from benchwright.kinds.suite.scaling import observations_of
     from benchwright.runs.read_run import plan_of
@@ -73,8 +73,8 @@ def save_scaling(run: Run, settings: RunSettings) -> str | None:
     try:
         found = observations_of(run, plan_of(RunFolder(Path(run.folder))))
         if not found:
-            return f"nothing was added to {surroundings.sizing.save}: no benchmark was given a batch size by auto_batch"
-        saved = add_observations(surroundings.sizing.save, found)
+            return f"nothing was added to {paths.sizing.save}: no benchmark was given a batch size by auto_batch"
+        saved = add_observations(paths.sizing.save, found)
     except (BenchwrightError, OSError) as error:
         return f"{run.id} is complete, but its batch sizes are not saved: {error}"
     count = f"{saved.observations} observation{'' if saved.observations == 1 else 's'}"

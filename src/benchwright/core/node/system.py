@@ -101,7 +101,7 @@ class Sizing(msgspec.Struct, frozen=True, kw_only=True):
     save: str | None = None  # observations of this run are added to that scaling file
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class SuitePaths(msgspec.Struct, frozen=True, kw_only=True):
     """Where a suite's benchmarks find their things; kept with the run, so that a resume finds the same.
 
     `python`: `--use-current-env`, this interpreter for all instead of `venv/<install_group>/bin/python`;

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from benchwright.core.earlier_names import renamed_run
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.types import (
     BuildStep,
@@ -76,7 +77,7 @@ def stored_run(value: Any, *, strict: bool = True, finish: Callable[[Run], Run] 
     `strict`: numbers are numbers, not text. `finish` undoes what was done to the run before it was stored.
     """
     try:
-        run = finish(msgspec.convert(value, Run, strict=strict))
+        run = finish(msgspec.convert(renamed_run(value), Run, strict=strict))
         for result in run.results:
             for launch in result.launches:
                 msgspec.convert(launch.facts, _Facts)

@@ -11,7 +11,7 @@ from benchwright.core.run import Run
 from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redact_text, redact_words
 
 # Where a user's own words are; patterns of metrics and names stay as they are, or nothing could be found again.
-_FIELDS = ("workload", "env", "labels", "parameters", "pack", "source", "notes", "fault", "withheld", "validation")
+_FIELDS = ("workload", "env", "labels", "parameters", "folder", "source", "notes", "fault", "withheld", "validation")
 
 
 def without_secrets(benchmark: Benchmark) -> Benchmark:
@@ -62,9 +62,9 @@ def _words(benchmark: Benchmark) -> list[str]:
     """Everything that becomes a word of a command line."""
     work: Any = benchmark.workload
     words = [*(work.argv if isinstance(work, Command) else work.args)]
-    pack = benchmark.pack
-    if pack is not None:
-        words += pack.launcher.args if pack.launcher is not None else ()
-        words += pack.serving.args if pack.serving is not None else ()
-        words += [*pack.pip_args, *pack.constraints, pack.git or ""]  # an environment is known by these
+    folder = benchmark.folder
+    if folder is not None:
+        words += folder.launcher.args if folder.launcher is not None else ()
+        words += folder.serving.args if folder.serving is not None else ()
+        words += [*folder.pip_args, *folder.constraints, folder.git or ""]  # an environment is known by these
     return words

@@ -26,16 +26,16 @@ def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
     from benchwright.kinds.suite.read.suite import suite_file
 
     path = suite_file(benchmark)
-    if path is None or benchmark.pack is None:
+    if path is None or benchmark.folder is None:
         return None
-    way = _way_to(benchmark.pack.config, error.word)
+    way = _way_to(benchmark.folder.config, error.word)
     try:
         resolution = resolve_entries(path)
     except InvalidInput:
         return None
     if way is None or benchmark.name not in resolution.entries:
         return None
-    if _at(resolution.entries[benchmark.name], way) != _at(benchmark.pack.config, way):
+    if _at(resolution.entries[benchmark.name], way) != _at(benchmark.folder.config, way):
         return InvalidInput(error.what, where="--override", remedy=error.remedy, text=error.word)
     return resolution.places.error(benchmark.name, way, error.what, error.remedy)
 

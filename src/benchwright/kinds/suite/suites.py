@@ -12,7 +12,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.node.system import OPTION_KEYS, Node, Sizing, Surroundings, System
+from benchwright.core.node.system import OPTION_KEYS, Node, Sizing, SuitePaths, System
 from benchwright.core.request import SuiteRequest
 
 CONFIG_VARIABLES = ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG")
@@ -63,7 +63,7 @@ def definitions_folder(suite: SuiteRequest) -> str:
     return str(Path(suite.base) / "extra" / ".definitions")
 
 
-def surroundings_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> Surroundings:
+def suite_paths_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> SuitePaths:
     """Where these benchmarks find data, environments and machines; reads the system file and scaling files."""
     system = _system(suite)
     base = Path(suite.base)
@@ -72,7 +72,7 @@ def surroundings_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> Sur
     dirs |= {name: _absolute(path, base) for name, path in system.dirs.items() if name in dirs}
     if data is not None:
         dirs["data"] = _absolute(data, Path.cwd())
-    return Surroundings(
+    return SuitePaths(
         base=str(base),
         **dirs,
         system=system,
@@ -98,11 +98,11 @@ def current_python() -> str:
 def _without_environment(benchmarks: Sequence[Benchmark], venv: str) -> dict[str, str]:
     """Groups that need nothing installed run with the interpreter at hand, unless an environment was made for them."""
     needing: dict[str, bool] = {}
-    for pack in (b.pack for b in benchmarks if b.pack is not None):
-        files = [f for f in pack.requirements if os.path.exists(os.path.join(pack.definition, f))]
-        needs = any(map(_requires_something, (os.path.join(pack.definition, f) for f in files)))
-        needs = needs or not os.path.isdir(pack.definition) or bool(pack.git) or pack.voir is not None
-        needing[pack.install_group] = needing.get(pack.install_group, False) or needs
+    for folder in (b.folder for b in benchmarks if b.folder is not None):
+        files = [f for f in folder.requirements if os.path.exists(os.path.join(folder.path, f))]
+        needs = any(map(_requires_something, (os.path.join(folder.path, f) for f in files)))
+        needs = needs or not os.path.isdir(folder.path) or bool(folder.git) or folder.voir is not None
+        needing[folder.install_group] = needing.get(folder.install_group, False) or needs
     bare = [g for g, needs in needing.items() if not needs and not os.path.lexists(os.path.join(venv, g))]
     return dict.fromkeys(bare, current_python()) if bare else {}
 
@@ -215,7 +215,7 @@ def _scaling_beside(benchmarks: Sequence[Benchmark]) -> str | None:
 
 
 def _suite_folders(benchmarks: Iterable[Benchmark]) -> list[Path]:
-    found = (b.pack.config.get("config_base") for b in benchmarks if b.pack is not None)
+    found = (b.folder.config.get("config_base") for b in benchmarks if b.folder is not None)
     return [Path(folder) for folder in found if folder]
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.node.system import Surroundings
-from benchwright.core.pack import Pack
+from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.node.system import SuitePaths
 from benchwright.core.secrets.redact import redact
 from benchwright.plan.process_slots import Seat
 from benchwright.plan.words.machine_facts import MachineFacts
@@ -17,55 +17,55 @@ _SELECTION = {"rocm": "ROCR_VISIBLE_DEVICES", "hpu": "HABANA_VISIBLE_MODULES", "
 CUDA_SELECTION = "CUDA_VISIBLE_DEVICES"
 
 
-def folders_of(pack: Pack, surroundings: Surroundings) -> dict[str, str]:
+def folders_of(folder: BenchmarkFolder, paths: SuitePaths) -> dict[str, str]:
     """The folders of one benchmark, by the names that suites use."""
     return {
-        "base": surroundings.base,
-        "venv": f"{surroundings.venv}/{pack.install_group}",
-        "data": surroundings.data,
-        "runs": surroundings.runs,
-        "extra": f"{surroundings.extra}/{pack.group}",
-        "cache": surroundings.cache,
-        "code": pack.definition,
+        "base": paths.base,
+        "venv": f"{paths.venv}/{folder.install_group}",
+        "data": paths.data,
+        "runs": paths.runs,
+        "extra": f"{paths.extra}/{folder.group}",
+        "cache": paths.cache,
+        "code": folder.path,
     }
 
 
-def made_folders(pack: Pack, surroundings: Surroundings) -> tuple[str, ...]:
+def made_folders(folder: BenchmarkFolder, paths: SuitePaths) -> tuple[str, ...]:
     """Those that a script may write to without making them first."""
-    folders = folders_of(pack, surroundings)
+    folders = folders_of(folder, paths)
     return folders["data"], folders["extra"], folders["cache"]
 
 
-def folder_variables(pack: Pack, surroundings: Surroundings) -> dict[str, str | None]:
+def folder_variables(folder: BenchmarkFolder, paths: SuitePaths) -> dict[str, str | None]:
     """Where a script finds its things: the same for every process of a benchmark, in every phase."""
-    folders = folders_of(pack, surroundings)
+    folders = folders_of(folder, paths)
     variables: dict[str, str | None] = {
-        "BENCHWRIGHT_BASE": surroundings.base,
-        "BENCHWRIGHT_DATA_DIR": surroundings.data,
-        "MILABENCH_BASE": surroundings.base,
-        "MILABENCH_DATA_DIR": surroundings.data,
+        "BENCHWRIGHT_BASE": paths.base,
+        "BENCHWRIGHT_DATA_DIR": paths.data,
+        "MILABENCH_BASE": paths.base,
+        "MILABENCH_DATA_DIR": paths.data,
         **{f"MILABENCH_DIR_{name.upper()}": folder for name, folder in folders.items()},
-        "XDG_CACHE_HOME": surroundings.cache,
-        "TORCH_HOME": f"{surroundings.cache}/torch",
-        "HF_HOME": f"{surroundings.cache}/huggingface",
+        "XDG_CACHE_HOME": paths.cache,
+        "TORCH_HOME": f"{paths.cache}/torch",
+        "HF_HOME": f"{paths.cache}/huggingface",
     }
-    if surroundings.python_of(pack.install_group) == f"{folders['venv']}/bin/python":
+    if paths.python_of(folder.install_group) == f"{folders['venv']}/bin/python":
         variables["VIRTUAL_ENV"] = folders["venv"]
     return variables
 
 
-def program_folders(pack: Pack, surroundings: Surroundings) -> tuple[str, ...]:
+def program_folders(folder: BenchmarkFolder, paths: SuitePaths) -> tuple[str, ...]:
     """What goes in front of $PATH: the programs beside the benchmark's interpreter."""
-    folder, slash, _ = surroundings.python_of(pack.install_group).rpartition("/")
-    return (folder,) if slash and folder else ()
+    programs, slash, _ = paths.python_of(folder.install_group).rpartition("/")
+    return (programs,) if slash and programs else ()
 
 
 class Configuration:
     """$MILABENCH_CONFIG: the resolved entry with what is known only of one process."""
 
-    def __init__(self, benchmark: Benchmark, pack: Pack, surroundings: Surroundings) -> None:
-        entry: dict[str, Any] = {"name": benchmark.name, **pack.config, "dirs": folders_of(pack, surroundings)}
-        entry.setdefault("definition", pack.definition)
+    def __init__(self, benchmark: Benchmark, folder: BenchmarkFolder, paths: SuitePaths) -> None:
+        entry: dict[str, Any] = {"name": benchmark.name, **folder.config, "dirs": folders_of(folder, paths)}
+        entry.setdefault("definition", folder.path)
         if isinstance(entry.get("env"), dict):
             entry["env"] = redact(
                 {str(k): str(v) for k, v in entry["env"].items()}

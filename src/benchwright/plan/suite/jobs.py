@@ -7,10 +7,10 @@ import os.path
 import msgspec
 
 from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
-from benchwright.core.node.system import Surroundings
-from benchwright.core.pack import Pack
+from benchwright.core.node.system import SuitePaths
 from benchwright.core.status import Reason
 from benchwright.plan.capabilities import unmet_condition
 from benchwright.plan.commands import JobCommand
@@ -37,15 +37,13 @@ _IMAGES_PYTHON = "python"
 class SuiteJobs:
     """Plans a suite's benchmarks; what is the same for all processes of one is made once."""
 
-    def __init__(
-        self, machine: Machine, surroundings: Surroundings, *, folder: str, probe_path: str | None = None
-    ) -> None:
-        self._surroundings = surroundings
-        self._facts = machine_facts(machine, surroundings.system)
+    def __init__(self, machine: Machine, paths: SuitePaths, *, folder: str, probe_path: str | None = None) -> None:
+        self._paths = paths
+        self._facts = machine_facts(machine, paths.system)
         self._folder = folder
         self._probe_path = probe_path
-        self._port = whole_number(surroundings.system, "torchrun", "port") or DEFAULT_PORT
-        self._backend = text(surroundings.system, "torchrun", "backend") or STATIC
+        self._port = whole_number(paths.system, "torchrun", "port") or DEFAULT_PORT
+        self._backend = text(paths.system, "torchrun", "backend") or STATIC
         self._parts: dict[str, _Parts] = {}
 
     def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
@@ -69,10 +67,10 @@ class SuiteJobs:
         env |= node_variables(seat, self._port)
         argv, files, data_file = self._argv(benchmark, parts, seat, job, env)
         env |= parts.words.env
-        if self._surroundings.system.container is not None:
+        if self._paths.system.container is not None:
             argv = self._in_container(parts, argv, env)
-        folders = made_folders(parts.pack, self._surroundings)
-        return JobCommand(argv, parts.pack.definition, env, parts.path, files, data_file, folders)
+        folders = made_folders(parts.folder, self._paths)
+        return JobCommand(argv, parts.folder.path, env, parts.path, files, data_file, folders)
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
         """What was chosen for it that the suite does not say."""
@@ -91,41 +89,41 @@ class SuiteJobs:
         """What all processes of `benchmark` share."""
         made = self._parts.get(benchmark.name)
         if made is None:
-            made = self._parts[benchmark.name] = _Parts.of(benchmark, self._surroundings, self._facts)
+            made = self._parts[benchmark.name] = _Parts.of(benchmark, self._paths, self._facts)
         return made
 
     def _argv(
         self, benchmark: Benchmark, parts: _Parts, seat: Seat, job: str, env: dict[str, str | None]
     ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
         """The words, the files they name, and where voir's events go; voir's descriptor is put into `env`."""
-        pack, python = parts.pack, self._python(parts)
+        folder, python = parts.folder, self._python(parts)
         program: tuple[str, ...] = (parts.script, *parts.words.args)
         files: dict[str, str] = {}
         data_file = None
-        if pack.voir is not None:
+        if folder.voir is not None:
             config = os.path.join(self._folder, f"{job}.voir.json")
             files[config] = parts.voir_config
             program = ("-m", "voir", "--config", config, *program)
             # Neither a launcher's children nor a container inherit descriptor 3: there, events are hidden in the output.
-            inherits = pack.launcher is None and self._surroundings.system.container is None
+            inherits = folder.launcher is None and self._paths.system.container is None
             env["DATA_FD"] = "3" if inherits else "1"
             data_file = os.path.join(self._folder, f"{job}.voir") if inherits else None
-        if pack.launcher is not None:
-            launcher = msgspec.structs.replace(pack.launcher, args=parts.words.launcher_args)
-            argv = launched(launcher, python, program, self._gathering(pack, seat, job))
+        if folder.launcher is not None:
+            launcher = msgspec.structs.replace(folder.launcher, args=parts.words.launcher_args)
+            argv = launched(launcher, python, program, self._gathering(folder, seat, job))
         else:
             argv = (python, *program)
-        if pack.serving is not None:
+        if folder.serving is not None:
             argv = self._serving(parts, python, argv)
         return argv, files, data_file
 
     def _python(self, parts: _Parts) -> str:
         """In a container an environment of ours, which is there under its own path, or else the image's own."""
-        ours = parts.python.startswith(f"{self._surroundings.venv}/")
-        return parts.python if ours or self._surroundings.system.container is None else _IMAGES_PYTHON
+        ours = parts.python.startswith(f"{self._paths.venv}/")
+        return parts.python if ours or self._paths.system.container is None else _IMAGES_PYTHON
 
-    def _gathering(self, pack: Pack, seat: Seat, job: str) -> Gathering:
-        asked = pack.launcher.processes if pack.launcher is not None else None
+    def _gathering(self, folder: BenchmarkFolder, seat: Seat, job: str) -> Gathering:
+        asked = folder.launcher.processes if folder.launcher is not None else None
         return Gathering(
             processes=asked or max(1, len(seat.devices)),
             machines=seat.machines,
@@ -134,19 +132,19 @@ class SuiteJobs:
             port=self._port + seat.rank,
             backend=self._backend,
             name=f"benchwright-{seat.rank}",
-            deepspeed=bool(pack.config.get("use_deepspeed")),
+            deepspeed=bool(folder.config.get("use_deepspeed")),
             cpu=self._facts.arch == "cpu",
         )
 
     def _serving(self, parts: _Parts, python: str, client: tuple[str, ...]) -> tuple[str, ...]:
         """The server's script is a file of the folder, else a program of the environment."""
-        serving = parts.pack.serving
+        serving = parts.folder.serving
         assert serving is not None
         script, *args = parts.words.server
         if script.endswith(".py"):
-            server = [python, os.path.join(parts.pack.definition, script), *args]
+            server = [python, os.path.join(parts.folder.path, script), *args]
         elif "/" in script:
-            server = [os.path.join(parts.pack.definition, script), *args]
+            server = [os.path.join(parts.folder.path, script), *args]
         else:
             server = [os.path.join(os.path.dirname(python), script), *args]
         ready = ("--ready", parts.words.ready) if parts.words.ready is not None else ()
@@ -155,16 +153,16 @@ class SuiteJobs:
         return (python, "-m", "benchprobe.serving", *words)
 
     def _in_container(self, parts: _Parts, argv: tuple[str, ...], env: dict[str, str | None]) -> tuple[str, ...]:
-        container = self._surroundings.system.container
+        container = self._paths.system.container
         assert container is not None
-        where = self._surroundings
-        folders = [where.base, where.data, where.extra, where.cache, where.venv, self._folder, parts.pack.definition]
+        where = self._paths
+        folders = [where.base, where.data, where.extra, where.cache, where.venv, self._folder, parts.folder.path]
         if self._probe_path is not None:
             folders.append(self._probe_path)
         return contained(
             container,
             argv,
-            cwd=parts.pack.definition,
+            cwd=parts.folder.path,
             folders=folders,
             variables=[name for name, value in env.items() if value is not None],
             context=Context(self._facts.names),
@@ -175,7 +173,7 @@ class SuiteJobs:
 class _Parts(msgspec.Struct, frozen=True):
     """What the processes of one benchmark share."""
 
-    pack: Pack
+    folder: BenchmarkFolder
     python: str
     script: str
     words: FilledWords
@@ -185,21 +183,21 @@ class _Parts(msgspec.Struct, frozen=True):
     voir_config: str
 
     @classmethod
-    def of(cls, benchmark: Benchmark, surroundings: Surroundings, facts: MachineFacts) -> _Parts:
-        pack, workload = benchmark.pack, benchmark.workload
-        if pack is None or not isinstance(workload, Script):
+    def of(cls, benchmark: Benchmark, paths: SuitePaths, facts: MachineFacts) -> _Parts:
+        folder, workload = benchmark.folder, benchmark.workload
+        if folder is None or not isinstance(workload, Script):
             raise InvalidInput(f"{benchmark.name} is not a script of a suite", where=benchmark.source)
-        words = filled_words(benchmark, pack, surroundings, facts)
-        env = folder_variables(pack, surroundings)
+        words = filled_words(benchmark, folder, paths, facts)
+        env = folder_variables(folder, paths)
         if words.batch_size is not None:
             env[BATCH_SIZE] = str(words.batch_size.size)
         return cls(
-            pack=pack,
-            python=surroundings.python_of(pack.install_group),
+            folder=folder,
+            python=paths.python_of(folder.install_group),
             script=workload.path,
             words=words,
             env=env,
-            path=program_folders(pack, surroundings),
-            configuration=Configuration(benchmark, pack, surroundings),
-            voir_config=msgspec.json.encode(pack.voir or {}).decode(),
+            path=program_folders(folder, paths),
+            configuration=Configuration(benchmark, folder, paths),
+            voir_config=msgspec.json.encode(folder.voir or {}).decode(),
         )

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.errors import UnfilledWord
-from benchwright.core.node.system import Surroundings
-from benchwright.core.pack import Pack
+from benchwright.core.node.system import SuitePaths
 from benchwright.plan.suite.environment import folders_of
 from benchwright.plan.suite.sizing import BatchSize, choose_batch_size
 from benchwright.plan.words.machine_facts import MachineFacts
@@ -29,12 +29,12 @@ class FilledWords(msgspec.Struct, frozen=True):
     batch_size: BatchSize | None
 
 
-def filled_words(benchmark: Benchmark, pack: Pack, surroundings: Surroundings, facts: MachineFacts) -> FilledWords:
+def filled_words(benchmark: Benchmark, folder: BenchmarkFolder, paths: SuitePaths, facts: MachineFacts) -> FilledWords:
     """UnfilledWord names the benchmark, the word and the remedy where a placeholder cannot be filled."""
-    sizer = _Sizer(benchmark.name, surroundings, facts)
-    context = context_of(benchmark, pack, surroundings, facts, sizer)
+    sizer = _Sizer(benchmark.name, paths, facts)
+    context = context_of(benchmark, folder, paths, facts, sizer)
     args = () if isinstance(benchmark.workload, Command) else benchmark.workload.args
-    serving, launcher = pack.serving, pack.launcher
+    serving, launcher = folder.serving, folder.launcher
     words = _Filling(benchmark, context)
     return FilledWords(
         args=words.all(args),
@@ -42,26 +42,26 @@ def filled_words(benchmark: Benchmark, pack: Pack, surroundings: Surroundings, f
         server=words.all((serving.script, *serving.args)) if serving is not None else (),
         ready=words.one(serving.ready) if serving is not None and serving.ready is not None else None,
         launcher_args=words.all(launcher.args) if launcher is not None else (),
-        image=_image(pack, surroundings, words),
+        image=_image(folder, paths, words),
         batch_size=sizer.chosen,
     )
 
 
-def _image(pack: Pack, surroundings: Surroundings, words: _Filling) -> str | None:
+def _image(folder: BenchmarkFolder, paths: SuitePaths, words: _Filling) -> str | None:
     """Of the entry's own container, where the system has an engine to run one."""
-    given = pack.config.get("docker_image")
-    return words.one(str(given)) if given and surroundings.system.container is not None else None
+    given = folder.config.get("docker_image")
+    return words.one(str(given)) if given and paths.system.container is not None else None
 
 
 def context_of(
-    benchmark: Benchmark, pack: Pack, surroundings: Surroundings, facts: MachineFacts, sizer: _Sizer
+    benchmark: Benchmark, folder: BenchmarkFolder, paths: SuitePaths, facts: MachineFacts, sizer: _Sizer
 ) -> Context:
     """What the benchmark's placeholders may name."""
     names = dict(facts.names)
-    for name, folder in folders_of(pack, surroundings).items():
-        names[f"milabench_{name}"] = names[f"benchwright_{name}"] = folder
+    for name, place in folders_of(folder, paths).items():
+        names[f"milabench_{name}"] = names[f"benchwright_{name}"] = place
     names["milabench_name"] = names["benchwright_name"] = benchmark.name
-    names["benchmark_folder"] = pack.definition
+    names["benchmark_folder"] = folder.path
     names["num_machines"] = benchmark.placement.machines
     names["total_gpu_count"] = len(facts.devices) * benchmark.placement.machines
     chosen = 0 if facts.auto_workers else 1
@@ -84,9 +84,9 @@ def context_of(
 class _Sizer:
     """Answers `auto_batch`, and remembers what it said."""
 
-    def __init__(self, benchmark: str, surroundings: Surroundings, facts: MachineFacts) -> None:
+    def __init__(self, benchmark: str, paths: SuitePaths, facts: MachineFacts) -> None:
         self._benchmark = benchmark
-        self._sizing = surroundings.sizing
+        self._sizing = paths.sizing
         self._device_bytes = facts.capacity_bytes
         self.chosen: BatchSize | None = None
 

@@ -65,7 +65,7 @@ def _settings_rows(settings: RunSettings) -> list[tuple[str, object]]:
     return [
         (names.get(key, key.replace("_", " ").capitalize()), _setting(value) + units.get(key, ""))
         for key, value in msgspec.structs.asdict(settings).items()
-        if value is not None and value != () and key != "surroundings"  # paths of a base folder, not settings
+        if value is not None and value != () and key != "suite_paths"  # paths of a base folder, not settings
     ]
 
 

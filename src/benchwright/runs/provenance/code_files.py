@@ -60,8 +60,8 @@ def code_files(job: Job, benchmark: Benchmark, search_path: str) -> list[str]:
     elif isinstance(work, ModelScript):
         found.append(work.path)
     found += _modules_run(words, job.cwd)
-    if benchmark.pack is not None:
-        folder = benchmark.pack.definition
+    if benchmark.folder is not None:
+        folder = benchmark.folder.path
         found += [*_all_in(folder), *_all_in(os.path.join(os.path.dirname(folder), "_shared"))]
     python_path = job.env.get("PYTHONPATH", os.environ.get("PYTHONPATH")) or ""
     roots = [job.cwd] if "-m" in words else []

@@ -53,11 +53,11 @@ def test_its_suite_has_that_one_benchmark(made):
     assert isinstance(benchmark.workload, Script)
     assert benchmark.workload.path == str(made / "main.py")
     assert benchmark.placement.per_device
-    assert benchmark.pack.variant == "unpinned"
+    assert benchmark.folder.variant == "unpinned"
     assert benchmark.notes == ()
-    for named in (benchmark.pack.prepare_script, *benchmark.pack.requirements):
+    for named in (benchmark.folder.prepare_script, *benchmark.folder.requirements):
         assert named is None or (made / named).is_file()
-    assert (benchmark.pack.prepare_script is not None) == (made / "prepare.py").exists()
+    assert (benchmark.folder.prepare_script is not None) == (made / "prepare.py").exists()
 
 
 def test_the_code_is_clean(made):

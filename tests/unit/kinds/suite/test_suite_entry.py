@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from benchwright.core.benchmark import Benchmark, Placement, Script
+from benchwright.core.benchmark_folder import Launcher, Serving
 from benchwright.core.errors import InvalidInput
-from benchwright.core.pack import Launcher, Serving
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import SourceOptions
 from benchwright.kinds.metric_option import parse_metric_option
@@ -62,14 +62,14 @@ def test_an_entry_with_nothing_but_a_folder(tmp_path: Path, code: Path) -> None:
     assert found.timeout_s == 600
     assert found.placement == Placement(numbered=True)
     assert (found.stop, found.warmup, found.weight, found.enabled) == (None, Warmup(), 1.0, True)
-    assert found.pack is not None
-    assert (found.pack.group, found.pack.install_group, found.pack.variant, found.pack.voir) == (
+    assert found.folder is not None
+    assert (found.folder.group, found.folder.install_group, found.folder.variant, found.folder.voir) == (
         "bench",
         "bench",
         None,
         None,
     )
-    assert found.pack.prepare_script is None
+    assert found.folder.prepare_script is None
     assert found.notes == ()
     assert suite_file(found) == str(tmp_path / "s.yaml")
 
@@ -133,9 +133,9 @@ def test_observations_of_steps_are_told(tmp_path: Path, code: Path) -> None:
     ],
 )  # fmt: skip
 def test_launchers(tmp_path: Path, code: Path, keys: str, launcher: Launcher | None) -> None:
-    pack = one(tmp_path, keys).pack
-    assert pack is not None
-    assert pack.launcher == launcher
+    folder = one(tmp_path, keys).folder
+    assert folder is not None
+    assert folder.launcher == launcher
 
 
 def test_everything_else_an_entry_may_say(tmp_path: Path, code: Path) -> None:
@@ -146,21 +146,26 @@ def test_everything_else_an_entry_may_say(tmp_path: Path, code: Path) -> None:
         " requires_capabilities: gpu, validation: {usage: {gpu_load_threshold: 0.1}}, max_duration: 10m, group: g, install_group: i,"
         " install_variant: unpinned, pip: {constraints: [x<2], args: '--pre  -q'}, prepare: get.py",
     )
-    pack = found.pack
-    assert pack is not None
+    folder = found.folder
+    assert folder is not None
     assert isinstance(found.workload, Script)
     assert found.workload.args == ("--a", "1", "-c")
     assert found.workload.path == str(code / "client.py")
-    assert pack.serving == Serving(script="serve", args=("--port", "80"), ready="tcp:x:80", ready_timeout_s=120.0)
+    assert folder.serving == Serving(script="serve", args=("--port", "80"), ready="tcp:x:80", ready_timeout_s=120.0)
     assert found.env == {"A": "1", "B": None, "C": "true"}
     assert found.metrics == (parse_metric_option("loss"), parse_metric_option("speed[x/s]=v=(.*)"))
     assert found.labels == {"k": "3"}
     assert found.tags == ("b", "a", "7")
     assert (found.weight, found.loop, found.timeout_s, found.requires) == (2.0, "train", 600.0, ("gpu",))
     assert found.validation == {"usage": {"gpu_load_threshold": 0.1}}
-    assert (pack.group, pack.install_group, pack.variant, pack.prepare_script) == ("g", "i", "unpinned", "get.py")
-    assert (pack.constraints, pack.pip_args) == (("x<2",), ("--pre", "-q"))
-    assert pack.config["server"]["script"] == "serve"
+    assert (folder.group, folder.install_group, folder.variant, folder.prepare_script) == (
+        "g",
+        "i",
+        "unpinned",
+        "get.py",
+    )
+    assert (folder.constraints, folder.pip_args) == (("x<2",), ("--pre", "-q"))
+    assert folder.config["server"]["script"] == "serve"
 
 
 def test_metrics_of_the_command_line_are_added(tmp_path: Path, code: Path) -> None:
@@ -182,10 +187,10 @@ def test_the_values_of_a_matrix_are_parameters(tmp_path: Path, code: Path) -> No
 
 
 def test_keys_that_json_cannot_hold_are_written_as_text(tmp_path: Path, code: Path) -> None:
-    pack = one(tmp_path, "argv: {yes: 1, 3: 4}, x-y: {1.5: .inf, null: 123456789012345678901234567890}").pack
-    assert pack is not None
-    assert pack.config["argv"] == {"true": 1, "3": 4}
-    assert pack.config["x-y"] == {"1.5": "inf", "null": "123456789012345678901234567890"}
+    folder = one(tmp_path, "argv: {yes: 1, 3: 4}, x-y: {1.5: .inf, null: 123456789012345678901234567890}").folder
+    assert folder is not None
+    assert folder.config["argv"] == {"true": 1, "3": 4}
+    assert folder.config["x-y"] == {"1.5": "inf", "null": "123456789012345678901234567890"}
 
 
 # --- the folder -----------------------------------------------------------------------------------------------------
@@ -193,18 +198,18 @@ def test_keys_that_json_cannot_hold_are_written_as_text(tmp_path: Path, code: Pa
 
 def test_a_folder_with_a_voirfile_is_run_by_voir(tmp_path: Path, code: Path) -> None:
     (code / "voirfile.py").write_text("")
-    pack = one(tmp_path, "voir: {options: {stop: 5, dash: true}}").pack
-    assert pack is not None
-    assert pack.voir == {"options": {"stop": 5, "dash": True}}
+    folder = one(tmp_path, "voir: {options: {stop: 5, dash: true}}").folder
+    assert folder is not None
+    assert folder.voir == {"options": {"stop": 5, "dash": True}}
 
 
 def test_attributes_of_a_benchfile_are_used_and_the_entry_wins(tmp_path: Path, code: Path) -> None:
     (code / "benchfile.py").write_text(
         "from milabench.pack import Package\nclass P(Package):\n    main_script = 'go.py'\n    base_requirements = ['a.in', 'b.in']\n__pack__ = P\n"
     )
-    pack = one(tmp_path, "").pack
-    assert pack is not None
-    assert (pack.main_script, pack.requirements) == ("go.py", ("a.in", "b.in"))
+    folder = one(tmp_path, "").folder
+    assert folder is not None
+    assert (folder.main_script, folder.requirements) == ("go.py", ("a.in", "b.in"))
     assert one(tmp_path, "main: other.py").workload == Script(
         path=str(code / "other.py"), args=(), cwd=str(code), python=""
     )
@@ -243,10 +248,10 @@ def test_a_definition_from_git_has_a_place_of_its_own(tmp_path: Path) -> None:
         "a: {definition: {git: 'https://example.org/x/flops.git'}}\nb: {definition: {git: 'https://example.org/x/flops.git', branch: dev}}\n"
     )
     first, second = (
-        b.pack for b in SuiteSource().read(str(path), SourceOptions(definitions="/base/extra/.definitions"))
+        b.folder for b in SuiteSource().read(str(path), SourceOptions(definitions="/base/extra/.definitions"))
     )
     assert first is not None
     assert second is not None
     assert (first.git, first.branch, second.branch) == ("https://example.org/x/flops.git", "main", "dev")
-    assert first.definition.startswith("/base/extra/.definitions/flops-")
-    assert first.definition != second.definition
+    assert first.path.startswith("/base/extra/.definitions/flops-")
+    assert first.path != second.path

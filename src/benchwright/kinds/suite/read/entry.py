@@ -11,7 +11,7 @@ from benchwright.core.metric import MetricSpec
 from benchwright.kinds.metric_option import parse_metric_option
 from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, read_benchfile
 from benchwright.kinds.suite.read.argv import argv_words
-from benchwright.kinds.suite.read.folder import folder_of, pack_of
+from benchwright.kinds.suite.read.folder import folder_of, folder_of_entry
 from benchwright.kinds.suite.read.inheritance import tag_list
 from benchwright.kinds.suite.read.keys import PER_DEVICE
 from benchwright.kinds.suite.read.stop_rules import Wrong, measuring_of, seconds_of, whole_of
@@ -66,12 +66,12 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
         raise Wrong((), f"'{entry['name']}' has no definition", "name the folder of its main.py: definition: ./folder")
     measuring = measuring_of(entry)
     facts = folders.facts(entry)
-    pack = pack_of(entry, facts)
+    folder = folder_of_entry(entry, facts)
     limit = entry.get("max_duration")
     return Benchmark(
         name=entry["name"],
         workload=Script(
-            path=os.path.join(facts.folder, pack.main_script), args=_words(entry), cwd=facts.folder, python=""
+            path=os.path.join(facts.folder, folder.main_script), args=_words(entry), cwd=facts.folder, python=""
         ),
         source=source,
         metrics=_metrics(entry),
@@ -85,11 +85,15 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
         tags=tuple(dict.fromkeys(str(tag) for tag in tag_list(entry.get("tags")))),
         parameters={str(key): _written(value) for key, value in (entry.get("matrix") or {}).items()},
         enabled=_enabled(entry),
-        pack=pack,
+        folder=folder,
         weight=_weight(entry),
         requires=_conditions(entry),
         validation=entry.get("validation") or {},
-        notes=(*notes, *(measuring.notes if pack.voir is None else ()), *folders.notes(entry, facts, pack.main_script)),
+        notes=(
+            *notes,
+            *(measuring.notes if folder.voir is None else ()),
+            *folders.notes(entry, facts, folder.main_script),
+        ),
     )
 
 

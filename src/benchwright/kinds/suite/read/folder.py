@@ -9,7 +9,7 @@ import os
 import re
 from typing import Any
 
-from benchwright.core.pack import Launcher, Pack, Serving
+from benchwright.core.benchmark_folder import BenchmarkFolder, Launcher, Serving
 from benchwright.kinds.suite.benchfile.benchfile import BenchFacts
 from benchwright.kinds.suite.read.argv import argv_words
 from benchwright.kinds.suite.read.keys import LAUNCHERS
@@ -20,12 +20,12 @@ _UNSAFE = re.compile(r"[/\0]")
 DEFAULT_SERVER = "server.py"
 
 
-def pack_of(entry: dict[str, Any], facts: BenchFacts) -> Pack:
-    """The pack of an entry whose folder `facts` is about; Wrong points at a key that cannot be meant."""
+def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder:
+    """The folder of an entry whose folder `facts` is about; Wrong points at a key that cannot be meant."""
     git, branch = _repository(entry)
     variant = entry.get("install_variant")
-    return Pack(
-        definition=facts.folder,
+    return BenchmarkFolder(
+        path=facts.folder,
         group=folder_name(entry, "group"),
         install_group=folder_name(entry, "install_group"),
         variant=None if variant in (None, ARCH, "{arch}") else folder_name(entry, "install_variant"),

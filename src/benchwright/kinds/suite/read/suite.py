@@ -99,7 +99,7 @@ def suite_benchmarks(suite: Suite, options: SourceOptions = SourceOptions()) -> 
 
 def suite_file(benchmark: Benchmark) -> str | None:
     """The file that was named to read `benchmark`, if it came from a suite."""
-    if benchmark.pack is None:
+    if benchmark.folder is None:
         return None
     place = benchmark.source.removesuffix(f" [{benchmark.name}]")
     return re.sub(r":\d+$| \([^()]*:\d+\)$", "", place)
@@ -111,16 +111,16 @@ def refuse_unrunnable(benchmarks: Sequence[Benchmark]) -> None:
     from benchwright.kinds.suite.benchfile.benchfile import read_benchfile
 
     for benchmark in benchmarks:
-        pack = benchmark.pack
-        if pack is None or not benchmark.enabled:
+        folder = benchmark.folder
+        if folder is None or not benchmark.enabled:
             continue
-        if not os.path.isdir(pack.definition):
-            remedy = "run: benchwright install" if pack.git else "check 'definition' of its entry"
-            raise InvalidInput(f"the folder {pack.definition} is not there", where=benchmark.source, remedy=remedy)
-        refusal = read_benchfile(pack.definition).refusal(pack.config)
+        if not os.path.isdir(folder.path):
+            remedy = "run: benchwright install" if folder.git else "check 'definition' of its entry"
+            raise InvalidInput(f"the folder {folder.path} is not there", where=benchmark.source, remedy=remedy)
+        refusal = read_benchfile(folder.path).refusal(folder.config)
         if refusal is not None:
             raise refusal
-        script = os.path.join(pack.definition, pack.main_script)
+        script = os.path.join(folder.path, folder.main_script)
         if not os.path.exists(script):
             raise InvalidInput(
                 f"there is no script {script}", where=benchmark.source, remedy="write it, or name another: main: SCRIPT"

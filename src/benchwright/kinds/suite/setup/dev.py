@@ -31,13 +31,13 @@ def development_session(
     from benchwright.artifacts.probe_folder import probe_folder
     from benchwright.kinds.suite.setup.process import suite_process
     from benchwright.kinds.suite.setup.readiness import not_installed
-    from benchwright.kinds.suite.suites import read_benchmarks, surroundings_of
+    from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
 
     benchmark = _one(read_benchmarks(targets, suite))
-    surroundings = surroundings_of(suite, [benchmark])
-    for why in not_installed([benchmark], surroundings).values():
+    paths = suite_paths_of(suite, [benchmark])
+    for why in not_installed([benchmark], paths).values():
         raise InvalidInput(f"{benchmark.name}: {why}")
-    process = suite_process(benchmark, surroundings, read_machine())
+    process = suite_process(benchmark, paths, read_machine())
     env = dict(os.environ)
     for name, value in process.env.items():
         if value is None:
@@ -47,7 +47,7 @@ def development_session(
     for folder in process.folders:
         with suppress(OSError):
             os.makedirs(folder, exist_ok=True)
-    probe = str(probe_folder(Path(surroundings.base) / "artifacts", tell))
+    probe = str(probe_folder(Path(paths.base) / "artifacts", tell))
     for name, folders in (("PATH", process.path), ("PYTHONPATH", (probe,))):
         env[name] = os.pathsep.join([*folders, *filter(None, [env.get(name)])])
     shell = env.get("SHELL") or "/bin/sh"
@@ -58,7 +58,7 @@ def _one(benchmarks: Sequence[Benchmark]) -> Benchmark:
     """The one that is meant; any of those that share a folder and an environment."""
     if not benchmarks:
         raise InvalidInput("no benchmark is selected", where="--select", remedy="name one")
-    places = {(b.pack.definition, b.pack.install_group) for b in benchmarks if b.pack is not None}
+    places = {(b.folder.path, b.folder.install_group) for b in benchmarks if b.folder is not None}
     if len(places) > 1:
         names = ", ".join(b.name for b in benchmarks[:8]) + (" …" if len(benchmarks) > 8 else "")
         raise InvalidInput(

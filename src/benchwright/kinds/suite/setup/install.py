@@ -9,7 +9,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.core.node.system import Surroundings
+from benchwright.core.node.system import SuitePaths
 from benchwright.core.request import SuiteRequest
 from benchwright.environments.built import EnvironmentFolders
 from benchwright.environments.groups import Group, groups_of, requirement_paths, variant_of
@@ -61,31 +61,33 @@ def install(
     targets: Sequence[str], suite: SuiteRequest, options: InstallOptions, observer: InstallObserver | None = None
 ) -> list[Installed]:
     """Every group that the selected benchmarks belong to, whole; a group that fails does not stop the others."""
-    from benchwright.kinds.suite.suites import surroundings_of
+    from benchwright.kinds.suite.suites import suite_paths_of
 
     observer = observer or InstallObserver()
     wanted, everything = read_suite(targets, suite)
     if _clone(wanted, anew=options.update, observer=observer):
         wanted, everything = read_suite(targets, suite)  # what the folders hold is known only now
-    surroundings = surroundings_of(suite, wanted)
-    groups = install_groups(wanted, everything, surroundings, targets, options)
+    paths = suite_paths_of(suite, wanted)
+    groups = install_groups(wanted, everything, paths, targets, options)
     for note in dict.fromkeys(note for group in groups for note in group.notes):
         observer.on_note(note)
-    return _bring_about(groups, surroundings, options, observer)
+    return _bring_about(groups, paths, options, observer)
 
 
 def install_groups(
     wanted: Sequence[Benchmark],
     everything: Sequence[Benchmark],
-    surroundings: Surroundings,
+    paths: SuitePaths,
     targets: Sequence[str],
     options: InstallOptions,
 ) -> list[Group]:
     """The groups of `wanted`, with all their other members that can be installed: one group, one environment."""
-    arch = surroundings.system.arch or arch_here()
+    arch = paths.system.arch or arch_here()
     names = {b.name for b in wanted}
-    groups = {b.pack.install_group for b in wanted if b.pack is not None}
-    beside = [b for b in everything if b.name not in names and b.pack is not None and b.pack.install_group in groups]
+    groups = {b.folder.install_group for b in wanted if b.folder is not None}
+    beside = [
+        b for b in everything if b.name not in names and b.folder is not None and b.folder.install_group in groups
+    ]
     more = [b for b in beside if b.enabled and _can_be_installed(b, arch, options.variant)]
     members = {b.name for b in more} | names
     return groups_of(
@@ -103,7 +105,9 @@ def vendor_constraints(
     """`constraints/<arch>.txt` of the suite, or ours, then what the command line names."""
     vendor = variant if variant in ARCHES else arch
     folders = [os.path.dirname(os.path.abspath(target)) for target in targets]
-    folders += [str(b.pack.config["config_base"]) for b in benchmarks if b.pack and b.pack.config.get("config_base")]
+    folders += [
+        str(b.folder.config["config_base"]) for b in benchmarks if b.folder and b.folder.config.get("config_base")
+    ]
     for path in given:
         if not os.path.isfile(path):
             raise InvalidInput("no such file", where=f"--constraints {path}", remedy="check the name")
@@ -138,20 +142,20 @@ def _in_order(wanted: Sequence[Benchmark], everything: Sequence[Benchmark]) -> l
 
 def _can_be_installed(benchmark: Benchmark, arch: str, variant: str | None) -> bool:
     """Nobody asked for it, so what is wrong with it must not be in the way of its group."""
-    assert benchmark.pack is not None
+    assert benchmark.folder is not None
     try:
-        requirement_paths(benchmark.pack, variant or variant_of(benchmark.pack, arch))
+        requirement_paths(benchmark.folder, variant or variant_of(benchmark.folder, arch))
     except InvalidInput:
         return False
-    return os.path.isdir(benchmark.pack.definition)
+    return os.path.isdir(benchmark.folder.path)
 
 
 def _bring_about(
-    groups: Sequence[Group], surroundings: Surroundings, options: InstallOptions, observer: InstallObserver
+    groups: Sequence[Group], paths: SuitePaths, options: InstallOptions, observer: InstallObserver
 ) -> list[Installed]:
-    folders = EnvironmentFolders(surroundings.venv)
+    folders = EnvironmentFolders(paths.venv)
     done: dict[str, Installed] = {}
-    if not options.force and not options.update and surroundings.python is None:
+    if not options.force and not options.update and paths.python is None:
         for group in groups:
             found = standing(group, folders)
             if found.why is None:
@@ -160,7 +164,7 @@ def _bring_about(
     left = [group for group in groups if group.name not in done]
     if left:
         _check_writable(folders.store)
-        for installed in _build(left, folders, surroundings, options, observer):
+        for installed in _build(left, folders, paths, options, observer):
             done[installed.name] = installed
     return [done[group.name] for group in groups]
 
@@ -168,7 +172,7 @@ def _bring_about(
 def _build(
     groups: Sequence[Group],
     folders: EnvironmentFolders,
-    surroundings: Surroundings,
+    paths: SuitePaths,
     options: InstallOptions,
     observer: InstallObserver,
 ) -> list[Installed]:
@@ -180,11 +184,11 @@ def _build(
     installer = choose_installer(options.where.installer, package_indexes(options.where))
     builder = Builder(folders, installer, tools, observer.on_step, force=options.force, newest=options.update)
     together = options.jobs or min(_MOST_AT_ONCE, len(groups))
-    if surroundings.python is not None:
+    if paths.python is not None:
         together = 1  # all of them change the same environment
 
     def work(group: Group) -> Installed:
-        installed = _bring_one(builder, group, surroundings.python)
+        installed = _bring_one(builder, group, paths.python)
         observer.on_installed(installed)
         return installed
 
@@ -216,8 +220,8 @@ def _in_threads(
 
 def _clone(benchmarks: Sequence[Benchmark], *, anew: bool, observer: InstallObserver) -> bool:
     """Gets definitions that live in git repositories; whether any was got."""
-    packs = {b.pack.definition: b.pack for b in benchmarks if b.pack is not None and b.pack.git is not None}
-    todo = [pack for pack in packs.values() if anew or not os.path.isdir(pack.definition)]
+    folders = {b.folder.path: b.folder for b in benchmarks if b.folder is not None and b.folder.git is not None}
+    todo = [folder for folder in folders.values() if anew or not os.path.isdir(folder.path)]
     if not todo:
         return False
     from benchwright.environments.definitions import CannotClone, clone
@@ -225,16 +229,16 @@ def _clone(benchmarks: Sequence[Benchmark], *, anew: bool, observer: InstallObse
 
     tools = Tools()
     with stops_on_signals(tools.stop):
-        for pack in todo:
-            observer.on_step(pack.install_group, f"cloning {pack.git}")
+        for folder in todo:
+            observer.on_step(folder.install_group, f"cloning {folder.git}")
             try:
-                clone(pack, tools, anew=anew)
+                clone(folder, tools, anew=anew)
             except CannotClone as error:
                 raise CannotMeasure(f"{error}; check the address, the branch and the network") from None
             except (Stopped, InterruptedError):
                 raise Interrupted("interrupted; run the same command again") from None
             except OSError as error:
-                raise CannotMeasure(f"{pack.definition}: {error.strerror}; choose another folder with --base") from None
+                raise CannotMeasure(f"{folder.path}: {error.strerror}; choose another folder with --base") from None
     return True
 
 

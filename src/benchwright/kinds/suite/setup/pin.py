@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark_folder import UNPINNED
 from benchwright.core.errors import Interrupted, InvalidInput
-from benchwright.core.pack import UNPINNED
 from benchwright.core.request import SuiteRequest
 from benchwright.environments.groups import pinned_name, python_of, uses_voir
 from benchwright.environments.installers import choose_installer
@@ -49,12 +49,12 @@ def pin(
     targets: Sequence[str], suite: SuiteRequest, options: PinOptions, observer: InstallObserver | None = None
 ) -> list[Pinned]:
     """Every group that the selected benchmarks belong to, whole: its files must agree with each other."""
-    from benchwright.kinds.suite.suites import surroundings_of
+    from benchwright.kinds.suite.suites import suite_paths_of
 
     observer = observer or InstallObserver()
     wanted, everything = read_suite(targets, suite)
-    surroundings = surroundings_of(suite, wanted)
-    variant = options.variant or surroundings.system.arch or arch_here()
+    paths = suite_paths_of(suite, wanted)
+    variant = options.variant or paths.system.arch or arch_here()
     if variant == UNPINNED:
         raise InvalidInput(
             "'unpinned' has no pins", where="--variant", remedy="name a vendor: cpu, cuda, rocm, xpu, hpu"
@@ -107,30 +107,30 @@ def _groups(
     constraint_files: Sequence[str],
     observer: InstallObserver,
 ) -> list[PinGroup]:
-    names = {b.pack.install_group for b in wanted if b.pack is not None}
+    names = {b.folder.install_group for b in wanted if b.folder is not None}
     chosen = {b.name for b in wanted}
     groups = []
     for name in dict.fromkeys(
-        b.pack.install_group for b in wanted if b.pack is not None and b.pack.install_group in names
+        b.folder.install_group for b in wanted if b.folder is not None and b.folder.install_group in names
     ):
         members = [
             b
             for b in everything
-            if b.pack is not None and b.pack.install_group == name and (b.enabled or b.name in chosen)
+            if b.folder is not None and b.folder.install_group == name and (b.enabled or b.name in chosen)
         ]
         sources = _sources(members, variant, observer)
         if not sources:
             observer.on_note(f"{name}: no requirements.in, so nothing to pin")
             continue
-        packs = [b.pack for b in members if b.pack is not None]
+        folders = [b.folder for b in members if b.folder is not None]
         read = [(path, read_requirements(path)) for path in constraint_files]
         groups.append(
             PinGroup(
                 name=name,
                 sources=tuple(sources),
                 constraint_files=tuple(path for path, file in read if not file.is_empty),
-                constraints=tuple(dict.fromkeys(line for pack in packs for line in pack.constraints)),
-                python=python_of(packs[0]),
+                constraints=tuple(dict.fromkeys(line for folder in folders for line in folder.constraints)),
+                python=python_of(folders[0]),
             )
         )
     return groups
@@ -140,18 +140,18 @@ def _sources(members: Sequence[Benchmark], variant: str, observer: InstallObserv
     """Each file once, however many benchmarks share its folder."""
     found: dict[str, PinSource] = {}
     for benchmark in members:
-        pack = benchmark.pack
-        assert pack is not None
-        for name in pack.requirements:
-            path = os.path.join(pack.definition, name)
+        folder = benchmark.folder
+        assert folder is not None
+        for name in folder.requirements:
+            path = os.path.join(folder.path, name)
             if path in found or not name.endswith(".in") or not os.path.isfile(path):
                 continue
-            lacks_voir = uses_voir(pack) and "voir" not in read_requirements(path).packages
+            lacks_voir = uses_voir(folder) and "voir" not in read_requirements(path).packages
             if lacks_voir:
                 observer.on_note(f"{path}: the folder has a voirfile.py; voir is pinned too")
             found[path] = PinSource(
                 source=path,
-                target=os.path.join(pack.definition, pinned_name(name, variant)),
+                target=os.path.join(folder.path, pinned_name(name, variant)),
                 added=("voir",) if lacks_voir else (),
             )
     return list(found.values())

@@ -14,7 +14,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.job import Job, Outcome
-from benchwright.core.node.system import Surroundings
+from benchwright.core.node.system import SuitePaths
 from benchwright.core.request import SuiteRequest
 from benchwright.environments.locking import locked
 from benchwright.environments.prepared import (
@@ -64,22 +64,22 @@ def prepare(
     targets: Sequence[str], suite: SuiteRequest, options: PrepareOptions, observer: PrepareObserver | None = None
 ) -> list[Preparing]:
     """Every selected benchmark; one that fails does not stop the others. Raises Interrupted if asked to stop."""
-    from benchwright.kinds.suite.suites import read_benchmarks, surroundings_of
+    from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
 
     observer = observer or PrepareObserver()
     benchmarks = [b for b in read_benchmarks(targets, suite) if b.enabled or b.name in suite.select]
     if not benchmarks:
         raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
-    surroundings = surroundings_of(suite, benchmarks)
+    paths = suite_paths_of(suite, benchmarks)
     needing = {b.name: p for b in benchmarks if (p := preparation_of(b)) is not None}
-    lacking = not_installed([b for b in benchmarks if b.name in needing], surroundings)
+    lacking = not_installed([b for b in benchmarks if b.name in needing], paths)
     for name, why in lacking.items():
         raise InvalidInput(f"{name}: {why}")
     done: dict[str, Preparing] = {
         b.name: Preparing(name=b.name, status="nothing") for b in benchmarks if b.name not in needing
     }
     if needing:
-        work = _Preparation(surroundings, options, observer)
+        work = _Preparation(paths, options, observer)
         done |= work.all([b for b in benchmarks if b.name in needing], needing)
     return [done[b.name] for b in benchmarks]
 
@@ -93,12 +93,12 @@ class _Task(msgspec.Struct, frozen=True):
 class _Preparation:
     """The preparations of one call."""
 
-    def __init__(self, surroundings: Surroundings, options: PrepareOptions, observer: PrepareObserver) -> None:
-        self.surroundings = surroundings
+    def __init__(self, paths: SuitePaths, options: PrepareOptions, observer: PrepareObserver) -> None:
+        self.paths = paths
         self.options = options
         self.observer = observer
-        self.marks = Marks(surroundings.data)
-        self.logs = os.path.join(surroundings.extra, ".prepare")
+        self.marks = Marks(paths.data)
+        self.logs = os.path.join(paths.extra, ".prepare")
         self.stopped = threading.Event()
         self.stops: list[Callable[[], None]] = []
 
@@ -124,7 +124,7 @@ class _Preparation:
         from benchwright.agent.machine.fingerprint import read_machine
 
         machine = read_machine()
-        processes = [suite_process(benchmark, self.surroundings, machine) for benchmark in benchmarks]
+        processes = [suite_process(benchmark, self.paths, machine) for benchmark in benchmarks]
         self._make_folders()
         return [
             _Task(b, needing[b.name], self._job(b, needing[b.name], process))
@@ -157,7 +157,7 @@ class _Preparation:
             stop()
 
     def _make_folders(self) -> None:
-        places = (self.surroundings.data, self.surroundings.cache, self.marks.folder, self.logs)
+        places = (self.paths.data, self.paths.cache, self.marks.folder, self.logs)
         for place in places:
             try:
                 os.makedirs(place, exist_ok=True)
@@ -198,8 +198,8 @@ class _Preparation:
 
     def _run_one(self, task: _Task, run: Callable[[Sequence[Job], Listener], list[Outcome]]) -> Preparing:
         benchmark, preparation, job = task.benchmark, task.preparation, task.job
-        assert benchmark.pack is not None
-        watched = (self.surroundings.data, self.surroundings.cache)
+        assert benchmark.folder is not None
+        watched = (self.paths.data, self.paths.cache)
         for leftover in (job.log, f"{job.log}.gz", job.stream):
             _remove(leftover)
         before = contents(watched)
@@ -214,11 +214,11 @@ class _Preparation:
             return Preparing(name=benchmark.name, status="failed", seconds=seconds, log=log, detail=why)
         _remove(job.stream)
         made = changes(before, contents(watched))
-        for folder, names in self.marks.made_for(benchmark.pack.definition).items():
+        for folder, names in self.marks.made_for(benchmark.folder.path).items():
             made.setdefault(folder, set()).update(names)
         mark = Prepared(
             benchmark=benchmark.name,
-            definition=benchmark.pack.definition,
+            definition=benchmark.folder.path,
             script=preparation.script,
             args=preparation.args,
             made={folder: tuple(sorted(names)) for folder, names in made.items() if names},
@@ -252,7 +252,7 @@ class _Preparation:
             folders=process.folders,
             probe_path=str(
                 probe_folder(
-                    Path(self.surroundings.base) / "artifacts", lambda text: self.observer.on_step(benchmark.name, text)
+                    Path(self.paths.base) / "artifacts", lambda text: self.observer.on_step(benchmark.name, text)
                 )
             ),
             sample_interval_s=5.0,

@@ -7,7 +7,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
-from benchwright.core.node.system import Surroundings
+from benchwright.core.node.system import SuitePaths
 from benchwright.kinds.suite.error_locations import words_placed
 from benchwright.plan.process_slots import Seat
 from benchwright.plan.suite.environment import Configuration, folder_variables, made_folders, program_folders
@@ -26,21 +26,21 @@ class SuiteProcess(msgspec.Struct, frozen=True):
     folders: tuple[str, ...]  # to be there before it starts
 
 
-def suite_process(benchmark: Benchmark, surroundings: Surroundings, machine: Machine) -> SuiteProcess:
+def suite_process(benchmark: Benchmark, paths: SuitePaths, machine: Machine) -> SuiteProcess:
     """With the benchmark's own words, all placeholders filled."""
-    pack = benchmark.pack
-    if pack is None:
+    folder = benchmark.folder
+    if folder is None:
         raise InvalidInput(f"{benchmark.name} is not of a suite", where=benchmark.source, remedy="name a suite file")
-    facts = machine_facts(machine, surroundings.system)
+    facts = machine_facts(machine, paths.system)
     with words_placed([benchmark]):
-        words = filled_words(benchmark, pack, surroundings, facts)
-    env = folder_variables(pack, surroundings)
-    env["MILABENCH_CONFIG"] = Configuration(benchmark, pack, surroundings).of(Seat(devices=facts.devices))
+        words = filled_words(benchmark, folder, paths, facts)
+    env = folder_variables(folder, paths)
+    env["MILABENCH_CONFIG"] = Configuration(benchmark, folder, paths).of(Seat(devices=facts.devices))
     return SuiteProcess(
-        python=surroundings.python_of(pack.install_group),
+        python=paths.python_of(folder.install_group),
         args=words.args,
-        cwd=pack.definition,
+        cwd=folder.path,
         env=env | words.env,
-        path=program_folders(pack, surroundings),
-        folders=made_folders(pack, surroundings),
+        path=program_folders(folder, paths),
+        folders=made_folders(folder, paths),
     )

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.errors import InvalidInput
-from benchwright.core.node.system import Surroundings
-from benchwright.core.pack import Pack
+from benchwright.core.node.system import SuitePaths
 from benchwright.environments.built import Built, EnvironmentFolders, failed_attempt, read_built, why_broken
 from benchwright.environments.groups import requirement_paths
 from benchwright.environments.prepared import Marks, missing_data, preparation_of
@@ -29,69 +29,69 @@ class Lack(msgspec.Struct, frozen=True):
     phase: str
 
 
-def readiness(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> dict[str, str]:
+def readiness(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> dict[str, str]:
     """For each benchmark that cannot run yet: why, and the command that changes it."""
     return {
-        lack.benchmark.name: f"{lack.why}; run: {phase_command(lack.phase, [lack.benchmark], surroundings)}"
-        for lack in lacks(benchmarks, surroundings)
+        lack.benchmark.name: f"{lack.why}; run: {phase_command(lack.phase, [lack.benchmark], paths)}"
+        for lack in lacks(benchmarks, paths)
     }
 
 
-def readiness_together(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[str]:
+def readiness_together(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[str]:
     """The same with one sentence, and one command, for all that lack the same."""
     groups: dict[tuple[str, str, str], list[Benchmark]] = {}
-    for lack in lacks(benchmarks, surroundings):
+    for lack in lacks(benchmarks, paths):
         groups.setdefault((lack.why, lack.phase, _suite_of(lack.benchmark)), []).append(lack.benchmark)
     said = []
     for (why, phase, _), lacking in groups.items():
         names = ", ".join(b.name for b in lacking[:3]) + (f" and {len(lacking) - 3} more" if len(lacking) > 3 else "")
         who = f"{names}: " if len(benchmarks) > 1 else ""
-        said.append(f"{who}{why}; run: {phase_command(phase, lacking, surroundings)}")
+        said.append(f"{who}{why}; run: {phase_command(phase, lacking, paths)}")
     return said
 
 
-def lacks(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[Lack]:
-    environments = _Environments(surroundings)
-    marks = Marks(surroundings.data)
+def lacks(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[Lack]:
+    environments = _Environments(paths)
+    marks = Marks(paths.data)
     code: dict[str, bytes] = {}
     lacking: list[Lack] = []
     for benchmark in benchmarks:
-        if benchmark.pack is None:
+        if benchmark.folder is None:
             continue
-        if (why := environments.why_not(benchmark.pack)) is not None:
+        if (why := environments.why_not(benchmark.folder)) is not None:
             lacking.append(Lack(benchmark, why, "install"))
         elif (why := _why_unprepared(benchmark, marks, code)) is not None:
             lacking.append(Lack(benchmark, why, "prepare"))
     return lacking
 
 
-def not_installed(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> dict[str, str]:
+def not_installed(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> dict[str, str]:
     """As `readiness`, of environments only."""
-    environments = _Environments(surroundings)
+    environments = _Environments(paths)
     return {
-        b.name: f"{why}; run: {phase_command('install', [b], surroundings)}"
+        b.name: f"{why}; run: {phase_command('install', [b], paths)}"
         for b in benchmarks
-        if b.pack is not None and (why := environments.why_not(b.pack)) is not None
+        if b.folder is not None and (why := environments.why_not(b.folder)) is not None
     }
 
 
-def outdated(benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> list[str]:
+def outdated(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[str]:
     """Benchmarks that run in the environment from before, because their requirements were installed in vain."""
-    environments = _Environments(surroundings)
-    return [b.name for b in benchmarks if b.pack is not None and environments.is_outdated(b.pack)]
+    environments = _Environments(paths)
+    return [b.name for b in benchmarks if b.folder is not None and environments.is_outdated(b.folder)]
 
 
-def phase_command(phase: str, benchmarks: Sequence[Benchmark], surroundings: Surroundings) -> str:
+def phase_command(phase: str, benchmarks: Sequence[Benchmark], paths: SuitePaths) -> str:
     """What to type, for benchmarks of one suite; of many, those that are not meant are taken along."""
     words = ["benchwright", phase, _suite_of(benchmarks[0])]
     if len(benchmarks) <= _MOST_NAMED:
         words += ["--select", ",".join(b.name for b in benchmarks)]
-    words += [word for override in surroundings.overrides for word in ("--override", override)]
-    if surroundings.system.file is not None:
-        words += ["--system", surroundings.system.file]
-    if str(BaseFolder.choose(None, os.environ).path) != surroundings.base:
-        words += ["--base", surroundings.base]
-    if surroundings.python is not None:
+    words += [word for override in paths.overrides for word in ("--override", override)]
+    if paths.system.file is not None:
+        words += ["--system", paths.system.file]
+    if str(BaseFolder.choose(None, os.environ).path) != paths.base:
+        words += ["--base", paths.base]
+    if paths.python is not None:
         words.append("--use-current-env")
     return shlex.join(words)
 
@@ -106,42 +106,42 @@ def _suite_of(benchmark: Benchmark) -> str:
 class _Environments:
     """Looks at each environment once."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._surroundings = surroundings
-        self._folders = EnvironmentFolders(surroundings.venv)
+    def __init__(self, paths: SuitePaths) -> None:
+        self._paths = paths
+        self._folders = EnvironmentFolders(paths.venv)
         self._known: dict[str, tuple[Built | None, str | None]] = {}
         self._of_folders: dict[tuple[str, str, str | None], str | None] = {}
 
-    def why_not(self, pack: Pack) -> str | None:
-        key = (pack.definition, pack.install_group, pack.variant)
+    def why_not(self, folder: BenchmarkFolder) -> str | None:
+        key = (folder.path, folder.install_group, folder.variant)
         if key not in self._of_folders:  # many entries share one
-            self._of_folders[key] = self._why_not(pack)
+            self._of_folders[key] = self._why_not(folder)
         return self._of_folders[key]
 
-    def _why_not(self, pack: Pack) -> str | None:
-        if not os.path.isdir(pack.definition):
-            return f"its folder {pack.definition} is not there"
-        if self._surroundings.python is not None or pack.install_group in self._surroundings.interpreters:
+    def _why_not(self, folder: BenchmarkFolder) -> str | None:
+        if not os.path.isdir(folder.path):
+            return f"its folder {folder.path} is not there"
+        if self._paths.python is not None or folder.install_group in self._paths.interpreters:
             return None
-        if pack.install_group not in self._known:
-            self._known[pack.install_group] = self._look(pack.install_group)
-        built, why = self._known[pack.install_group]
+        if folder.install_group not in self._known:
+            self._known[folder.install_group] = self._look(folder.install_group)
+        built, why = self._known[folder.install_group]
         if why is not None or built is None:
             return why
         try:
-            changed = _changed_since(built, pack)
+            changed = _changed_since(built, folder)
         except InvalidInput as error:
             return str(error)
-        if changed - failed_attempt(self._folders, pack.install_group):
+        if changed - failed_attempt(self._folders, folder.install_group):
             return "its requirements changed since it was installed"
         return None
 
-    def is_outdated(self, pack: Pack) -> bool:
+    def is_outdated(self, folder: BenchmarkFolder) -> bool:
         """Only of one that can run."""
-        if self.why_not(pack) is not None or pack.install_group not in self._known:
+        if self.why_not(folder) is not None or folder.install_group not in self._known:
             return False
-        built = self._known[pack.install_group][0]
-        return built is not None and bool(_changed_since(built, pack))
+        built = self._known[folder.install_group][0]
+        return built is not None and bool(_changed_since(built, folder))
 
     def _look(self, group: str) -> tuple[Built | None, str | None]:
         if self._folders.is_foreign(group):
@@ -157,11 +157,11 @@ class _Environments:
         return built, None if why is None else f"its environment {self._folders.link(group)} is broken: {why}"
 
 
-def _changed_since(built: Built, pack: Pack) -> set[str]:
+def _changed_since(built: Built, folder: BenchmarkFolder) -> set[str]:
     """Digests of this benchmark's requirements that the environment was not made with."""
     # `install --variant` may have chosen another than the entry says; what it chose is what counts.
-    variant = built.variant if built.variant_given else pack.variant or built.variant
-    read = [read_requirements(path) for path in requirement_paths(pack, variant)]
+    variant = built.variant if built.variant_given else folder.variant or built.variant
+    read = [read_requirements(path) for path in requirement_paths(folder, variant)]
     return {file.digest for file in read if not file.is_empty} - set(built.recipe.requirements)
 
 

@@ -26,17 +26,17 @@ class Launcher(msgspec.Struct, frozen=True, kw_only=True):
     args: tuple[str, ...] = ()  # for the launcher itself
 
 
-class Pack(msgspec.Struct, frozen=True, kw_only=True):
-    """What a suite's entry says of its code; paths are absolute, and files are named relative to `definition`.
+class BenchmarkFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """What a suite's entry says of its code; paths are absolute, and files are named relative to `path`.
 
     `config` is the resolved entry with the keys of the suite file: what scripts see in $MILABENCH_CONFIG.
     """
 
-    definition: str
+    path: str
     group: str
     install_group: str
     variant: str | None = None  # of requirements.<variant>.txt; None: the system's arch
-    git: str | None = None  # the definition is a clone of this, made by `install`
+    git: str | None = None  # the folder is a clone of this, made by `install`
     branch: str | None = None
     requirements: tuple[str, ...] = ("requirements.in",)
     prepare_script: str | None = "prepare.py"

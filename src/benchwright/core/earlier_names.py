@@ -1,0 +1,45 @@
+"""Names that files of earlier versions use for what has another name now: read under the new one, never written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+MARKS = (b'"pack":', b'"surroundings":')  # one of these is in every file that uses an old name
+
+
+def renamed_benchmark(body: Any) -> Any:
+    """A stored benchmark under today's names; anything else is returned unchanged, for the reader to refuse."""
+    if not isinstance(body, dict) or "pack" not in body:
+        return body
+    folder = body["pack"]
+    if isinstance(folder, dict) and "definition" in folder:
+        folder = {"path" if key == "definition" else key: value for key, value in folder.items()}
+    return {**{key: value for key, value in body.items() if key != "pack"}, "folder": folder}
+
+
+def renamed_plan(body: Any) -> Any:
+    """The same of a plan.json."""
+    if not isinstance(body, dict):
+        return body
+    changed = dict(body)
+    if isinstance(body.get("benchmarks"), list):
+        changed["benchmarks"] = [renamed_benchmark(benchmark) for benchmark in body["benchmarks"]]
+    settings = body.get("settings")
+    if isinstance(settings, dict) and "surroundings" in settings:
+        changed["settings"] = {"suite_paths" if k == "surroundings" else k: v for k, v in settings.items()}
+    return changed
+
+
+def renamed_run(body: Any) -> Any:
+    """The same of a stored run."""
+    results = body.get("results") if isinstance(body, dict) else None
+    if not isinstance(results, list | tuple):
+        return body
+    old = [isinstance(r, dict) and isinstance(r.get("benchmark"), dict) and "pack" in r["benchmark"] for r in results]
+    if not any(old):
+        return body
+    renamed = [
+        {**result, "benchmark": renamed_benchmark(result["benchmark"])} if is_old else result
+        for result, is_old in zip(results, old, strict=True)
+    ]
+    return {**body, "results": renamed}

@@ -1,0 +1,51 @@
+"""Run folders and stores of earlier versions are read under today's names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.earlier_names import renamed_run
+from benchwright.core.node.system import SuitePaths
+from benchwright.core.settings import RunSettings
+from benchwright.runs.run_folder import RunFolder, StoredPlan
+
+FOLDER = BenchmarkFolder(path="/suite/b", group="g", install_group="torch", voir={"options": {"stop": 3}})
+BENCHMARK = Benchmark(
+    name="b",
+    workload=Script(path="/suite/b/main.py", args=(), cwd="/suite/b", python=""),
+    source="s.yaml:1 [b]",
+    folder=FOLDER,
+)
+PATHS = SuitePaths(base="/base", data="/d", extra="/e", cache="/c", venv="/v", runs="/r")
+
+
+def as_before(benchmark: Benchmark) -> dict[str, Any]:
+    body: dict[str, Any] = msgspec.to_builtins(benchmark)
+    pack = body.pop("folder")
+    return {**body, "pack": {"definition": pack.pop("path"), **pack}}
+
+
+def test_a_plan_of_an_earlier_version_is_read_whole(tmp_path: Path) -> None:
+    plan = StoredPlan(
+        name="r", started="2026-11-01T00:00:00", benchmarks=(BENCHMARK,), settings=RunSettings(suite_paths=PATHS)
+    )
+    body = msgspec.to_builtins(plan)
+    body["benchmarks"] = [as_before(BENCHMARK)]
+    body["settings"]["surroundings"] = body["settings"].pop("suite_paths")
+    (tmp_path / "plan.json").write_bytes(msgspec.json.encode(body))
+    assert RunFolder(tmp_path).read_plan() == plan
+
+
+def test_a_stored_run_of_an_earlier_version_keeps_its_folder() -> None:
+    (result,) = renamed_run({"results": [{"benchmark": as_before(BENCHMARK)}]})["results"]
+    assert msgspec.convert(result["benchmark"], Benchmark) == BENCHMARK
+
+
+def test_what_is_no_run_is_left_for_the_reader_to_refuse() -> None:
+    for body in (None, 3, {"results": 3}, {"results": [3, {"benchmark": 3}]}, {"results": [{"benchmark": {}}]}):
+        assert renamed_run(body) == body
