@@ -36,7 +36,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 from _by_hand import loaded_by_hand, model_named, native_call
 from _turns import in_turns
 
-from benchmodels.runtimes.base import ARTIFACT, ArtifactFolder, Options, TimedSteps
+from benchmodels.runtimes.base import ARTIFACT, ArtifactFolder, CollectedSteps, Options
 from benchmodels.runtimes.registry import known_runtimes, runtime_named
 
 PATHS = os.pathsep.join(filter(None, (sys.path[0], os.environ.get("PYTHONPATH"))))
@@ -126,7 +126,7 @@ def one(name: str, model: str, options: Options, pairs: int, folder: str) -> dic
     """Measures one runtime with one model, in this process."""
     runtime, captured = runtime_named(name), model_named(model)
     if runtime.kind == ARTIFACT:
-        runtime.build(captured, folder, options, TimedSteps())
+        runtime.build(captured, folder, options, CollectedSteps())
         session = runtime.load(ArtifactFolder(folder), options)
         inputs: Any = {"x": captured.args[0].numpy()}
     else:
@@ -275,7 +275,7 @@ def compare_with_app(options: Options, rounds: int) -> bool:
     for model in MODELS:
         with tempfile.TemporaryDirectory() as folder:
             captured = model_named(model)
-            runtime_named("openvino").build(captured, folder, options, TimedSteps())
+            runtime_named("openvino").build(captured, folder, options, CollectedSteps())
             numpy.save(f"{folder}/x.npy", captured.args[0].numpy())
             app, ours = App(folder, options.threads), OurRun(folder, options.threads)
             found: dict[str, list[float]] = {"floor": [], "ours": []}

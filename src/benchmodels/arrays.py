@@ -38,7 +38,7 @@ def on_host(tensor: Any) -> Any:
 
 def save_arrays(path: str, arrays: Mapping[str, Any]) -> None:
     """Writes tensors and arrays of numpy to one file, aside first. No pickle; types without numpy's as their bits."""
-    numpy: Any = importlib.import_module("numpy")
+    numpy = importlib.import_module("numpy")
     members: Dict[str, Any] = {}
     described = []
     for index, (name, value) in enumerate(arrays.items()):
@@ -66,7 +66,7 @@ def save_arrays(path: str, arrays: Mapping[str, Any]) -> None:
 
 def load_arrays(path: str) -> Dict[str, Any]:
     """What `save_arrays` wrote, in its order; values of types that numpy lacks as float32, exactly. Needs no torch."""
-    numpy: Any = importlib.import_module("numpy")
+    numpy = importlib.import_module("numpy")
     with numpy.load(path, allow_pickle=False) as members:
         description = json.loads(bytes(members["description"]))
         if description.get("format") != FORMAT:
@@ -84,7 +84,7 @@ def load_arrays(path: str) -> Dict[str, Any]:
 
 def _as_bits(tensor: Any) -> Tuple[Any, Optional[str]]:
     """The values, or their bits and the name of their type where numpy does not know it."""
-    torch: Any = importlib.import_module("torch")
+    torch = importlib.import_module("torch")
     plain = on_host(tensor)
     try:
         return plain.contiguous().numpy(), None
@@ -99,5 +99,5 @@ def _as_bits(tensor: Any) -> Tuple[Any, Optional[str]]:
 
 def _table(dtype: str) -> Any:
     """What each of the 256 patterns of an 8-bit type means."""
-    torch: Any = importlib.import_module("torch")
+    torch = importlib.import_module("torch")
     return torch.arange(256, dtype=torch.uint8).view(getattr(torch, dtype)).float().numpy()

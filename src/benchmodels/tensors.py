@@ -243,7 +243,7 @@ def to_arrays(value: Any, root: str = "output") -> Dict[str, Any]:
 
 
 def _numbers_in(value: Any, root: str) -> Dict[str, Any]:
-    numpy: Any = import_module("numpy")
+    numpy = import_module("numpy")
     numbers: List[Any] = []
     arrays: List[Named] = []
 

@@ -16,10 +16,10 @@ from benchmodels.runtimes.base import (
     ARTIFACT,
     ArtifactFolder,
     Captured,
+    CollectedSteps,
     Options,
     Runtime,
     Session,
-    TimedSteps,
     TimesItself,
     Unsupported,
 )
@@ -101,7 +101,7 @@ def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     reason = runtime.unavailable(options)
     if reason is not None:
         pytest.skip(reason)
-    model, steps = captured(), TimedSteps()
+    model, steps = captured(), CollectedSteps()
     model.module.eval()
     with torch.no_grad():
         expected = to_arrays(model.module(*model.args, **model.kwargs))
@@ -246,7 +246,7 @@ class FromNothing(torch.nn.Module):
 )
 def test_an_export_that_cannot_be_done_is_a_result_with_its_reason(tmp_path: Path, module, inputs, operator, text):
     with pytest.raises(Unsupported, match=text) as failure:
-        runtime_named("onnxruntime").build(Captured(module, inputs, {}), str(tmp_path), Options(), TimedSteps())
+        runtime_named("onnxruntime").build(Captured(module, inputs, {}), str(tmp_path), Options(), CollectedSteps())
     assert (failure.value.stage, failure.value.kind, failure.value.operator) == ("export", "unsupported", operator)
 
 
@@ -270,7 +270,7 @@ def test_outputs_that_are_inputs_constants_or_alike_keep_their_places(tmp_path: 
     with torch.no_grad():
         expected = to_arrays(model.module(*model.args))
     runtime = runtime_named(name)
-    runtime.build(model, str(tmp_path), Options(), TimedSteps())
+    runtime.build(model, str(tmp_path), Options(), CollectedSteps())
     session = runtime.load(ArtifactFolder(str(tmp_path)), Options())
     arrays = {name: tensor.numpy() for name, tensor in flatten_call(model.args, model.kwargs, model.names)}
     outputs = session.outputs(session.run(session.prepare(arrays)))

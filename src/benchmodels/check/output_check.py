@@ -15,7 +15,7 @@ import math
 from importlib import import_module
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
-np: Any = import_module("numpy")
+np = import_module("numpy")
 
 OWN_ERRORS = 4.0  # so many times the model's own error is tolerated
 OTHER_SHAPE = "its shape is"

@@ -25,7 +25,7 @@ from benchmodels.measure.memory import available_host_bytes
 from benchmodels.pytorch.module_state import ModuleState
 from benchmodels.tensors import flatten_call, rebuilt_call, to_array, to_arrays
 
-np: Any = import_module("numpy")
+np = import_module("numpy")
 
 FLOAT64, FLOAT32 = "float64 eager", "float32 eager"
 MEMORY_SHARE = 0.8  # of what is free: more is not taken for a reference
@@ -130,7 +130,7 @@ def _without_shared_nan(arrays: Mapping[str, Any], others: Mapping[str, Any]) ->
 
 def call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dtype: Any = None) -> Dict[str, Any]:
     """The outputs of one call in eager mode, with copies of the inputs, as arrays; `dtype`: what floats are cast to."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     was_training = [part for part in module.modules() if part.training]
     module.eval()
     try:
@@ -143,7 +143,7 @@ def call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dtype: Any
 
 
 def _exact(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: Dict[str, Any]) -> Any:
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     try:
         _refuse_without_memory(module, args, kwargs)
         exact = copy.deepcopy(module).double()
@@ -160,7 +160,7 @@ def _exact(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: D
 def _in_float32(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: Dict[str, Any]) -> Dict[str, Any]:
     if _is_float32(module):
         return eager
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     return call(copy.deepcopy(module).float(), args, kwargs, torch.float32)
 
 
@@ -216,7 +216,7 @@ def _refuse_without_memory(module: Any, args: Sequence[Any], kwargs: Mapping[str
     needed = 8 * sum(tensor.numel() for tensor in weights) + 8 * sum(t.numel() for _, t in flatten_call(args, kwargs))
     devices = {tensor.device for tensor in weights if tensor.device.type == "cuda"}
     if devices:
-        torch: Any = import_module("torch")
+        torch = import_module("torch")
         free: Optional[int] = min(torch.cuda.mem_get_info(device)[0] for device in devices)
     else:
         free = available_host_bytes()
@@ -243,7 +243,7 @@ def _floats_are(dtype: Any) -> Iterator[None]:
     if dtype is None:
         yield
         return
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:

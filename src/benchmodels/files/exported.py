@@ -20,8 +20,8 @@ class ExportedFile:
 
     def __init__(self, path: str) -> None:
         try:
-            self._torch: Any = import_module("torch")
-            export: Any = import_module("torch.export")
+            self._torch = import_module("torch")
+            export = import_module("torch.export")
         except ImportError:
             raise Unsupported("load", ".pt2 files need torch; pip install torch", kind="unavailable") from None
         try:

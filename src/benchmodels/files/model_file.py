@@ -142,7 +142,7 @@ def named_batch(inputs: Sequence[FileInput], arrays: Mapping[str, Any]) -> Optio
 
 def made_inputs(inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]], seed: int) -> Dict[str, Any]:
     """Arrays of those shapes: floats normally distributed; whole numbers below what they index, else 0 and 1; masks of ones."""
-    np: Any = import_module("numpy")
+    np = import_module("numpy")
     source = np.random.default_rng(seed)
     return {each.name: _made(np, source, each, shapes[each.name]) for each in inputs}
 

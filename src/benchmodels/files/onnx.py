@@ -23,7 +23,7 @@ class OnnxFile:
 
     def __init__(self, path: str) -> None:
         try:
-            self._onnx: Any = import_module("onnx")
+            self._onnx = import_module("onnx")
         except ImportError:
             raise Unsupported("load", "reading .onnx files needs onnx; pip install onnx", kind="unavailable") from None
         try:
@@ -55,7 +55,7 @@ class OnnxFile:
 
     def reference(self, arrays: Mapping[str, Any]) -> Reference:
         try:
-            runtime: Any = import_module("onnxruntime")
+            runtime = import_module("onnxruntime")
         except ImportError:
             raise Unsupported("reference", "outputs of .onnx files are checked by onnxruntime; pip install onnxruntime", kind="unavailable") from None  # fmt: skip
         options = runtime.SessionOptions()

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from benchmodels.measure.work import Work
-from benchmodels.runtimes.tf32 import CONVOLUTIONS, PRODUCTS
+from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, PRODUCTS
 
 Shape = Tuple[int, ...]
 COUNTED = ("MatMul", "Gemm", "Conv", "ConvTranspose")
@@ -49,7 +49,7 @@ def _own_functions(model: Any) -> Set[str]:
 
 def _shapes(model: Any, arrays: Mapping[str, Any]) -> Dict[str, Shape]:
     """Of every value in the graph whose shape is known once those of the inputs are."""
-    onnx: Any = import_module("onnx")
+    onnx = import_module("onnx")
     fixed = onnx.ModelProto()
     fixed.CopyFrom(model)
     for value in fixed.graph.input:
@@ -94,7 +94,7 @@ def _attribute(node: Any, name: str) -> int:
 
 
 def _moved_bytes(graph: Any, arrays: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Optional[float]:
-    onnx: Any = import_module("onnx")
+    onnx = import_module("onnx")
 
     def size(shape: Sequence[int], data_type: int) -> int:
         return math.prod(shape) * int(onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize)

@@ -10,7 +10,7 @@ from benchmodels.files.model_file import Dimension, FileInput, Size
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.work import Work
 from benchmodels.runtimes.base import Unsupported
-from benchmodels.runtimes.openvino_ import openvino
+from benchmodels.runtimes.openvino import openvino
 
 REFERENCE = "openvino CPU float32"
 NO_WEIGHTS = ("i64", "boolean")  # shapes, axes and places

@@ -130,7 +130,7 @@ def _has_contract(part: Any) -> bool:
 
 def _batch_dimension(layer: Any, dimensions: int) -> Optional[int]:
     """Which dimension of its input torch defines to be the batch; None: none is, or it is not known."""
-    nn: Any = import_module("torch.nn")
+    nn = import_module("torch.nn")
     convolutions: Dict[Any, int] = {nn.modules.conv._ConvNd: 2, nn.modules.batchnorm._BatchNorm: 2}
     for kind in convolutions:
         if isinstance(layer, kind):

@@ -20,7 +20,7 @@ from benchmodels.measure.timing import Caller, latency_loop, streams_rates, time
 from benchmodels.measure.work import Work
 from benchmodels.reports import HIGHER, BuildSteps, Reports
 from benchmodels.runtimes.base import Options, Runtime, Session, TimesItself, Unsupported
-from benchmodels.runtimes.tf32 import FP32, TF32, Arithmetic, arithmetic
+from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
 

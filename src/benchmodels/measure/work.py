@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
-from benchmodels.runtimes.tf32 import CONVOLUTIONS, PRODUCTS, RECURRENT
+from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, PRODUCTS, RECURRENT
 from benchmodels.tensors import flatten, rebuilt_call
 
 SMALL = 50_000_000  # parameters; one more call takes less than importing what counting without data needs
@@ -81,7 +81,7 @@ def count_work(
 
 def _on_no_device(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
     """On torch's device `meta`: the quickest, but every tensor that the model makes must be there as well."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     memo: Dict[int, Any] = {}
     for tensor in (*module.parameters(), *module.buffers()):
         empty = torch.empty_like(tensor, device="meta")
@@ -95,7 +95,7 @@ def _on_no_device(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 def _without_data(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
     """On torch's fake tensors, which seem to be on their device. Importing what they need takes a second."""
-    fake_tensor: Any = import_module("torch._subclasses.fake_tensor")
+    fake_tensor = import_module("torch._subclasses.fake_tensor")
     mode = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
     with fake_tensor.FakeCopyMode(mode):
         module, args, kwargs = copy.deepcopy((module, tuple(args), dict(kwargs)))
@@ -107,7 +107,7 @@ def _without_data(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 
 def _for_real(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     args, kwargs = rebuilt_call(args, kwargs, lambda tensor: tensor.detach().clone())
     training = [part for part in module.modules() if part.training]
     devices = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
@@ -120,7 +120,7 @@ def _for_real(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _C
 
 
 def _counted(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], counter: Any = None) -> _Call:
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     if counter is None:
         own = _own_formulas()
         counter = import_module("torch.utils.flop_counter").FlopCounterMode(display=False, custom_mapping=own)
@@ -151,11 +151,11 @@ def _recurrent_told(module: Any, counter: Any) -> Iterator[None]:
 
 def _light_counter() -> Any:
     """Counts as torch's FlopCounterMode does, by the same formulas, but without importing the compiler first."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     formulas: Any = {**import_module("torch.utils.flop_counter").flop_registry, **_own_formulas()}
-    mode: Any = import_module("torch.utils._python_dispatch").TorchDispatchMode
+    mode = import_module("torch.utils._python_dispatch").TorchDispatchMode
 
-    class Counter(mode):  # type: ignore[misc]
+    class Counter(mode):  # type: ignore[valid-type,misc]
         def __init__(self) -> None:
             super().__init__()
             self.flops = 0.0
@@ -193,7 +193,7 @@ def _light_counter() -> Any:
 
 def _own_formulas() -> Dict[Any, Callable[..., int]]:
     """Of products that torch's counter leaves out, by its rules."""
-    aten: Any = import_module("torch").ops.aten
+    aten = import_module("torch").ops.aten
 
     def of_matrix(matrix: Any, *others: Any, **values: Any) -> int:
         return 2 * int(matrix.numel())
@@ -253,8 +253,8 @@ def _may_multiply(func: Any) -> bool:
 @contextmanager
 def _nothing_fused() -> Iterator[None]:
     """Layers that are one operator on some processor are taken apart: the counter knows only the parts."""
-    torch: Any = import_module("torch")
-    attention: Any = import_module("torch.nn.attention")
+    torch = import_module("torch")
+    attention = import_module("torch.nn.attention")
     fast_path = torch.backends.mha.get_fastpath_enabled()
     libraries = [(library, library.enabled) for library in (torch.backends.mkldnn, torch.backends.cudnn)]
     try:
@@ -271,13 +271,13 @@ def _nothing_fused() -> Iterator[None]:
 
 def _lookups(module: Any) -> Any:
     """Notes while it is entered how many numbers are taken out of each weight, and which are used otherwise."""
-    torch: Any = import_module("torch")
-    mode: Any = import_module("torch.overrides").TorchFunctionMode
+    torch = import_module("torch")
+    mode = import_module("torch.overrides").TorchFunctionMode
     functional = torch.nn.functional
     names = {id(tensor): name for name, tensor in _weights(module).items()}
     taking = (functional.embedding, functional.embedding_bag, torch.embedding, torch.Tensor.__getitem__)
 
-    class Lookups(mode):  # type: ignore[misc]
+    class Lookups(mode):  # type: ignore[valid-type,misc]
         def __init__(self) -> None:
             super().__init__()
             self.taken: Dict[str, int] = {}
@@ -317,7 +317,7 @@ def _moved_bytes(module: Any, others: Any, taken: Mapping[str, int], precision: 
 
 def _weights_bytes(module: Any, precision: str) -> Dict[int, int]:
     """By the tensor's id."""
-    nn: Any = import_module("torch.nn")
+    nn = import_module("torch.nn")
     parts = list(module.modules())
     quantised = {id(part.weight) for part in parts if precision == "int8-dynamic" and isinstance(part, nn.Linear)}
     return {
@@ -328,7 +328,7 @@ def _weights_bytes(module: Any, precision: str) -> Dict[int, int]:
 
 def _bytes_of(tensor: Any, precision: str) -> int:
     """Of a sparse one what it holds, with the numbers that say where."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     if tensor.layout == torch.strided:
         return int(tensor.numel()) * _bytes_each(tensor, precision)
     if tensor.layout == torch.sparse_coo:

@@ -1,71 +1,63 @@
-"""AOTInductor: torch's compiler ahead of time, into a package that is loaded without Python code of the model."""
+"""AOTInductor: torch's compiler ahead of time, into a package that runs without the model's Python code."""
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
-from statistics import median
-from time import perf_counter
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, List, Mapping, Optional
 
-from benchmodels.runtimes import torch_modules
-from benchmodels.runtimes.artifact import Artifact, ArtifactInput, by_name, read_artifact, write_artifact
 from benchmodels.runtimes.base import (
-    ARTIFACT,
     BF16,
     FP16,
     FP32,
-    ArtifactFolder,
     Captured,
     Inputs,
     OpTime,
     Options,
     Session,
-    Steps,
+    StepTimer,
     Unsupported,
-    module_versions,
 )
-from benchmodels.runtimes.exporting import exporting, flat_model
-from benchmodels.runtimes.host import cpu_kind, gpu_models
-from benchmodels.runtimes.inductor_cache import remove_damaged
-from benchmodels.runtimes.problems import explaining
+from benchmodels.runtimes.families import ArtifactRuntime
+from benchmodels.runtimes.parts import torch_modules
+from benchmodels.runtimes.parts.artifact import Artifact, by_name, in_order, write_artifact
+from benchmodels.runtimes.parts.compiled_code import cpu_kind, gpu_models, remove_damaged
+from benchmodels.runtimes.parts.export import exporting, flat_model, numbered_inputs
+from benchmodels.runtimes.parts.problems import explaining
+from benchmodels.runtimes.parts.sessions import median_call_s
+from benchmodels.runtimes.parts.torch_session import TorchSession, session_on
 from benchmodels.runtimes.torch_compile import lacking_compiler
-from benchmodels.runtimes.torch_session import TorchSession, session_on
 from benchmodels.tensors import to_arrays
+from benchmodels.types import Array, Arrays, Details
 
 PACKAGE = "model.pt2"
 
 
-class AotInductor:
+class AotInductor(ArtifactRuntime):
     """Measured in a process that has torch, but not the model's own code."""
 
     name = "aot-inductor"
-    kind = ARTIFACT
+    aliases = ("aoti",)
     accepts = (".pt2",)
     precisions = (FP32, BF16, FP16)
+    packages = ("torch",)
+    build_packages = ("triton",)
 
     def unavailable(self, options: Options) -> Optional[str]:
         return torch_modules.unavailable(options) or lacking_compiler(options)
 
-    def version(self) -> str:
-        return self.versions().get("torch", "unknown")
-
-    def versions(self) -> Dict[str, str]:
-        return module_versions(["torch", "triton"])
-
-    def depends_on(self, options: Options) -> Dict[str, Any]:
-        """Its code is for one kind of processor, and calls so many threads as it was compiled for."""
+    def depends_on(self, options: Options) -> Details:
+        """Its code is for one kind of processor and a fixed number of threads."""
         return {
             "threads": options.threads,
             "cpu": cpu_kind(),
             "gpus": gpu_models() if options.device_type == "cuda" else [],
         }
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: Steps) -> None:
-        torch: Any = import_module("torch")
-        inductor: Any = import_module("torch._inductor")
-        if options.precision not in self.precisions:
-            raise Unsupported("export", f"{self.name} does not do {options.precision}")
+    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+        torch = import_module("torch")
+        inductor = import_module("torch._inductor")
+        self.require_precision(options)
         remove_damaged()
         with steps.step("export"), explaining("export"), exporting():
             flat = flat_model(captured, options)
@@ -75,54 +67,40 @@ class AotInductor:
             inductor.aoti_compile_and_package(
                 program, package_path=path, inductor_configs={"cpp.threads": options.threads}
             )
-        inputs = [
-            ArtifactInput(name, str(index), str(tensor.dtype).partition(".")[2])
-            for index, (name, tensor) in enumerate(zip(flat.names, flat.tensors))
-        ]
-        write_artifact(folder, Artifact(PACKAGE, flat.precision, inputs, flat.outputs, options.threads))
+        write_artifact(folder, Artifact(PACKAGE, flat.precision, numbered_inputs(flat), flat.outputs, options.threads))
 
-    def build_file(
-        self, path: str, folder: str, options: Options, steps: Steps, shapes: Mapping[str, Sequence[int]]
-    ) -> None:
-        raise Unsupported("load", f"{self.name} builds a .pt2 file from the module in it, not from the file")
-
-    def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
-        if isinstance(what, Captured):
-            raise TypeError(f"{self.name} loads what was built")
-        artifact = read_artifact(what)
+    def open(self, artifact: Artifact, options: Options) -> Session:
         if options.device_type == "cpu" and artifact.threads not in (None, options.threads):
-            text = f"it was compiled for {artifact.threads} threads, not {options.threads}: build it again"
+            text = f"compiled for {artifact.threads} threads, not {options.threads}: build it again"
             raise Unsupported("load", text, kind="changed")
         details = torch_modules.set_threads(options)
         details.update(torch_modules.device_details(options))
-        packages: Any = import_module("torch._inductor.package")
+        packages = import_module("torch._inductor.package")
         index = options.device_index if options.device_type != "cpu" else -1
-        with explaining("load"):
-            package = packages.load_package(artifact.model, num_runners=max(1, options.streams), device_index=index)
+        package = packages.load_package(artifact.model, num_runners=max(1, options.streams), device_index=index)
         inner = session_on(options)(package, options, artifact.precision, details)
         inner.threads_are_fixed = True
-        session: Session = PackageSession(inner, artifact)
-        return session
+        return PackageSession(inner, artifact)
 
 
 class PackageSession:
-    """Takes arrays by name, and gives outputs the names of the reference."""
+    """Takes arrays by name, and names outputs as the reference does."""
 
     first_run_builds = False
     consumes_inputs = False
 
-    def __init__(self, inner: TorchSession, artifact: Artifact) -> None:
+    def __init__(self, inner: TorchSession, artifact: Artifact, stream: Optional[Session] = None) -> None:
         self._inner = inner
         self._artifact = artifact
         self.provider = f"inductor {inner.provider.partition(' ')[2]}"
         self.precision, self.details = inner.precision, inner.details
-        self.run: Callable[[Any], Any] = inner.run
-        self.close: Callable[[], None] = inner.close
+        self.run: Callable[[Any], Any] = (stream or inner).run
+        self.close: Callable[[], None] = (stream or inner).close
 
     def prepare(self, inputs: Any) -> Inputs:
         return self._inner.prepare(self._as_call(inputs))
 
-    def outputs(self, result: Any) -> Dict[str, Any]:
+    def outputs(self, result: Any) -> Arrays:
         arrays = to_arrays(result)
         return by_name(list(arrays.values()), list(arrays), self._artifact)
 
@@ -130,35 +108,21 @@ class PackageSession:
         return self._inner.inputs_changed(prepared, self._as_call(inputs))
 
     def profile(self, prepared: Any, calls: int) -> List[OpTime]:
-        """Fused kernels are not marked in a package; what they take is the rest of a call."""
+        """A package does not mark its fused kernels; their time is the rest of a call."""
         return with_rest(self._inner.profile(prepared, calls), lambda: self.run(prepared), calls)
 
     def new_stream(self) -> Session:
-        made = PackageSession(self._inner, self._artifact)
-        made.run = self._inner.new_stream().run
-        made.close = _nothing  # what they share is closed by the first
-        return made
+        return PackageSession(self._inner, self._artifact, self._inner.new_stream())
 
-    def _as_call(self, arrays: Mapping[str, Any]) -> Inputs:
-        torch: Any = import_module("torch")
-        missing = [each.name for each in self._artifact.inputs if each.name not in arrays]
-        if missing:
-            raise Unsupported("first_run", f"there is no array for {', '.join(missing)}", kind="error")
-        made = [torch.tensor(arrays[each.name]).to(getattr(torch, each.dtype)) for each in self._artifact.inputs]
-        return Inputs(tuple(made), {})
+    def _as_call(self, arrays: Mapping[str, Array]) -> Inputs:
+        torch = import_module("torch")
+        ports = self._artifact.inputs
+        given = in_order(arrays, [each.port for each in ports], self._artifact)
+        return Inputs(tuple(torch.tensor(x).to(getattr(torch, each.dtype)) for x, each in zip(given, ports)), {})
 
 
-def _nothing() -> None:
-    pass
-
-
-def with_rest(times: List[OpTime], call: Callable[[], Any], calls: int) -> List[OpTime]:
-    """And one more row for what no operator accounts for."""
-    whole = []
-    for _ in range(calls):
-        began = perf_counter()
-        call()
-        whole.append(perf_counter() - began)
-    rest = median(whole) - sum(each.seconds_per_call for each in times)
+def with_rest(times: List[OpTime], call: Callable[[], object], calls: int) -> List[OpTime]:
+    """With one more row for what no operator accounts for."""
+    rest = median_call_s(call, calls) - sum(each.seconds_per_call for each in times)
     rows = [*times, OpTime("fused kernels and the runtime", "", rest, 1.0)] if rest > 0 else times
     return sorted(rows, key=lambda row: -row.seconds_per_call)

@@ -1,15 +1,21 @@
-"""The contract of a runtime: how a model is built for it, loaded, called, asked what it returned, and profiled.
+"""The contract of a runtime: how it builds, loads, calls and profiles a model.
 
-A runtime of kind "module" is given the model itself, in the process that made it. One of kind "artifact" is built once
-into a folder, in a process of its own, and measured in another that knows nothing but that folder.
+A runtime of kind "module" gets the model itself, in the process that created it. One of kind "artifact" builds the model
+once into a folder, in a process of its own, and another process that knows only this folder measures it.
+
+`docs/extend/runtime.md` shows how to add one.
 """
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import (
     Any,
     ContextManager,
     Dict,
+    Iterator,
     List,
     Mapping,
     NamedTuple,
@@ -21,15 +27,17 @@ from typing import (
     runtime_checkable,
 )
 
+from benchmodels.types import Arrays, Details, Module, Value
+
 MODULE, ARTIFACT = "module", "artifact"
 FP32, BF16, FP16, INT8_DYNAMIC = "fp32", "bf16", "fp16", "int8-dynamic"
 
 
 class Unsupported(Exception):
-    """A step that cannot be done: a result of the benchmark, not a crash.
+    """A step that is impossible: a result of the benchmark, not a crash.
 
-    `stage` is one of the `failure` event's; `operator` the one that is not supported, such as `aten::foo`. `kind` is
-    "unsupported" where the runtime lacks something, "unavailable" where the machine does, "error" for anything else.
+    `stage` is one of the `failure` event's; `operator` the unsupported one, such as `aten::foo`. `kind` is "unsupported" if
+    the runtime lacks something, "unavailable" if the machine does, "error" for anything else.
     """
 
     def __init__(self, stage: str, text: str, operator: Optional[str] = None, kind: str = "unsupported") -> None:
@@ -41,7 +49,7 @@ class Unsupported(Exception):
 
 
 class Options(NamedTuple):
-    """How it is to run. `device`: "cpu", "cuda", "cuda:1"… `streams` more than 1: so many callers at once, too."""
+    """How to run. `device`: "cpu", "cuda", "cuda:1"… `streams` above 1: measure that many concurrent callers, too."""
 
     device: str = "cpu"
     precision: str = FP32
@@ -60,31 +68,31 @@ class Options(NamedTuple):
 class Captured(NamedTuple):
     """A model as the script called it. `names`: those of its positional arguments, as far as they are known."""
 
-    module: Any
-    args: Tuple[Any, ...]
-    kwargs: Dict[str, Any]
+    module: Module
+    args: Tuple[Value, ...]
+    kwargs: Dict[str, Value]
     names: Sequence[str] = ()
     identity: str = ""
     weights: Optional[str] = None
-    signature: Any = None
+    signature: Optional[object] = None
 
 
 class ArtifactFolder(NamedTuple):
-    """What a build left behind. `file`: a model file of the user, in place of a build."""
+    """The folder of a build. `file`: a model file of the user, used without a build."""
 
     folder: str = ""
     file: str = ""
 
 
 class Inputs(NamedTuple):
-    """What a session of kind "module" is given. `Captured` will do, too."""
+    """What a session of kind "module" takes. `Captured` will do, too."""
 
-    args: Tuple[Any, ...]
-    kwargs: Dict[str, Any]
+    args: Tuple[Value, ...]
+    kwargs: Dict[str, Value]
 
 
 class OpTime(NamedTuple):
-    """One operator of a model: its kind, its name or "", its own time in one call of the model, and how often it ran then."""
+    """One operator of a model: its type, its name or "", and per call of the model its own time and number of runs."""
 
     op: str
     name: str
@@ -92,120 +100,167 @@ class OpTime(NamedTuple):
     calls: float
 
 
-class Steps(Protocol):
-    """Times the steps of a build, and tells about them."""
+Times = Dict[Tuple[str, str], Tuple[float, float]]  # (operator, name) → seconds and runs over all calls
+
+
+class StepTimer(Protocol):
+    """Times the steps of a build and reports them."""
 
     def step(self, name: str) -> ContextManager[Any]:
-        """Held around one step."""
+        """Wraps one step."""
 
 
 class Session(Protocol):
-    """A model that is ready to be called. Loaded, called and closed in one thread."""
+    """A loaded model. One thread loads, calls and closes it."""
 
-    provider: str  # what runs it, such as CPUExecutionProvider
-    precision: str  # in which it really computes: "fp32" may have been asked of a model that is bfloat16 by itself
-    details: Dict[str, Any]  # threads, wait policy and whatever else a reader must know
-    first_run_builds: bool  # the first call compiles; its time is a build's
+    provider: str  # what executes it, such as CPUExecutionProvider
+    precision: str  # the actual one: a model may be bfloat16 by itself although "fp32" was requested
+    details: Details  # threads, wait policy and whatever else a reader must know
+    first_run_builds: bool  # the first call compiles; its time counts as build time
 
     @property
     def consumes_inputs(self) -> bool:
-        """Whether `prepare` has to be called before each call; known once it was called."""
+        """Whether every call needs a new `prepare`; known after the first one."""
 
     def prepare(self, inputs: Any) -> Any:
-        """Inputs on the device and in the precision: `Inputs` for a module, arrays by name for an artifact. Not timed."""
+        """Inputs on the device and in the precision: from `Inputs` for a module, arrays by name for an artifact. Not timed."""
 
     def run(self, prepared: Any) -> Any:
         """One call, finished when it returns."""
 
-    def outputs(self, result: Any) -> Dict[str, Any]:
-        """The result as arrays of their own, in the order of the reference. To be asked before the next call."""
+    def outputs(self, result: Any) -> Arrays:
+        """The result as arrays of their own, in the order of the reference. Call it before the next `run`."""
 
     def inputs_changed(self, prepared: Any, inputs: Any) -> bool:
-        """Whether the calls so far have changed what was prepared from `inputs`."""
+        """Whether the calls so far have modified what `prepare` made of `inputs`."""
 
     def new_stream(self) -> Session:
         """One more caller, for a thread of its own; it prepares its own inputs."""
 
     def profile(self, prepared: Any, calls: int) -> List[OpTime]:
-        """The time of each operator over `calls` calls, by the runtime's own profiler."""
+        """The time of each operator over `calls` calls, from the runtime's own profiler."""
 
     def close(self) -> None:
-        """Releases what it holds."""
+        """Releases everything."""
 
 
 @runtime_checkable
 class TimesItself(Protocol):
-    """A session whose runtime reads a clock of its own around the work of a call, without what calling it from Python costs."""
+    """A session whose runtime reads its own clock around a call, without the overhead of calling it from Python."""
 
     def run(self, prepared: Any) -> Any:
         """As a session's."""
 
     def last_call_s(self) -> float:
-        """What that clock says of the last call of `run`."""
+        """The duration of the last `run` by that clock."""
 
 
 class Runtime(Protocol):
-    """One way to run models."""
+    """One way to run models. Derive from `RuntimeBase`, which has a default for almost everything."""
 
     name: str
+    aliases: Tuple[str, ...]  # other names that --runtime accepts
     kind: str
-    accepts: Tuple[str, ...]  # endings of the model files it takes
+    accepts: Tuple[str, ...]  # suffixes of the model files it takes
     precisions: Tuple[str, ...]
+    packages: Tuple[str, ...]  # distributions that provide it, in order of preference
+    through_onnx: bool  # it builds from an ONNX export
 
     def unavailable(self, options: Options) -> Optional[str]:
         """Why it cannot run in this interpreter on that device, and what to do; None: it can."""
 
     def version(self) -> str:
-        """Of the package that runs the model."""
+        """The version of the package that runs the model."""
 
     def versions(self) -> Dict[str, str]:
-        """Of every package that has a part in a build: part of its key."""
+        """Versions of all packages involved in a build: part of its cache key."""
 
-    def depends_on(self, options: Options) -> Dict[str, Any]:
-        """What else a build is only good for, such as a number of threads: part of its key, too."""
+    def depends_on(self, options: Options) -> Details:
+        """What else a build is specific to, such as a number of threads: part of its cache key, too."""
 
-    def build(self, captured: Captured, folder: str, options: Options, steps: Steps) -> None:
-        """Kind "artifact": writes what `load` needs into `folder`; Unsupported says where it could not go on."""
+    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+        """Kind "artifact": writes what `load` needs into `folder`; Unsupported says which step failed and why."""
 
     def build_file(
-        self, path: str, folder: str, options: Options, steps: Steps, shapes: Mapping[str, Sequence[int]]
+        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
-        """The same for a model file that it accepts. `shapes`: those that its inputs will have, by name."""
+        """The same for a model file that it accepts. `shapes`: of its inputs, by name."""
 
     def load(self, what: Union[Captured, ArtifactFolder], options: Options) -> Session:
         """A session; Unsupported says why there is none."""
 
 
-class TimedSteps:
-    """Steps that are only collected."""
+class RuntimeBase:
+    """Defaults for a runtime. A subclass sets the attributes, and defines `load` and, for an artifact, `build`."""
+
+    name = ""
+    aliases: Tuple[str, ...] = ()
+    kind = ARTIFACT
+    accepts: Tuple[str, ...] = ()
+    precisions: Tuple[str, ...] = (FP32,)
+    packages: Tuple[str, ...] = ()
+    build_packages: Tuple[str, ...] = ()  # other distributions that a build depends on
+    through_onnx = False
+    modules: Tuple[str, ...] = ()  # what must be importable
+    install = ""  # what pip has to install for that
+    cpu_only = False
+
+    def unavailable(self, options: Options) -> Optional[str]:
+        if self.cpu_only and options.device_type != "cpu":
+            return f"{self.name} runs on the CPU only, not on {options.device}"
+        missing = [name for name in self.modules if not is_importable(name)]
+        if missing:
+            return f"{' and '.join(missing)} not installed: pip install {self.install or ' '.join(self.packages)}"
+        return None
+
+    def version(self) -> str:
+        return next(iter(module_versions(self.packages).values()), "unknown")
+
+    def versions(self) -> Dict[str, str]:
+        return module_versions([*self.packages, *self.build_packages])
+
+    def depends_on(self, options: Options) -> Details:
+        return {}
+
+    def build(self, captured: Captured, folder: str, options: Options, steps: StepTimer) -> None:
+        raise Unsupported("load", f"{self.name} runs the module itself and builds nothing")
+
+    def build_file(
+        self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
+    ) -> None:
+        raise Unsupported("load", f"{self.name} does not build from model files")
+
+    def require_precision(self, options: Options, stage: str = "export") -> None:
+        """Unsupported if it has no such precision."""
+        if options.precision not in self.precisions:
+            raise Unsupported(stage, f"{self.name} does not support {options.precision}")
+
+
+class CollectedSteps:
+    """StepTimer that are only timed."""
 
     def __init__(self) -> None:
         self.seconds: Dict[str, float] = {}
 
-    def step(self, name: str) -> ContextManager[Any]:
-        return _Timed(self.seconds, name)
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - began
 
 
-class _Timed:
-    def __init__(self, seconds: Dict[str, float], name: str) -> None:
-        self._seconds = seconds
-        self._name = name
-        self._began = 0.0
-
-    def __enter__(self) -> None:
-        import time
-
-        self._began = time.perf_counter()
-
-    def __exit__(self, *error: object) -> None:
-        import time
-
-        self._seconds[self._name] = self._seconds.get(self._name, 0.0) + time.perf_counter() - self._began
+def is_importable(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:  # not even its parent package
+        return False
 
 
 def module_versions(names: Sequence[str]) -> Dict[str, str]:
-    """The versions of those packages that are installed, without importing one."""
-    from importlib import metadata
+    """Versions of the installed ones among these packages, without importing any."""
+    from importlib import metadata  # here: costs more than all of ours, in the process of the script
 
     versions: Dict[str, str] = {}
     for name in names:
@@ -216,7 +271,6 @@ def module_versions(names: Sequence[str]) -> Dict[str, str]:
     return versions
 
 
-def slowest_first(times: Mapping[Tuple[str, str], Tuple[float, float]], calls: int) -> List[OpTime]:
-    """`times`: (operator, name) → seconds and occurrences over all calls."""
+def slowest_first(times: Times, calls: int) -> List[OpTime]:
     rows = [OpTime(op, name, seconds / calls, count / calls) for (op, name), (seconds, count) in times.items()]
     return sorted(rows, key=lambda row: -row.seconds_per_call)

@@ -1,61 +1,84 @@
-"""Runtimes by name: the built-in ones, and those that other packages offer through the group `benchmodels.runtimes`."""
+"""Runtimes by name: the built-in ones, and those that other packages add through the entry-point group `benchmodels.runtimes`.
+
+`python -m benchmodels.runtimes.registry NAME…` says in JSON which of these names this interpreter knows.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from typing import Any, Dict, List
+import json
+import sys
+from typing import Any, Dict, List, Optional, Sequence
 
 from benchmodels.runtimes.base import Runtime
 
 GROUP = "benchmodels.runtimes"
-# A runtime is a class without arguments.
+# Runtime classes, which take no arguments. Not entry points: benchmodels also runs from a plain copy of its folder, in
+# environments where it is not installed.
 BUILT_IN = {
     "torch-eager": "benchmodels.runtimes.torch_eager:TorchEager",
     "torch-compile": "benchmodels.runtimes.torch_compile:TorchCompile",
-    "onnxruntime": "benchmodels.runtimes.onnxruntime_:OnnxRuntime",
-    "onnxruntime-tensorrt": "benchmodels.runtimes.onnxruntime_:OnnxRuntimeTensorRT",
-    "openvino": "benchmodels.runtimes.openvino_:OpenVino",
+    "onnxruntime": "benchmodels.runtimes.onnxruntime:OnnxRuntime",
+    "onnxruntime-tensorrt": "benchmodels.runtimes.onnxruntime:OnnxRuntimeTensorRT",
+    "openvino": "benchmodels.runtimes.openvino:OpenVino",
     "aot-inductor": "benchmodels.runtimes.aot_inductor:AotInductor",
-    "iree": "benchmodels.runtimes.iree_:Iree",
-    "mnn": "benchmodels.runtimes.mnn_:Mnn",
-    "ncnn": "benchmodels.runtimes.ncnn_:Ncnn",
-    "executorch": "benchmodels.runtimes.executorch_:Executorch",
-    "tvm": "benchmodels.runtimes.tvm_:Tvm",
-}
-# Names that people know from elsewhere.
-ALSO_CALLED = {
-    "torch": "torch-eager",
-    "eager": "torch-eager",
-    "torch-compiled": "torch-compile",
-    "ort": "onnxruntime",
-    "trt": "onnxruntime-tensorrt",
-    "aoti": "aot-inductor",
+    "iree": "benchmodels.runtimes.iree:Iree",
+    "mnn": "benchmodels.runtimes.mnn:Mnn",
+    "ncnn": "benchmodels.runtimes.ncnn:Ncnn",
+    "executorch": "benchmodels.runtimes.executorch:Executorch",
+    "tvm": "benchmodels.runtimes.tvm:Tvm",
 }
 
 
 class UnknownRuntime(ValueError):
-    """No runtime has that name; the text names those there are."""
+    """No runtime has that name; the text lists those that exist."""
 
 
 def known_runtimes() -> List[str]:
     """The names of all runtimes, the built-in ones first."""
-    return [*BUILT_IN, *(name for name in sorted(_added()) if name not in BUILT_IN)]
+    return list(_places())
 
 
 def runtime_named(name: str) -> Runtime:
-    """The runtime of that name; nothing heavy is imported yet."""
-    wanted = ALSO_CALLED.get(name, name)
-    place = BUILT_IN.get(wanted) or _added().get(wanted)
-    if place is None:
-        raise UnknownRuntime(_unknown(name))
-    module, _, attribute = place.partition(":")
-    made: Runtime = getattr(importlib.import_module(module), attribute)()
-    return made
+    """The runtime of that name or alias. Imports nothing heavy yet."""
+    if name in BUILT_IN:
+        return _made(BUILT_IN[name])  # without looking for others, which is expensive in the process of a script
+    places = _places()
+    if name in places:
+        return _made(places[name])
+    for place in places.values():
+        runtime = _offered(place)
+        if runtime is not None and name in runtime.aliases:
+            return runtime
+    raise UnknownRuntime(f"unknown runtime '{name}'; {did_you_mean(name) or 'known: ' + ', '.join(places)}")
 
 
-def _added() -> Dict[str, str]:
-    """Name → `module:class` of what is installed beside us."""
+def all_runtimes() -> List[Runtime]:
+    """All that can be imported."""
+    return [runtime for runtime in map(_offered, _places().values()) if runtime is not None]
+
+
+def names_known_here(names: Sequence[str]) -> Dict[str, Optional[str]]:
+    """Each name with the runtime's proper name, or None if it is unknown."""
+    found: Dict[str, Optional[str]] = {}
+    for name in names:
+        try:
+            found[name] = runtime_named(name).name
+        except UnknownRuntime:
+            found[name] = None
+    return found
+
+
+def did_you_mean(name: str) -> Optional[str]:
+    """The nearest runtime, as a question."""
+    proper = {word: runtime.name for runtime in all_runtimes() for word in (runtime.name, *runtime.aliases)}
+    near = difflib.get_close_matches(name, list(proper), 1)
+    return f"did you mean '{proper[near[0]]}'?" if near else None
+
+
+def _places() -> Dict[str, str]:
+    """Name → `module:class`. A built-in one cannot be replaced."""
     from importlib import metadata
 
     points: Any = metadata.entry_points()
@@ -63,15 +86,22 @@ def _added() -> Dict[str, str]:
         found = points.select(group=GROUP)
     else:  # Python 3.9
         found = points.get(GROUP, ())
-    return {point.name: point.value for point in found}
+    added = {point.name: point.value for point in sorted(found, key=lambda point: str(point.name))}
+    return {**BUILT_IN, **{name: place for name, place in added.items() if name not in BUILT_IN}}
 
 
-def _unknown(name: str) -> str:
-    known = known_runtimes()
-    near = difflib.get_close_matches(name, [*known, *ALSO_CALLED], 1)
-    hint = f"; did you mean '{ALSO_CALLED.get(near[0], near[0])}'?" if near else ""
-    return (
-        f"unknown runtime '{name}'{hint} Known: {', '.join(known)}"
-        if hint
-        else (f"unknown runtime '{name}'. Known: {', '.join(known)}")
-    )
+def _made(place: str) -> Runtime:
+    module, _, attribute = place.partition(":")
+    made: Runtime = getattr(importlib.import_module(module), attribute)()
+    return made
+
+
+def _offered(place: str) -> Optional[Runtime]:
+    try:
+        return _made(place)
+    except Exception:  # a broken plug-in fails when it is used; the others still work
+        return None
+
+
+if __name__ == "__main__":
+    print(json.dumps({"names": names_known_here(sys.argv[1:]), "known": known_runtimes()}))

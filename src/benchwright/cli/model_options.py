@@ -7,12 +7,18 @@ from typing import Any, TypeVar
 
 import click
 
-from benchwright.core.model import PRECISIONS
+from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 Option = Callable[..., Callable[[AnyFunction], AnyFunction]]
 
 SECTION = "Models"
+
+
+def _runtimes_help() -> str:
+    from benchmodels.runtimes.registry import known_runtimes
+
+    return f"{', '.join(known_runtimes())}.  [default: {DEFAULT_RUNTIME}]"
 
 
 def finding_options(option: Option[Any]) -> list[Callable[[Any], Any]]:
@@ -59,7 +65,7 @@ def measuring_options(option: Option[Any]) -> list[Callable[[Any], Any]]:
             "runtimes",
             multiple=True,
             metavar="NAME,NAME",
-            help="torch-eager, torch-compile, onnxruntime, openvino, aot-inductor, executorch, iree, mnn, ncnn, tvm.  [default: torch-eager]",
+            late_help=_runtimes_help,
         ),
         option("--device", "devices", multiple=True, metavar="NAME,NAME", help="cpu, cuda or cuda:1.  [default: cpu]"),
         option(

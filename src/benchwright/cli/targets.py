@@ -54,11 +54,19 @@ class TargetCommand(click.Command):
 
 
 class SectionedOption(click.Option):
-    """An option that is listed under a heading of its own in `--help`."""
+    """An option that is listed under a heading of its own in `--help`. `late_help` is called only to show it."""
 
-    def __init__(self, *args: Any, section: str, **attributes: Any) -> None:
+    def __init__(
+        self, *args: Any, section: str, late_help: Callable[[], str] | None = None, **attributes: Any
+    ) -> None:
         super().__init__(*args, **attributes)
         self.section = section
+        self._late_help = late_help
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        if self._late_help is not None:
+            self.help = self._late_help()
+        return super().get_help_record(ctx)
 
 
 def option(section: str, *names: str, **attributes: Any) -> Callable[[AnyFunction], AnyFunction]:

@@ -18,7 +18,7 @@ from benchmodels.discover.frameworks import HookOptions
 from benchmodels.discover.model_entries import Call, Entry, Watcher, model_event, uncalled_event
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.pytorch.hook import TorchHook
-from benchmodels.runtimes.torch_modules import NO_COMPILER, allow_compiling
+from benchmodels.runtimes.parts.torch_modules import NO_COMPILER, allow_compiling
 from benchmodels.settings import settings_from
 
 ROOT = Path(__file__).parents[3]

@@ -138,7 +138,7 @@ def test_weights_in_a_file_of_their_own_belong_to_the_model(tmp_path: Path) -> N
 
 def test_an_openvino_file_tells_its_inputs_and_its_outputs(tmp_path: Path) -> None:
     pytest.importorskip("openvino")
-    from benchmodels.runtimes.openvino_ import openvino
+    from benchmodels.runtimes.openvino import openvino
 
     library = openvino()
     library.save_model(library.convert_model(str(looked_up(tmp_path))), tmp_path / "tiny.xml", compress_to_fp16=False)

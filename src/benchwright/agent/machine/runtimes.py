@@ -1,4 +1,4 @@
-"""Which model runtimes a Python has, by the packages on its path: none of them is imported."""
+"""Which model runtimes a Python has, by the packages on its path; none of them is imported."""
 
 from __future__ import annotations
 
@@ -7,26 +7,19 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
-from benchwright.agent.machine.packages import list_packages
+from benchwright.agent.machine.packages import list_packages, normalized
 from benchwright.core.node.checkup import Interpreter
 
-# What a runtime is called → the packages that bring it, the most telling first.
-RUNTIMES = {
+# Frameworks beyond the runtimes of the registry → the packages that provide them, in order of preference.
+FRAMEWORKS = {
     "torch": ("torch",),
-    "onnxruntime": ("onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-rocm", "onnxruntime"),
-    "openvino": ("openvino",),
     "tensorrt": ("tensorrt", "tensorrt-cu13", "tensorrt-cu12"),
     "jax": ("jax",),
     "tensorflow": ("tensorflow", "tensorflow-cpu", "tensorflow-intel", "tf-nightly"),
     "litert": ("ai-edge-litert", "tflite-runtime"),
-    "executorch": ("executorch",),
-    "iree": ("iree-base-runtime",),
     "torch-xla": ("torch-xla",),
     "mxnet": ("mxnet", "mxnet-cu112"),
     "paddle": ("paddlepaddle", "paddlepaddle-gpu"),
-    "tvm": ("apache-tvm", "tvm"),
-    "ncnn": ("ncnn",),
-    "mnn": ("mnn",),
     "llama.cpp": ("llama-cpp-python",),
     "vllm": ("vllm",),
 }
@@ -35,14 +28,39 @@ _PATIENCE_S = 10.0
 
 
 def find_runtimes(path_entries: Iterable[str]) -> dict[str, str]:
-    """Runtime → version, for the folders of a Python's path."""
-    packages = list_packages(path_entries)
-    found = {}
-    for runtime, names in RUNTIMES.items():
+    """Runtime → version, for the folders of a Python's path; those of plug-ins on that path included."""
+    entries = list(path_entries)
+    packages = list_packages(entries)
+    found: dict[str, str] = {}
+    seen: set[str] = set()  # packages: several runtimes may use the same
+    for runtime, names in _providers().items():
         version = next((packages[name] for name in names if name in packages), None)
-        if version is not None:
+        if version is not None and not seen & set(names):
             found[runtime] = version
-    return found
+        seen |= set(names)
+    return {**found, **_added(entries)}
+
+
+def _providers() -> dict[str, list[str]]:
+    """Runtime or framework → its packages, as they are compared."""
+    from benchmodels.runtimes.registry import BUILT_IN, runtime_named
+
+    ours = {name: runtime_named(name).packages for name in BUILT_IN}
+    return {name: [normalized(package) for package in names] for name, names in {**FRAMEWORKS, **ours}.items()}
+
+
+def _added(path_entries: list[str]) -> dict[str, str]:
+    """Runtimes that plug-ins on that path add → version of the plug-in. They are not imported: the Python is another one."""
+    from importlib import metadata
+
+    from benchmodels.runtimes.registry import BUILT_IN, GROUP
+
+    found: dict[str, str] = {}
+    for distribution in metadata.distributions(path=path_entries):
+        for point in distribution.entry_points.select(group=GROUP):
+            if point.name not in BUILT_IN:
+                found.setdefault(point.name, distribution.version)
+    return dict(sorted(found.items()))
 
 
 def own_interpreter() -> Interpreter:
@@ -56,7 +74,7 @@ def own_interpreter() -> Interpreter:
 
 
 def ask_interpreter(program: str, role: str) -> Interpreter:
-    """A Python that is asked for its path; `program` may be a shim, so only starting it tells which one it is."""
+    """Starts a Python to ask for its path: `program` may be a shim, so its own location says nothing."""
     try:
         done = subprocess.run(
             [program, "-c", _QUESTION], capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL

@@ -1,20 +1,29 @@
-"""What is said about models on the command line or in Python, as checked options."""
+"""Options about models from the command line or Python, checked."""
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import PRECISIONS, ModelOptions
 from benchwright.core.numbers.quantities import parse_duration
+from benchwright.kinds.interpreter import default_python
+
+_PATIENCE_S = 30.0
 
 
 def model_options_of(values: Mapping[str, Any]) -> ModelOptions:
-    """What the options say; InvalidInput for what is no runtime, device, precision or shape."""
+    """Checked options; InvalidInput for an unknown runtime, device, precision or shape."""
     return ModelOptions(
-        runtimes=_runtimes(values.get("runtimes", ())),
+        runtimes=_runtimes(values.get("runtimes", ()), values.get("python")),
         devices=_devices(values.get("devices", ())) or ("cpu",),
         precisions=_precisions(values.get("precisions", ())) or ("fp32",),
         threads=values.get("threads"),
@@ -34,24 +43,44 @@ def _words(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for text in texts for word in text.split(",") if word.strip()))
 
 
-def _runtimes(texts: Sequence[str]) -> tuple[str, ...]:
+def _runtimes(texts: Sequence[str], python: str | None) -> tuple[str, ...]:
+    """Proper names. Those that only plug-ins of `python`, the interpreter to be measured, know are fine, too."""
     words = _words(texts)
-    if words:
-        from benchmodels.runtimes.registry import known_runtimes
+    if not words:
+        return ()
+    from benchmodels.runtimes.registry import did_you_mean, known_runtimes, names_known_here
 
-        known = list(known_runtimes())
-        for word in words:
-            if word not in known:
-                remedy = did_you_mean(word, known) or f"use one of {', '.join(known)}"
-                raise InvalidInput(f"'{word}' is no runtime", where="--runtime", remedy=remedy)
-    return words
+    names = names_known_here(words)
+    unknown = [word for word, name in names.items() if name is None]
+    if unknown:
+        names |= _known_to(python or default_python(), unknown)
+    for word in unknown:
+        if names[word] is None:
+            remedy = did_you_mean(word) or f"use one of {', '.join(known_runtimes())}, or install its plug-in"
+            raise InvalidInput(f"unknown runtime '{word}'", where="--runtime", remedy=remedy)
+    return tuple(dict.fromkeys(name for name in names.values() if name is not None))
+
+
+def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:
+    """The proper names that another interpreter has for `words`. It gets a copy of our packages, but not our environment."""
+    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
+        command = [python, "-m", "benchmodels.runtimes.registry", *words]
+        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder)))}
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
+            )
+            names: dict[str, str | None] = json.loads(done.stdout)["names"]
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return dict.fromkeys(words)  # an interpreter that does not start is an error of its own, elsewhere
+        return names
 
 
 def _devices(texts: Sequence[str]) -> tuple[str, ...]:
     words = _words(texts)
     for word in words:
         if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", word):
-            raise InvalidInput(f"'{word}' is no device", where="--device", remedy="use cpu, cuda or cuda:1")
+            raise InvalidInput(f"unknown device '{word}'", where="--device", remedy="use cpu, cuda or cuda:1")
     return words
 
 
@@ -60,7 +89,7 @@ def _precisions(texts: Sequence[str]) -> tuple[str, ...]:
     for word in words:
         if word not in PRECISIONS:
             remedy = did_you_mean(word, PRECISIONS) or f"use one of {', '.join(PRECISIONS)}"
-            raise InvalidInput(f"'{word}' is no precision", where="--precision", remedy=remedy)
+            raise InvalidInput(f"unknown precision '{word}'", where="--precision", remedy=remedy)
     return words
 
 
@@ -69,7 +98,7 @@ def _shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
     for text in texts:
         name, sizes = _shape(text)
         if name in shapes:
-            raise InvalidInput(f"'{name}' has two shapes", where="--shape", remedy="give one for each input")
+            raise InvalidInput(f"two shapes for '{name}'", where="--shape", remedy="give one per input")
         shapes[name] = sizes
     return shapes
 
@@ -78,5 +107,5 @@ def _shape(text: str) -> tuple[str, tuple[int, ...]]:
     name, equals, dims = text.rpartition("=")
     sizes = re.split(r"[x×,]", dims)
     if not equals or not name or not all(re.fullmatch(r"[1-9]\d{0,8}", size.strip()) for size in sizes):
-        raise InvalidInput(f"'{text}' is no shape", where="--shape", remedy="write INPUT=1x3x224x224")
+        raise InvalidInput(f"invalid shape '{text}'", where="--shape", remedy="write INPUT=1x3x224x224")
     return name, tuple(int(size) for size in sizes)

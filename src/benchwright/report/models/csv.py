@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from benchwright.core.benchmark import Benchmark, Command
@@ -179,14 +180,24 @@ def _on_nvidia(row: ModelRow) -> bool:
 
 
 def _onnx_steps(row: ModelRow) -> Cells:
-    """Only of runtimes that are given an ONNX file; `convert` of others makes something else."""
+    """Only for runtimes that build from ONNX; elsewhere these steps produce something else."""
     runtime, result = row.model.runtime, row.result
-    through = runtime.startswith("onnxruntime") or runtime in ("openvino", "mnn", "tvm", "iree")
+    through = _builds_from_onnx(runtime)
     return {
         "onnx_exported": step_outcome(result, "export") if through else None,
         "onnx_optimized": step_outcome(result, "optimise") if through else None,
         "onnx_converted": step_outcome(result, "convert") if runtime.startswith("onnxruntime") else None,
     }
+
+
+@lru_cache(maxsize=100)
+def _builds_from_onnx(runtime: str) -> bool:
+    from benchmodels.runtimes.registry import UnknownRuntime, runtime_named
+
+    try:
+        return runtime_named(runtime).through_onnx
+    except UnknownRuntime:  # a plug-in of the environment that was measured
+        return False
 
 
 def _about(row: ModelRow, run: Run) -> Cells:

@@ -16,12 +16,11 @@ from benchmodels.runtimes.base import (
     INT8_DYNAMIC,
     ArtifactFolder,
     Captured,
+    CollectedSteps,
     Options,
-    TimedSteps,
     Unsupported,
 )
-from benchmodels.runtimes.executorch_ import Executorch, refusal
-from benchmodels.runtimes.executorch_session import ExecutorchSession
+from benchmodels.runtimes.executorch import Executorch, ExecutorchSession, refusal
 from benchmodels.tensors import flatten_call, to_arrays
 
 torch = pytest.importorskip("torch")
@@ -66,7 +65,7 @@ def marked(test: Any) -> Any:
 def built(module: Any, args: tuple[Any, ...], folder: Path, precision: str = FP32) -> ExecutorchSession:
     torch.manual_seed(0)
     options = Options(precision=precision)
-    Executorch().build(Captured(module.eval(), args, {}), str(folder), options, TimedSteps())
+    Executorch().build(Captured(module.eval(), args, {}), str(folder), options, CollectedSteps())
     session = Executorch().load(ArtifactFolder(str(folder)), options)
     assert isinstance(session, ExecutorchSession)
     return session

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmodels.runtimes.base import BF16, FP16, FP32, ArtifactFolder, Captured, Options, TimedSteps, Unsupported
-from benchmodels.runtimes.iree_ import Iree, _explained
-from benchmodels.runtimes.iree_session import kind_of, read_profile
+from benchmodels.runtimes.base import BF16, FP16, FP32, ArtifactFolder, Captured, CollectedSteps, Options, Unsupported
+from benchmodels.runtimes.iree import Iree, _explained, kind_of, read_profile
 from benchmodels.tensors import flatten_call, to_arrays
 
 torch = pytest.importorskip("torch")
@@ -45,7 +44,7 @@ def both(
     with torch.no_grad():
         expected = to_arrays(module(*args))
     options = Options("cpu", precision, 1)
-    Iree().build(model, str(folder), options, TimedSteps())
+    Iree().build(model, str(folder), options, CollectedSteps())
     session = Iree().load(ArtifactFolder(str(folder)), options)
     found = session.outputs(session.run(session.prepare(arrays_of(model))))
     assert session.precision == (computes_in or precision)
@@ -59,7 +58,7 @@ def linear(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any
     torch.manual_seed(0)
     folder = str(tmp_path_factory.mktemp("linear"))
     model = Captured(torch.nn.Linear(64, 64).eval(), (torch.randn(8, 64),), {}, ("x",))
-    Iree().build(model, folder, Options(), TimedSteps())
+    Iree().build(model, folder, Options(), CollectedSteps())
     return folder, arrays_of(model)
 
 
@@ -186,7 +185,7 @@ def test_a_file_with_an_open_dimension_and_weights_beside_it_is_compiled_for_the
     path, folder = tmp_path / "model.onnx", tmp_path / "build"
     onnx.save(model, str(path), save_as_external_data=True, location="beside.bin", size_threshold=0)
     folder.mkdir()
-    Iree().build_file(str(path), str(folder), Options(), TimedSteps(), {"x": (4, 3)})
+    Iree().build_file(str(path), str(folder), Options(), CollectedSteps(), {"x": (4, 3)})
     session = Iree().load(ArtifactFolder(str(folder)), Options())
     x = np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3)
     found = session.outputs(session.run(session.prepare({"x": x})))
@@ -208,7 +207,7 @@ def test_a_fault_of_the_compiler_is_not_laid_on_the_operator_it_shows():
         "error",
         "iree-compile: 'vector.store' op is restricted",
     )
-    assert _explained("Error code: -11\nDiagnostics:\n").text == "iree-compile was ended by SIGSEGV"
+    assert _explained("Error code: -11\nDiagnostics:\n").text == "iree-compile was killed by SIGSEGV"
 
 
 @pytest.mark.parametrize(

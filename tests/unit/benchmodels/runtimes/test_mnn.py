@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, Session, TimedSteps, Unsupported
-from benchmodels.runtimes.mnn_ import CONVERTER, Mnn
+from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Options, Session, Unsupported
+from benchmodels.runtimes.mnn import CONVERTER, Mnn
 from benchmodels.tensors import flatten_call, to_arrays
 
 pytest.importorskip("MNN")
@@ -39,7 +39,7 @@ class Model(torch.nn.Module):
 
 def built(folder: Path, function: Callable[..., Any], inputs: tuple[Any, ...], *parts: Any) -> Session:
     names = tuple("abc"[: len(inputs)])
-    Mnn().build(Captured(Model(function, *parts).eval(), inputs, {}, names), str(folder), Options(), TimedSteps())
+    Mnn().build(Captured(Model(function, *parts).eval(), inputs, {}, names), str(folder), Options(), CollectedSteps())
     return Mnn().load(ArtifactFolder(str(folder)), Options())
 
 
@@ -106,7 +106,7 @@ def test_an_operator_it_lacks_is_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("value", "reason"),
-    [(torch.tensor([2**40]), "numbers of more than 32 bits"), (torch.zeros(0, dtype=torch.int64), "is empty")],
+    [(torch.tensor([2**40]), "integers of more than 32 bits"), (torch.zeros(0, dtype=torch.int64), "is empty")],
     ids=["large", "empty"],
 )
 def test_inputs_it_would_misread_are_refused(tmp_path, value, reason):
@@ -143,13 +143,13 @@ def test_a_model_with_branches_is_run_by_its_module_alone(tmp_path):
     with_branches(tmp_path / "model.onnx")
     x = torch.randn(4, 8)
     (tmp_path / "built").mkdir()
-    Mnn().build_file(str(tmp_path / "model.onnx"), str(tmp_path / "built"), Options(), TimedSteps(), {})
+    Mnn().build_file(str(tmp_path / "model.onnx"), str(tmp_path / "built"), Options(), CollectedSteps(), {})
     session = Mnn().load(ArtifactFolder(str(tmp_path / "built")), Options())
     stream = session.new_stream()
     for value, expected in ((1.0, x * 2), (-1.0, -x)):
         assert error(answered(session, x, torch.tensor(value))[0], expected) < 1e-6
         assert error(answered(stream, x, torch.tensor(value))[0], expected) < 1e-6
-    assert "Python's lock" in session.details["streams"]
+    assert "the GIL" in session.details["streams"]
     [row] = session.profile(session.prepare(arrays_of(x, torch.ones(()))), 3)
     assert (row.op, row.calls) == ("the runtime", 1.0)
     assert row.seconds_per_call > 0
@@ -177,7 +177,7 @@ def test_an_onnx_file_takes_the_shape_it_is_given(tmp_path):
     path = tmp_path / "model.onnx"
     onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 20)], ir_version=10), path)
     (tmp_path / "built").mkdir()
-    Mnn().build_file(str(path), str(tmp_path / "built"), Options(), TimedSteps(), {"x": (5, 3)})
+    Mnn().build_file(str(path), str(tmp_path / "built"), Options(), CollectedSteps(), {"x": (5, 3)})
     session = Mnn().load(ArtifactFolder(str(tmp_path / "built")), Options())
     x = torch.randn(5, 3)
     for caller in (session, session.new_stream()):
@@ -215,7 +215,7 @@ def test_it_starts_as_many_threads_as_it_says_and_needs_no_torch(tmp_path):
     for threads in (1, 3):
         code = (
             "import os, sys; from benchmodels.runtimes.base import ArtifactFolder, Options\n"
-            "from benchmodels.runtimes.mnn_ import Mnn\n"
+            "from benchmodels.runtimes.mnn import Mnn\n"
             f"session = Mnn().load(ArtifactFolder({str(tmp_path)!r}), Options(threads={threads}))\n"
             "print('found:', session.details['threads'], len(os.listdir('/proc/self/task')), 'torch' in sys.modules)"
         )

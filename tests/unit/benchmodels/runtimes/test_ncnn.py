@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, Session, TimedSteps, Unsupported
-from benchmodels.runtimes.ncnn_ import Ncnn
-from benchmodels.runtimes.ncnn_session import switch_off_rounding
+from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Options, Session, Unsupported
+from benchmodels.runtimes.ncnn import Ncnn, switch_off_rounding
 from benchmodels.tensors import flatten_call, to_arrays
 
 ncnn: Any = pytest.importorskip("ncnn")
@@ -51,14 +50,14 @@ class Loaded(NamedTuple):
 
 def built(folder: Any, module: Any, *args: Any, **kwargs: Any) -> Session:
     names = ("image",)
-    Ncnn().build(Captured(module.eval(), args, kwargs, names), str(folder), Options(), TimedSteps())
+    Ncnn().build(Captured(module.eval(), args, kwargs, names), str(folder), Options(), CollectedSteps())
     return Ncnn().load(ArtifactFolder(str(folder)), Options())
 
 
 @pytest.fixture(scope="module", params=[1, 3], ids=["one image", "three images"])
 def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
     torch.manual_seed(0)
-    module, folder, steps = Images().train(), tmp_path_factory.mktemp("ncnn"), TimedSteps()
+    module, folder, steps = Images().train(), tmp_path_factory.mktemp("ncnn"), CollectedSteps()
     args, kwargs = (torch.randn(request.param, 3, 17, 21),), {"scale": torch.rand(1, 8, 1, 1) + 0.5}
     Ncnn().build(Captured(module, args, kwargs, ("image",)), str(folder), Options(), steps)
     arrays = to_arrays(dict(flatten_call(args, kwargs, ("image",))))

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmodels.runtimes.artifact import Artifact, as_type, without_bits, write_artifact
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Inputs, Options, TimedSteps, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Inputs, Options, Unsupported
+from benchmodels.runtimes.parts.artifact import Artifact, as_type, without_bits, write_artifact
+from benchmodels.runtimes.parts.torch_modules import fitted
+from benchmodels.runtimes.parts.torch_session import _device_times
 from benchmodels.runtimes.registry import runtime_named
-from benchmodels.runtimes.torch_modules import fitted
-from benchmodels.runtimes.torch_session import _device_times
 from benchmodels.tensors import to_array, to_arrays
 
 torch = pytest.importorskip("torch")
@@ -112,13 +112,13 @@ def test_weights_that_are_transposed_can_be_quantised_by_onnxruntime(tmp_path):
     captured = Captured(model, (torch.rand(4, 16),), {}, ("input",))
     options, runtime = Options("cpu", "int8-dynamic"), runtime_named("onnxruntime")
     (tmp_path / "built").mkdir()
-    runtime.build(captured, str(tmp_path / "built"), options, TimedSteps())
+    runtime.build(captured, str(tmp_path / "built"), options, CollectedSteps())
     (tmp_path / "plain").mkdir()
-    runtime.build(captured, str(tmp_path / "plain"), Options("cpu", "fp32"), TimedSteps())
+    runtime.build(captured, str(tmp_path / "plain"), Options("cpu", "fp32"), CollectedSteps())
     (tmp_path / "of_file").mkdir()
     (file,) = (tmp_path / "plain").glob("*.onnx")
     before = file.read_bytes()
-    runtime.build_file(str(file), str(tmp_path / "of_file"), options, TimedSteps(), {})
+    runtime.build_file(str(file), str(tmp_path / "of_file"), options, CollectedSteps(), {})
     assert file.read_bytes() == before
     for folder in ("built", "of_file"):
         session = runtime.load(ArtifactFolder(str(tmp_path / folder)), options)
@@ -169,7 +169,7 @@ def test_another_thread_calls_in_inference_mode_too():
 @pytest.mark.parametrize("precision", ["fp16", "int8-dynamic"])
 def test_onnxruntime_computes_in_the_precision(tmp_path: Path, precision):
     pytest.importorskip("onnxscript")
-    model, options, steps = call(), Options("cpu", precision, 1), TimedSteps()
+    model, options, steps = call(), Options("cpu", precision, 1), CollectedSteps()
     runtime = runtime_named("onnxruntime")
     runtime.build(model, str(tmp_path), options, steps)
     session = runtime.load(ArtifactFolder(str(tmp_path)), options)
@@ -213,7 +213,7 @@ def test_work_on_a_device_is_counted_once_by_the_operator_that_launched_it():
 def test_bound_to_memory_of_the_device_it_returns_what_a_plain_run_does(tmp_path: Path):
     """As on an accelerator; here the device is the CPU."""
     onnx: Any = pytest.importorskip("onnx")
-    sessions: Any = import_module("benchmodels.runtimes.onnxruntime_session")
+    sessions: Any = import_module("benchmodels.runtimes.onnxruntime")
     sides = [onnx.helper.make_tensor_value_info(name, 1, [2, 2]) for name in ("a", "b", "c")]
     product = onnx.helper.make_node("MatMul", ["a", "b"], ["c"])
     graph = onnx.helper.make_graph([product], "product", sides[:2], sides[2:])
@@ -235,7 +235,7 @@ def test_bound_to_memory_of_the_device_it_returns_what_a_plain_run_does(tmp_path
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_openvino_computes_in_the_precision_of_a_file(tmp_path: Path, precision):
     pytest.importorskip("openvino")
-    ov: Any = import_module("benchmodels.runtimes.openvino_").openvino()
+    ov: Any = import_module("benchmodels.runtimes.openvino").openvino()
     weights = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
     x = ov.opset13.parameter([-1, 64], np.float32, name="x")
     model = ov.Model([ov.opset13.matmul(x, weights, False, False)], [x], "product")
@@ -245,7 +245,7 @@ def test_openvino_computes_in_the_precision_of_a_file(tmp_path: Path, precision)
     if precision.upper() not in ("FP32", *ov.Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES")):
         pytest.skip(f"this processor has no {precision}")
     (tmp_path / "built").mkdir()
-    runtime.build_file(str(tmp_path / "given.xml"), str(tmp_path / "built"), options, TimedSteps(), {"x": (3, 64)})
+    runtime.build_file(str(tmp_path / "given.xml"), str(tmp_path / "built"), options, CollectedSteps(), {"x": (3, 64)})
     session = runtime.load(ArtifactFolder(str(tmp_path / "built")), options)
     array = np.random.default_rng(1).standard_normal((3, 64)).astype(np.float32)
     outputs = session.outputs(session.run(session.prepare({"x": array})))

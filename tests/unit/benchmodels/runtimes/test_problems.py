@@ -7,8 +7,7 @@ import errno
 import pytest
 
 from benchmodels.runtimes.base import Unsupported
-from benchmodels.runtimes.problems import explained, explaining, operator_in
-from benchmodels.runtimes.registry import UnknownRuntime, known_runtimes, runtime_named
+from benchmodels.runtimes.parts.problems import explained, explaining, operator_in
 
 
 @pytest.mark.parametrize(
@@ -64,19 +63,6 @@ def test_want_of_memory_or_disk_is_no_fault_of_the_runtime():
     for error in (MemoryError(), OSError(errno.ENOSPC, "full")):
         with pytest.raises(type(error)), explaining("export"):
             raise error
-
-
-def test_an_unknown_runtime_is_told_with_the_nearest_known():
-    with pytest.raises(UnknownRuntime, match=r"unknown runtime 'onxruntime'; did you mean 'onnxruntime'\?"):
-        runtime_named("onxruntime")
-    with pytest.raises(UnknownRuntime, match=r"Known: torch-eager, torch-compile"):
-        runtime_named("zzz")
-
-
-def test_names_known_from_elsewhere_mean_ours():
-    assert runtime_named("ort").name == "onnxruntime"
-    assert runtime_named("torch-compiled").name == "torch-compile"
-    assert {"torch-eager", "openvino", "aot-inductor"} <= set(known_runtimes())
 
 
 def test_want_of_memory_is_no_unsupported_step_even_inside_of_an_exporters_words():

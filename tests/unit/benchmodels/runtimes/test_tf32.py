@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmodels.runtimes.tf32 import CONVOLUTIONS, KINDS, PRODUCTS, RECURRENT, Arithmetic, allowed_by, arithmetic
+from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, KINDS, PRODUCTS, RECURRENT, Arithmetic, allowed_by, arithmetic
 
 USUAL = [CONVOLUTIONS, RECURRENT]  # what torch allows by itself
 AMPERE, VOLTA = (8, 0), (7, 0)
@@ -93,8 +93,8 @@ def test_torch_itself_is_read_whatever_switches_a_script_uses(setting: str, allo
         pytest.skip("an older torch goes on computing convolutions in TF32, as seen on an H200 with 2.11")
     program = (
         f"import torch\n{setting}\n"
-        "from benchmodels.runtimes.base import Options\nfrom benchmodels.runtimes.tf32 import allowed_by\n"
-        "from benchmodels.runtimes.torch_modules import set_threads\n"
+        "from benchmodels.runtimes.base import Options\nfrom benchmodels.runtimes.parts.tf32 import allowed_by\n"
+        "from benchmodels.runtimes.parts.torch_modules import set_threads\n"
         "set_threads(Options())\nprint(allowed_by(torch.backends, (9, 0)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

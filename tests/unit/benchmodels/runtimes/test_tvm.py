@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmodels.runtimes.artifact import read_artifact
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, TimedSteps, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Options, Unsupported
+from benchmodels.runtimes.parts.artifact import read_artifact
 from benchmodels.runtimes.registry import runtime_named
 
 torch = pytest.importorskip("torch")
@@ -39,7 +39,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Captured]:
     torch.manual_seed(0)
     model = Captured(Last().eval(), (torch.randn(2, 5, 8), torch.tensor([-1, 0, -2])), {}, ("x", "places"))
     folder = tmp_path_factory.mktemp("tvm")
-    runtime_named("tvm").build(model, str(folder), Options(), TimedSteps())
+    runtime_named("tvm").build(model, str(folder), Options(), CollectedSteps())
     return folder, model
 
 
@@ -74,7 +74,7 @@ def test_a_process_that_only_runs_has_no_torch_and_the_threads_it_was_given(buil
 def test_an_operator_that_its_front_end_lacks_is_named(tmp_path: Path):
     model = Captured(torch.nn.LSTM(4, 4), (torch.randn(3, 1, 4),), {}, ("x",))
     with pytest.raises(Unsupported, match="unsupported operator LSTM") as failure:
-        runtime_named("tvm").build(model, str(tmp_path), Options(), TimedSteps())
+        runtime_named("tvm").build(model, str(tmp_path), Options(), CollectedSteps())
     assert (failure.value.stage, failure.value.kind, failure.value.operator) == ("convert", "unsupported", "LSTM")
 
 
@@ -92,7 +92,7 @@ def test_a_file_with_a_free_dimension_is_built_for_the_shape_in_the_precision_it
     folder.mkdir()
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]), path)
     runtime = runtime_named("tvm")
-    runtime.build_file(str(path), str(folder), Options(), TimedSteps(), {"in.x": (4, 3)})
+    runtime.build_file(str(path), str(folder), Options(), CollectedSteps(), {"in.x": (4, 3)})
     session = runtime.load(ArtifactFolder(str(folder)), Options())
     x = np.ones((4, 3), dtype=np.float16)
     outputs = session.outputs(session.run(session.prepare({"in.x": x})))

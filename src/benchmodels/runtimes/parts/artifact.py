@@ -1,20 +1,22 @@
-"""What a build leaves behind beside the model itself: `artifact.json`, with the names of inputs and outputs in their order."""
+"""`artifact.json`, which a build writes beside the model: names of inputs and outputs, in order."""
 
 from __future__ import annotations
 
 import json
 import os
 from importlib import import_module
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from types import ModuleType
+from typing import List, Mapping, NamedTuple, Optional, Sequence
 
 from benchmodels.runtimes.base import FP32, ArtifactFolder, Unsupported
+from benchmodels.types import Array, Arrays, Tensor
 
 FILE = "artifact.json"
 FORMAT = 1
 
 
 class ArtifactInput(NamedTuple):
-    """`name`: as the arrays have it; `port`: as the model in the file calls it; `dtype` in torch's words."""
+    """`name`: as the arrays have it; `port`: as the model in the file calls it; `dtype` as torch calls it."""
 
     name: str
     port: str
@@ -22,14 +24,19 @@ class ArtifactInput(NamedTuple):
 
 
 class Artifact(NamedTuple):
-    """`model`: a path, relative to its folder unless it is a file of the user. Without `inputs` and `outputs` the model's own
-    names hold."""
+    """`model`: a path, relative to its folder unless it is a file of the user. Without `inputs` and `outputs`, the model's own
+    names apply."""
 
     model: str
     precision: str = FP32
     inputs: Sequence[ArtifactInput] = ()
     outputs: Sequence[str] = ()
     threads: Optional[int] = None  # None: any number
+
+    @property
+    def folder(self) -> str:
+        """Where the model lies."""
+        return os.path.dirname(self.model)
 
 
 def write_artifact(folder: str, artifact: Artifact) -> None:
@@ -46,7 +53,7 @@ def write_artifact(folder: str, artifact: Artifact) -> None:
 
 
 def read_artifact(what: ArtifactFolder) -> Artifact:
-    """With the absolute path of the model. A model file of the user needs no folder."""
+    """With the absolute path of the model, which may be a file of the user."""
     if not what.folder:
         return Artifact(os.path.abspath(what.file))
     path = os.path.join(what.folder, FILE)
@@ -62,18 +69,21 @@ def read_artifact(what: ArtifactFolder) -> Artifact:
         raise Unsupported("load", f"{path}: {type(error).__name__}: {error}", kind="error") from error
 
 
-def in_order(arrays: Mapping[str, Any], ports: Sequence[str], artifact: Artifact) -> List[Any]:
+def torch_dtype(tensor: Tensor) -> str:
+    """`float32`, as numpy calls it, too."""
+    return str(tensor.dtype).partition(".")[2]
+
+
+def in_order(arrays: Mapping[str, Array], ports: Sequence[str], artifact: Artifact) -> List[Array]:
     """The array for each of the model's ports."""
     name_of = {each.port: each.name for each in artifact.inputs}
     missing = [port for port in ports if name_of.get(port, port) not in arrays]
     if missing:
-        raise Unsupported(
-            "first_run", f"there is no array for {', '.join(missing)}; there are {', '.join(arrays)}", kind="error"
-        )
+        raise Unsupported("first_run", f"no array for {', '.join(missing)}; got {', '.join(arrays)}", kind="error")
     return [arrays[name_of.get(port, port)] for port in ports]
 
 
-def by_name(values: Sequence[Any], own_names: Sequence[str], artifact: Artifact) -> Dict[str, Any]:
+def by_name(values: Sequence[Array], own_names: Sequence[str], artifact: Artifact) -> Arrays:
     """Outputs under the names of the reference."""
     names = artifact.outputs or own_names
     if len(names) != len(values):
@@ -81,25 +91,25 @@ def by_name(values: Sequence[Any], own_names: Sequence[str], artifact: Artifact)
     return dict(zip(names, values))
 
 
-def as_type(array: Any, dtype: str) -> Any:
-    """The array in a type of numpy, in one piece; "bfloat16": as its bits."""
-    numpy: Any = import_module("numpy")
+def as_type(array: Array, dtype: str) -> Array:
+    """The array in a numpy type, contiguous; "bfloat16": as its bits."""
+    numpy = import_module("numpy")
     if dtype == "bfloat16":
         return _bfloat16_bits(numpy, array)
     return numpy.array(array, dtype=dtype, order="C")
 
 
-def _bfloat16_bits(numpy: Any, array: Any) -> Any:
-    """To the nearest, ties to even, as torch does."""
+def _bfloat16_bits(numpy: ModuleType, array: Array) -> Array:
+    """Rounded to the nearest, ties to even, as in torch."""
     single = numpy.array(array, dtype=numpy.float32, order="C")
     bits = single.view(numpy.uint32)
     rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(numpy.uint16)
     return numpy.where(numpy.isnan(single), numpy.uint16(0x7FC0), rounded).astype(numpy.uint16)
 
 
-def without_bits(array: Any, bits_of: Optional[str]) -> Any:
-    """A copy; bits of bfloat16 as float32."""
-    numpy: Any = import_module("numpy")
+def without_bits(array: Array, bits_of: Optional[str]) -> Array:
+    """A copy; bfloat16 bits become float32."""
+    numpy = import_module("numpy")
     if bits_of == "bfloat16":
         return numpy.asarray(array.view(numpy.uint16).astype(numpy.uint32) << 16, dtype=numpy.uint32).view(
             numpy.float32

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmodels.runtimes.inductor_cache import VARIABLE, is_whole, remove_damaged
+from benchmodels.runtimes.parts.compiled_code import VARIABLE, is_whole, remove_damaged
 
 HEADER = b"\x7fELF\x02\x01" + bytes(34) + struct.pack("<Q", 128) + bytes(10) + struct.pack("<HH", 64, 2) + bytes(2)
 

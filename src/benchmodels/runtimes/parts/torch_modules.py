@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Options, Unsupported
-from benchmodels.runtimes.tf32 import allowed_by
+from benchmodels.runtimes.parts.tf32 import allowed_by
 
 NO_COMPILER = "TORCHDYNAMO_DISABLE"
 CAST_TO = {BF16: "bfloat16", FP16: "float16"}
@@ -34,7 +34,7 @@ def unavailable(options: Options) -> Optional[str]:
     kind = options.device_type
     if kind == "cpu":
         return None
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     backend = getattr(torch, kind, None)
     available = getattr(backend, "is_available", None) or getattr(
         getattr(torch.backends, kind, None), "is_available", None
@@ -49,7 +49,7 @@ def unavailable(options: Options) -> Optional[str]:
 
 def set_threads(options: Options) -> Dict[str, Any]:
     """Sets torch's threads; what they are then."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     torch.set_num_threads(options.threads)
     try:
         torch.set_num_interop_threads(1)
@@ -74,7 +74,7 @@ def device_details(options: Options) -> Dict[str, Any]:
     """What else decides how it computes on an accelerator."""
     if options.device_type != "cuda":
         return {}
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     return {
         "device_name": torch.cuda.get_device_name(options.device),
         "tf32_allowed": allowed_by(torch.backends, torch.cuda.get_device_capability(options.device)),
@@ -87,7 +87,7 @@ def fitted(module: Any, options: Options) -> Fitted:
     if options.precision == INT8_DYNAMIC:
         quantized, engine = _quantized(_moved(module, "cpu", None))
         return Fitted(quantized, INT8_DYNAMIC, {"quantized_engine": engine})
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     wanted = CAST_TO.get(options.precision)
     moved = _moved(module, options.device, None if wanted is None else getattr(torch, wanted))
     if wanted is not None:
@@ -109,7 +109,7 @@ def own_precision(module: Any) -> str:
 
 
 def _moved(module: Any, device: str, dtype: Any) -> Any:
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     target = torch.device(device)
     if target.type == "cuda" and target.index is None:
         target = torch.device("cuda", torch.cuda.current_device())
@@ -134,7 +134,7 @@ def _moved(module: Any, device: str, dtype: Any) -> Any:
 
 def _computed(module: Any) -> List[Any]:
     """Attributes with a history, such as the weight that `weight_norm` makes before each call: deepcopy refuses those."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     values = [value for part in module.modules() for value in vars(part).values()]
     return [value for value in values if isinstance(value, torch.Tensor) and value.grad_fn is not None]
 
@@ -151,7 +151,7 @@ def _quantized(module: Any) -> Tuple[Any, str]:
 
     The script's engine, or torch's, unless it does not run here: on ARM, torch may choose one for x86.
     """
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     whole = torch.nn.Sequential(module) if isinstance(module, torch.nn.Linear) else module
     engines = torch.backends.quantized
     chosen = engines.engine
@@ -167,8 +167,8 @@ def _quantized(module: Any) -> Tuple[Any, str]:
 
 def _quantized_by_first(engines: List[str], module: Any) -> Tuple[Any, str]:
     """By the first engine that runs on this processor; what the first one raised if none does."""
-    torch: Any = import_module("torch")
-    quantization: Any = import_module("torch.ao.quantization")
+    torch = import_module("torch")
+    quantization = import_module("torch.ao.quantization")
     troubles: List[RuntimeError] = []
     for engine in engines:
         torch.backends.quantized.engine = engine

@@ -10,10 +10,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Iterator, List, NamedTuple, Sequence, Set, Tuple
 
-from benchmodels.runtimes import torch_modules
-from benchmodels.runtimes.artifact import ArtifactInput
-from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, Options, Steps, Unsupported
-from benchmodels.runtimes.problems import explaining
+from benchmodels.runtimes.base import FP32, INT8_DYNAMIC, Captured, Options, StepTimer, Unsupported
+from benchmodels.runtimes.parts import torch_modules
+from benchmodels.runtimes.parts.artifact import ArtifactInput, torch_dtype
+from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.tensors import Named, flatten, flatten_call, rebuilt_call
 
 
@@ -38,13 +38,13 @@ class OnnxExport(NamedTuple):
 
 def flat_model(captured: Captured, options: Options) -> FlatModel:
     """The captured model on the device and in the precision. What is no tensor among its inputs is a constant."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     fit = torch_modules.fitted(captured.module, options)
     inputs = flatten_call(captured.args, captured.kwargs, captured.names)
     _check_inputs(inputs)
     outputs: List[str] = []
 
-    class Flat(torch.nn.Module):  # type: ignore[misc]
+    class Flat(torch.nn.Module):  # type: ignore[name-defined,misc]
         def __init__(self) -> None:
             super().__init__()
             self.model = fit.module
@@ -66,8 +66,8 @@ def flat_model(captured: Captured, options: Options) -> FlatModel:
     return FlatModel(Flat().eval(), tensors, [name for name, _ in inputs], outputs, fit.precision)
 
 
-def export_onnx(captured: Captured, folder: str, options: Options, steps: Steps) -> OnnxExport:
-    """Steps "export" and "optimise", on the CPU; the weights are in a file of their own, so they may be of any size.
+def export_onnx(captured: Captured, folder: str, options: Options, steps: StepTimer) -> OnnxExport:
+    """StepTimer "export" and "optimise", on the CPU; the weights are in a file of their own, so they may be of any size.
 
     Quantisation comes after it: what is exported then is the model as it is.
     """
@@ -78,7 +78,7 @@ def export_onnx(captured: Captured, folder: str, options: Options, steps: Steps)
         raise Unsupported(
             "export", f"the export needs {' and '.join(missing)}: pip install {' '.join(missing)}", kind="unavailable"
         )
-    onnx: Any = import_module("torch.onnx")
+    onnx = import_module("torch.onnx")
     with steps.step("export"), explaining("export"), exporting():
         flat = flat_model(captured, options)
         program = onnx.export(flat.module, flat.tensors, dynamo=True, optimize=False, verbose=False)
@@ -91,16 +91,23 @@ def export_onnx(captured: Captured, folder: str, options: Options, steps: Steps)
         ports = [value.name for value in program.model.graph.inputs]  # optimising may have given them others
         program.save(path, external_data=True)
     inputs = [
-        ArtifactInput(name, port, str(tensor.dtype).partition(".")[2])
-        for name, port, tensor in zip(flat.names, ports, flat.tensors)
+        ArtifactInput(name, port, torch_dtype(tensor)) for name, port, tensor in zip(flat.names, ports, flat.tensors)
     ]
     return OnnxExport(path, inputs, flat.outputs, flat.precision)
+
+
+def numbered_inputs(flat: FlatModel) -> List[ArtifactInput]:
+    """For programs that know inputs only by position."""
+    return [
+        ArtifactInput(name, str(index), torch_dtype(tensor))
+        for index, (name, tensor) in enumerate(zip(flat.names, flat.tensors))
+    ]
 
 
 @contextmanager
 def exporting() -> Iterator[None]:
     """No gradients, tensors that tracing can handle, and no warnings by torch about itself."""
-    torch: Any = import_module("torch")
+    torch = import_module("torch")
     with warnings.catch_warnings(), torch.no_grad(), torch.inference_mode(False):
         warnings.simplefilter("ignore")
         yield

@@ -1,0 +1,47 @@
+"""What an ONNX model says about its inputs, outputs and weights; `onnx` must be importable."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from math import prod
+from typing import Any, Dict, List
+
+from benchmodels.runtimes.base import FP32
+from benchmodels.runtimes.parts.artifact import ArtifactInput
+from benchmodels.runtimes.parts.torch_modules import PRECISION_OF
+
+
+def graph_inputs(model: Any) -> List[Any]:
+    """Those without a value in the file: the others are constants."""
+    initial = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in initial]
+
+
+def described_inputs(model: Any) -> List[ArtifactInput]:
+    return [ArtifactInput(value.name, value.name, value_type(value)) for value in graph_inputs(model)]
+
+
+def output_names(model: Any) -> List[str]:
+    return [value.name for value in model.graph.output]
+
+
+def value_type(value: Any) -> str:
+    """The element type of an input or output, as numpy or, for bfloat16, torch calls it."""
+    return type_name(value.type.tensor_type.elem_type)
+
+
+def type_name(kind: int) -> str:
+    onnx = import_module("onnx")
+    if kind == onnx.TensorProto.BFLOAT16:  # older versions of onnx call it float32
+        return "bfloat16"
+    return str(onnx.helper.tensor_dtype_to_np_dtype(kind))
+
+
+def weights_precision(model: Any) -> str:
+    """The precision of most weights."""
+    sizes: Dict[str, int] = {}
+    for tensor in model.graph.initializer:
+        kind = type_name(tensor.data_type)
+        if kind in PRECISION_OF:
+            sizes[kind] = sizes.get(kind, 0) + prod(tensor.dims)
+    return PRECISION_OF[max(sizes, key=lambda kind: sizes[kind])] if sizes else FP32
