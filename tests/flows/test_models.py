@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -201,15 +202,37 @@ def test_a_broken_script_of_a_folder_is_listed_and_each_point_has_its_name(
 def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
     script("a.py", "print(1)\n")
     for option, word, says in (
-        ("--runtime", "onnxruntim", "did you mean"),
+        ("--runtime", "onnxruntim", "unknown runtime 'onnxruntim'; did you mean 'onnxruntime'?"),
         ("--device", "gpu", "cpu, cuda"),
-        ("--precision", "int4", "is no precision"),
-        ("--shape", "x=1x", "is no shape"),
+        ("--precision", "int4", "unknown precision"),
+        ("--shape", "x=1x", "invalid shape"),
         ("--shape", "x=1x2", "only model files"),
         ("--param", "x", "sweeps nothing"),
     ):
         assert says in bw("run", "a.py", option, word, code=2).stderr
     assert "no such file" in bw("run", "absent.py::Net", code=2).stderr
+
+
+def test_a_runtime_of_a_plug_in_that_only_the_measured_python_has_is_run(
+    bw: CommandLine, script: Callable[[str, str], Path], tmp_path: Path
+) -> None:
+    """The interpreter sees the plug-in through a variable that benchwright's own process does not have."""
+    plugin = tmp_path / "plugin"
+    info = plugin / "fancy_runtime-2.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fancy-runtime\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[benchmodels.runtimes]\nfancy = fancy_runtime:Fancy\n")
+    (plugin / "fancy_runtime.py").write_text(
+        "from benchmodels.runtimes.torch_eager import TorchEager\n"
+        "class Fancy(TorchEager):\n    name, aliases = 'fancy', ('fcy',)\n"
+    )
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{plugin}" exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    script("a.py", "import torch\ntorch.nn.Linear(4, 2)(torch.ones(3, 4))\n")
+    body = bw.json("run", "a.py", "--python", str(python), "--runtime", "fcy", *QUICK)
+    assert [result["benchmark"] for result in body["results"]] == ["a.py::Linear@fancy"]
+    assert "unknown runtime 'fcy'" in bw("run", "a.py", "--runtime", "fcy", code=2).stderr
 
 
 def test_a_script_that_works_is_not_said_to_fail(bw: CommandLine, script: Callable[[str, str], Path]) -> None:

@@ -56,9 +56,7 @@ class TargetCommand(click.Command):
 class SectionedOption(click.Option):
     """An option that is listed under a heading of its own in `--help`. `late_help` is called only to show it."""
 
-    def __init__(
-        self, *args: Any, section: str, late_help: Callable[[], str] | None = None, **attributes: Any
-    ) -> None:
+    def __init__(self, *args: Any, section: str, late_help: Callable[[], str] | None = None, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.section = section
         self._late_help = late_help

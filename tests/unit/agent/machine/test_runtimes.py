@@ -17,6 +17,14 @@ def test_runtimes_are_told_from_the_names_of_packages(tmp_path):
     assert find_runtimes([path]) == {"torch": "2.6.0+cpu", "onnxruntime": "1.22.0"}
 
 
+def test_runtimes_of_plug_ins_are_listed_with_the_version_of_the_plug_in(tmp_path):
+    path = installed(tmp_path, "openvino-2026.1", "fancy_runtime-2.0")
+    info = tmp_path / "fancy_runtime-2.0.dist-info"
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: fancy-runtime\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[benchmodels.runtimes]\nfancy = fancy_runtime:Fancy\n")
+    assert find_runtimes([path]) == {"openvino": "2026.1", "fancy": "2.0"}
+
+
 def test_the_own_interpreter_is_the_one_that_runs():
     own = own_interpreter()
     assert own.executable == sys.executable

@@ -102,7 +102,7 @@ class Sorted(torch.nn.Module):
 @pytest.mark.parametrize(
     ("module", "shape", "stage", "operator", "text"),
     [
-        (Sorted(), (4, 8), "convert", "aten::sort", "nor is there a portable kernel"),
+        (Sorted(), (4, 8), "convert", "aten::sort", "neither XNNPACK nor a portable kernel supports it"),
         (torch.nn.Conv3d(3, 4, 3), (1, 3, 8, 8, 8), "first_run", "aten::convolution", "3-D or 4-D"),
     ],
     ids=["no kernel", "a kernel that refuses"],

@@ -140,7 +140,7 @@ class Twice(torch.nn.Module):
         (Best(), torch.randn(2, 3), "convert", "torch.argmax", "unsupported operator torch.argmax: ncnn has no layer"),
         (Twice(), torch.tensor([3]), "convert", None, "output output is int64"),
         (Twice(), torch.ones(3).half(), "export", None, "input image is float16"),
-        (Twice(), torch.ones(()), "export", None, "without dimensions"),
+        (Twice(), torch.ones(()), "export", None, "has no dimensions"),
         (torch.nn.Linear(2, 2).bfloat16(), torch.ones(1, 2), "export", None, "the model is in bf16"),
     ],
     ids=["operator", "whole numbers", "type", "scalar", "precision"],

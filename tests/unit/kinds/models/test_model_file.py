@@ -70,8 +70,18 @@ def test_other_archives_of_torch_are_told_apart(tmp_path: Path, names: list[str]
 
 def test_two_shapes_of_one_input_are_refused() -> None:
     assert model_options_of({"shapes": ("a=1x2", "b=3")}).shapes == {"a": (1, 2), "b": (3,)}
-    with pytest.raises(InvalidInput, match="'a' has two shapes"):
+    with pytest.raises(InvalidInput, match="two shapes for 'a'"):
         model_options_of({"shapes": ("a=1x2", "a=2x2")})
+
+
+def test_runtimes_go_by_their_aliases_too() -> None:
+    assert model_options_of({"runtimes": ("ort,eager", "onnxruntime", "trt")}).runtimes == (
+        "onnxruntime",
+        "torch-eager",
+        "onnxruntime-tensorrt",
+    )
+    with pytest.raises(InvalidInput, match="unknown runtime 'zzz'; use one of torch-eager"):
+        model_options_of({"runtimes": ("zzz",), "python": "/nonexistent/python"})
 
 
 def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
