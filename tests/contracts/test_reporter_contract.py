@@ -14,8 +14,9 @@ from benchwright.analysis.summary import summarize
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import ENTRY_POINT_GROUP, Report, Reporter
 

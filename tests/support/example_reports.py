@@ -11,8 +11,9 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
@@ -155,7 +156,7 @@ def odd_report() -> Report:
                 status=Status.OK,
                 position=i,
                 detail=name,
-                notes=(Note(text=name, figure=name),),
+                notes=(Note(text=name, evidence=name),),
                 measurements=(measurement(name, samples, name, labels={name: name}),),
             )
             for i in range(2)

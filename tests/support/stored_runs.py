@@ -12,7 +12,8 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.note import Note
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import Warmup
 
@@ -78,7 +79,7 @@ def rich_run(id: str = "rich.1", **fields: Any) -> Run:
         measurement(*ODD_SAMPLES, warmup_samples=(9.0, math.nan)),
         measurement(0.25, 0.5, metric="loss", unit=None, direction=Direction.LOWER, labels={"rank": "1", "é": '"'}),
         measurement(metric="nothing", source="give", aggregate="last"),
-        notes=(Note(text="noisy", figure="0.81"),),
+        notes=(Note(text="noisy", evidence="0.81"),),
         facts=facts,
         repeat=0,
         devices=(0, 1),

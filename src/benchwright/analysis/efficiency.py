@@ -248,7 +248,7 @@ def _doubt(job: Launch, work: Work) -> str | None:
     """Why what it reached is no peak of the machine, as a sentence without its subject."""
     for note in job.notes:
         if note.kind in _DISTURBED and (work.place == CPU or note.kind != "busy"):
-            return f"was disturbed: {note.text}" + (f" ({note.figure})" if note.figure else "")
+            return f"was disturbed: {note.text}" + (f" ({note.evidence})" if note.evidence else "")
     if work.place == DEVICE:
         return None
     cpu_s = _value(job, "process.cpu_time")

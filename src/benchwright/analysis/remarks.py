@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from benchwright.analysis.statistics.dependence import ENOUGH, FEWEST, effective_sample_size, trend_chance
 from benchwright.analysis.statistics.drift import ALARM, LEAST_CHANGE, change, drift_of
-from benchwright.core.results.summary import Remark
+from benchwright.core.note import Note
 
 # Within a launch steps are many and cheap; the more launches agree, the surer it is.
 _ALARM_WITHIN = 0.01
@@ -86,7 +86,7 @@ def relative_spread(values: Sequence[float]) -> float:
     return 1.4826 * statistics.median(abs(v - median) for v in values) / abs(median)
 
 
-def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> tuple[Remark, ...]:
+def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> tuple[Note, ...]:
     """What stands out over launches (`values`, one for each, in order) and within them (`series`, the samples of each).
 
     Of many launches and samples some are looked at, evenly chosen, so that a report of a thousand benchmarks stays quick.
@@ -100,7 +100,7 @@ def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> 
     return (*found, *remarks_within(series))
 
 
-def remarks_within(series: Sequence[Sequence[float]]) -> list[Remark]:
+def remarks_within(series: Sequence[Sequence[float]]) -> list[Note]:
     """What more than half of the launches show in their own samples."""
     long = [s for s in series if len(s) >= _FEWEST_WITHIN]
     some = long[:: -(-len(long) // _MOST_LAUNCHES_WITHIN)] if long else []
@@ -108,19 +108,19 @@ def remarks_within(series: Sequence[Sequence[float]]) -> list[Remark]:
     return _within([s for s in thin if all(map(math.isfinite, s))])
 
 
-def few_launches(count: int) -> Remark | None:
+def few_launches(count: int) -> Note | None:
     """What so few launches cannot show; None from 20 on. Said of each metric that has an interval, and once for a run."""
     if count >= ENOUGH:
         return None
     if count < FEWEST:
         launches = "a single launch" if count == 1 else f"{count} launches"
-        return Remark(
-            kind="few_launches", text=f"no confidence interval from {launches}", advice=f"use --repeat {FEWEST} or more"
+        return Note(
+            kind="few_launches", text=f"no confidence interval from {launches}", remedy=f"use --repeat {FEWEST} or more"
         )
-    return Remark(
+    return Note(
         kind="few_launches",
         text=f"with {count} launches, slow drift can go unnoticed and the interval may be too narrow",
-        advice=f"use --repeat {ENOUGH} or more",
+        remedy=f"use --repeat {ENOUGH} or more",
     )
 
 
@@ -129,34 +129,34 @@ def thinned(samples: Sequence[float]) -> Sequence[float]:
     return samples[:: -(-len(samples) // _MOST_WITHIN)]
 
 
-def _about_time(values: Sequence[float]) -> list[Remark]:
+def _about_time(values: Sequence[float]) -> list[Note]:
     drift = drift_of(values)
     if drift is None:
         return []
     if drift.kind == "step":
         text = f"the level changed by {drift.change * 100:+.1f} % after launch {drift.place} of {len(values)}"
         text += ": the interval holds for neither level"
-        advice = (
+        remedy = (
             "find out what changed on the machine ('bw doctor') and measure again, or compare launches that alternate"
         )
     elif drift.kind == "trend":
         way = "rose" if drift.change > 0 else "fell"
         text = f"{way} by {abs(drift.change) * 100:.1f} % from the first launches to the last"
-        advice = "let the machine settle with --warmup-runs, or compare interleaved; the interval does not cover this"
+        remedy = "let the machine settle with --warmup-runs, or compare interleaved; the interval does not cover this"
     else:
         text = "launches resemble the ones before them: something slow on the machine changes the result"
-        advice = "the interval was widened for that; look for other load with 'bw doctor', or compare interleaved"
-    return [Remark(kind=drift.kind, text=text, advice=advice)]
+        remedy = "the interval was widened for that; look for other load with 'bw doctor', or compare interleaved"
+    return [Note(kind=drift.kind, text=text, remedy=remedy)]
 
 
-def _about_shape(values: Sequence[float]) -> list[Remark]:
+def _about_shape(values: Sequence[float]) -> list[Note]:
     groups = two_groups(values)
     if groups is not None:
         return [
-            Remark(
+            Note(
                 kind="two_groups",
                 text=f"{_groups_in_words(groups)} of the launches",
-                advice="look for two clock speeds, two kinds of cores or a cache that is sometimes cold",
+                remedy="look for two clock speeds, two kinds of cores or a cache that is sometimes cold",
             )
         ]
     far = outliers(values)
@@ -165,27 +165,27 @@ def _about_shape(values: Sequence[float]) -> list[Remark]:
     named = ", ".join(f"launch {o.place + 1} ({o.factor:.2f}×)" for o in far[:3])
     more = f" and {len(far) - 3} more" if len(far) > 3 else ""
     return [
-        Remark(
+        Note(
             kind="outliers",
             text=f"far from the others: {named}{more}; counted all the same",
-            advice="look at its log and at what else ran then; if it is the first one, use --warmup-runs 1",
+            remedy="look at its log and at what else ran then; if it is the first one, use --warmup-runs 1",
         )
     ]
 
 
-def _about_spread(values: Sequence[float]) -> list[Remark]:
+def _about_spread(values: Sequence[float]) -> list[Note]:
     if len(values) < 3 or relative_spread(values) <= NOISY:
         return []
     return [
-        Remark(
+        Note(
             kind="noisy",
             text=f"noisy: launches differ by ± {relative_spread(values) * 100:.0f} %",
-            advice="more launches (--repeat), a quieter machine or pinned cores; 'bw doctor' says how noisy it is",
+            remedy="more launches (--repeat), a quieter machine or pinned cores; 'bw doctor' says how noisy it is",
         )
     ]
 
 
-def _within(series: Sequence[Sequence[float]]) -> list[Remark]:
+def _within(series: Sequence[Sequence[float]]) -> list[Note]:
     if not series:
         return []
     found = []
@@ -193,20 +193,20 @@ def _within(series: Sequence[Sequence[float]]) -> list[Remark]:
     one_way = max((sum(d > 0 for d in drifts), sum(d < 0 for d in drifts)))
     if 2 * one_way > len(series):
         found.append(
-            Remark(
+            Note(
                 kind="drift_within",
                 text=f"samples drift by {statistics.median(drifts) * 100:+.1f} % within a launch",
-                advice="it may not have been warm: give a longer warm-up (--warmup 30s), or the machine heats up",
+                remedy="it may not have been warm: give a longer warm-up (--warmup 30s), or the machine heats up",
             )
         )
     split = [g for samples in series if (g := _groups_within(samples)) is not None]
     if 2 * len(split) > len(series):
         middle = sorted(split, key=lambda g: g.high_share)[len(split) // 2]
         found.append(
-            Remark(
+            Note(
                 kind="two_groups_within",
                 text=f"{_groups_in_words(middle)} of the samples within a launch",
-                advice="look for work that only some steps do (saving, evaluating, garbage collection) or two clock speeds",
+                remedy="look for work that only some steps do (saving, evaluating, garbage collection) or two clock speeds",
             )
         )
     return found

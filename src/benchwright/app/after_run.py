@@ -13,9 +13,10 @@ from benchwright.analysis.remarks import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
 from benchwright.app.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.results.efficiency import Peak, Work
-from benchwright.core.results.summary import Remark, Summary
+from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Status
@@ -48,7 +49,7 @@ def _noticed(summary: Summary, result: Result) -> Summary:
     return msgspec.structs.replace(summary, remarks=remarks(summary.values, series))
 
 
-def run_remarks(run: Run) -> tuple[Remark, ...]:
+def run_remarks(run: Run) -> tuple[Note, ...]:
     """What so few launches cannot show, said once."""
     launches = [len({x.position for x in r.counted}) for r in run.results if r.status is Status.OK]
     remark = few_launches(max(launches)) if launches else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchwright.core.node.leftovers import Leftovers
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 from benchwright.executors.base import Executor
 from benchwright.runs.marks import read_marks
 
@@ -21,16 +21,16 @@ def _notes(found: Leftovers) -> list[Note]:
     notes = []
     if found.ended:
         text = "an earlier attempt at this run was killed and left processes running; they were ended before measuring"
-        notes.append(Note(text=text, figure=_listed(found.ended)))
+        notes.append(Note(text=text, evidence=_listed(found.ended)))
     if found.left:
         text = "processes of an earlier attempt at this run cannot be ended, and run beside what is measured"
-        notes.append(Note(text=text, figure=_listed(found.left), severity="error", kind="busy"))
+        notes.append(Note(text=text, evidence=_listed(found.left), severity="error", kind="busy"))
     if found.unknown:
         text = "nodes that did not answer may still run processes of an earlier attempt at this run"
-        notes.append(Note(text=text, figure=_listed(found.unknown), kind="busy"))
+        notes.append(Note(text=text, evidence=_listed(found.unknown), kind="busy"))
     if found.of_others:
         text = "another run of benchwright was killed and its processes still run; resume that run to end them, or kill them"
-        notes.append(Note(text=text, figure=_listed(found.of_others), kind="busy"))
+        notes.append(Note(text=text, evidence=_listed(found.of_others), kind="busy"))
     return notes
 
 

@@ -19,7 +19,8 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.files.whole_file import write_whole
 from benchwright.core.job import Job, Outcome
-from benchwright.core.run import Launch, Note, Plan, Run
+from benchwright.core.note import Note
+from benchwright.core.run import Launch, Plan, Run
 from benchwright.core.secrets.redact import redact_body
 from benchwright.core.secrets.redacted import without_secrets
 from benchwright.core.settings import RunSettings
@@ -356,7 +357,7 @@ class _Measurement:
     def _clear_leftovers(self) -> None:
         for note in clear_leftovers(self.folder.path, self.executor):
             self._add_notes([note])
-            self.observer.on_trouble(f"{note.text}: {note.figure}")
+            self.observer.on_trouble(f"{note.text}: {note.evidence}")
 
     def _add_notes(self, more: Iterable[Note]) -> None:
         self.notes = tuple(dict.fromkeys((*self.notes, *more)))

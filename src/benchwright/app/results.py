@@ -23,8 +23,9 @@ from benchwright.core.errors import (
     did_you_mean,
 )
 from benchwright.core.files.stored_file import open_stored
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.run import Note, Run
+from benchwright.core.run import Run
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.secrets.redacted import run_without_secrets
 from benchwright.plan.file_names import safe_name

@@ -11,17 +11,9 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
+from benchwright.core.note import Note
 from benchwright.core.results.check import Check
 from benchwright.core.status import Reason, Status
-
-
-class Note(msgspec.Struct, frozen=True, kw_only=True):
-    """Something a reader of the numbers should know. Notes of the same `text` are shown together, with their figures."""
-
-    text: str
-    figure: str | None = None  # what it was in this launch, such as "got 81 % of the CPU time it wanted"
-    severity: str = "warning"
-    kind: str | None = None  # what it is about, for those who decide by it: see core/results/conditions.py
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.machine import UNKNOWN, Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.note import Note
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
 from benchwright.exchange.foreign_json import ForeignFile
 

@@ -6,7 +6,7 @@ from array import array
 from dataclasses import dataclass, field
 
 from benchwright.core.events.voir import VoirRecord
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 from benchwright.record.loops.loops import MEASURED, LoopKey, LoopRecord
 from benchwright.record.loops.outside_clock import OutsideClock
 from benchwright.record.models import ModelRecord

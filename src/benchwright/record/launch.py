@@ -14,8 +14,9 @@ from benchwright.core.job import Job
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
 from benchwright.core.model import Model
+from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_RSS
-from benchwright.core.run import Launch, Note
+from benchwright.core.run import Launch
 from benchwright.core.secrets.redact import redact_body, redact_text
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
@@ -200,7 +201,7 @@ def _which_loop(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) ->
     others = [r for r in fold.loops.values() if r.name == name and r.all_steps and r not in counting]
     if others:
         text = f"loop '{name}' ran in other processes too, which are shown but not counted; give each a RANK to add them up"
-        notes.append(Note(text=text, figure=f"{len(others)} more"))
+        notes.append(Note(text=text, evidence=f"{len(others)} more"))
     busier = {r.name for r in fold.loops.values() if r.all_steps > counting[0].all_steps and r.name != name}
     if benchmark.loop is None and name != TRAIN and busier:
         named = ", ".join(f"'{other}'" for other in sorted(busier)[:4])
@@ -262,7 +263,9 @@ def _stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) 
     notes = []
     if fold.unreadable:
         notes.append(
-            Note(text="some lines of the stream could not be read and do not count", figure=f"{fold.unreadable} lines")
+            Note(
+                text="some lines of the stream could not be read and do not count", evidence=f"{fold.unreadable} lines"
+            )
         )
     if fold.lost:
         notes.append(
@@ -329,7 +332,7 @@ def _trusted(span: Span | None, fold: Fold) -> tuple[Span | None, list[Note]]:
         return span, notes
     off_s = max(began - span[0], span[1] - ended) * 1e-9
     text = "the program's clock is not the machine's: what was sampled cannot be matched with its steps"
-    return None, [*notes, Note(text=text, figure=f"off by {off_s:.3g} s")]
+    return None, [*notes, Note(text=text, evidence=f"off by {off_s:.3g} s")]
 
 
 def _clock_set(fold: Fold) -> list[Note]:
@@ -342,7 +345,7 @@ def _clock_set(fold: Fold) -> list[Note]:
     if abs(moved_s) < _CLOCK_MOVED_S:
         return []
     text = "the system clock was set while this ran; durations are measured by another clock and are not affected"
-    return [Note(text=text, figure=f"by {moved_s:+.3g} s")]
+    return [Note(text=text, evidence=f"by {moved_s:+.3g} s")]
 
 
 def _cpu_share(end: Event | None) -> float:

@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 
 _PREFIX = {"log": "log.", "give": "given."}
 

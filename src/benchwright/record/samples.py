@@ -9,8 +9,8 @@ from typing import Any
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
-from benchwright.core.run import Note
 
 Event = dict[str, Any]
 
@@ -124,7 +124,7 @@ class Samples:
         notes = []
         figure = self._busy(measured) if cpu_share > SLEEPY_SHARE else None
         if figure is not None:
-            notes.append(Note(text="ran while the machine was busy", figure=figure, kind="busy"))
+            notes.append(Note(text="ran while the machine was busy", evidence=figure, kind="busy"))
         for device, mask in sorted(self.throttle.items()):
             reasons = [text for bit, text in _THROTTLED.items() if mask & bit]
             if reasons:
@@ -140,7 +140,9 @@ class Samples:
                 mean = sum(shares) / len(shares)
                 if mean >= OTHERS_PERCENT:
                     text = f"GPU {device} was used by another program too"
-                    notes.append(Note(text=text, figure=f"alone on it {100 - mean:2.0f} % of the time", kind="shared"))
+                    notes.append(
+                        Note(text=text, evidence=f"alone on it {100 - mean:2.0f} % of the time", kind="shared")
+                    )
         return notes
 
     def memory_peaks(self, kernels_bytes: float | None) -> dict[str, float]:

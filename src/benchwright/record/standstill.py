@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 from benchwright.record.reading import Event
 from benchwright.record.samples import Samples
 
@@ -26,14 +26,14 @@ def standstill_notes(pauses: Sequence[Event], samples: Samples) -> list[Note]:
     for pause in pauses:
         paused_ns[pause["what"]] = paused_ns.get(pause["what"], 0) + int(pause["ns"])
     notes = [
-        Note(text=_TEXTS[what], figure=_seconds(ns), kind=DISTURBING)
+        Note(text=_TEXTS[what], evidence=_seconds(ns), kind=DISTURBING)
         for what, ns in paused_ns.items()
         if what in _TEXTS
     ]
     counts = samples.series.get(("process", "stopped", None), [])
     if counts and "program" not in paused_ns:
         rounds = len(samples.series.get(("process", "processes", None), counts))
-        notes.append(Note(text=_OF_CHILDREN, figure=f"in {len(counts)} of {rounds} samples", kind=DISTURBING))
+        notes.append(Note(text=_OF_CHILDREN, evidence=f"in {len(counts)} of {rounds} samples", kind=DISTURBING))
     return notes
 
 
@@ -44,7 +44,7 @@ def is_late(event: Event, exited_ns: int | None) -> bool:
 
 def late_notes(late: int) -> list[Note]:
     text = "results that came from a child after the program had ended do not count; have the program wait for its children"
-    return [Note(text=text, figure=f"{late} events")] if late else []
+    return [Note(text=text, evidence=f"{late} events")] if late else []
 
 
 def _seconds(ns: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from benchwright.core.job import Job
 from benchwright.core.measurement import Measurement
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
 from benchwright.record.loops.loops import LoopRecord
 from benchwright.record.verdict import Verdict

@@ -13,9 +13,9 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.events.voir import VoirRecord
 from benchwright.core.measurement import Measurement, first_bad_sample
 from benchwright.core.metric import must_be_positive
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import AggregateError, aggregate
 from benchwright.core.numbers.columns import not_finite, not_positive
-from benchwright.core.run import Note
 from benchwright.core.status import Reason, Status
 
 Event = dict[str, Any]
@@ -165,23 +165,23 @@ def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> 
         matches, unparsed, cut_off = (facts.get(key, 0) for key in ("matches", "unparsed", "cut_off"))
         if matches and unparsed:
             text = f"some matches of the pattern of '{name}' held no number and do not count"
-            notes.append(Note(text=text, figure=f"{unparsed} of {matches + unparsed}"))
+            notes.append(Note(text=text, evidence=f"{unparsed} of {matches + unparsed}"))
         if matches and cut_off and not facts.get("given_up"):
             text = f"the pattern of '{name}' took too long on some lines, which do not count; make it simpler"
-            notes.append(Note(text=text, figure=f"{cut_off} lines"))
+            notes.append(Note(text=text, evidence=f"{cut_off} lines"))
     for m in measurements:
         if m.source not in ("give", "log"):
             continue
         wrong = not_finite(m.samples)
         if wrong:
             notes.append(
-                Note(text=f"some values of '{m.metric}' are not finite", figure=f"{wrong} of {len(m.samples)}")
+                Note(text=f"some values of '{m.metric}' are not finite", evidence=f"{wrong} of {len(m.samples)}")
             )
         kind = must_be_positive(m.metric, m.unit)
         wrong = not_positive(m.samples) if kind is not None else 0
         if wrong:
             text = f"some values of '{m.metric}' are zero or negative, which no {kind} can be"
-            notes.append(Note(text=text, figure=f"{wrong} of {len(m.samples)}"))
+            notes.append(Note(text=text, evidence=f"{wrong} of {len(m.samples)}"))
     return notes
 
 

@@ -14,7 +14,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.events.voir import BEGIN, END, TRAIN, UNNAMED, Seen, VoirRecord
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 from benchwright.record.loops.ranks import over_ranks
 from benchwright.record.samples import Samples, Span
 

@@ -7,9 +7,10 @@ from typing import Protocol
 
 import msgspec
 
+from benchwright.core.note import Note
 from benchwright.core.results.efficiency import Efficiency
 from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
-from benchwright.core.results.summary import Remark, Summary
+from benchwright.core.results.summary import Summary
 from benchwright.core.run import Run
 from benchwright.core.settings import RunSettings
 
@@ -25,7 +26,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     aggregate: Aggregate
     log_tails: Mapping[str, Sequence[str]] = {}  # the last lines printed by failed jobs
     logs: Mapping[str, Sequence[str]] = {}  # the last lines printed by any job, for reporters that show logs
-    remarks: tuple[Remark, ...] = ()  # about the run as a whole
+    remarks: tuple[Note, ...] = ()  # about the run as a whole
     settings: RunSettings | None = None  # how the run was made
     commands: Mapping[str, Sequence[str]] = {}  # of each suite's benchmark that of its first process
     efficiency: Mapping[str, Sequence[Efficiency]] = {}  # of each benchmark that tells how much work an item is

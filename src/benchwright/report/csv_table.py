@@ -134,7 +134,7 @@ def _cells(summary: Summary, notes: str) -> list[object]:
         summary.launches,
         labels_text(summary.labels),
         summary.interval.widened if summary.interval else "",
-        " ".join(remark.kind for remark in summary.remarks),
+        " ".join(remark.kind or "" for remark in summary.remarks),
         notes,
         summary.percentiles[0].samples if summary.percentiles else "",
         *(cell for percent in PERCENTS for cell in _percentile_cells(percentiles.get(percent))),

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import filterfalse
 
-from benchwright.core.results.summary import Remark, Summary
+from benchwright.core.note import Note
+from benchwright.core.results.summary import Summary
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
@@ -152,7 +153,7 @@ def _value(value: float, unit: str | None) -> str:
 def _remarks(report: Report) -> list[str]:
     """Each once: what was noted of the run, of benchmarks and launches, and what stands out in the metrics of the first table."""
     texts = {plain(note.text): None for note in report.run.notes}
-    texts |= {plain(f"{remark.text}; {remark.advice}"): None for remark in report.remarks}
+    texts |= {plain(str(remark)): None for remark in report.remarks}
     for row in model_rows(report):
         texts |= {
             f"{code(row.result.benchmark.name)}: {plain(str(note))}": None for note in remarks_of_model(row, report)
@@ -169,8 +170,8 @@ def _remarks(report: Report) -> list[str]:
     return ["\n".join(f"- ⚠ {text}" for text in texts)] if texts else []
 
 
-def _remark(remark: Remark) -> str:
-    return plain(f"{remark.text}; {remark.advice}")
+def _remark(remark: Note) -> str:
+    return plain(str(remark))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: int = 0) -> str:

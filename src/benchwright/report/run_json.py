@@ -106,7 +106,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "widened": None if interval is None else interval.widened,
         "launches": summary.launches,
         "values": [_number(v) for v in summary.values],
-        "remarks": [msgspec.to_builtins(r) for r in summary.remarks],
+        "remarks": [{"kind": r.kind, "text": r.text, "advice": r.remedy} for r in summary.remarks],
         "percentiles": [msgspec.to_builtins(p) for p in summary.percentiles],
     }
 

@@ -53,8 +53,8 @@ def _aside(result: Result, report: Report) -> list[str]:
     if result.status is Status.FAILED:
         return _trouble(result, name, width, report.log_tails) + _remarks(result, width)
     shown = telling(report.summaries.get(result.benchmark.name, ()))
-    found = [f"{_label(s)}: {remark.text}; {remark.advice}" for s in shown for remark in remarks_of_metric(s)]
-    found += [f"{remark.text}; {remark.advice}" for remark in remarks_of_benchmark(shown, report)]
+    found = [f"{_label(s)}: {remark}" for s in shown for remark in remarks_of_metric(s)]
+    found += [str(remark) for remark in remarks_of_benchmark(shown, report)]
     found += doubts(report.efficiency.get(result.benchmark.name, ()))
     lines = [line for text in found for line in _remark(text, width)] + _remarks(result, width)
     return [_clip(f" {name}", width), *lines] if lines else []
@@ -75,9 +75,9 @@ def _block(result: Result, report: Report) -> list[str]:
     for summary in shown:
         lines += _metric_lines(summary, width)
         for remark in remarks_of_metric(summary):
-            lines += _remark(f"{remark.text}; {remark.advice}", width)
+            lines += _remark(str(remark), width)
     for remark in remarks_of_benchmark(shown, report):
-        lines += _remark(f"{remark.text}; {remark.advice}", width)
+        lines += _remark(str(remark), width)
     for text in doubts(report.efficiency.get(result.benchmark.name, ())):
         lines += _remark(text, width)
     return lines + _remarks(result, width)
@@ -170,7 +170,7 @@ def _closing(report: Report) -> list[str]:
     run, width = report.run, report.width
     lines = [line for note in run.notes for line in textwrap.wrap(f" ⚠ {note.text}", width, subsequent_indent="   ")]
     for remark in report.remarks:
-        lines += textwrap.wrap(f" {remark.text}; {remark.advice}", width, subsequent_indent="   ")
+        lines += textwrap.wrap(f" {remark}", width, subsequent_indent="   ")
     counts = {status: sum(1 for r in run.results if r.status is status) for status in Status}
     words = [
         f"{counts[s]} {s.value}"

@@ -11,7 +11,8 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
-from benchwright.core.run import Launch, Note, Plan, Run
+from benchwright.core.note import Note
+from benchwright.core.run import Launch, Plan, Run
 from benchwright.core.status import Reason
 from benchwright.plan.placement import make_plan
 from benchwright.record import record_stream

@@ -17,9 +17,10 @@ from benchwright.analysis.comparison.compare import compare, compare_interleaved
 from benchwright.analysis.statistics.ratio_tests import benjamini_hochberg, paired_ratio, unpaired_ratio
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 
 positive = st.floats(0.5, 2)
@@ -392,7 +393,7 @@ def test_hundreds_of_launches_are_compared_quickly_and_well() -> None:
 
 def noted(of: Result, kind: str, figure: str | None = None, share: float = 1.0) -> Result:
     """The same result, whose first launches were noted to be disturbed."""
-    note = Note(text=f"something {kind}", kind=kind, figure=figure)
+    note = Note(text=f"something {kind}", kind=kind, evidence=figure)
     many = round(share * len(of.launches))
     return msgspec.structs.replace(
         of,

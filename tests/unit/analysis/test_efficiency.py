@@ -21,9 +21,10 @@ from benchwright.analysis.efficiency import (
     with_peak_checked,
 )
 from benchwright.core.benchmark import Placement
+from benchwright.core.note import Note
 from benchwright.core.results.check import Check, CheckStatus
 from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, Efficiency, Peak, Work
-from benchwright.core.run import Note, Result
+from benchwright.core.run import Result
 from benchwright.core.status import Status
 
 FP32 = Work(FLOPS, "fp32", CPU)
@@ -202,7 +203,7 @@ def test_a_peak_of_a_device_needs_no_cores() -> None:
     ],
 )
 def test_a_disturbed_launch_is_no_peak(kind: str | None, place: str, trusted: bool) -> None:
-    note = Note(text="something happened", figure="4 s", kind=kind)
+    note = Note(text="something happened", evidence="4 s", kind=kind)
     on_device = {"on_device": True, "devices": (0,)} if place == DEVICE else {}
     found = peaks_of([peak([100.0], notes=(note,), **on_device)])[Work(FLOPS, "fp32", place)]
     assert found.doubt == (None if trusted else "matmul was disturbed: something happened (4 s)")

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from benchwright.analysis.remarks import few_launches, outliers, remarks, two_groups
 from benchwright.analysis.statistics.drift import level_change
 from benchwright.analysis.statistics.intervals import interval_of_median
-from benchwright.core.results.summary import Remark
+from benchwright.core.note import Note
 
 
-def kinds(found: tuple[Remark, ...]) -> set[str]:
+def kinds(found: tuple[Note, ...]) -> set[str]:
     return {r.kind for r in found}
 
 
@@ -98,7 +98,7 @@ def test_a_spread_above_5_percent_is_noisy() -> None:
 def test_any_floats_give_remarks_or_none(values: list[float], series: list[list[float]]) -> None:
     for remark in remarks(values, series):
         assert remark.text
-        assert remark.advice
+        assert remark.remedy
 
 
 @given(st.lists(st.floats(0.5, 2), min_size=6, max_size=40))

@@ -6,8 +6,9 @@ import pytest
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, is_of_the_machine
+from benchwright.core.note import Note
 from benchwright.core.results.conditions import DISTURBING, conditions_of, undecided, unlike
-from benchwright.core.run import Launch, Note
+from benchwright.core.run import Launch
 from benchwright.core.status import Status
 
 
@@ -24,7 +25,7 @@ def sampled(metric: str, *values: float, **labels: str) -> Measurement:
 
 
 def launch(*measurements: Measurement, kind: str | None = None, figure: str | None = None) -> Launch:
-    notes = (Note(text="something", figure=figure, kind=kind),) if kind else ()
+    notes = (Note(text="something", evidence=figure, kind=kind),) if kind else ()
     return Launch(job="j", status=Status.OK, measurements=measurements, notes=notes)
 
 

@@ -172,7 +172,7 @@ class TestAFile:
     def test_a_broken_line_is_skipped_and_noted(self, one: Callable[..., Launch]) -> None:
         launch = one(broken='{"event": "data", "data": {"task": "tra', noise="no JSON at all")
         assert samples(launch, "rate") == (10.0, 20.0)
-        assert [n.figure for n in launch.notes if "skipped" in n.text] == ["2 lines"]
+        assert [n.evidence for n in launch.notes if "skipped" in n.text] == ["2 lines"]
 
     def test_a_bare_nan_is_a_failure_of_ours_and_of_theirs(self, one: Callable[..., Launch]) -> None:
         launch = one(nan='{"event": "data", "data": {"loss": NaN}, "pipe": "data"}')

@@ -128,7 +128,7 @@ def test_a_second_process_without_a_rank_is_not_counted_twice() -> None:
     assert [m.samples for m in launch.measurements if m.metric == "rate"] == [(10.0,)]
     (other,) = [m for m in launch.measurements if m.metric == "train.rate"]
     assert (other.samples, other.labels) == ((10.0,), {"loop": "train", "process": "1"})
-    assert "1 more" in [note.figure for note in launch.notes]
+    assert "1 more" in [note.evidence for note in launch.notes]
 
 
 def test_a_nan_loss_is_invalid_whatever_the_exit_code() -> None:
@@ -209,7 +209,7 @@ def machine_sample(**values: float) -> Event:
 
 
 def busy_figures(launch: Launch) -> list[str]:
-    return [note.figure or "" for note in launch.notes if note.kind == "busy"]
+    return [note.evidence or "" for note in launch.notes if note.kind == "busy"]
 
 
 def test_a_busy_machine_is_mentioned() -> None:
@@ -248,7 +248,7 @@ def test_energy_is_the_difference_of_the_drivers_counter() -> None:
 def test_broken_lines_and_events_are_counted_not_fatal() -> None:
     launch = recorded({"event": "unreadable"}, {"event": "steps", "process": 7, "loop": 1}, {"event": "of the future"})
     assert launch.status is Status.OK
-    assert any(note.figure == "2 lines" for note in launch.notes)
+    assert any(note.evidence == "2 lines" for note in launch.notes)
 
 
 def test_fewer_steps_than_asked_for_are_mentioned() -> None:
@@ -431,7 +431,7 @@ def test_a_gpu_that_another_program_used_too_is_mentioned() -> None:
         return recorded(*(sample | {"t": t, "values": {"others_percent": p}} for t, p in enumerate(percents)))
 
     (note,) = of(0, 60, 30).notes
-    assert (note.text, note.figure, note.kind) == (
+    assert (note.text, note.evidence, note.kind) == (
         "GPU 0 was used by another program too",
         "alone on it 70 % of the time",
         "shared",
@@ -476,7 +476,7 @@ SPEED = MetricSpec(name="speed", pattern="speed: (.*)")
 def test_matches_that_held_no_number_are_noted_beside_those_that_did() -> None:
     launch = recorded(SPEEDS, extraction(unparsed=1), metrics=(SPEED,))
     assert launch.status is Status.OK
-    assert [(n.text, n.figure) for n in launch.notes] == [
+    assert [(n.text, n.evidence) for n in launch.notes] == [
         ("some matches of the pattern of 'speed' held no number and do not count", "1 of 3")
     ]
 
@@ -497,7 +497,7 @@ def test_values_of_a_part_of_the_log_are_no_success() -> None:
 def test_a_value_that_is_not_finite_is_noted_where_it_is_no_loss() -> None:
     launch = recorded({**SPEEDS, "values": [1.0, 2.0, math.inf]}, extraction(), metrics=(SPEED,))
     assert launch.status is Status.OK
-    assert [(n.text, n.figure) for n in launch.notes] == [("some values of 'speed' are not finite", "1 of 3")]
+    assert [(n.text, n.evidence) for n in launch.notes] == [("some values of 'speed' are not finite", "1 of 3")]
 
 
 def test_a_loop_that_does_not_exist_is_said_with_those_that_do() -> None:
@@ -688,7 +688,7 @@ def test_a_zero_among_many_rates_is_noted() -> None:
     launch = recorded({**SPEEDS, "values": [0.0, 5.0, 6.0]}, metrics=(SPEED,))
     assert launch.status is Status.OK
     assert ("some values of 'speed' are zero or negative, which no rate can be", "1 of 3") in [
-        (n.text, n.figure) for n in launch.notes
+        (n.text, n.evidence) for n in launch.notes
     ]
 
 
@@ -780,7 +780,7 @@ def test_results_told_after_the_programs_end_do_not_count_but_those_of_before_do
     launch = recorded(exit_, before, after)
     assert samples(launch, "x") == (90.0,)
     [note] = [n for n in launch.notes if "after the program had ended" in n.text]
-    assert note.figure == "1 events"
+    assert note.evidence == "1 events"
     late_steps = steps("measured", [1_000_000_000]) | {"t": 200}
     assert not any(m.metric == "rate" for m in recorded(exit_, loop(), late_steps).measurements)
 
@@ -788,7 +788,7 @@ def test_results_told_after_the_programs_end_do_not_count_but_those_of_before_do
 def test_time_in_which_something_stood_still_is_told_with_how_long_it_was() -> None:
     stops = [{"event": "pause", "t": t, "what": "program", "ns": 2_000_000_000} for t in (1, 5)]
     launch = recorded(*stops, {"event": "pause", "t": 1, "what": "machine", "ns": 60_000_000_000})
-    assert [(n.kind, n.figure) for n in launch.notes] == [("suspended", "4.0 s"), ("suspended", "60.0 s")]
+    assert [(n.kind, n.evidence) for n in launch.notes] == [("suspended", "4.0 s"), ("suspended", "60.0 s")]
 
 
 def memory_sample(t: int, **values: float) -> Event:

@@ -72,7 +72,7 @@ def test_a_run_too_short_to_tell_is_left_alone() -> None:
 def test_a_clock_with_another_beginning_is_told_and_samples_are_not_matched_with_it() -> None:
     launch = run(1.0, offset_ns=500 * SECOND)
     assert launch.status is Status.OK
-    assert "off by 500 s" in [n.figure for n in launch.notes]
+    assert "off by 500 s" in [n.evidence for n in launch.notes]
     assert "measured_ns" not in launch.facts
 
 
@@ -82,4 +82,4 @@ def test_a_system_clock_that_was_set_is_told() -> None:
         {"event": "end", "t": 5 * SECOND, "wall": 998.0, "exit_code": 0, "duration_s": 5.0},
     ]
     launch = record_launch(events, JOB, BENCHMARK)
-    assert [n.figure for n in launch.notes] == ["by -7 s"]
+    assert [n.evidence for n in launch.notes] == ["by -7 s"]

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 from benchwright.record.loops.pace import uneven_pace
 from benchwright.record.loops.steps import Steps
 
@@ -41,7 +41,7 @@ def test_the_reason_is_named(step_ns: list[int], wait_ns: list[int] | None, reas
     note = told(step_ns, wait_ns)
     assert note is not None
     assert note.text.endswith(f"because of {reason}")
-    assert note.figure == figure
+    assert note.evidence == figure
 
 
 def test_a_loop_that_delivers_more_than_its_median_step_is_mentioned_too() -> None:

@@ -228,7 +228,7 @@ class TestData:
     def test_lines_that_cannot_be_read_are_counted_and_the_others_are_used(self) -> None:
         launch = recorded(*rates(1.0, 2.0), said('{"rate": ', "[]", "null", "\x00", '{"task": "train", "loss": 1}'))
         assert samples(launch, "loss") == (1.0,)
-        assert [n.figure for n in launch.notes] == ["4 of 7"]
+        assert [n.evidence for n in launch.notes] == ["4 of 7"]
 
     def test_phases_are_known(self) -> None:
         launch = recorded(said({"$event": "phase", "$data": {"name": "run_script"}}), *rates(1.0, 2.0))

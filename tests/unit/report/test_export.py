@@ -18,7 +18,8 @@ from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.note import Note
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
 from benchwright.report.export import export_csv, export_json, export_parquet, read_export
@@ -57,7 +58,7 @@ def a_run(name: str = "r.1") -> Run:
                 measurement((0.1 + 0.2, math.nan, math.inf, -math.inf), warmup_samples=(5e-324, 1e300)),
                 measurement((1.0,), labels={"device": "0", "odd": ODD}),
             ),
-            notes=(Note(text="n", figure="f"),),
+            notes=(Note(text="n", evidence="f"),),
             facts={"loops": [{"name": "train", "share": 0.5}]},
         ),
         Launch(job="b", status=Status.FAILED, reason=Reason.CRASHED, repeat=1, exit_code=1, duration_s=0.5),

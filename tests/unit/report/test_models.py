@@ -16,7 +16,8 @@ from model_runs import BUILT, check, failed, figure, launch, model, profiled, re
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.core.metric import Direction
 from benchwright.core.model import FoundInput
-from benchwright.core.run import Launch, Note, Result
+from benchwright.core.note import Note
+from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
 from benchwright.report.details import details
@@ -296,7 +297,7 @@ class TestWhatIsComparedWithEager:
 
 
 class TestConditionsOfARatio:
-    busy = (Note(text="ran while the machine was busy", figure="got 33 % of the CPU time it wanted", kind="busy"),)
+    busy = (Note(text="ran while the machine was busy", evidence="got 33 % of the CPU time it wanted", kind="busy"),)
 
     def share(self, value: float) -> dict[str, Any]:
         return {"more": (figure("cpu.own_share", value, unit="ratio", source="sampler", aggregate="average"),)}
@@ -445,7 +446,7 @@ def odd_results() -> list[Result]:
     return [
         result(model(), empty),
         result(model("a"), bare),
-        result(model("b"), launch(1e-12, samples=3, facts=strange, notes=(Note(text=text, figure=text),))),
+        result(model("b"), launch(1e-12, samples=3, facts=strange, notes=(Note(text=text, evidence=text),))),
         result(model(text, class_=text, place=text, identity=text, parameters=0, inputs=()), launch(5000.0, samples=2)),
         failed(model("c"), text, Reason.CRASHED),
         failed(model("d", profile=True), "in run: no"),

@@ -14,8 +14,9 @@ from suite_runs import failed, launch, measured, on_devices, result, run
 
 from benchwright.app.after_run import report_of
 from benchwright.app.scoring import Scoring
+from benchwright.core.note import Note
 from benchwright.core.results.check import Check, CheckStatus
-from benchwright.core.run import Note, Result
+from benchwright.core.run import Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.registry import reporter_named
 

@@ -8,8 +8,9 @@ from benchwright.app.after_run import run_remarks, summaries_of
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
 from benchwright.report.run_json import run_body

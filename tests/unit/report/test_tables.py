@@ -18,16 +18,17 @@ from benchwright.analysis.summary import summarize
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.results.summary import Interval, Remark
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.results.summary import Interval
+from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
 from benchwright.report.csv_table import COLUMNS, CsvReporter
 from benchwright.report.markdown import MarkdownReporter
 
-TREND = Remark(kind="trend", text="rose by 9 %", advice="look")
-FEW = Remark(kind="few_launches", text="few", advice="more")
+TREND = Note(kind="trend", text="rose by 9 %", remedy="look")
+FEW = Note(kind="few_launches", text="few", remedy="more")
 
 
 def launch(

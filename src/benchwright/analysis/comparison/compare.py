@@ -37,10 +37,11 @@ from benchwright.analysis.statistics.ratio_tests import (
 )
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import is_of_the_machine
+from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, undecided, unlike
 from benchwright.core.results.noted import noted_of
-from benchwright.core.run import Launch, Note, Result, Run
+from benchwright.core.run import Launch, Result, Run
 
 # Below 2 % the layout of memory and code decides as much as the change does, and 20 launches that spread by 2 % are
 # just enough to call two runs the same.

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeGuard
 
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 
 TRAIN = "train"
 UNNAMED = "main"  # the task of data that name none
@@ -148,7 +148,7 @@ class VoirRecord:
         notes += [Note(text=f"voir: an instrument failed: {text}") for text in self.instrument_errors]
         if self.unreadable:
             text = "some lines of voir's stream could not be read and do not count"
-            notes.append(Note(text=text, figure=f"{self.unreadable} of {self.lines}"))
+            notes.append(Note(text=text, evidence=f"{self.unreadable} of {self.lines}"))
         return notes
 
     def facts(self) -> dict[str, Any]:

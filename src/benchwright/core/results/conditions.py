@@ -11,7 +11,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from benchwright.core.run import Launch, Note
+from benchwright.core.note import Note
+from benchwright.core.run import Launch
 
 # Kinds of Note after which the time a launch took says as much about the machine as about the program.
 DISTURBING = {
@@ -38,7 +39,7 @@ class Conditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def conditions_of(launch: Launch) -> Conditions:
-    disturbed = {note.kind: note.figure or "" for note in launch.notes if note.kind and note.kind in DISTURBING}
+    disturbed = {note.kind: note.evidence or "" for note in launch.notes if note.kind and note.kind in DISTURBING}
     if launch.facts.get("mixed_versions"):
         disturbed["mixed"] = ""
     stolen = _mean(launch, "cpu.steal")

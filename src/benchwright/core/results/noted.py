@@ -1,38 +1,30 @@
-"""Notes of several launches, told once each, with how many launches they concern and the worst figure."""
+"""The notes of several launches, each once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
+from msgspec.structs import replace
 
+from benchwright.core.note import Note
 from benchwright.core.run import Launch
 
 
-class Noted(msgspec.Struct, frozen=True):
-    """`share`: in how many of the launches, unless there is only one. `figure`: the worst one, which is the smallest."""
-
-    text: str
-    share: str = ""
-    figure: str = ""
-
-    def __str__(self) -> str:
-        more = ", ".join(filter(None, (self.share, self.figure)))
-        return f"{self.text} ({more})" if more else self.text
-
-
-def noted_of(launches: Sequence[Launch]) -> list[Noted]:
-    """Warm-up launches are left out; their numbers do not count."""
+def noted_of(launches: Sequence[Launch]) -> list[Note]:
+    """With how many launches each concerns and the worst evidence. Warm-up launches are left out: they do not count."""
     measured = [x for x in launches if not x.warmup]
-    figures: dict[str, list[str]] = {}
+    same: dict[str, list[Note]] = {}
     for launch in measured:
         for note in launch.notes:
-            figures.setdefault(note.text, []).append(note.figure or "")
-    return [
-        Noted(
-            text,
-            "" if len(measured) == 1 else f"{len(seen)} of {len(measured)} launches",
-            min(filter(None, seen), default=""),
-        )
-        for text, seen in figures.items()
-    ]
+            same.setdefault(note.text, []).append(note)
+    return [replace(notes[0], evidence=_evidence(notes, len(measured))) for notes in same.values()]
+
+
+def worst_evidence(notes: Sequence[Note]) -> str | None:
+    """Evidence begins with the figure that matters, and the smallest is the worst."""
+    return min((note.evidence for note in notes if note.evidence), default=None)
+
+
+def _evidence(notes: Sequence[Note], launches: int) -> str | None:
+    share = None if launches == 1 else f"{len(notes)} of {launches} launches"
+    return ", ".join(filter(None, (share, worst_evidence(notes)))) or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 
 
 class Interval(msgspec.Struct, frozen=True):
@@ -13,14 +14,6 @@ class Interval(msgspec.Struct, frozen=True):
     low: float
     high: float
     widened: float = 1.0
-
-
-class Remark(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that stands out in the numbers: what it is, in words, and what to do about it."""
-
-    kind: str  # outliers, two_groups, step, trend, correlated, noisy, drift_within, two_groups_within, few_launches
-    text: str
-    advice: str
 
 
 class Percentile(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +43,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     launches: int
     values: tuple[float, ...]  # one for each launch, in order
     interval: Interval | None = None
-    remarks: tuple[Remark, ...] = ()  # what stands out in these numbers
+    remarks: tuple[Note, ...] = ()  # what stands out in these numbers; kinds: analysis/remarks.py
     percentiles: tuple[Percentile, ...] = ()  # of the samples of all launches together: the slow end, nearest first
 
     @property

@@ -19,9 +19,10 @@ from benchwright.core.events.voir import TRAIN, UNNAMED, is_number
 from benchwright.core.machine import UNKNOWN
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
+from benchwright.core.note import Note
 from benchwright.core.results.overlap import worst_overlap
 from benchwright.core.results.whole_launches import only_whole
-from benchwright.core.run import Launch, Note, Result, Run, culprit
+from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, instant, moment
 from benchwright.exchange.milabench.data_file import JobFile, looks_like_milabench, read_job_file
@@ -158,7 +159,7 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
     notes = [note for note in job.said.notes() if "could not be read" not in note.text]
     if job.broken:
         notes.append(
-            Note(text="some lines of the file could not be read and were skipped", figure=f"{job.broken} lines")
+            Note(text="some lines of the file could not be read and were skipped", evidence=f"{job.broken} lines")
         )
     config = job.config or {}
     facts: dict[str, Any] = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchprobe.events import given_values
-from benchwright.core.run import Note
+from benchwright.core.note import Note
 from benchwright.record.loops.steps import Steps
 
 Event = dict[str, Any]
@@ -110,7 +110,7 @@ def settled(record: LoopRecord) -> tuple[Steps, Steps, Note | None]:
         text = f"loop '{record.name}' had not stabilised when warm-up reached its limit"
         return measured, warmup, Note(text=text) if capped else None
     text = f"loop '{record.name}' finished during warm-up; all steps but the first were counted"
-    return warmup.part(1), warmup.part(0, 1), Note(text=text, figure=f"{len(warmup)} steps")
+    return warmup.part(1), warmup.part(0, 1), Note(text=text, evidence=f"{len(warmup)} steps")
 
 
 def counting_name(records: Sequence[LoopRecord], wanted: str | None) -> str | None:

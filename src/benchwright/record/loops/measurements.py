@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from benchwright.core.measurement import DELIVERED, Measurement
 from benchwright.core.metric import Direction, guess_direction
+from benchwright.core.note import Note
 from benchwright.core.numbers.columns import median
-from benchwright.core.run import Note
 from benchwright.record.loops.loops import MEASURED, LoopRecord, Observations, settled
 from benchwright.record.loops.pace import uneven_pace
 from benchwright.record.loops.steps import NS, Samples, Steps, samples_of

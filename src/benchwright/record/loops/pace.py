@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from array import array
 
+from benchwright.core.note import Note
 from benchwright.core.numbers.columns import above, difference, median, ordered
 from benchwright.core.numbers.quantities import format_duration
-from benchwright.core.run import Note
 from benchwright.record.loops.steps import Steps
 
 NOTEWORTHY = 0.02  # a difference smaller than this needs no word
@@ -26,7 +26,7 @@ def uneven_pace(loop: str, steps: Steps, median_rate: float, rate: float) -> Not
     reason, figure = _reason(steps)
     less = "less" if median_rate > rate else "more"
     text = f"loop '{loop}' delivers {less} than its median step would, because of {reason}"
-    return Note(text=text, figure=figure)
+    return Note(text=text, evidence=figure)
 
 
 def _reason(steps: Steps) -> tuple[str, str]:

@@ -124,7 +124,7 @@ def _launch_row(launch: Launch, first: Sequence[Summary], values: Sequence[str])
     measured = sum(len(m.samples) for m in of_first)
     metric = headline_of([launch])
     peak = launch.measurement(metric) if metric else None
-    remarks = [launch.detail or "", *(f"{n.text} ({n.figure})" if n.figure else n.text for n in launch.notes)]
+    remarks = [launch.detail or "", *(f"{n.text} ({n.evidence})" if n.evidence else n.text for n in launch.notes)]
     if launch.exit_code and "exit code" not in remarks[0]:
         remarks.insert(0, f"exit code {launch.exit_code}")
     return [

@@ -120,7 +120,7 @@ def _unfinished(report: Report) -> list[Finding]:
 def _notes(report: Report) -> list[Finding]:
     """Notes of the run, then each note of benchmarks and launches once, with where it was noted."""
     found = [
-        Finding(severity=_severity(n.severity), text=_sentence(n.text, n.figure), remedy=_note_remedy(n.text))
+        Finding(severity=_severity(n.severity), text=_sentence(n.text, n.evidence), remedy=_note_remedy(n.text))
         for n in report.run.notes
     ]
     where: dict[str, list[Place]] = {}
@@ -149,7 +149,7 @@ def launch_notes(launches: Sequence[Launch]) -> list[tuple[str, str, str]]:
     severities: dict[str, str] = {}
     for launch in measured:
         for note in launch.notes:
-            seen.setdefault(note.text, []).append(note.figure or "")
+            seen.setdefault(note.text, []).append(note.evidence or "")
             severities[note.text] = note.severity
     found = []
     for text, figures in seen.items():
@@ -166,7 +166,7 @@ def _remarks(results: Sequence[Result], summaries: Mapping[str, Sequence[Summary
         for s in shown_first(telling(r, summaries.get(r.benchmark.name, ()))):
             for remark in remarks_of_metric(s):
                 place = Place(number, r.benchmark.name, f"{metric_name(s.metric, s.labels)} {remark.text}")
-                same.setdefault((remark.kind, remark.advice), []).append(place)
+                same.setdefault((remark.kind or "", remark.remedy or ""), []).append(place)
     return [
         Finding(
             severity="warning",
@@ -224,7 +224,7 @@ def _few(results: Sequence[Result], summaries: Mapping[str, Sequence[Summary]]) 
         found = (x for s in summaries.get(r.benchmark.name, ()) for x in s.remarks if x.kind == "few_launches")
         if remark := next(found, None):
             count = counted(len({x.position for x in r.counted}), "launch", "launches")
-            places.setdefault(remark.advice, []).append(Place(number, r.benchmark.name, count))
+            places.setdefault(remark.remedy or "", []).append(Place(number, r.benchmark.name, count))
     return [
         Finding(
             severity="info",

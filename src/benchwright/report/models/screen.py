@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
 
-from benchwright.core.results.noted import Noted
+import msgspec
+
+from benchwright.core.note import Note
+from benchwright.core.results.noted import worst_evidence
 from benchwright.core.run import culprit
 from benchwright.core.status import Status
 from benchwright.report.base import Report
@@ -20,6 +24,7 @@ from benchwright.report.text.one_line import clip, one_line, packed
 from benchwright.report.text.remarks import noted, remarks_of_benchmark, remarks_of_metric
 
 _MOST_LOG_LINES = 8
+_LAUNCHES = re.compile(r"^\d+ of \d+ launches(, )?")
 _FEW_OPERATORS = 5
 _FEW_ROWS = 3  # so many are named, of more how many there are
 _OPERATORS = (Column("operator"), Column("time", right=True), Column("share", right=True), Column("calls", right=True))
@@ -71,16 +76,18 @@ def _table(made: ModelTable, columns: Sequence[Column], rows: Sequence[Row], wid
 def _said(group: ModelGroup, made: ModelTable, report: Report) -> list[str]:
     """What was noted, each once with the rows it is about; then the logs of what failed without telling why."""
     labels = {line.row.number: row_label(line, made) for line in made.lines}
-    about: dict[str, dict[str, Noted]] = {}
+    about: dict[str, dict[str, Note]] = {}
     for row in group.every:
         label = labels.get(row.number, f"profile of {row.model.runtime}")
         for note in remarks_of_model(row, report):
             about.setdefault(note.text, {})[label] = note
     rows = {labels.get(row.number, f"profile of {row.model.runtime}") for row in group.every}
     lines: list[str] = []
-    for text, noted_of in about.items():
+    for noted_of in about.values():
         where = "" if len(noted_of) == len(rows) else _rows_words(list(noted_of), len(rows))
-        lines += _wrapped(f"⚠ {Noted(text, *_worst(list(noted_of.values()), where))}", report.width - 3)
+        evidence = ", ".join(filter(None, (where, _evidence(list(noted_of.values()))))) or None
+        note = msgspec.structs.replace(next(iter(noted_of.values())), evidence=evidence)
+        lines += _wrapped(f"⚠ {note}", report.width - 3)
     for row in group.every:
         lines += _trouble(row, group, report)
     return lines
@@ -90,31 +97,32 @@ def _rows_words(labels: Sequence[str], rows: int) -> str:
     return ", ".join(labels) if len(labels) <= _FEW_ROWS else f"{len(labels)} of {rows} rows"
 
 
-def _worst(notes: Sequence[Noted], where: str) -> tuple[str, str]:
-    """Of several rows the worst figure; which launches of one it was in is told only if it is the only one."""
-    share = notes[0].share if len(notes) == 1 else ""
-    figure = min(filter(None, (note.figure for note in notes)), default="")
-    return ", ".join(filter(None, (where, share))), figure
+def _evidence(notes: Sequence[Note]) -> str | None:
+    """Of several rows the worst; in how many launches of each it was would say too much."""
+    if len(notes) == 1:
+        return notes[0].evidence
+    plain = [msgspec.structs.replace(n, evidence=_LAUNCHES.sub("", n.evidence or "") or None) for n in notes]
+    return worst_evidence(plain)
 
 
-def remarks_of_model(row: ModelRow, report: Report) -> list[Noted]:
+def remarks_of_model(row: ModelRow, report: Report) -> list[Note]:
     """What stands out in its numbers, what was noted, and what its check could not claim."""
     believed = [s for s in row.summaries if s.metric in ("latency", "rate")]
-    found = [Noted(f"{remark.text}; {remark.advice}") for s in believed for remark in remarks_of_metric(s)]
-    found += [Noted(f"{remark.text}; {remark.advice}") for remark in remarks_of_benchmark(believed, report)]
-    found += [*map(Noted, doubts(row.efficiency)), *noted(row.result)]
+    found = [Note(text=str(remark)) for s in believed for remark in remarks_of_metric(s)]
+    found += [Note(text=str(remark)) for remark in remarks_of_benchmark(believed, report)]
+    found += [*(Note(text=text) for text in doubts(row.efficiency)), *noted(row.result)]
     if (doubt := speedup_doubt(row)) is not None:
-        found.append(Noted(doubt))
+        found.append(Note(text=doubt))
     if row.precision != row.model.precision:
-        found.append(Noted(f"{row.model.precision} was asked for; the model computes in {row.precision}"))
+        found.append(Note(text=f"{row.model.precision} was asked for; the model computes in {row.precision}"))
     elif row.tf32 is not None:
-        found.append(Noted(f"computed in TF32: {row.tf32}"))
+        found.append(Note(text=f"computed in TF32: {row.tf32}"))
     check = checked(row.result)
     if check is not None and row.result.status is Status.OK:
         if not check.claimed and not any(NOTHING_CLAIMED in note.text for note in found):
-            found.append(Noted(check.detail))
+            found.append(Note(text=check.detail))
         if check.reference not in (None, USUAL_REFERENCE):
-            found.append(Noted(f"the error is against {check.reference}, not {USUAL_REFERENCE}"))
+            found.append(Note(text=f"the error is against {check.reference}, not {USUAL_REFERENCE}"))
     return list(dict.fromkeys(found))
 
 
