@@ -179,7 +179,8 @@ PLAIN = st.one_of(
     st.integers().map(str),
     st.from_regex(r"(/[a-z0-9_.]{1,12}){1,6}", fullmatch=True),
     st.from_regex(r"[a-z]{1,12}(_[a-z0-9]{1,6}){0,3}(\.py|\.json|\.pt)?", fullmatch=True),
-    st.from_regex(r"[a-z.]{1,20}=[0-9.e-]{1,10}", fullmatch=True),
+    # Without the letter p there is no password, pw or api in the name, without k no key and no token.
+    st.from_regex(r"[a-jl-or-z.]{1,20}=[0-9.e-]{1,10}", fullmatch=True),
     st.from_regex(r"https?://[a-z]{1,10}(\.[a-z]{2,5}){1,2}(:[0-9]{2,5})?(/[a-z0-9]{1,8}){0,4}", fullmatch=True),
 )
 
