@@ -28,7 +28,7 @@ from pathlib import Path
 from statistics import median
 
 from benchwright.agent.extractors import LogScanner
-from benchwright.core.metric import ExtractorKind, MetricSpec
+from benchwright.core.metric import KEY_VALUE, MetricSpec
 
 BLOCK_BYTES = 1 << 20
 PATTERN = r"Speed: (\d+\.\d+|\d+) samples/sec"
@@ -139,7 +139,7 @@ def print_other_kinds(size_bytes: int, rounds: int, folder: Path) -> None:
     path = folder / "log"
     write_log(path, "sparse", size_bytes)
     four = [MetricSpec(name=f"m{i}", pattern=f"Time{i} cost=([0-9.]+)") for i in range(4)]
-    key = [MetricSpec(name="m", pattern="accuracy", kind=ExtractorKind.KEY_VALUE)]
+    key = [MetricSpec(name="m", pattern="accuracy", kind=KEY_VALUE)]
     no_text = [MetricSpec(name="m", pattern=r"(\d+\.\d+) \w+")]
     inner = [MetricSpec(name="m", pattern=r"(?i)(\d+\.\d+) SAMPLES/sec")]
     work: dict[str, Callable[[], object]] = {

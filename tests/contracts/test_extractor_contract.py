@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from benchwright.agent.extractors import Block, Extractor
-from benchwright.agent.extractors.registry import BUILT_IN, extractor_class
+from benchwright.agent.extractors.registry import EXTRACTORS
 from benchwright.core.errors import InvalidInput
 
 
@@ -36,11 +36,11 @@ def variant(request: pytest.FixtureRequest) -> Variant:
 
 @pytest.fixture
 def extractor(variant: Variant) -> Extractor:
-    return extractor_class(variant.kind)(variant.pattern)
+    return EXTRACTORS.load(variant.kind)(variant.pattern)
 
 
 def test_every_built_in_kind_is_held_to_the_contract() -> None:
-    assert {variant.kind for variant in VARIANTS} == set(BUILT_IN)
+    assert {variant.kind for variant in VARIANTS} == set(EXTRACTORS.built_in)
 
 
 def test_values_come_in_order_with_their_line_numbers(variant: Variant, extractor: Extractor) -> None:
@@ -66,8 +66,8 @@ def test_a_match_that_is_no_number_is_counted_and_shown(variant: Variant, extrac
 def test_a_block_gives_what_its_lines_give_one_by_one(variant: Variant, lines_without: int) -> None:
     text = "".join(f"{variant.line(str(i))}\r\n" + f"noise {i} é\r\n" * lines_without for i in range(300))
     block = Block(text.encode())
-    whole = extractor_class(variant.kind)(variant.pattern).scan(block)
-    single = extractor_class(variant.kind)(variant.pattern)
+    whole = EXTRACTORS.load(variant.kind)(variant.pattern).scan(block)
+    single = EXTRACTORS.load(variant.kind)(variant.pattern)
     lines = [single.scan(line) for line in block.single_lines()]
     assert whole.values == [value for hits in lines for value in hits.values] == list(range(300))
     assert whole.lines == [line for hits in lines for line in hits.lines]
@@ -92,7 +92,7 @@ def test_bytes_that_are_no_text_do_no_harm(variant: Variant, extractor: Extracto
 
 def test_nothing_to_look_for_is_an_error_with_a_remedy(variant: Variant) -> None:
     with pytest.raises(InvalidInput, match="; ") as caught:
-        extractor_class(variant.kind)("")
+        EXTRACTORS.load(variant.kind)("")
     assert caught.value.remedy
 
 
@@ -102,4 +102,4 @@ def test_the_text_to_look_for_is_told_for_the_nearest_lines(extractor: Extractor
 
 def test_an_unknown_kind_names_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="did you mean 'regex'"):
-        extractor_class("regexp")
+        EXTRACTORS.load("regexp")

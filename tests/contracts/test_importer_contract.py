@@ -16,7 +16,7 @@ from benchwright.analysis.summary import summarize
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.exchange.base import Importer
-from benchwright.exchange.registry import BUILT_IN, import_results, importer_named
+from benchwright.exchange.registry import IMPORTERS, import_results, importer_named
 
 SAMPLES = Path(__file__).parents[1] / "compat" / "imports"
 FILES = {
@@ -32,7 +32,7 @@ FILES = {
     "milabench": ["milabench/rijubigo.2023-03-24/benchio.0.R0.data", "milabench/replays/early_stop.data"],
 }
 REAL = [pytest.param(name, SAMPLES / file, id=file) for name, files in FILES.items() for file in files]
-any_importer = pytest.mark.parametrize("name", BUILT_IN)
+any_importer = pytest.mark.parametrize("name", IMPORTERS.built_in)
 any_file = pytest.mark.parametrize(("name", "path"), REAL)
 # A file of lines is read as far as it goes: tests/unit/exchange/test_milabench.py changes and cuts those.
 any_json_file = pytest.mark.parametrize(("name", "path"), [p for p in REAL if p.id and p.id.endswith(".json")])
@@ -80,7 +80,7 @@ def leaf_places(body: Any) -> list[tuple[Any, Any]]:
 
 @any_file
 def test_a_real_file_is_recognised_by_its_own_importer_only(name: str, path: Path) -> None:
-    assert [other for other in BUILT_IN if importer_named(other).recognises(path)] == [name]
+    assert [other for other in IMPORTERS.names() if importer_named(other).recognises(path)] == [name]
     assert [run.labels["imported_from"] for run in import_results(path).runs] == [name]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 import subprocess
 import time
@@ -11,8 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from benchwright.agent.machine.nvml import open_nvml
-from benchwright.agent.samplers import BUILT_IN
-from benchwright.agent.samplers.base import Sampler, Subject
+from benchwright.agent.samplers.base import SampledJob, Sampler
+from benchwright.agent.samplers.registry import SAMPLERS
 
 UNITS = (
     *("_bytes", "_percent", "_s", "_w", "_j", "_mhz", "_c"),
@@ -21,18 +20,17 @@ UNITS = (
 
 
 @pytest.fixture
-def subject() -> Iterator[Subject]:
+def subject() -> Iterator[SampledJob]:
     """This process, with a child that is busy."""
     child = subprocess.Popen(["sh", "-c", "while :; do :; done"])
-    yield Subject()
+    yield SampledJob()
     child.kill()
     child.wait()
 
 
-@pytest.fixture(params=BUILT_IN)
-def open_sampler(request: pytest.FixtureRequest) -> Callable[[Subject], Sampler | None]:
-    module, _, function = BUILT_IN[request.param].partition(":")
-    return getattr(importlib.import_module(module), function)
+@pytest.fixture(params=SAMPLERS.built_in)
+def open_sampler(request: pytest.FixtureRequest) -> Callable[[SampledJob], Sampler | None]:
+    return SAMPLERS.load(request.param)
 
 
 def test_it_opens_or_says_that_there_is_nothing(open_sampler, subject):
@@ -63,7 +61,7 @@ def test_it_gives_finite_numbers_whose_names_carry_their_units(open_sampler, sub
 
 
 def test_it_bears_that_every_process_is_gone(open_sampler):
-    sampler = open_sampler(Subject(root=2**22 + 1))
+    sampler = open_sampler(SampledJob(root=2**22 + 1))
     if sampler is None:
         pytest.skip("this machine has nothing for it to sample")
     sampler.sample(time.perf_counter_ns())

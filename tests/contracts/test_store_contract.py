@@ -19,7 +19,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.status import Status
 from benchwright.store import base, schema
-from benchwright.store.base import RunFilter, Store
+from benchwright.store.base import RunFilter, RunStore
 from benchwright.store.samples import PIECE_BYTES
 from benchwright.store.sql_store import SqlStore
 
@@ -35,10 +35,10 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def opened(url: str) -> Iterator[Callable[..., Store]]:
-    stores: list[Store] = []
+def opened(url: str) -> Iterator[Callable[..., RunStore]]:
+    stores: list[RunStore] = []
 
-    def open_again(**options: Any) -> Store:
+    def open_again(**options: Any) -> RunStore:
         stores.append(base.open_store(url, aggregate=aggregate, **options))
         return stores[-1]
 
@@ -48,49 +48,49 @@ def opened(url: str) -> Iterator[Callable[..., Store]]:
 
 
 @pytest.fixture
-def store(opened: Callable[..., Store]) -> Store:
+def store(opened: Callable[..., RunStore]) -> RunStore:
     return opened()
 
 
-def ids(store: Store, where: RunFilter = ALL, **options: Any) -> list[str]:
+def ids(store: RunStore, where: RunFilter = ALL, **options: Any) -> list[str]:
     return [row.id for row in store.runs(where, **options)]
 
 
-def rows_of(store: Store, query: Any) -> list[tuple[Any, ...]]:
+def rows_of(store: RunStore, query: Any) -> list[tuple[Any, ...]]:
     assert isinstance(store, SqlStore)
     with store._engine.connect() as connection:
         return [tuple(row) for row in connection.execute(query)]
 
 
-def count_of(store: Store, table: str) -> int:
+def count_of(store: RunStore, table: str) -> int:
     return int(rows_of(store, select(func.count()).select_from(schema.metadata.tables[table]))[0][0])
 
 
-def test_a_run_comes_back_equal_to_the_last_bit(store: Store) -> None:
+def test_a_run_comes_back_equal_to_the_last_bit(store: RunStore) -> None:
     before = rich_run()
     assert store.ingest(before, digest="1") is True
     assert same(store.load("rich.1"), before)
 
 
-def test_a_run_without_results_comes_back(store: Store) -> None:
+def test_a_run_without_results_comes_back(store: RunStore) -> None:
     before = run("empty.1", status=Status.INTERRUPTED)
     store.ingest(before, digest="1")
     assert store.load("empty.1") == before
 
 
-def test_what_was_stored_is_there_for_the_next_process(store: Store, opened: Callable[..., Store]) -> None:
+def test_what_was_stored_is_there_for_the_next_process(store: RunStore, opened: Callable[..., RunStore]) -> None:
     store.ingest(rich_run(), digest="1")
     store.close()
     assert same(opened(create=False).load("rich.1"), rich_run())
 
 
-def test_the_same_run_again_changes_nothing(store: Store) -> None:
+def test_the_same_run_again_changes_nothing(store: RunStore) -> None:
     assert store.ingest(rich_run(), digest="1") is True
     assert store.ingest(rich_run(), digest="1") is False
     assert len(ids(store)) == 1
 
 
-def test_another_digest_replaces_everything_of_that_run_and_nothing_else(store: Store) -> None:
+def test_another_digest_replaces_everything_of_that_run_and_nothing_else(store: RunStore) -> None:
     store.ingest(rich_run(), digest="1")
     store.ingest(rich_run("other.1"), digest="o")
     store.annotate("rich.1", "keep me")
@@ -108,7 +108,7 @@ def test_another_digest_replaces_everything_of_that_run_and_nothing_else(store: 
     assert store.check() == []
 
 
-def test_a_run_that_fails_on_the_way_leaves_what_was_there(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_fails_on_the_way_leaves_what_was_there(store: RunStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store.ingest(rich_run(), digest="1")
     ended = RuntimeError("in the middle")
 
@@ -123,11 +123,11 @@ def test_a_run_that_fails_on_the_way_leaves_what_was_there(store: Store, monkeyp
     assert store.check() == []
 
 
-def test_digest_of_a_run_that_is_not_there_is_none(store: Store) -> None:
+def test_digest_of_a_run_that_is_not_there_is_none(store: RunStore) -> None:
     assert store.digest_of("nobody") is None
 
 
-def test_a_row_says_what_a_list_shows(store: Store) -> None:
+def test_a_row_says_what_a_list_shows(store: RunStore) -> None:
     store.ingest(rich_run(), digest="1")
     row = store.runs(ALL)[0]
     assert (row.id, row.name, row.status, row.host) == ("rich.1", "rich", Status.FAILED, "lab-1")
@@ -139,7 +139,7 @@ def test_a_row_says_what_a_list_shows(store: Store) -> None:
     assert row.size_bytes > 100
 
 
-def test_the_size_counts_the_files_of_the_runs_folder(store: Store, tmp_path: Path) -> None:
+def test_the_size_counts_the_files_of_the_runs_folder(store: RunStore, tmp_path: Path) -> None:
     folder = tmp_path / "sized.1"
     folder.mkdir()
     (folder / "job.log.gz").write_bytes(b"x" * 100_000)
@@ -147,7 +147,7 @@ def test_the_size_counts_the_files_of_the_runs_folder(store: Store, tmp_path: Pa
     assert 100_000 < store.runs(ALL)[0].size_bytes < 110_000
 
 
-def test_runs_are_sorted_by_the_moment_they_started_whatever_their_zone(store: Store) -> None:
+def test_runs_are_sorted_by_the_moment_they_started_whatever_their_zone(store: RunStore) -> None:
     moments = {
         "late.1": "2026-11-14T10:00:00-08:00",  # 18:00 in UTC
         "early.1": "2026-11-14T12:00:00+09:00",  # 03:00
@@ -163,7 +163,7 @@ def test_runs_are_sorted_by_the_moment_they_started_whatever_their_zone(store: S
     assert ids(store, RunFilter(since="2026-11-14T04:00:00Z", until="2026-11-14T10:00:00Z")) == ["middle.1"]
 
 
-def test_more_than_fifty_runs_come_only_when_asked_for(store: Store) -> None:
+def test_more_than_fifty_runs_come_only_when_asked_for(store: RunStore) -> None:
     for number in range(60):
         store.ingest(run(f"many.{number}"), digest="1")
     assert len(ids(store)) == 50
@@ -206,7 +206,7 @@ def test_more_than_fifty_runs_come_only_when_asked_for(store: Store) -> None:
         (RunFilter(since="2026-11-15"), ["x[y.(z)\\d%_1"]),
     ],
 )
-def test_a_filter_finds_what_is_meant(store: Store, where: RunFilter, found: list[str]) -> None:
+def test_a_filter_finds_what_is_meant(store: RunStore, where: RunFilter, found: list[str]) -> None:
     machine = rich_run().machine
     labels = {"branch": "main", "who": "zoë"}
     store.ingest(
@@ -222,7 +222,7 @@ def test_a_filter_finds_what_is_meant(store: Store, where: RunFilter, found: lis
     assert ids(store, where) == found
 
 
-def test_a_machine_is_found_by_the_beginning_of_its_fingerprint(store: Store) -> None:
+def test_a_machine_is_found_by_the_beginning_of_its_fingerprint(store: RunStore) -> None:
     store.ingest(run("here.1"), digest="1")
     fingerprint = run("here.1").machine.fingerprint
     assert ids(store, RunFilter(machine=fingerprint)) == ids(store, RunFilter(machine=fingerprint[:6])) == ["here.1"]
@@ -230,12 +230,12 @@ def test_a_machine_is_found_by_the_beginning_of_its_fingerprint(store: Store) ->
 
 
 @pytest.mark.parametrize("where", [RunFilter(since="yesterday"), RunFilter(until="2026-13-01")])
-def test_a_date_that_is_none_is_refused_with_an_example(store: Store, where: RunFilter) -> None:
+def test_a_date_that_is_none_is_refused_with_an_example(store: RunStore, where: RunFilter) -> None:
     with pytest.raises(InvalidInput, match="2026-11-15T08:30"):
         store.runs(where)
 
 
-def test_a_deleted_run_is_gone_with_all_its_rows(store: Store) -> None:
+def test_a_deleted_run_is_gone_with_all_its_rows(store: RunStore) -> None:
     store.ingest(rich_run(), digest="1")
     store.ingest(run("stays.1"), digest="1")
     store.set_baseline("main", "rich.1")
@@ -248,14 +248,14 @@ def test_a_deleted_run_is_gone_with_all_its_rows(store: Store) -> None:
     assert store.check() == []
 
 
-def test_an_annotation_is_set_changed_and_removed(store: Store) -> None:
+def test_an_annotation_is_set_changed_and_removed(store: RunStore) -> None:
     store.ingest(run("a.1"), digest="1")
     for text in ("first", "second <b>'\"é🚀", None):
         store.annotate("a.1", text)
         assert store.runs(ALL)[0].annotation == text
 
 
-def test_a_removed_baseline_is_gone_and_its_run_is_not(store: Store) -> None:
+def test_a_removed_baseline_is_gone_and_its_run_is_not(store: RunStore) -> None:
     store.ingest(run("a.1"), digest="1")
     for name in ("main", "it's <b> 🚀"):
         store.set_baseline(name, "a.1")
@@ -265,7 +265,7 @@ def test_a_removed_baseline_is_gone_and_its_run_is_not(store: Store) -> None:
     assert ids(store) == ["a.1"]
 
 
-def test_a_baseline_names_a_run_and_can_be_moved(store: Store) -> None:
+def test_a_baseline_names_a_run_and_can_be_moved(store: RunStore) -> None:
     store.ingest(run("a.1"), digest="1")
     store.ingest(run("b.1"), digest="1")
     assert store.baseline("main") is None
@@ -285,7 +285,7 @@ def test_a_baseline_names_a_run_and_can_be_moved(store: Store) -> None:
     ],
     ids=["load", "annotate", "set_baseline"],
 )
-def test_a_run_that_is_not_there_is_said_with_the_nearest_one(store: Store, use: Callable[[Store], None]) -> None:
+def test_a_run_that_is_not_there_is_said_with_the_nearest_one(store: RunStore, use: Callable[[RunStore], None]) -> None:
     store.ingest(run("train.1"), digest="1")
     with pytest.raises(InvalidInput, match=r"did you mean 'train\.1'"):
         use(store)
@@ -305,7 +305,7 @@ def test_a_run_that_is_not_there_is_said_with_the_nearest_one(store: Store, use:
     ],
     ids=["quotes", "html", "emoji", "long", "separators", "nul", "surrogate", "placeholders"],
 )
-def test_any_name_is_kept(store: Store, name: str) -> None:
+def test_any_name_is_kept(store: RunStore, name: str) -> None:
     m = measurement(1.0, metric=name, unit=name, labels={name: name}, source=name)
     before = run(name, result(launch(m, detail=name), name=name, detail=name), name=name, labels={name: name})
     assert store.ingest(before, digest=name) is True
@@ -320,7 +320,7 @@ def test_any_name_is_kept(store: Store, name: str) -> None:
     assert store.delete(name) is True
 
 
-def test_text_longer_than_an_index_takes_is_kept(store: Store) -> None:
+def test_text_longer_than_an_index_takes_is_kept(store: RunStore) -> None:
     # Random letters: PostgreSQL compresses what it indexes.
     long = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz0123456789", k=20_000))
     before = run("long.1", result(launch(measurement(1.0, metric=long)), name=long), labels={"why": long})
@@ -329,7 +329,7 @@ def test_text_longer_than_an_index_takes_is_kept(store: Store) -> None:
     assert ids(store, RunFilter(benchmark=long)) == ids(store, RunFilter(labels={"why": long})) == ["long.1"]
 
 
-def test_the_history_of_a_metric_is_one_query_without_touching_samples(store: Store) -> None:
+def test_the_history_of_a_metric_is_one_query_without_touching_samples(store: RunStore) -> None:
     for number, value in enumerate([10.0, 12.0, math.nan]):
         speed = measurement(value, value + 2, value + 1, metric="speed", labels={"rank": "0"})
         other = measurement(99.0, metric="speed", labels={"rank": "1"})
@@ -350,7 +350,7 @@ def test_the_history_of_a_metric_is_one_query_without_touching_samples(store: St
     assert count_of(store, "series") == 3
 
 
-def test_arrays_of_any_length_come_back_from_their_pieces(store: Store) -> None:
+def test_arrays_of_any_length_come_back_from_their_pieces(store: RunStore) -> None:
     numbers = random.Random(3)
     lengths = [0, 1, PIECE_BYTES // 8 - 1, PIECE_BYTES // 8, 1, 5 * PIECE_BYTES // 8, 0, 3]
     arrays = [tuple(numbers.random() for _ in range(n)) for n in lengths]
@@ -363,13 +363,13 @@ def test_arrays_of_any_length_come_back_from_their_pieces(store: Store) -> None:
     assert max(len(data) for (data,) in rows_of(store, select(schema.samples.c.data))) == PIECE_BYTES
 
 
-def test_the_condensed_number_counts_the_runs_workers(store: Store) -> None:
+def test_the_condensed_number_counts_the_runs_workers(store: RunStore) -> None:
     total = measurement(2.0, 4.0, metric="cost", aggregate="total")
     store.ingest(run("w.1", result(launch(total)), workers=3), digest="1")
     assert rows_of(store, select(schema.measurements.c.value)) == [(2.0,)]
 
 
-def test_its_version_is_the_newest_and_migrating_it_again_changes_nothing(store: Store) -> None:
+def test_its_version_is_the_newest_and_migrating_it_again_changes_nothing(store: RunStore) -> None:
     store.ingest(rich_run(), digest="1")
     assert store.schema_version() == schema.VERSION
     store.migrate()
@@ -377,7 +377,7 @@ def test_its_version_is_the_newest_and_migrating_it_again_changes_nothing(store:
     assert same(store.load("rich.1"), rich_run())
 
 
-def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None:
+def test_the_migrations_make_the_tables_that_the_code_uses(store: RunStore) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
@@ -387,7 +387,9 @@ def test_the_migrations_make_the_tables_that_the_code_uses(store: Store) -> None
         assert compare_metadata(context, schema.metadata) == []
 
 
-def test_a_store_of_a_newer_version_is_refused_and_not_touched(store: Store, opened: Callable[..., Store]) -> None:
+def test_a_store_of_a_newer_version_is_refused_and_not_touched(
+    store: RunStore, opened: Callable[..., RunStore]
+) -> None:
     store.ingest(run("a.1"), digest="1")
     set_version(store, "0999")
     with pytest.raises(StoreTrouble, match="newer"):
@@ -398,7 +400,7 @@ def test_a_store_of_a_newer_version_is_refused_and_not_touched(store: Store, ope
     assert store.schema_version() == "0999"
 
 
-def test_a_store_of_an_older_version_says_how_to_migrate(store: Store, opened: Callable[..., Store]) -> None:
+def test_a_store_of_an_older_version_says_how_to_migrate(store: RunStore, opened: Callable[..., RunStore]) -> None:
     set_version(store, "0000")
     old = opened()
     assert old.schema_version() == "0000"
@@ -446,7 +448,7 @@ def test_it_closes_with_its_block(url: str) -> None:
         ("UPDATE runs SET benchmarks = 9", "should have 9 results"),
     ],
 )
-def test_damage_is_found_and_said(store: Store, damage: str, said: str) -> None:
+def test_damage_is_found_and_said(store: RunStore, damage: str, said: str) -> None:
     store.ingest(rich_run(), digest="1")
     assert store.check() == []
     execute(store, damage)
@@ -465,14 +467,14 @@ def test_damage_is_found_and_said(store: Store, damage: str, said: str) -> None:
         "UPDATE documents SET encoding = 'x'",
     ],
 )
-def test_a_damaged_run_is_never_loaded_as_if_it_were_whole(store: Store, damage: str) -> None:
+def test_a_damaged_run_is_never_loaded_as_if_it_were_whole(store: RunStore, damage: str) -> None:
     store.ingest(rich_run(), digest="1")
     execute(store, damage)
     with pytest.raises(StoreTrouble, match="store rebuild"):
         store.load("rich.1")
 
 
-def test_one_changed_byte_of_a_sample_is_seen_and_never_loaded(store: Store) -> None:
+def test_one_changed_byte_of_a_sample_is_seen_and_never_loaded(store: RunStore) -> None:
     store.ingest(rich_run("fine.1"), digest="1")
     store.ingest(rich_run(), digest="1")
     ((key, data),) = rows_of(
@@ -497,7 +499,7 @@ def test_one_changed_byte_of_a_sample_is_seen_and_never_loaded(store: Store) -> 
 TWO = [run("same.1", result(launch(measurement(n))), uid=uid) for n, uid in ((1.0, "a" * 32), (2.0, "b" * 32))]
 
 
-def test_two_runs_may_be_called_the_same(store: Store) -> None:
+def test_two_runs_may_be_called_the_same(store: RunStore) -> None:
     for each in TWO:
         assert store.ingest(each, digest=each.uid) is True
         assert store.ingest(each, digest=each.uid) is False
@@ -522,38 +524,38 @@ def test_two_runs_may_be_called_the_same(store: Store) -> None:
         lambda store: store.delete("same.1"),
     ],
 )
-def test_a_name_that_two_runs_share_is_refused_with_their_ids(store: Store, use: Callable[[Store], Any]) -> None:
-    store.ingest_all([base.Entry(run=each, digest="1") for each in TWO])
+def test_a_name_that_two_runs_share_is_refused_with_their_ids(store: RunStore, use: Callable[[RunStore], Any]) -> None:
+    store.ingest_all([base.StoreEntry(run=each, digest="1") for each in TWO])
     with pytest.raises(InvalidInput, match=r"2 runs are called 'same\.1'") as caught:
         use(store)
     assert all(each.uid in str(caught.value) for each in TWO)
     assert len(ids(store)) == 2
 
 
-def test_the_same_run_under_two_ids_is_told(store: Store) -> None:
-    store.ingest_all([base.Entry(run=run(name), digest="same") for name in ("one.1", "two.1")])
+def test_the_same_run_under_two_ids_is_told(store: RunStore) -> None:
+    store.ingest_all([base.StoreEntry(run=run(name), digest="same") for name in ("one.1", "two.1")])
     (note,) = store.duplicates()
     assert "hold the same run" in note
 
 
-def test_many_runs_are_kept_at_once_or_not_at_all(store: Store) -> None:
+def test_many_runs_are_kept_at_once_or_not_at_all(store: RunStore) -> None:
     before = [rich_run(f"r.{n}") for n in range(30)]
-    store.ingest_all([base.Entry(run=each, digest="1", annotation=f"said of {each.id}") for each in before])
+    store.ingest_all([base.StoreEntry(run=each, digest="1", annotation=f"said of {each.id}") for each in before])
     assert all(same(store.load(each.id), each) for each in before)
     assert {row.annotation for row in store.runs(ALL)} == {f"said of {each.id}" for each in before}
-    store.ingest_all([base.Entry(run=each, digest="1") for each in before], replace=True)
+    store.ingest_all([base.StoreEntry(run=each, digest="1") for each in before], replace=True)
     assert {row.annotation for row in store.runs(ALL)} == {f"said of {each.id}" for each in before}
     assert count_of(store, "measurements") == sum(row.measurements for row in rows_of_runs(store))
     assert store.check() == []
 
 
-def rows_of_runs(store: Store) -> list[Any]:
+def rows_of_runs(store: RunStore) -> list[Any]:
     assert isinstance(store, SqlStore)
     with store._engine.connect() as connection:
         return list(connection.execute(select(schema.runs)))
 
 
-def test_how_it_stands_with_each_run_is_told(store: Store) -> None:
+def test_how_it_stands_with_each_run_is_told(store: RunStore) -> None:
     store.ingest(run("half.1", status=Status.INTERRUPTED), digest="1")
     store.ingest(run("whole.1", ended="2026-11-14T10:01:00+01:00", uid="c" * 32), digest="1")
     found = {each.called: each for each in store.standing()}
@@ -562,11 +564,11 @@ def test_how_it_stands_with_each_run_is_told(store: Store) -> None:
     assert found["whole.1"].folder == "/nowhere/whole.1"
 
 
-def set_version(store: Store, version: str) -> None:
+def set_version(store: RunStore, version: str) -> None:
     execute(store, f"UPDATE {schema.VERSION_TABLE} SET version_num = '{version}'")
 
 
-def execute(store: Store, statement: str) -> None:
+def execute(store: RunStore, statement: str) -> None:
     assert isinstance(store, SqlStore)
     with store._engine.begin() as connection:
         connection.exec_driver_sql(statement)

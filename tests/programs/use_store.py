@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from sqlalchemy import Engine, event
 from stored_runs import big_run
 
-from benchwright.store.base import Entry
+from benchwright.store.base import StoreEntry
 from benchwright.store.connecting import writing
 from benchwright.store.migrations import upgrade
 from benchwright.store.sql_store import SqlStore, open_store
@@ -49,7 +49,7 @@ def ingest(store: SqlStore, prefix: str, count: str, samples: str) -> None:
 
 def ingest_all(store: SqlStore, prefix: str, count: str, samples: str) -> None:
     runs = [big_run(f"{prefix}.{number}", samples=int(samples)) for number in range(int(count))]
-    store.ingest_all([Entry(run=run, digest=prefix) for run in runs], replace=True)
+    store.ingest_all([StoreEntry(run=run, digest=prefix) for run in runs], replace=True)
 
 
 def migrate(store: SqlStore, scripts: str) -> None:

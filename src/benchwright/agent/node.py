@@ -17,8 +17,8 @@ from benchwright.agent.processes import job_group, kernel
 from benchwright.agent.processes.process_tree import MARKER, signal_descendants
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.supervise.barrier import leave_barrier
-from benchwright.agent.supervise.signals import Signals
-from benchwright.agent.supervise.supervisor import Mark, supervise
+from benchwright.agent.supervise.signals import SignalQueue
+from benchwright.agent.supervise.supervisor import AgentMark, supervise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ class NodeAgent:
     def __init__(self, orders: int, channel: int) -> None:
         self._orders = orders
         self._channel = channel
-        self._signals = Signals((*_STOPPING, signal.SIGCHLD), ignored=(signal.SIGINT,))
+        self._signals = SignalQueue((*_STOPPING, signal.SIGCHLD), ignored=(signal.SIGINT,))
         self._speaker = Speaker(channel)
-        self._samplers = find_samplers()
+        self._samplers = list(find_samplers().values())
         self._token = os.environ.get(MARKER) or f"{os.getpid()}-{time.time_ns():016x}"
         self._group = job_group.enter(self._token)
         self._jobs: dict[int, Job] = {}  # by the pid of their supervisor
@@ -103,7 +103,7 @@ class NodeAgent:
         try:
             self._signals.close()
             os.close(self._orders)
-            supervise(job, self._channel, self._samplers, Mark(self._token, self._group), agent)
+            supervise(job, self._channel, self._samplers, AgentMark(self._token, self._group), agent)
             code = 0
         except BaseException:
             import traceback

@@ -24,7 +24,7 @@ from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder, StoredPlan
 
 if TYPE_CHECKING:
-    from benchwright.store.base import RunFilter, RunRow, Standing, Store
+    from benchwright.store.base import RunFilter, RunRow, RunStanding, RunStore
     from benchwright.store.run_matching import Matchable
 
 RUNNING, KILLED, UNREADABLE = "running", "killed", "unreadable"
@@ -75,7 +75,7 @@ def list_runs(results: Results, *, limit: int | None = None, status: str | None 
 
 
 def _rows(
-    results: Results, store: Store | None, where: RunFilter, status: str | None, limit: int | None
+    results: Results, store: RunStore | None, where: RunFilter, status: str | None, limit: int | None
 ) -> list[ListedRun]:
     standing = [] if store is None else store.standing()
     on_disk = _to_look_at(results.base.runs, standing)
@@ -90,7 +90,7 @@ Dated = tuple[float, ListedRun]  # when it was started, in seconds since 1970
 
 
 def _in_store(
-    store: Store, on_disk: set[str], where: RunFilter, status: str | None, limit: int | None
+    store: RunStore, on_disk: set[str], where: RunFilter, status: str | None, limit: int | None
 ) -> Iterator[Dated]:
     """Newest first. Those that are looked at on the disk are left out."""
     from benchwright.store.run_query import started_s
@@ -107,7 +107,7 @@ def _of_row(row: RunRow) -> ListedRun:
     return ListedRun(**msgspec.structs.asdict(row) | {"status": row.status.value}, in_store=True)
 
 
-def _to_look_at(runs: Path, standing: Sequence[Standing]) -> list[RunFolder]:
+def _to_look_at(runs: Path, standing: Sequence[RunStanding]) -> list[RunFolder]:
     """Run folders, newest first, but for those that are complete and in the store."""
     complete_folders = {each.folder for each in standing if each.complete}
     complete = {each.uid for each in standing if each.complete}
@@ -195,7 +195,7 @@ def _failed(body: dict[str, Any] | None) -> int:
     return sum(isinstance(r, dict) and r.get("status") == "failed" for r in results) if isinstance(results, list) else 0
 
 
-def _imported(results: Results, standing: Sequence[Standing], where: RunFilter, status: str | None) -> list[Dated]:
+def _imported(results: Results, standing: Sequence[RunStanding], where: RunFilter, status: str | None) -> list[Dated]:
     """Imported runs that the store has not."""
     from benchwright.report.export import read_export
     from benchwright.store.run_matching import matches

@@ -28,7 +28,7 @@ from benchwright.runs.known_runs import all_runs, by_start
 from benchwright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from benchwright.store.base import Entry, RunRow, Store
+    from benchwright.store.base import RunRow, RunStore, StoreEntry
 
 _BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 _RUNS_AT_ONCE = 200
@@ -114,7 +114,7 @@ def fill(results: Results, *, replace: bool = False) -> Iterator[Rebuilt]:
             results.store.set_baseline(name, uid)
 
 
-def _entries_of_folders(results: Results) -> Iterator[Entry | Rebuilt]:
+def _entries_of_folders(results: Results) -> Iterator[StoreEntry | Rebuilt]:
     for folder in all_runs(results.base.runs):
         try:
             yield _entry(folder)
@@ -122,28 +122,28 @@ def _entries_of_folders(results: Results) -> Iterator[Entry | Rebuilt]:
             yield Rebuilt(folder.id, _in_words(error))
 
 
-def _entry(folder: RunFolder) -> Entry:
+def _entry(folder: RunFolder) -> StoreEntry:
     folder = folder.read_once()
     return entry_of(folder, digest_of(folder))
 
 
-def _entries_of_imports(results: Results) -> Iterator[Entry | Rebuilt]:
+def _entries_of_imports(results: Results) -> Iterator[StoreEntry | Rebuilt]:
     from benchwright.report.export import read_export
-    from benchwright.store.base import Entry
+    from benchwright.store.base import StoreEntry
 
     for path in results.import_files():
         try:
             for run in read_export(path):
                 annotation = results.beside_import(run.id).read_annotation()
-                yield Entry(run=run, digest=imported_digest(run), annotation=annotation)
+                yield StoreEntry(run=run, digest=imported_digest(run), annotation=annotation)
         except Exception as error:  # as above
             yield Rebuilt(path.name, _in_words(error))
 
 
-def _put(results: Results, found: Iterable[Entry | Rebuilt], *, replace: bool) -> Iterator[Rebuilt]:
+def _put(results: Results, found: Iterable[StoreEntry | Rebuilt], *, replace: bool) -> Iterator[Rebuilt]:
     """Puts the runs into the store, many at once."""
     known = {each.uid: each.folder for each in results.store.standing()}
-    batch: list[Entry] = []
+    batch: list[StoreEntry] = []
     size = 0
     for each in found:
         if isinstance(each, Rebuilt):
@@ -172,7 +172,7 @@ def _bytes_of(run: Run) -> int:
     return sum(8 * (len(m.samples) + len(m.warmup_samples)) for m in measurements)
 
 
-def _ingested(results: Results, batch: Sequence[Entry], *, replace: bool) -> Iterator[Rebuilt]:
+def _ingested(results: Results, batch: Sequence[StoreEntry], *, replace: bool) -> Iterator[Rebuilt]:
     """All of them at once; if that cannot be, one by one, so that a run that the database does not take costs no other."""
     if not batch:
         return
@@ -194,7 +194,7 @@ def _ingested(results: Results, batch: Sequence[Entry], *, replace: bool) -> Ite
         raise together  # it is the store
 
 
-def _carried_over(old: Store, fresh: Results) -> Iterator[Rebuilt]:
+def _carried_over(old: RunStore, fresh: Results) -> Iterator[Rebuilt]:
     """Runs that only the old store has: ingested from elsewhere, or whose folder is gone; with their annotations."""
     from benchwright.store.base import RunFilter
 
@@ -211,15 +211,15 @@ def _carried_over(old: Store, fresh: Results) -> Iterator[Rebuilt]:
         yield Rebuilt(None, f"the old store {what}: what only it had may be missing")
 
 
-def _carried(row: RunRow, old: Store) -> Entry | Rebuilt:
-    from benchwright.store.base import Entry
+def _carried(row: RunRow, old: RunStore) -> StoreEntry | Rebuilt:
+    from benchwright.store.base import StoreEntry
 
     try:
         elsewhere = folder_of(row)
         if elsewhere is not None:
             entry = _entry(elsewhere)
             return entry if entry.annotation is not None else msgspec.structs.replace(entry, annotation=row.annotation)
-        return Entry(run=old.load(row.uid), digest=old.digest_of(row.uid) or "", annotation=row.annotation)
+        return StoreEntry(run=old.load(row.uid), digest=old.digest_of(row.uid) or "", annotation=row.annotation)
     except Exception as error:  # as above; the old store is kept then
         return Rebuilt(row.id, _in_words(error))
 
@@ -262,7 +262,7 @@ def _old_store(path: Path, results: Results) -> _Old:
         return _Old(None, unreadable=True)
 
 
-def _current(store: Store) -> Store:
+def _current(store: RunStore) -> RunStore:
     """The same store, brought to this version if it is older."""
     from benchwright.store.base import RunFilter
 

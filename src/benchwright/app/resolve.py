@@ -92,6 +92,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         discard_logs=request.discard_logs,
         sample_interval_s=request.sample_interval_s,
         seed=request.seed,
+        on=request.on,
         keep_env=request.keep_env,
         shared=request.shared,
         workers=workers_count(os.environ),

@@ -36,7 +36,7 @@ from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
 if TYPE_CHECKING:
-    from benchwright.store.base import Entry, RunRow, Store
+    from benchwright.store.base import RunRow, RunStore, StoreEntry
 
 _PART_OF_A_RUN = (
     ".data",
@@ -77,7 +77,7 @@ class Results:
         self.url = url
         self.patience_s = patience_s
         self.own_baselines = Baselines(base.path)
-        self._store: Store | None = None
+        self._store: RunStore | None = None
 
     @staticmethod
     def choose(
@@ -96,16 +96,16 @@ class Results:
         return redact_text(self.url)
 
     @property
-    def store(self) -> Store:
+    def store(self) -> RunStore:
         """The store, which is made if there is none."""
         return self._opened(create=True)
 
     @property
-    def existing_store(self) -> Store:
+    def existing_store(self) -> RunStore:
         """The same, but NoStoreYet if there is none: looking makes nothing."""
         return self._opened(create=False)
 
-    def _opened(self, *, create: bool) -> Store:
+    def _opened(self, *, create: bool) -> RunStore:
         if self._store is None:
             from benchwright.store.base import open_store
 
@@ -308,7 +308,7 @@ class Results:
         self.store.ingest_all([entry])
         return True
 
-    def refuse_another(self, entry: Entry) -> None:
+    def refuse_another(self, entry: StoreEntry) -> None:
         """InvalidInput if a run would take the place of another: of one without a uid, whose name may be that of another
         machine's run, or of a copy that has changed since."""
         run, digest = entry.run, entry.digest
@@ -395,11 +395,11 @@ def told_apart(runs: Iterable[Run]) -> list[Run]:
     ]
 
 
-def entry_of(folder: RunFolder, digest: str) -> Entry:
+def entry_of(folder: RunFolder, digest: str) -> StoreEntry:
     """The run of a folder, to be put into the store; InvalidInput if it is no run."""
-    from benchwright.store.base import Entry
+    from benchwright.store.base import StoreEntry
 
-    return Entry(run=read_run(folder), digest=digest, annotation=folder.read_annotation())
+    return StoreEntry(run=read_run(folder), digest=digest, annotation=folder.read_annotation())
 
 
 def imported_digest(run: Run) -> str:

@@ -37,6 +37,7 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     Nothing is kept. Exit code: 0 fine, or only warnings; 1 numbers measured now cannot be trusted.
     """
     from benchwright.app.measure import measure
+    from benchwright.app.plugins import all_registries
     from benchwright.doctor.check import check
     from benchwright.doctor.report import checkup_json, checkup_text
     from benchwright.executors.local import LocalExecutor
@@ -44,7 +45,13 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
 
     folder = BaseFolder.choose(base, os.environ)
     with LocalExecutor() as executor, _Progress(quiet=as_json) as progress:
-        checkup = check(folder, executor=executor, measure=None if quick else measure, observer=progress)
+        checkup = check(
+            folder,
+            executor=executor,
+            measure=None if quick else measure,
+            observer=progress,
+            registries=all_registries(),
+        )
     if as_json:
         click.echo(checkup_json(checkup), nl=False)
     else:

@@ -30,12 +30,13 @@ def command(ctx: click.Context, /, as_json: bool, base: str | None, **values: An
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing is run or written."""
     from benchwright.app.measure import plan_only
     from benchwright.app.resolve import resolve
-    from benchwright.executors.local import LocalExecutor
+    from benchwright.executors.base import Site
+    from benchwright.executors.registry import open_executor
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
     resolved = resolve(request_of(ctx, values, folder.path))
-    with LocalExecutor() as executor:
+    with open_executor(resolved.settings.on or "local", Site(folder=str(folder.path))) as executor:
         plan = plan_only(resolved.benchmarks, resolved.settings, folder, executor)
     click.echo(json.dumps(plan_body(plan), indent=1) if as_json else plan_text(plan), nl=as_json)
 
@@ -108,7 +109,7 @@ def plan_text(plan: Plan) -> str:
             continue
         lines += [f"  {line}" for line in _described(benchmark, jobs[benchmark.name])]
         lines += [f"  note: {text}" for text in (*benchmark.notes, *plan.notes.get(benchmark.name, ()))]
-        lines += [f"  reads {m.name}: {m.kind.value} {m.pattern!r}, {m.aggregate}" for m in benchmark.metrics]
+        lines += [f"  reads {m.name}: {m.kind} {m.pattern!r}, {m.aggregate}" for m in benchmark.metrics]
     count = len(plan.launches)
     if count:
         groups = [[job for launch in group for job in launch] for group in started_together(plan.launches)]

@@ -157,6 +157,12 @@ _OPTIONS = [
         _HOW, "--warmup", "warmup", metavar="RULE", help="A loop's warm-up: auto, 20 (steps) or 5s.  [default: auto]"
     ),
     option(_HOW, "--loop", metavar="NAME", help="The loop that counts.  [default: the first named train]"),
+    option(
+        _HOW,
+        "--on",
+        metavar="NAME[:ARG]",
+        help="Where to run: local, ssh:[USER@]HOST[:PORT], ssh with --system, or the executor of an installed package.",
+    ),
     option(_HOW, "--timeout", metavar="TIME", help="Limit for each launch, such as 90s or 10m."),
     option(_HOW, "--cores", metavar="LIST", help="Pin to these cores, such as 0,2-3."),
     option(_HOW, "--jobs", type=click.IntRange(1), metavar="N", help="Processes of each launch that measure together."),
@@ -300,6 +306,7 @@ def request_of(ctx: click.Context, values: dict[str, Any], base: Path) -> Reques
         discard_logs=values["discard_logs"],
         sample_interval_s=sample_interval_of(values["sample_interval"]),
         seed=values["seed"],
+        on=values["on"],
         keep_env=values["keep_env"],
         shared=values["share"],
         suite=suite_request(values, base),

@@ -6,6 +6,7 @@
     ├── CannotMeasure         3   nothing could be measured at all
     │   └── AgentLost         3   the agent on the node went away
     ├── CannotWrite           3   a file could not be written
+    ├── BrokenPlugin          3   an installed plug-in cannot be loaded
     ├── RunFolderBusy         3   another benchwright writes to that run folder
     ├── StoreTrouble          3   the store is locked, read-only, full, gone, damaged or of another version
     │   ├── NoStoreYet        3   there is none, and none was to be made
@@ -93,6 +94,10 @@ class AgentLost(CannotMeasure):
 
 class CannotWrite(BenchwrightError):
     """A file could not be written: says which, why and what to do."""
+
+
+class BrokenPlugin(BenchwrightError):
+    """An installed plug-in cannot be loaded: says which package it is of, and why."""
 
 
 class RunFolderBusy(BenchwrightError):

@@ -21,14 +21,7 @@ class Direction(str, Enum):
     NEITHER = "neither"
 
 
-class ExtractorKind(str, Enum):
-    """How a metric is found in the log."""
-
-    REGEX = "regex"
-    JSON_LINES = "json"
-    KEY_VALUE = "key_value"
-
-
+REGEX, JSON_LINES, KEY_VALUE = "regex", "json", "key_value"  # the extractors that are built in
 AGGREGATES = (
     "average",
     "median",
@@ -50,14 +43,15 @@ OURS = ("process.", "memory.", "cpu.", "gpu.", "energy.")
 class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One metric to read from a log.
 
-    `pattern` is a Python regular expression (REGEX: group 1 if it has one, else the whole match; each
-    match holds one number), or the key to read (JSON_LINES: `a.b.c` reaches into objects; KEY_VALUE).
+    `kind` names the extractor, of which packages may add others. `pattern` is what that extractor understands: a Python
+    regular expression (REGEX: group 1 if it has one, else the whole match; each match holds one number), or the key to
+    read (JSON_LINES: `a.b.c` reaches into objects; KEY_VALUE).
     `aggregate` condenses the values of one launch into one number. `required`: no value is a failure.
     """
 
     name: str
     pattern: str
-    kind: ExtractorKind = ExtractorKind.REGEX
+    kind: str = REGEX
     unit: str | None = None
     direction: Direction | None = None
     aggregate: Annotated[str, Meta(pattern=f"^({'|'.join(AGGREGATES)}|{_PERCENTILE})$")] = "median"

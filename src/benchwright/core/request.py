@@ -56,6 +56,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sample_interval_s: float = 0.5
     seed: int = 0
     echo: bool = False
+    on: str | None = None  # the executor, NAME or NAME:ARGUMENT
     keep_env: tuple[str, ...] = ()  # names or globs
     shared: bool = False
     suite: SuiteRequest | None = None

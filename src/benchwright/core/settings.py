@@ -30,3 +30,4 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     keep_env: tuple[str, ...] = ()  # --keep-env
     shared: bool = False  # others may read the run's files, as far as the umask lets them
     validations: tuple[str, ...] = ()  # validation layers asked for beyond those that always run
+    on: str | None = None  # --on: the executor, NAME or NAME:ARGUMENT; None: by the system file, else this machine

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import importlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from benchwright.agent.machine.health import read_health
 from benchwright.agent.machine.runtimes import ask_interpreter, own_interpreter
 from benchwright.agent.samplers import find_samplers
-from benchwright.agent.samplers.base import Sampler, Subject
+from benchwright.agent.samplers.base import SampledJob, Sampler
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted
+from benchwright.core.errors import BenchwrightError, BrokenPlugin, CannotMeasure, Interrupted
 from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Checkup, Finding, Interpreter, Noise, State
+from benchwright.core.plugins.entry_points import EntryPoint, load_target
+from benchwright.core.plugins.registry import Registry
 from benchwright.core.run import Launch, Run
 from benchwright.core.settings import RunSettings
 from benchwright.doctor.judge_gpus import judge_gpus
@@ -37,9 +39,15 @@ _PROGRAM = "x = 1\nfor _ in range(2_000_000):\n    x = x * 1103515245 + 12345 & 
 
 
 def check(
-    base: BaseFolder, *, executor: Executor, measure: Measure | None, observer: Observer | None = None
+    base: BaseFolder,
+    *,
+    executor: Executor,
+    measure: Measure | None,
+    observer: Observer | None = None,
+    registries: Iterable[Registry[Any]] = (),
 ) -> Checkup:
-    """The state of this machine. `measure`: how to measure its noise; None: not at all. Leaves nothing behind."""
+    """The state of this machine, and the plug-ins of these registries. `measure`: how to measure its noise; None: not at
+    all. Leaves nothing behind."""
     machine = executor.machine()
     health = read_health(str(base.path))
     interpreters = find_interpreters()
@@ -47,6 +55,7 @@ def check(
     findings += judge_gpus(health.gpus, health.gpu_trouble)
     findings += [_judge_interpreter(interpreter, machine) for interpreter in interpreters]
     findings += try_samplers()
+    findings += [finding for registry in registries for finding in judge_plugins(registry)]
     noise: Sequence[Noise] = ()
     if measure is not None:
         noise, trouble = measure_noise(measure, executor, observer)
@@ -94,15 +103,14 @@ def try_samplers() -> list[Finding]:
     with subprocess.Popen(subject_program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()  # it has begun, and has its memory
-        return [_try_sampler(name, target) for name, target in find_samplers().items()]
+        return [_try_sampler(entry) for entry in find_samplers().values()]
 
 
-def _try_sampler(name: str, target: str) -> Finding:
+def _try_sampler(entry: EntryPoint) -> Finding:
+    name = entry.name
     finding_name = f"sampler.{name}"
     try:
-        module, _, function = target.partition(":")
-        subject = Subject()
-        sampler: Sampler | None = getattr(importlib.import_module(module), function)(subject)
+        sampler: Sampler | None = load_target(entry.target)(SampledJob())
         if sampler is None:
             text = "no NVIDIA GPU here" if name == "nvidia" else "nothing here for it to read"
             return Finding(name=finding_name, state=State.OK, text=text, figures={"works": False})
@@ -116,7 +124,7 @@ def _try_sampler(name: str, target: str) -> Finding:
             name=finding_name,
             state=State.WARNING,
             text=f"does not work: {type(error).__name__}: {error}",
-            advice=f"runs will lack its numbers; repair or remove what offers {target}",
+            advice=f"runs will lack its numbers; repair or uninstall {entry.package}",
             figures={"works": False},
         )
     if not values:
@@ -127,6 +135,20 @@ def _try_sampler(name: str, target: str) -> Finding:
     return Finding(
         name=finding_name, state=State.OK, text=f"reads {', '.join(sorted(values))}", figures={"works": True}
     )
+
+
+def judge_plugins(registry: Registry[Any]) -> list[Finding]:
+    """What installed packages add to a seam, each loaded once to see that it can be."""
+    findings = []
+    for entry in registry.plugins().values():
+        name, of = f"plugin.{entry.name}", f"{registry.noun} of {entry.package} {entry.version}"
+        try:
+            registry.load_plugin(entry)
+        except BrokenPlugin as error:
+            findings.append(Finding(name=name, state=State.WARNING, text=f"{of}: {error}", figures={"works": False}))
+        else:
+            findings.append(Finding(name=name, state=State.OK, text=of, figures={"works": True}))
+    return findings
 
 
 def measure_noise(

@@ -23,6 +23,7 @@ _TOPICS = {
     "gpu": "GPUs",
     "runtime": "Runtimes",
     "sampler": "Samplers",
+    "plugin": "Plug-ins",
     "noise": "Noise: one program measured as if it were two",
 }
 _SIGNS = {State.OK: ("✓", "32"), State.WARNING: ("⚠", "33"), State.BAD: ("✗", "31"), State.UNKNOWN: ("?", "2")}

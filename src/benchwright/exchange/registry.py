@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Iterator
-from importlib import metadata
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
-from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import BrokenPlugin, InvalidInput
+from benchwright.core.plugins.registry import Registry
 from benchwright.core.run import Run
 from benchwright.exchange.base import ENTRY_POINT_GROUP, Importer
 from benchwright.exchange.foreign_json import load
 
-# The same as the entry points of this package: looking those up costs more than loading these.
-BUILT_IN = {
-    "hyperfine": "benchwright.exchange.hyperfine:HyperfineImporter",
-    "pytest-benchmark": "benchwright.exchange.pytest_benchmark:PytestBenchmarkImporter",
-    "google-benchmark": "benchwright.exchange.google_benchmark:GoogleBenchmarkImporter",
-    "asv": "benchwright.exchange.asv:AsvImporter",
-    "driver": "benchwright.exchange.driver.importer:DriverImporter",
-    "milabench": "benchwright.exchange.milabench.run_folder:MilabenchImporter",
-}
+IMPORTERS: Registry[Callable[[], Importer]] = Registry(
+    ENTRY_POINT_GROUP,
+    "tool whose results can be imported",
+    {
+        "hyperfine": "benchwright.exchange.hyperfine:HyperfineImporter",
+        "pytest-benchmark": "benchwright.exchange.pytest_benchmark:PytestBenchmarkImporter",
+        "google-benchmark": "benchwright.exchange.google_benchmark:GoogleBenchmarkImporter",
+        "asv": "benchwright.exchange.asv:AsvImporter",
+        "driver": "benchwright.exchange.driver.importer:DriverImporter",
+        "milabench": "benchwright.exchange.milabench.run_folder:MilabenchImporter",
+    },
+)
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,19 +35,8 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def importer_named(name: str) -> Importer:
-    """The importer that `--from` calls so."""
-    if name in BUILT_IN:
-        return _load(BUILT_IN[name])
-    added = {entry.name: entry for entry in metadata.entry_points(group=ENTRY_POINT_GROUP)}
-    if name in added:
-        importer: Importer = added[name].load()()
-        return importer
-    known = list(dict.fromkeys([*BUILT_IN, *added]))
-    raise InvalidInput(
-        f"'{name}' is not a tool whose results can be imported",
-        where="--from",
-        remedy=did_you_mean(name, known) or f"use one of {', '.join(known)}",
-    )
+    """The importer that `--from` names."""
+    return IMPORTERS.load(name, where="--from")()
 
 
 def import_results(path: Path, *, tool: str | None = None) -> Imported:
@@ -54,14 +45,14 @@ def import_results(path: Path, *, tool: str | None = None) -> Imported:
 
     A damaged file is InvalidInput when it was named, and a problem when it was found in a folder.
     """
-    importers = [importer_named(tool)] if tool is not None else list(_all())
+    problems: list[str] = []
+    importers = [importer_named(tool)] if tool is not None else _all(problems)
     if not path.is_dir():
         importer = importers[0] if tool is not None else _recogniser(importers, path)
         if importer is None:
             raise _unknown(path)
-        return Imported(runs=tuple(importer.read(path)))
+        return Imported(runs=tuple(importer.read(path)), problems=tuple(problems))
     runs: dict[str, Run] = {}
-    problems = []
     read = 0
     for file in _result_files(path):
         found = _recogniser(importers, file)
@@ -75,6 +66,17 @@ def import_results(path: Path, *, tool: str | None = None) -> Imported:
     if not read:
         raise _unknown(path)
     return Imported(runs=tuple(runs.values()), problems=tuple(problems))
+
+
+def _all(problems: list[str]) -> list[Importer]:
+    """Every importer that can be loaded, ours first; `problems` gains a line for each that cannot."""
+    found: list[Importer] = []
+    for _, made in IMPORTERS.load_all():
+        if isinstance(made, BrokenPlugin):
+            problems.append(str(made))
+        else:
+            found.append(made())
+    return found
 
 
 def _result_files(folder: Path) -> list[Path]:
@@ -99,19 +101,5 @@ def _unknown(path: Path) -> InvalidInput:
     return InvalidInput(
         what,
         where=str(path),
-        remedy=f"files of {', '.join(BUILT_IN)} can be imported; --from TOOL says what it is and shows what is wrong with it",
+        remedy=f"files of {', '.join(IMPORTERS.names())} can be imported; --from TOOL says what it is and shows what is wrong with it",
     )
-
-
-def _all() -> Iterator[Importer]:
-    for place in BUILT_IN.values():
-        yield _load(place)
-    for entry in metadata.entry_points(group=ENTRY_POINT_GROUP):
-        if entry.name not in BUILT_IN:
-            yield entry.load()()
-
-
-def _load(place: str) -> Importer:
-    module, _, name = place.partition(":")
-    importer: Importer = getattr(importlib.import_module(module), name)()
-    return importer

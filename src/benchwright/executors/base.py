@@ -1,14 +1,20 @@
-"""The executor seam. Entry-point group: `benchwright.executors`; one contract test that every variant passes."""
+"""The executor seam. An entry point of the group `benchwright.executors` names an `OpenExecutor`.
+
+`--on NAME:ARGUMENT` opens the one called NAME. Every variant passes tests/contracts/test_executor_contract.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self
+
+import msgspec
 
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.node.leftovers import Leftovers, Mark
+from benchwright.core.node.system import System
 
 ENTRY_POINT_GROUP = "benchwright.executors"
 
@@ -57,3 +63,14 @@ class Executor(Protocol):
         """End the jobs that run; they and all later ones get outcomes with `stopped`. A second call does not wait
         for them to end politely. May be called from a signal handler or another thread."""
         ...
+
+
+class Site(msgspec.Struct, frozen=True, kw_only=True):
+    """What an executor may need to know of a run. `folder`: the base folder, which jobs write to; None: not known yet."""
+
+    folder: str | None = None
+    system: System = System()
+
+
+# What follows the name in `--on NAME:ARGUMENT` ("" if nothing does), and the site. InvalidInput if the argument is wrong.
+OpenExecutor = Callable[[str, Site], Executor]

@@ -13,10 +13,11 @@ from typing import Any, Self
 
 import msgspec
 
+from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.node.leftovers import Leftovers, Mark
-from benchwright.executors.base import Listener
+from benchwright.executors.base import Executor, Listener, Site
 
 _MACHINE = Machine(
     hostname="fake",
@@ -156,3 +157,17 @@ def _loop_events(job: Job, samples: Sequence[float], now_ns: int) -> list[dict[s
         {"event": "probe_end", "process": _PID, "t": now_ns + sum(step_ns), "how": "end"},
         extraction,
     ]  # fmt: skip
+
+
+def open_executor(argument: str, site: Site) -> Executor:
+    """`--on fake:NAME=0.10,0.11;OTHER=2.5`: the samples of each benchmark; any other fails."""
+    samples: dict[str, list[float]] = {}
+    for part in filter(None, argument.split(";")):
+        name, _, values = part.rpartition("=")
+        try:
+            samples[name] = [float(value) for value in values.split(",")]
+        except ValueError:
+            raise InvalidInput(
+                f"'{part}' is not NAME=NUMBER,NUMBER…", where="--on fake", remedy="write fake:train=0.10,0.11"
+            ) from None
+    return FakeExecutor(samples)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from benchwright.core.errors import AgentLost
+from benchwright.core.errors import AgentLost, InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.executors.agent_executor import AgentExecutor, Launch
 from benchwright.executors.agent_process import AgentProcess, agent_words, new_token
+from benchwright.executors.base import Executor, Site
 
 HERE = "localhost"
 
@@ -39,3 +40,10 @@ class LocalExecutor(AgentExecutor):
         if not agent.was_ready and not agent.was_killed:
             raise AgentLost(f"the agent did not start; {last_words or 'it printed nothing'}")
         return "the agent was killed" + (f"; its last words: {last_words}" if last_words else "")
+
+
+def open_executor(argument: str, site: Site) -> Executor:
+    """`--on local`: this machine."""
+    if argument:
+        raise InvalidInput(f"'local:{argument}' names more than this machine", where="--on", remedy="write --on local")
+    return LocalExecutor()

@@ -7,24 +7,27 @@ before the first job goes to a node.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from benchwright.agent.folder_digest import folder_digest
-from benchwright.core.errors import AgentLost, CannotMeasure
+from benchwright.core.errors import AgentLost, CannotMeasure, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.node.leftovers import Leftovers, Mark
-from benchwright.core.node.system import System
+from benchwright.core.node.system import Node, System
 from benchwright.executors.agent_executor import AgentExecutor, Launch
 from benchwright.executors.agent_process import AgentProcess, agent_words, listen, new_token
+from benchwright.executors.base import Executor, Site
 from benchwright.executors.local import HERE
 from benchwright.executors.ssh_connection import Look, SshConnection, Visit, read_look, wait_for
 
 _VISIT_S = 60.0
 _START_S = 60.0
+_ADDRESS = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^@:\s/]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d+))?")
 _SWEEP_WAIT_S = 10.0  # for supervisors that lost their agent to end their jobs by themselves
 
 
@@ -220,3 +223,26 @@ def _refuse(launch: Launch, problems: Mapping[str, str]) -> None:
     others = "it was not started, because another node cannot be used: " + "; ".join(problems.values())
     for job_id in list(launch.open):
         launch.finish(Outcome(job=job_id, detail=problems.get(launch.nodes[job_id], others)))
+
+
+class _OneNode(ClusterExecutor):
+    """All jobs on the one node of its system."""
+
+    def _node_of(self, job: Job) -> str:
+        return self._system.nodes[0].name
+
+
+def open_executor(argument: str, site: Site) -> Executor:
+    """`--on ssh:[USER@]HOST[:PORT]`: all jobs there. `--on ssh`: each where its suite and the system file say."""
+    if not argument:
+        if not any(not node.local for node in site.system.nodes):
+            raise InvalidInput(
+                "no system file names a node", where="--on ssh", remedy="write --on ssh:HOST, or give --system FILE"
+            )
+        return ClusterExecutor(site.system, folder=site.folder)
+    match = _ADDRESS.fullmatch(argument)
+    if match is None or int(match["port"] or 22) > 65535:
+        raise InvalidInput(f"'{argument}' is not a host", where="--on ssh", remedy="write ssh:[USER@]HOST[:PORT]")
+    host = match["host"].strip("[]")
+    node = Node(name=host, ip=host, user=match["user"], port=int(match["port"] or 22), main=True)
+    return _OneNode(System(nodes=(node,), sshkey=site.system.sshkey), folder=site.folder)

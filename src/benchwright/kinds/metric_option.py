@@ -7,6 +7,8 @@ The brackets belong to the name, before the first `=`, so nothing in a pattern c
     --metric 'loss=json:train.loss'                     the key of JSON lines, dots reach into objects
     --metric 'loss=kv:loss'                             `loss=0.12` anywhere in a line
     --metric loss                                       the same, shorter
+    --metric 'loss=NAME:PATTERN'                        the extractor NAME of an installed package
+    --metric 'loss=regex:json: ([\\d.]+)'                a regular expression, whatever it begins with
 """
 
 from __future__ import annotations
@@ -18,9 +20,11 @@ import warnings
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import (
     AGGREGATES,
+    JSON_LINES,
+    KEY_VALUE,
     OURS,
+    REGEX,
     Direction,
-    ExtractorKind,
     MetricSpec,
     check_aggregate,
     guess_direction,
@@ -30,6 +34,8 @@ from benchwright.kinds.unit_guess import guess_unit
 _WHERE = "--metric"
 _OPTION = re.compile(r"([^\[\]=]*)(?:\[([^\]]*)\])?(?:=(.*))?", re.DOTALL)
 _KEY = re.compile(r"[\w./@-]+")
+_PREFIX = re.compile(r"([A-Za-z][\w-]*):")
+_PREFIXES = {"json": JSON_LINES, "kv": KEY_VALUE, "regex": REGEX}
 _DIRECTIONS = tuple(d.value for d in Direction)
 _EXAMPLE = r"write NAME=PATTERN, such as 'speed=Speed: ([\d.]+)'"
 
@@ -46,7 +52,7 @@ def parse_metric_option(text: str) -> MetricSpec:
     kind, pattern = _kind_and_pattern(name, match[3])
     options = _options(match[2] or "", text)
     aggregate = options.get("aggregate", "median")
-    told_by_pattern = kind is ExtractorKind.REGEX and aggregate != "count"  # a number of matches is no percentage
+    told_by_pattern = kind == REGEX and aggregate != "count"  # a number of matches is no percentage
     unit = options.get("unit") or (guess_unit(pattern) if told_by_pattern else None)
     direction = options.get("direction")
     return MetricSpec(
@@ -95,29 +101,56 @@ def compile_problem(pattern: str) -> tuple[str, int] | None:
     return None
 
 
-def _kind_and_pattern(name: str, given: str | None) -> tuple[ExtractorKind, str]:
+def extractor_of(text: str) -> tuple[str, str]:
+    """`EXTRACTOR:PATTERN` taken apart; a text that begins with no extractor's name is a regular expression."""
+    match = _PREFIX.match(text)
+    if match is None:
+        return REGEX, text
+    name, rest = match[1], text[match.end() :]
+    if name in _PREFIXES:
+        return _PREFIXES[name], rest
+    from benchwright.agent.extractors.registry import EXTRACTORS  # here: only few patterns look like this
+
+    return (name, rest) if name in EXTRACTORS.plugins() else (REGEX, text)
+
+
+def _kind_and_pattern(name: str, given: str | None) -> tuple[str, str]:
     if given is None:
-        return ExtractorKind.KEY_VALUE, name
-    for prefix, kind in (("json:", ExtractorKind.JSON_LINES), ("kv:", ExtractorKind.KEY_VALUE)):
-        if given.startswith(prefix):
-            key = given.removeprefix(prefix).strip()
-            if not key:
-                raise InvalidInput(
-                    f"'{name}={given}' names no key", where=_WHERE, remedy=f"write {name}={prefix}{name}"
-                )
-            return kind, key
+        return KEY_VALUE, name
     if not given:
         raise InvalidInput(f"the pattern of '{name}' is empty", where=_WHERE, remedy=_EXAMPLE)
-    problem = compile_problem(given)
+    kind, pattern = extractor_of(given)
+    if kind in (JSON_LINES, KEY_VALUE):
+        pattern = pattern.strip()
+        if not pattern:
+            raise InvalidInput(f"'{name}={given}' names no key", where=_WHERE, remedy=f"write {name}={given}{name}")
+    elif kind == REGEX:
+        _check_regex(name, pattern)
+    else:
+        check_pattern(kind, pattern, where=_WHERE)
+    return kind, pattern
+
+
+def check_pattern(kind: str, pattern: str, *, where: str | None = None) -> None:
+    """InvalidInput if the extractor `kind` of a package refuses the pattern; BrokenPlugin if it cannot be loaded."""
+    from benchwright.agent.extractors.registry import EXTRACTORS
+
+    try:
+        EXTRACTORS.load(kind, where=where)(pattern)
+    except InvalidInput as error:
+        raise InvalidInput(error.what, where=error.where or where, remedy=error.remedy, text=pattern) from None
+
+
+def _check_regex(name: str, pattern: str) -> None:
+    problem = compile_problem(pattern)
     if problem is not None:
         what, position = problem
         raise InvalidInput(
             f"the pattern of '{name}' is not a regular expression: {what} (at character {position + 1})",
             where=_WHERE,
-            text=given,
+            text=pattern,
             remedy="put a backslash before a character that is meant literally",
         )
-    return ExtractorKind.REGEX, given
 
 
 def _options(inside: str, text: str) -> dict[str, str]:

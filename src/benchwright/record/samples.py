@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction
+from benchwright.core.metric import OURS, Direction, guess_direction
 from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
 
@@ -20,7 +20,7 @@ class _Series:
     """How a sampler's value becomes a Measurement."""
 
     metric: str
-    unit: str
+    unit: str | None
     direction: Direction
     aggregate: str
     of_loop: bool = False  # what counts is while the loop was measured, not the program's start and end
@@ -41,6 +41,25 @@ _SERIES = {
     ("nvidia", "sm_clock_mhz"): _Series("gpu.clock", "MHz", Direction.NEITHER, "median", of_loop=True),
     ("nvidia", "memory_clock_mhz"): _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median", of_loop=True),
     ("nvidia", "temperature_c"): _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
+}
+_OWN_SAMPLERS = {sampler for sampler, _ in _SERIES}
+# How the names of a sampler's values end → their unit.
+_UNITS = {
+    "bytes": "B",
+    "percent": "%",
+    "ns": "ns",
+    "us": "µs",
+    "ms": "ms",
+    "s": "s",
+    "w": "W",
+    "j": "J",
+    "hz": "Hz",
+    "mhz": "MHz",
+    "c": "°C",
+    "v": "V",
+    "a": "A",
+    "rpm": "rpm",
+    "ratio": "ratio",
 }
 # Reasons a driver gives for a lower clock that say something is wrong, not merely idle (nvml.h).
 _THROTTLED = {
@@ -93,7 +112,7 @@ class Samples:
         """`measured`: when the loop that counts was measured, if there is one."""
         found = []
         for (sampler, name, device), points in self.series.items():
-            how = _SERIES.get((sampler, name))
+            how = _SERIES.get((sampler, name)) if sampler in _OWN_SAMPLERS else _series_of_plugin(sampler, name)
             if how is not None:
                 before, inside = _split(points, measured if how.of_loop else None)
                 found.append(_measurement(how, inside, device, before))
@@ -191,6 +210,16 @@ def _split(points: list[tuple[int, float]], span: Span | None) -> tuple[tuple[fl
         if inside:
             return tuple(value for t, value in points if t < span[0]), inside
     return (), tuple(value for _, value in points)
+
+
+def _series_of_plugin(sampler: str, name: str) -> _Series:
+    """Of a sampler that benchwright does not know: `fan`, `speed_rpm` → `fan.speed` in rpm."""
+    stem, _, suffix = name.rpartition("_")
+    unit = _UNITS.get(suffix) if stem else None
+    metric = f"{sampler}.{stem if unit else name}"
+    if metric.startswith(OURS):
+        metric = f"sampler.{metric}"  # must not look like one of our own measurements
+    return _Series(metric, unit, guess_direction(stem or name, unit), "average", of_loop=True)
 
 
 def _measurement(

@@ -5,27 +5,19 @@ A store is an index of runs that can be rebuilt from the run folders; only annot
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Sequence
-from importlib import metadata
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.plugins.registry import Registry
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 
 ENTRY_POINT_GROUP = "benchwright.stores"
 Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, values, workers
-
-# The same as the entry points of this package: looking those up costs more than loading this.
-BUILT_IN = {
-    "sqlite": "benchwright.store.sql_store:open_store",
-    "postgresql": "benchwright.store.sql_store:open_store",
-    "postgres": "benchwright.store.sql_store:open_store",
-}
 
 _FORMS = "give a path, sqlite:////path or postgresql://user@host/database"
 # A kind of database without its slashes, or a password before a host.
@@ -34,7 +26,7 @@ _NO_PATH = re.compile(
 )
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class StoreEntry(msgspec.Struct, frozen=True, kw_only=True):
     """A run to be kept. `digest` changes with anything the run is derived from. `annotation`: what a user says of it, or
     None; UNSET leaves what the store has."""
 
@@ -89,7 +81,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
 
 
-class Standing(msgspec.Struct, frozen=True):
+class RunStanding(msgspec.Struct, frozen=True):
     """How it stands with a run of the store. `complete`: it has ended, and will not change any more."""
 
     uid: str
@@ -98,7 +90,7 @@ class Standing(msgspec.Struct, frozen=True):
     complete: bool
 
 
-class Store(Protocol):
+class RunStore(Protocol):
     """Keeps runs. Every method raises StoreTrouble, with a remedy, when the store cannot be used.
 
     A run is meant by its uid, or by its id where only one run of the store has that; InvalidInput names the others if
@@ -113,7 +105,7 @@ class Store(Protocol):
         """
         ...
 
-    def ingest_all(self, entries: Sequence[Entry], *, replace: bool = False) -> None:
+    def ingest_all(self, entries: Sequence[StoreEntry], *, replace: bool = False) -> None:
         """The same for many, at once or not at all. `replace`: also those that are there with the same digest."""
         ...
 
@@ -129,7 +121,7 @@ class Store(Protocol):
         """The runs that are meant, by the time they were started."""
         ...
 
-    def standing(self) -> list[Standing]:
+    def standing(self) -> list[RunStanding]:
         """How it stands with every run that is here."""
         ...
 
@@ -184,23 +176,29 @@ class Store(Protocol):
     def __exit__(self, *exception: object) -> None: ...
 
 
+class OpenStore(Protocol):
+    """What an entry point of the group names. `create`: a store that does not exist is made; else NoStoreYet.
+
+    `patience_s`: how long to wait for others who have it locked; None: as long as that takes on a loaded machine.
+    """
+
+    def __call__(
+        self, url: str, *, create: bool, aggregate: Aggregate | None, patience_s: float | None = None
+    ) -> RunStore: ...
+
+
+STORES: Registry[OpenStore] = Registry(
+    ENTRY_POINT_GROUP,
+    "kind of store",
+    dict.fromkeys(("sqlite", "postgresql", "postgres"), "benchwright.store.sql_store:open_store"),
+)
+
+
 def open_store(
     url: str, *, create: bool = True, aggregate: Aggregate | None = None, patience_s: float | None = None
-) -> Store:
-    """The store at `url`: a path, or `scheme://…` of a store variant; see `sql_store.open_store` for what is raised.
-
-    `patience_s`: how long to wait for others who have it locked; None: as long as that takes a loaded machine.
-    """
-    scheme = check_url(url)
-    opener: Any
-    if scheme in BUILT_IN:
-        module, _, name = BUILT_IN[scheme].partition(":")
-        opener = getattr(importlib.import_module(module), name)
-    else:
-        opener = _added_stores()[scheme].load()
-    options = {} if patience_s is None else {"patience_s": patience_s}
-    store: Store = opener(url, create=create, aggregate=aggregate, **options)
-    return store
+) -> RunStore:
+    """The store at `url`: a path, or `scheme://…` of a store variant; see `OpenStore`."""
+    return STORES.load(check_url(url))(url, create=create, aggregate=aggregate, patience_s=patience_s)
 
 
 def check_url(url: str, where: str = "--store") -> str:
@@ -213,12 +211,8 @@ def check_url(url: str, where: str = "--store") -> str:
             raise InvalidInput("this is neither a path nor a URL", where=where, remedy=_FORMS)
         return "sqlite"
     scheme = url.partition("://")[0].partition("+")[0].lower()
-    if scheme not in BUILT_IN and scheme not in (added := _added_stores()):
+    if scheme not in STORES:
         shown = f"'{scheme}'" if scheme.isidentifier() else "this"
-        remedy = did_you_mean(scheme, sorted({*BUILT_IN, *added})) or _FORMS
+        remedy = did_you_mean(scheme, STORES.names()) or _FORMS
         raise InvalidInput(f"{shown} is not a kind of store", where=where, remedy=remedy)
     return scheme
-
-
-def _added_stores() -> dict[str, metadata.EntryPoint]:
-    return {entry.name: entry for entry in metadata.entry_points(group=ENTRY_POINT_GROUP)}

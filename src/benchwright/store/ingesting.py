@@ -17,7 +17,7 @@ from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.store import schema
-from benchwright.store.base import Aggregate, Entry
+from benchwright.store.base import Aggregate, StoreEntry
 from benchwright.store.run_document import (
     ENCODING,
     hash_of,
@@ -47,7 +47,7 @@ class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
     samples: list[Row]
 
 
-def pack_entry(entry: Entry, aggregate: Aggregate | None) -> PackedRun:
+def pack_entry(entry: StoreEntry, aggregate: Aggregate | None) -> PackedRun:
     packed = pack_run(entry.run, entry.digest, aggregate)
     if entry.annotation is not msgspec.UNSET:
         packed.run["annotation"] = None if entry.annotation is None else plain(entry.annotation)

@@ -13,7 +13,7 @@ from benchwright.core.files.stored_file import short
 from benchwright.core.run import Run
 from benchwright.store.base import Aggregate
 from benchwright.store.ingesting import pack_run
-from benchwright.store.run_document import DamagedDocument, Place, Samples, unpack_document
+from benchwright.store.run_document import DamagedDocument, Place, RunSamples, unpack_document
 from benchwright.store.samples import COMPRESSED, PLAIN, DamagedSamples, Packed, checksum, unpack
 from benchwright.store.schema import (
     baselines,
@@ -182,7 +182,7 @@ def _parts(connection: Connection, keys: Sequence[int]) -> list[_Parts]:
 
 
 def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
-    found: dict[Place, Samples] = {}
+    found: dict[Place, RunSamples] = {}
     arrays, start = memoryview(b"".join(parts.arrays)), 0
     damaged = False
     for m in parts.measurements:
@@ -192,7 +192,9 @@ def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
             if checksum(data) != m.checksum:
                 raise DamagedSamples("its samples are not those that were stored")
             values = unpack(Packed(m.encoding, data), m.warmup_samples + m.samples)
-            found[m.result, m.launch, m.measurement] = Samples(values[: m.warmup_samples], values[m.warmup_samples :])
+            found[m.result, m.launch, m.measurement] = RunSamples(
+                values[: m.warmup_samples], values[m.warmup_samples :]
+            )
         except DamagedSamples as error:
             damaged = True
             yield f"{_at(parts.run.called, m.result, m.launch, m.measurement)}: {error}"

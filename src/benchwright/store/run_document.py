@@ -19,7 +19,7 @@ ENCODING = "json-zlib"
 Place = tuple[int, int, int]  # which result of the run, which launch of that, which measurement of that
 
 
-class Samples(msgspec.Struct, frozen=True):
+class RunSamples(msgspec.Struct, frozen=True):
     warmup: tuple[float, ...]
     measured: tuple[float, ...]
 
@@ -49,7 +49,7 @@ def pack_document(run: Run) -> bytes:
     return zlib.compress(json.dumps(body, separators=(",", ":")).encode(), level=1)
 
 
-def unpack_document(data: bytes, encoding: str, samples: Mapping[Place, Samples]) -> Run:
+def unpack_document(data: bytes, encoding: str, samples: Mapping[Place, RunSamples]) -> Run:
     """The run with its samples; DamagedDocument if they do not make one."""
     if encoding != ENCODING:
         raise DamagedDocument(f"is encoded as '{encoding}', which is not known here")

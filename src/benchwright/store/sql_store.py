@@ -20,7 +20,7 @@ from benchwright.core.errors import (
 from benchwright.core.files.stored_file import Unreadable
 from benchwright.core.run import Run
 from benchwright.store import schema
-from benchwright.store.base import Aggregate, Entry, RunFilter, RunRow, Standing
+from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, StoreEntry
 from benchwright.store.connecting import (
     Database,
     connect,
@@ -32,7 +32,7 @@ from benchwright.store.connecting import (
 from benchwright.store.ingesting import insert_or, pack_entry, pack_run, put_runs
 from benchwright.store.integrity import duplicates, problems, samples_of
 from benchwright.store.migrations import upgrade
-from benchwright.store.run_document import DamagedDocument, Place, Samples, plain, unpack_document
+from benchwright.store.run_document import DamagedDocument, Place, RunSamples, plain, unpack_document
 from benchwright.store.run_query import row_of, select_runs
 from benchwright.store.samples import DamagedSamples, Packed, checksum, unpack
 
@@ -61,7 +61,7 @@ def open_store(
 
 
 class SqlStore:
-    """See `base.Store` for what the methods promise. Made by `open_store`."""
+    """See `base.RunStore` for what the methods promise. Made by `open_store`."""
 
     def __init__(self, database: Database, engine: Engine, version: str, aggregate: Aggregate | None) -> None:
         self.where = database.where
@@ -81,7 +81,7 @@ class SqlStore:
             put_runs(connection, [packed])
         return True
 
-    def ingest_all(self, entries: Sequence[Entry], *, replace: bool = False) -> None:
+    def ingest_all(self, entries: Sequence[StoreEntry], *, replace: bool = False) -> None:
         self._need_current()
         if not replace:
             known = self.digests()
@@ -110,12 +110,14 @@ class SqlStore:
         except Unreadable as error:
             raise StoreTrouble(str(error), where=self.where, remedy=_REBUILD) from None
 
-    def standing(self) -> list[Standing]:
+    def standing(self) -> list[RunStanding]:
         self._need_current()
         r = schema.runs.c
         with self._reading() as connection:
             found = connection.execute(select(r.id, r.called, r.folder, r.ended.is_not(None)))
-            return [Standing(str(uid), str(called), str(folder), bool(ended)) for uid, called, folder, ended in found]
+            return [
+                RunStanding(str(uid), str(called), str(folder), bool(ended)) for uid, called, folder, ended in found
+            ]
 
     def load(self, run_id: str) -> Run:
         self._need_current()
@@ -276,12 +278,12 @@ def _digest(connection: Connection, uid: str) -> str | None:
     return connection.execute(select(r.digest).where(r.id == plain(uid))).scalar_one_or_none()
 
 
-def _samples(connection: Connection, key: int) -> dict[Place, Samples]:
+def _samples(connection: Connection, key: int) -> dict[Place, RunSamples]:
     """DamagedSamples if the arrays are not exactly what the measurements say."""
     m = schema.measurements.c
     columns = (m.result, m.launch, m.measurement, m.warmup_samples, m.samples, m.size_bytes, m.encoding, m.checksum)
     arrays = memoryview(samples_of(connection, key))
-    found: dict[Place, Samples] = {}
+    found: dict[Place, RunSamples] = {}
     start = 0
     for result, launch, number, warmup, measured, size, encoding, expected in connection.execute(
         select(*columns).where(m.run == key).order_by(m.place)
@@ -290,7 +292,7 @@ def _samples(connection: Connection, key: int) -> dict[Place, Samples]:
         if checksum(data) != expected:
             raise DamagedSamples("the samples of a measurement are not those that were stored")
         values = unpack(Packed(encoding, data), warmup + measured)
-        found[result, launch, number] = Samples(values[:warmup], values[warmup:])
+        found[result, launch, number] = RunSamples(values[:warmup], values[warmup:])
         start += size
     if start != len(arrays):
         raise DamagedSamples(f"its arrays should take {start} bytes, but there are {len(arrays)}")

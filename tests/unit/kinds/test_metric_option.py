@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.metric import Direction, ExtractorKind, MetricSpec
+from benchwright.core.metric import JSON_LINES, KEY_VALUE, Direction, MetricSpec
 from benchwright.kinds.metric_option import check_distinct, parse_metric_option
 from benchwright.kinds.unit_guess import guess_unit
 
@@ -42,14 +42,14 @@ def test_min_is_an_aggregate_unless_it_is_said_to_be_the_unit() -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "pattern"),
     [
-        ("loss=json:train.loss", ExtractorKind.JSON_LINES, "train.loss"),
-        ("loss=kv:loss", ExtractorKind.KEY_VALUE, "loss"),
-        ("loss", ExtractorKind.KEY_VALUE, "loss"),
-        ("loss[lower,last]", ExtractorKind.KEY_VALUE, "loss"),
-        ("val/loss", ExtractorKind.KEY_VALUE, "val/loss"),
+        ("loss=json:train.loss", JSON_LINES, "train.loss"),
+        ("loss=kv:loss", KEY_VALUE, "loss"),
+        ("loss", KEY_VALUE, "loss"),
+        ("loss[lower,last]", KEY_VALUE, "loss"),
+        ("val/loss", KEY_VALUE, "val/loss"),
     ],
 )
-def test_json_lines_and_key_value_pairs(text: str, kind: ExtractorKind, pattern: str) -> None:
+def test_json_lines_and_key_value_pairs(text: str, kind: str, pattern: str) -> None:
     spec = parse_metric_option(text)
     assert (spec.kind, spec.pattern, spec.direction) == (kind, pattern, Direction.LOWER)
 

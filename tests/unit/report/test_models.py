@@ -28,7 +28,7 @@ from benchwright.report.models.csv import models_csv
 from benchwright.report.models.facts import checked, step_outcome
 from benchwright.report.models.rows import model_rows, operators
 from benchwright.report.models.table import count_words
-from benchwright.report.registry import BUILT_IN, reporter_named
+from benchwright.report.registry import REPORTERS, reporter_named
 from benchwright.report.run_json import JsonReporter
 from benchwright.report.screen import ScreenReporter
 
@@ -82,7 +82,7 @@ class TestScreen:
         assert 98 < float(eager[eager.index("–") + 1]) < 102
         assert 790 < float(ort[ort.index("–") - 1]) < 810
 
-    @pytest.mark.parametrize("name", sorted(BUILT_IN))
+    @pytest.mark.parametrize("name", sorted(REPORTERS.built_in))
     def test_no_format_says_items_where_calls_are_counted(self, name: str) -> None:
         streams = figure("throughput.streams", 250.0, unit="calls/s", labels={"streams": "2"})
         text = reporter_named(name).render(
@@ -457,7 +457,7 @@ def odd_results() -> list[Result]:
     ]
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", REPORTERS.built_in)
 def test_any_result_of_a_model_is_rendered(name: str) -> None:
     shown = report(odd_results(), log_tails={"bert.D0": ["last words"]})
     text = reporter_named(name).render(shown)

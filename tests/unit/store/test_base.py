@@ -48,11 +48,8 @@ def test_a_relative_path_is_below_the_current_folder(tmp_path: Path, monkeypatch
 
 
 def test_every_built_in_variant_is_there() -> None:
-    import importlib
-
-    for place in base.BUILT_IN.values():
-        module, _, name = place.partition(":")
-        assert callable(getattr(importlib.import_module(module), name))
+    for name in base.STORES.built_in:
+        assert callable(base.STORES.load(name))
 
 
 @pytest.mark.parametrize(

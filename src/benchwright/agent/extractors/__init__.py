@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchwright.agent.extractors.base import Block, Extractor, Found, Hits
+from benchwright.agent.extractors.base import Block, Extractor, Hits, MetricValues
 from benchwright.agent.extractors.scanner import LogScanner
 
-__all__ = ["Block", "Extractor", "Found", "Hits", "LogScanner"]
+__all__ = ["Block", "Extractor", "Hits", "LogScanner", "MetricValues"]

@@ -26,7 +26,7 @@ ESCAPE_SEQUENCE = re.compile(
 )
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class MetricValues(msgspec.Struct, frozen=True, kw_only=True):
     """Values of one metric, in the order of the log, and the line (from 1) that each was on."""
 
     name: str

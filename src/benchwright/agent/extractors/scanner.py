@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from benchwright.agent.extractors.base import EXAMPLES_KEPT, Block, Extractor, Found, Hits, LogLine
+from benchwright.agent.extractors.base import EXAMPLES_KEPT, Block, Extractor, Hits, LogLine, MetricValues
 from benchwright.agent.extractors.lines import LINE_LIMIT_BYTES, LineCutter, make_block
 from benchwright.agent.extractors.nearest import LineSample, NearestLines
-from benchwright.agent.extractors.registry import extractor_class
+from benchwright.agent.extractors.registry import EXTRACTORS
 from benchwright.agent.extractors.time_limit import CutOff, TimeLimit
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import MetricSpec
@@ -40,12 +40,12 @@ class LogScanner:
         self._line = 1
         self._ends_inside_line = False
 
-    def feed(self, block: bytes) -> list[Found]:
+    def feed(self, block: bytes) -> list[MetricValues]:
         """The values of all lines that are complete with these bytes."""
         self._bytes += len(block)
         return self._scan(self._cutter.feed(block))
 
-    def close(self) -> list[Found]:
+    def close(self) -> list[MetricValues]:
         """The values of the last line, if the log did not end with a line end."""
         rest = self._cutter.close()
         return self._scan([rest] if rest else [])
@@ -60,7 +60,7 @@ class LogScanner:
             "long_lines": self._cutter.long_lines,
         }
 
-    def _scan(self, pieces: Iterable[bytes]) -> list[Found]:
+    def _scan(self, pieces: Iterable[bytes]) -> list[MetricValues]:
         hits = {name: Hits() for name in self._order}
         with self._limit:
             for piece in pieces:
@@ -73,7 +73,7 @@ class LogScanner:
                 ended = piece.endswith(b"\n")
                 self._line = block.first_line + block.newlines + ended
                 self._ends_inside_line = not ended
-        return [Found(name=name, values=h.values, lines=h.lines) for name, h in hits.items() if h.values]
+        return [MetricValues(name=name, values=h.values, lines=h.lines) for name, h in hits.items() if h.values]
 
     def _look_for_evidence(self, block: Block) -> None:
         unmatched = [watch for watch in self._watches if not watch.matches]
@@ -156,7 +156,7 @@ def _watches(metrics: Sequence[MetricSpec]) -> list[_Watch]:
 
 def _build(metric: MetricSpec) -> Extractor:
     try:
-        return extractor_class(metric.kind)(metric.pattern)
+        return EXTRACTORS.load(metric.kind)(metric.pattern)
     except InvalidInput as error:
         raise InvalidInput(
             error.what,

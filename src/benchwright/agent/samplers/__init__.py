@@ -1,9 +1,12 @@
-"""Samplers: the built-in ones, and those that other packages offer through the group `benchwright.samplers`."""
+"""Samplers: the built-in ones, and those that installed packages add in the group `benchwright.samplers`."""
 
 from __future__ import annotations
 
-import os
-import sys
+from benchwright.core.plugins.entry_points import EntryPoint, find_entry_points
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 GROUP = "benchwright.samplers"
 BUILT_IN = {
@@ -14,32 +17,7 @@ BUILT_IN = {
 }
 
 
-def find_samplers(path: list[str] | None = None) -> dict[str, str]:
-    """Name → `module:function` of every sampler installed on `path` (sys.path if not given).
-
-    Reads the entry-point files itself: importlib.metadata costs more than everything else in the agent together.
-    """
-    found: dict[str, str] = {}
-    for folder in sys.path if path is None else path:
-        try:
-            names = os.listdir(folder or ".")
-        except OSError:
-            continue
-        for name in names:
-            if name.endswith(".dist-info"):
-                found.update(_read_group(os.path.join(folder, name, "entry_points.txt")))
-    return {**found, **BUILT_IN}
-
-
-def _read_group(path: str) -> dict[str, str]:
-    try:
-        with open(path, "rb") as file:
-            text = file.read()
-    except OSError:
-        return {}
-    _, header, rest = text.partition(f"[{GROUP}]".encode())
-    if not header:
-        return {}
-    section = rest.split(b"\n[", 1)[0].decode(errors="replace")
-    pairs = (line.partition("=") for line in section.splitlines())
-    return {name.strip(): target.strip() for name, equals, target in pairs if equals}
+def find_samplers(path: Iterable[str] | None = None) -> dict[str, EntryPoint]:
+    """Every sampler installed on `path` (sys.path if not given), by name; none of them is imported."""
+    ours = {name: EntryPoint(name, target, "benchwright", "") for name, target in BUILT_IN.items()}
+    return {**find_entry_points(GROUP, path), **ours}

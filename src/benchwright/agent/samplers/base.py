@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Sample:
+class SamplerReading:
     """One reading: `values` by name in the units of the event stream; `processes` maps a pid to its own values."""
 
     __slots__ = ("device", "processes", "values")
@@ -32,7 +32,7 @@ class Sample:
         self.processes = processes
 
 
-class Subject:
+class SampledJob:
     """What is sampled: all descendants of `root`, and the accelerators called `devices` (None: all).
 
     The tree is walked at most once a round: samplers share what `processes` returns until `begin_round`.
@@ -65,7 +65,7 @@ class Sampler:
     budget = 0.001
     interval_s = 0.0
 
-    def sample(self, now_ns: int) -> list[Sample]:
+    def sample(self, now_ns: int) -> list[SamplerReading]:
         """What it reads now; empty when there is nothing to say this time."""
         raise NotImplementedError
 

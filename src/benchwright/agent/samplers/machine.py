@@ -6,7 +6,7 @@ import os
 import resource
 
 from benchwright.agent.processes.process_tree import LINUX, TICKS_PER_S, read_proc
-from benchwright.agent.samplers.base import Sample, Sampler, Subject
+from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 
 _MOST_THREADS = 512
 # The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.
@@ -22,18 +22,18 @@ class MachineSampler(Sampler):
     name = "machine"
     budget = 0.001
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: SampledJob) -> None:
         self._subject = subject
         self._since: tuple[float, ...] | None = None  # when ticks were last told; then all, idle, stolen, our own
         self._threads: dict[tuple[int, str], tuple[int, int]] = {}  # ns it ran, ns it waited for a core
         self._first = True
 
-    def sample(self, now_ns: int) -> list[Sample]:
+    def sample(self, now_ns: int) -> list[SamplerReading]:
         values: dict[str, float] = {"load_1m": round(os.getloadavg()[0], 2)}
         if LINUX:
             self._add_use(now_ns, values)
             self._add_own_share(values)
-        return [Sample(values)]
+        return [SamplerReading(values)]
 
     def _add_use(self, now_ns: int, values: dict[str, float]) -> None:
         ticks = read_ticks()
@@ -99,6 +99,6 @@ def read_ticks() -> tuple[int, int, int] | None:
     return sum(fields), sum(fields[3:5]), fields[7] if len(fields) > 7 else 0
 
 
-def open_sampler(subject: Subject) -> Sampler | None:
+def open_sampler(subject: SampledJob) -> Sampler | None:
     """Works everywhere; what the system does not tell is left out."""
     return MachineSampler(subject)

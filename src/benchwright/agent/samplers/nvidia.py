@@ -6,7 +6,7 @@ import time
 
 from benchwright.agent.machine.nvml import find_handles, open_nvml
 from benchwright.agent.processes.process_tree import MARKER, read_proc
-from benchwright.agent.samplers.base import Sample, Sampler, Subject
+from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ class NvidiaSampler(Sampler):
     name = "nvidia"
     budget = 0.004
 
-    def __init__(self, subject: Subject, nvml: Any, handles: list[Any]) -> None:
+    def __init__(self, subject: SampledJob, nvml: Any, handles: list[Any]) -> None:
         self._subject = subject
         self._nvml = nvml
         self._gpus = [(device, handle, dict(_readers(nvml))) for device, handle in enumerate(handles)]
         self._tells_processes = True
         self._strangers = _Strangers(nvml)
 
-    def sample(self, now_ns: int) -> list[Sample]:
+    def sample(self, now_ns: int) -> list[SamplerReading]:
         return [self._sample_gpu(*gpu) for gpu in self._gpus]
 
     def close(self) -> None:
         self._nvml.nvmlShutdown()
 
-    def _sample_gpu(self, device: int, handle: Any, readers: dict[str, Reader]) -> Sample:
+    def _sample_gpu(self, device: int, handle: Any, readers: dict[str, Reader]) -> SamplerReading:
         values: dict[str, float] = {}
         for name, read in list(readers.items()):
             try:
@@ -46,7 +46,7 @@ class NvidiaSampler(Sampler):
                 del readers[name]
         ours = {stat.pid for stat in self._subject.processes()}
         values.update(self._strangers.sample(device, handle, ours))
-        return Sample(values, device, self._sample_processes(handle))
+        return SamplerReading(values, device, self._sample_processes(handle))
 
     def _sample_processes(self, handle: Any) -> dict[int, dict[str, float]] | None:
         """GPU memory of the job's own processes, where the driver allows; others on the GPU are not ours to tell."""
@@ -123,7 +123,7 @@ def _readers(nvml: Any) -> dict[str, Reader]:
     }
 
 
-def open_sampler(subject: Subject) -> Sampler | None:
+def open_sampler(subject: SampledJob) -> Sampler | None:
     """None without an NVIDIA driver, or when the job may not see any GPU."""
     if subject.devices is not None and not subject.devices:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, TICKS_PER_S, ProcessStat, read_proc, read_stat
-from benchwright.agent.samplers.base import Sample, Sampler, Subject
+from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 
 # The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.
 _LEAST_NS = 100_000_000
@@ -17,12 +17,12 @@ class ProcessSampler(Sampler):
     name = "process"
     budget = 0.004
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: SampledJob) -> None:
         self._subject = subject
         self._most_cpu_s = 0.0
         self._since: tuple[int, float] | None = None  # when CPU use was last told, and the CPU time until then
 
-    def sample(self, now_ns: int) -> list[Sample]:
+    def sample(self, now_ns: int) -> list[SamplerReading]:
         # One that is about to end has given its memory back already.
         living = [stat for stat in self._subject.processes() if stat.rss_pages and not stat.ended]
         cpu_s = self._cpu_so_far_s()
@@ -31,14 +31,14 @@ class ProcessSampler(Sampler):
             values["stopped"] = stopped
         if self._since is None:  # it has only just begun and does not have its memory yet
             self._since = now_ns, cpu_s
-            return [Sample(values)]
+            return [SamplerReading(values)]
         if living:
             values["rss_bytes"] = sum(stat.rss_pages for stat in living) * PAGE_BYTES
         elapsed_ns = now_ns - self._since[0]
         if elapsed_ns >= _LEAST_NS:
             values["cpu_percent"] = round(1e11 * (cpu_s - self._since[1]) / elapsed_ns, 2)
             self._since = now_ns, cpu_s
-        return [Sample(values)]
+        return [SamplerReading(values)]
 
     def _cpu_so_far_s(self) -> float:
         """CPU time of the tree: of those alive, of those they waited for, and of those we reaped ourselves."""
@@ -59,10 +59,10 @@ class PssSampler(Sampler):
     name = "process"
     budget = 0.0025
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: SampledJob) -> None:
         self._subject = subject
 
-    def sample(self, now_ns: int) -> list[Sample]:
+    def sample(self, now_ns: int) -> list[SamplerReading]:
         pss_bytes = rss_bytes = 0
         for stat in self._subject.processes():
             found = None if stat.ended else read_pss_and_rss_bytes(stat.pid)
@@ -71,7 +71,7 @@ class PssSampler(Sampler):
                 rss_bytes += found[1]
             elif is_alive(stat):
                 return []  # it belongs to somebody else: without it the sum would be too small
-        return [Sample({"pss_bytes": pss_bytes, "rss_bytes": rss_bytes})] if pss_bytes else []
+        return [SamplerReading({"pss_bytes": pss_bytes, "rss_bytes": rss_bytes})] if pss_bytes else []
 
 
 def read_pss_and_rss_bytes(pid: int) -> tuple[int, int] | None:
@@ -94,11 +94,11 @@ def is_alive(stat: ProcessStat) -> bool:
     return now is not None and now.start_ticks == stat.start_ticks and not now.ended and now.rss_pages > 0
 
 
-def open_sampler(subject: Subject) -> Sampler | None:
+def open_sampler(subject: SampledJob) -> Sampler | None:
     """Works everywhere."""
     return ProcessSampler(subject)
 
 
-def open_pss_sampler(subject: Subject) -> Sampler | None:
+def open_pss_sampler(subject: SampledJob) -> Sampler | None:
     """None where the system does not tell."""
     return PssSampler(subject) if LINUX else None

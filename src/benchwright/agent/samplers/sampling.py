@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import time
 
-from benchwright.agent.samplers.base import Sample, Sampler, Subject
+from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
+from benchwright.core.plugins.entry_points import EntryPoint, load_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from benchwright.agent.stream import StreamWriter
@@ -26,11 +26,10 @@ _HURRY = 10
 class _Scheduled:
     """A sampler and when it is due next."""
 
-    __slots__ = ("called_ns", "cost_ns", "due_ns", "name", "open", "sampler")
+    __slots__ = ("called_ns", "cost_ns", "due_ns", "point", "sampler")
 
-    def __init__(self, name: str, open_sampler: Callable[[], Sampler | None], due_ns: int) -> None:
-        self.name = name
-        self.open = open_sampler
+    def __init__(self, point: EntryPoint, due_ns: int) -> None:
+        self.point = point
         self.due_ns = due_ns
         self.called_ns = 0
         self.cost_ns = 0  # of the last call, in CPU time
@@ -41,14 +40,13 @@ class Sampling:
     """The samplers of one job. One that raises is reported in the stream and never called again."""
 
     def __init__(
-        self, targets: Mapping[str, str], subject: Subject, stream: StreamWriter, interval_s: float, now_ns: int
+        self, samplers: Iterable[EntryPoint], subject: SampledJob, stream: StreamWriter, interval_s: float, now_ns: int
     ) -> None:
         self._subject = subject
         self._stream = stream
         self._interval_ns = int(interval_s * 1e9)
         self._scheduled = [
-            _Scheduled(name, _opener(target, subject), now_ns + int(_OPEN_LATER_S.get(name, 0) * 1e9))
-            for name, target in targets.items()
+            _Scheduled(point, now_ns + int(_OPEN_LATER_S.get(point.name, 0) * 1e9)) for point in samplers
         ]
         self._rss_at_pss_bytes = 0.0  # the most memory there was when PSS was read
         self.newest: dict[str, float] = {}
@@ -86,7 +84,7 @@ class Sampling:
     def _call(self, entry: _Scheduled, now_ns: int) -> None:
         try:
             if entry.sampler is None:
-                entry.sampler = entry.open()
+                entry.sampler = load_target(entry.point.target)(self._subject)
                 if entry.sampler is None:  # nothing to sample here
                     self._scheduled.remove(entry)
                     return
@@ -97,11 +95,13 @@ class Sampling:
             at_least_ns = max(self._interval_ns, int(entry.sampler.interval_s * 1e9))
             entry.due_ns = now_ns + max(at_least_ns, int(entry.cost_ns / entry.sampler.budget))
         except Exception as error:
-            text = f"the sampler '{entry.name}' failed and is off for this job: {type(error).__name__}: {error}"
-            self._stream.append("message", t=now_ns, severity="warning", source=entry.name, text=text[:1000])
+            which = entry.point
+            text = f"the sampler '{which.name}' of the package {which.package} failed and is off for this job: "
+            text += f"{type(error).__name__}: {error}"
+            self._stream.append("message", t=now_ns, severity="warning", source=which.name, text=text[:1000])
             self._drop(entry)
 
-    def _record(self, name: str, sample: Sample, now_ns: int) -> None:
+    def _record(self, name: str, sample: SamplerReading, now_ns: int) -> None:
         fields: dict[str, Any] = {"t": now_ns, "sampler": name}
         if sample.device is not None:
             fields["device"] = sample.device
@@ -122,7 +122,7 @@ class Sampling:
             self._rss_at_pss_bytes = max(self._rss_at_pss_bytes, rss_bytes)
         elif self._rss_at_pss_bytes and rss_bytes > self._rss_at_pss_bytes * _GROWN:
             for entry in self._scheduled:
-                if entry.name == "pss" and entry.sampler is not None:
+                if entry.point.name == "pss" and entry.sampler is not None:
                     soonest_ns = entry.called_ns + int(entry.cost_ns / (_HURRY * entry.sampler.budget))
                     entry.due_ns = min(entry.due_ns, max(now_ns, soonest_ns))
 
@@ -133,12 +133,3 @@ class Sampling:
                 entry.sampler.close()
             except Exception:  # noqa: S110
                 pass  # it is already off; why it cannot be closed changes nothing for the job
-
-
-def _opener(target: str, subject: Subject) -> Callable[[], Sampler | None]:
-    def open_sampler() -> Sampler | None:
-        module, _, function = target.partition(":")
-        opened: Sampler | None = getattr(importlib.import_module(module), function)(subject)
-        return opened
-
-    return open_sampler

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 
-class Signals:
+class SignalQueue:
     """Counts the signals it listens to; `wait` returns as soon as one comes."""
 
     def __init__(self, listened: Iterable[int], ignored: Iterable[int] = ()) -> None:

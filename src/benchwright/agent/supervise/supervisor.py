@@ -15,7 +15,7 @@ from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_t
 from benchwright.agent.output.job_log import JobLog
 from benchwright.agent.processes import kernel
 from benchwright.agent.processes.process_tree import LINUX
-from benchwright.agent.samplers.base import Subject
+from benchwright.agent.samplers.base import SampledJob
 from benchwright.agent.samplers.sampling import Sampling
 from benchwright.agent.stream import FULL, VERSION, StreamWriter
 from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_done
@@ -23,7 +23,7 @@ from benchwright.agent.supervise.endings import ran_out_of_disk, ran_out_of_memo
 from benchwright.agent.supervise.pauses import Pauses
 from benchwright.agent.supervise.program import Program
 from benchwright.agent.supervise.program_environment import build_environment, device_tokens, visible_devices
-from benchwright.agent.supervise.signals import Signals
+from benchwright.agent.supervise.signals import SignalQueue
 from benchwright.agent.supervise.spawn import CannotStart
 from benchwright.agent.supervise.termination import Takedown
 from benchwright.core.files.whole_file import write_whole
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from benchwright.core.job import Job
+    from benchwright.core.plugins.entry_points import EntryPoint
 
 _NS = 1_000_000_000
 _LINGER_S = 0.5  # helpers such as Python's resource tracker end by themselves a moment after their program
@@ -46,7 +47,7 @@ _PATIENCE_S = 5.0  # with a full disk
 _UNKILLABLE_S = 15.0  # a process in the kernel's hands; nothing more can be done about it
 
 
-class Mark:
+class AgentMark:
     """By which all that an agent starts is known: a token in the environment, and a control group where there is one."""
 
     __slots__ = ("group", "token")
@@ -59,14 +60,14 @@ class Mark:
 class Supervisor:
     """One job from its start to its end."""
 
-    def __init__(self, job: Job, speaker: Speaker, samplers: Mapping[str, str], mark: Mark) -> None:
+    def __init__(self, job: Job, speaker: Speaker, samplers: Iterable[EntryPoint], mark: AgentMark) -> None:
         self.job = job
         self._speaker = speaker
         self._samplers = samplers
         self._mark = mark
         self._agent = os.getppid()
         listened = (signal.SIGTERM, signal.SIGCHLD, signal.SIGCONT)
-        self._signals = Signals(listened, ignored=(signal.SIGINT, signal.SIGHUP))
+        self._signals = SignalQueue(listened, ignored=(signal.SIGINT, signal.SIGHUP))
         self._stream = StreamWriter(job.stream)
         self._sampling: Sampling | None = None
         self._log: JobLog | None = None
@@ -143,15 +144,15 @@ class Supervisor:
             cores=job.cores,
         )
         self._sampling = Sampling(
-            self._samplers, self._subject(environment), self._stream, job.sample_interval_s, self._program.began_ns
+            self._samplers, self._sampled_job(environment), self._stream, job.sample_interval_s, self._program.began_ns
         )
         self._sample()
         return True
 
-    def _subject(self, environment: Mapping[str, str]) -> Subject:
+    def _sampled_job(self, environment: Mapping[str, str]) -> SampledJob:
         if self.job.devices and "CUDA_VISIBLE_DEVICES" not in self.job.env:
-            return Subject(devices=device_tokens(self.job.devices, os.environ))
-        return Subject(devices=visible_devices(environment))
+            return SampledJob(devices=device_tokens(self.job.devices, os.environ))
+        return SampledJob(devices=visible_devices(environment))
 
     def _on_end(self) -> None:
         """What is printed or said from now on comes from processes that the program left behind."""
@@ -423,7 +424,7 @@ def _write_files(files: Mapping[str, str]) -> None:
         write_whole(path, text.encode(), sync=False)
 
 
-def supervise(job: Job, channel: int, samplers: Mapping[str, str], mark: Mark, agent: int) -> None:
+def supervise(job: Job, channel: int, samplers: Iterable[EntryPoint], mark: AgentMark, agent: int) -> None:
     """The life of a supervisor process, from just after the fork. SIGTERM is blocked until it listens."""
     kernel.adopt_orphans()
     supervisor = Supervisor(job, Speaker(channel), samplers, mark)

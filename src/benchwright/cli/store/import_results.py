@@ -13,18 +13,19 @@ from benchwright.cli.where import open_results, where_options
 @click.argument("paths", nargs=-1, required=True, metavar="[TOOL] FILE...")
 @click.option(
     "--from",
+    "--format",
     "tool",
     metavar="TOOL",
-    help="hyperfine, pytest-benchmark, google-benchmark, asv, driver or milabench; may be given as the first word, too."
+    help="hyperfine, pytest-benchmark, google-benchmark, asv, driver, milabench or the importer of an installed package; may be given as the first word, too."
     "  [default: told from the content]",
 )
 @where_options
 def command(paths: tuple[str, ...], tool: str | None, base: str | None, store: str | None) -> int:
     """Put results of other tools into the store; the same file twice is kept once."""
     from benchwright.core.errors import InvalidInput
-    from benchwright.exchange.registry import BUILT_IN, import_results, importer_named
+    from benchwright.exchange.registry import IMPORTERS, import_results, importer_named
 
-    if tool is None and len(paths) > 1 and paths[0] in BUILT_IN and not Path(paths[0]).exists():
+    if tool is None and len(paths) > 1 and paths[0] in IMPORTERS and not Path(paths[0]).exists():
         tool, *rest = paths
         paths = tuple(rest)
     if tool is not None:

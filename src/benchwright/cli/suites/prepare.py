@@ -24,10 +24,13 @@ _LAST_LINES = 8
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", default=1, help="Scripts that run at a time.  [default: 1]"
 )
+@click.option(
+    "--on", metavar="NAME[:ARG]", default="local", help="Where the scripts run, as in run --on.  [default: local]"
+)
 @click.option("--show-output", is_flag=True, help="Show what the scripts print, on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(force: bool, jobs: int, show_output: bool, as_json: bool, quiet: bool, **values: Any) -> int:
+def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, quiet: bool, **values: Any) -> int:
     """Run the prepare scripts of SUITE, each once: they bring data and models, so that `run` needs no network.
 
     What is done is known by the script's content and arguments; a script that failed or was killed runs again. Exit
@@ -36,7 +39,7 @@ def command(force: bool, jobs: int, show_output: bool, as_json: bool, quiet: boo
     from benchwright.cli.suites.progress import PrepareProgress
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
-    options = PrepareOptions(force=force, jobs=jobs, echo=show_output)
+    options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
     with PrepareProgress(quiet=quiet) as progress:
         done = prepare(suite_targets_of(values), suite_request_of(values), options, progress)
     click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)

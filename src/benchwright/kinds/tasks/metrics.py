@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from benchwright.core.errors import InvalidInput
-from benchwright.core.metric import MetricSpec, check_aggregate, guess_direction
-from benchwright.kinds.metric_option import compile_problem
+from benchwright.core.metric import JSON_LINES, KEY_VALUE, REGEX, MetricSpec, check_aggregate, guess_direction
+from benchwright.kinds.metric_option import check_pattern, compile_problem, extractor_of
 from benchwright.kinds.tasks.list_literal import Element, place_in_literal, read_list
 from benchwright.kinds.tasks.syntax import Section, TaskFile
 from benchwright.kinds.unit_guess import guess_unit
 
+_KEY = re.compile(r"[\w./@-]+")
 LISTS = ("patterns", "metrics", "compute_method")
 
 
@@ -62,7 +65,7 @@ def _check_names(file: TaskFile, names: list[Element]) -> None:
 
 
 def _metric(file: TaskFile, pattern: Element, name: Element, method: Element, workers: int | None) -> MetricSpec:
-    _check_pattern(file, pattern)
+    kind, text = _extractor(file, pattern)
     try:
         check_aggregate(method.text)
     except InvalidInput as error:
@@ -73,14 +76,30 @@ def _metric(file: TaskFile, pattern: Element, name: Element, method: Element, wo
             method.place,
             "set DEEPLEARNING_WORKERS_COUNT to 1 or more",
         )
-    unit = None if method.text == "count" else guess_unit(pattern.text)
+    unit = None if kind != REGEX or method.text == "count" else guess_unit(text)
     return MetricSpec(
         name=name.text,
-        pattern=pattern.text,
+        pattern=text,
+        kind=kind,
         unit=unit,
         direction=guess_direction(name.text, unit),
         aggregate=method.text,
     )
+
+
+def _extractor(file: TaskFile, pattern: Element) -> tuple[str, str]:
+    """Which extractor reads it, and what it is given. As in `--metric`, but the driver knows regular expressions only: what
+    can be one stays one, such as `json: (.*)`."""
+    kind, text = extractor_of(pattern.text)
+    if kind == REGEX or (kind in (JSON_LINES, KEY_VALUE) and not _KEY.fullmatch(text)):
+        kind, text = REGEX, pattern.text
+        _check_pattern(file, pattern)
+    else:
+        try:
+            check_pattern(kind, text)
+        except InvalidInput as error:
+            raise file.error(error.what, pattern.place, error.remedy) from None
+    return kind, text
 
 
 def _check_pattern(file: TaskFile, pattern: Element) -> None:

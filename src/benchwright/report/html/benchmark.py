@@ -207,7 +207,7 @@ def _how(benchmark: Benchmark, report: Report) -> Html:
         rows.append(("Placement", placement))
     for spec in benchmark.metrics:
         rows.append(
-            (f"Metric {spec.name}", together((element("code", spec.pattern), f" {spec.kind.value}, {spec.aggregate}")))
+            (f"Metric {spec.name}", together((element("code", spec.pattern), f" {spec.kind}, {spec.aggregate}")))
         )
     rows += [(f"Parameter {k}", v) for k, v in benchmark.parameters.items()]
     rows += [(f"Label {k}", v) for k, v in benchmark.labels.items()]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from benchwright.agent.extractors import Found, LogScanner, regex
+from benchwright.agent.extractors import LogScanner, MetricValues, regex
 from benchwright.agent.extractors.numbers import read_number
 from benchwright.agent.extractors.pattern_tree import _SPACES, understand
 from benchwright.core.metric import MetricSpec
@@ -38,7 +38,7 @@ def matches_by_line(pattern: str, log: bytes) -> tuple[list[str], list[int], int
 
 def matches_by_scanner(pattern: str, blocks: list[bytes]) -> tuple[list[str], list[int], int]:
     scanner = LogScanner([MetricSpec(name="m", pattern=pattern)], match_limit_s=30)
-    found: list[Found] = [f for block in blocks for f in scanner.feed(block)] + scanner.close()
+    found: list[MetricValues] = [f for block in blocks for f in scanner.feed(block)] + scanner.close()
     values = [repr(value) for f in found for value in f.values]
     numbers = [line for f in found for line in f.lines]
     return values, numbers, scanner.summary()["metrics"]["m"]["unparsed"]

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchwright.agent.extractors import Block, Found, LogScanner
+from benchwright.agent.extractors import Block, LogScanner, MetricValues
 from benchwright.core.errors import InvalidInput
-from benchwright.core.metric import ExtractorKind, MetricSpec
+from benchwright.core.metric import JSON_LINES, KEY_VALUE, MetricSpec
 
 SPEED = MetricSpec(name="speed", pattern=r"Speed: (\d+\.\d+|\d+) samples/sec")
 CATASTROPHE = MetricSpec(name="bad", pattern=r"x=(\d+)(a+)+$")
@@ -28,8 +28,8 @@ def test_a_value_is_given_as_soon_as_its_line_is_complete() -> None:
     scanner = LogScanner([SPEED])
     assert scanner.feed(b"start\nSpeed: 12.5 sam") == []
     assert scanner.feed(b"ples/sec") == []
-    assert scanner.feed(b"\nSpeed: 7 samples/sec") == [Found(name="speed", values=[12.5], lines=[2])]
-    assert scanner.close() == [Found(name="speed", values=[7.0], lines=[3])]
+    assert scanner.feed(b"\nSpeed: 7 samples/sec") == [MetricValues(name="speed", values=[12.5], lines=[2])]
+    assert scanner.close() == [MetricValues(name="speed", values=[7.0], lines=[3])]
     summary = scanner.summary()
     assert (summary["lines"], summary["bytes"], summary["long_lines"]) == (3, 50, 0)
 
@@ -37,7 +37,7 @@ def test_a_value_is_given_as_soon_as_its_line_is_complete() -> None:
 def test_a_progress_bar_gives_its_values_while_the_line_is_still_open() -> None:
     scanner = LogScanner([SPEED])
     found = scanner.feed(b"Speed: 1 samples/sec\rSpeed: 2 samples/sec\rSpeed: 3")
-    assert found == [Found(name="speed", values=[1.0, 2.0], lines=[1, 1])]
+    assert found == [MetricValues(name="speed", values=[1.0, 2.0], lines=[1, 1])]
 
 
 def test_one_pattern_under_several_names_is_given_under_each() -> None:
@@ -224,7 +224,7 @@ def test_a_metric_that_matched_needs_no_evidence() -> None:
     ],
 )
 def test_key_value_reads_the_key_and_no_other(key: str, line: str, values: list[float]) -> None:
-    found, _ = scan(line.encode(), MetricSpec(name="m", pattern=key, kind=ExtractorKind.KEY_VALUE))
+    found, _ = scan(line.encode(), MetricSpec(name="m", pattern=key, kind=KEY_VALUE))
     assert repr(found.get("m", [])) == repr(values)
 
 
@@ -250,14 +250,12 @@ def test_key_value_reads_the_key_and_no_other(key: str, line: str, values: list[
     ],
 )
 def test_json_lines_reach_the_key(key: str, line: str, values: list[float]) -> None:
-    found, _ = scan(line.encode(), MetricSpec(name="m", pattern=key, kind=ExtractorKind.JSON_LINES))
+    found, _ = scan(line.encode(), MetricSpec(name="m", pattern=key, kind=JSON_LINES))
     assert repr(found.get("m", [])) == repr(values)
 
 
 def test_json_that_is_no_number_is_counted() -> None:
-    _, summary = scan(
-        b'{"loss": null}\n{"loss": {"a": 1}}\n', MetricSpec(name="m", pattern="loss", kind=ExtractorKind.JSON_LINES)
-    )
+    _, summary = scan(b'{"loss": null}\n{"loss": {"a": 1}}\n', MetricSpec(name="m", pattern="loss", kind=JSON_LINES))
     assert summary["m"]["unparsed"] == 2
 
 

@@ -12,11 +12,12 @@ import pytest
 
 from benchwright.agent.processes.process_tree import TICKS_PER_S, read_stat
 from benchwright.agent.samplers import BUILT_IN, find_samplers
-from benchwright.agent.samplers.base import Sample, Sampler, Subject
+from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 from benchwright.agent.samplers.machine import MachineSampler
 from benchwright.agent.samplers.process import PssSampler
 from benchwright.agent.samplers.sampling import Sampling
 from benchwright.agent.stream import StreamWriter
+from benchwright.core.plugins.entry_points import EntryPoint
 
 SECOND = 1_000_000_000
 
@@ -27,29 +28,29 @@ class Costly(Sampler):
     name = "costly"
     budget = 0.01
 
-    def sample(self, now_ns: int) -> list[Sample]:
+    def sample(self, now_ns: int) -> list[SamplerReading]:
         end = time.process_time() + 0.02
         while time.process_time() < end:
             pass
-        return [Sample({"x": 1.0})]
+        return [SamplerReading({"x": 1.0})]
 
 
 class Failing(Sampler):
     name = "failing"
 
-    def sample(self, now_ns: int) -> list[Sample]:
+    def sample(self, now_ns: int) -> list[SamplerReading]:
         raise OSError("the sensor fell off")
 
 
-def open_costly(subject: Subject) -> Sampler | None:
+def open_costly(subject: SampledJob) -> Sampler | None:
     return Costly()
 
 
-def open_failing(subject: Subject) -> Sampler | None:
+def open_failing(subject: SampledJob) -> Sampler | None:
     return Failing()
 
 
-def open_nothing(subject: Subject) -> Sampler | None:
+def open_nothing(subject: SampledJob) -> Sampler | None:
     return None
 
 
@@ -59,7 +60,8 @@ def start(tmp_path, monkeypatch):
 
     def start(**targets: str) -> Sampling:
         stream = StreamWriter(str(tmp_path / "a.data"))
-        return Sampling(targets, Subject(), stream, interval_s=0.5, now_ns=0)
+        entries = [EntryPoint(name, target, "sensors", "1.0") for name, target in targets.items()]
+        return Sampling(entries, SampledJob(), stream, interval_s=0.5, now_ns=0)
 
     return start
 
@@ -89,7 +91,8 @@ def test_one_that_raises_is_reported_once_and_the_others_go_on(start, tmp_path):
     sampling.close()
     texts = [event["text"] for event in events(tmp_path) if event["event"] == "message"]
     assert len(texts) == 2
-    assert "'failing' failed and is off for this job: OSError: the sensor fell off" in texts[0]
+    said = "'failing' of the package sensors failed and is off for this job: OSError: the sensor fell off"
+    assert said in texts[0]
     assert len([event for event in events(tmp_path) if event["event"] == "sample"]) == 2
 
 
@@ -107,13 +110,14 @@ def test_samplers_of_other_packages_are_found_by_their_entry_points(tmp_path):
         "[console_scripts]\nx = y:z\n\n[benchwright.samplers]\nfan = other.fan:open_sampler\n\n[last]\na = b\n"
     )
     found = find_samplers([str(tmp_path), str(tmp_path / "absent")])
-    assert found == {"fan": "other.fan:open_sampler", **BUILT_IN}
+    assert {name: entry.target for name, entry in found.items()} == {"fan": "other.fan:open_sampler", **BUILT_IN}
+    assert (found["fan"].package, found["fan"].version) == ("other", "1.0")
 
 
 def test_a_subject_is_its_descendants():
     child = subprocess.Popen(["sh", "-c", "sleep 300 & wait"], start_new_session=True)
     try:
-        subject = Subject(root=os.getpid())
+        subject = SampledJob(root=os.getpid())
         deadline = time.monotonic() + 10
         while sum(stat.parent == child.pid for stat in subject.processes()) != 1:
             assert time.monotonic() < deadline
@@ -135,8 +139,8 @@ def test_pss_is_read_sooner_when_memory_has_grown(tmp_path, monkeypatch):
     monkeypatch.setattr(PssSampler, "interval_s", 3600.0)
     child = subprocess.Popen([sys.executable, "-c", GROWS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     stream = StreamWriter(str(tmp_path / "a.data"))
-    targets = {name: BUILT_IN[name] for name in ("process", "pss")}
-    sampling = Sampling(targets, Subject(), stream, interval_s=0.5, now_ns=0)
+    entries = [find_samplers()[name] for name in ("process", "pss")]
+    sampling = Sampling(entries, SampledJob(), stream, interval_s=0.5, now_ns=0)
     try:
         for number in range(1, 5):
             if number in (1, 3):  # first something small, so that the interpreter itself has grown up
@@ -156,7 +160,7 @@ def test_pss_is_read_sooner_when_memory_has_grown(tmp_path, monkeypatch):
 def test_pss_is_not_told_without_a_process_whose_memory_is_hidden(monkeypatch):
     child = subprocess.Popen(["sleep", "300"])
     try:
-        subject = Subject()
+        subject = SampledJob()
         wait_until(
             lambda: subject.begin_round() or any(s.pid == child.pid and s.rss_pages for s in subject.processes())
         )
@@ -177,7 +181,7 @@ def wait_until(condition) -> None:
 def test_what_other_programs_use_is_told_even_where_no_process_of_the_job_is_left():
     """One busy program, watched as the job's own and as somebody else's at the same time."""
     busy = subprocess.Popen([sys.executable, "-S", "-c", "while True: pass"])
-    subjects = [Subject(), Subject(root=2**22 + 1)]
+    subjects = [SampledJob(), SampledJob(root=2**22 + 1)]
     samplers = [MachineSampler(subject) for subject in subjects]
     try:
         for sampler in samplers:

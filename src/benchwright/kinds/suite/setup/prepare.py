@@ -38,6 +38,7 @@ class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = False
     jobs: int = 1  # scripts that share a download may get in each other's way: several at once only when asked for
     echo: bool = False
+    on: str = "local"  # the executor, NAME or NAME:ARGUMENT
 
 
 class Preparing(msgspec.Struct, frozen=True, kw_only=True):
@@ -181,10 +182,12 @@ class _Preparation:
 
     def _run_some(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
         """One after the other, with an executor of their own."""
-        from benchwright.executors.local import LocalExecutor
+        from benchwright.executors.base import Site
+        from benchwright.executors.registry import open_executor
 
         found = {}
-        with LocalExecutor() as executor:
+        site = Site(folder=self.paths.base, system=self.paths.system)
+        with open_executor(self.options.on, site) as executor:
             self.stops.append(executor.stop)
             if self.stopped.is_set():
                 executor.stop()

@@ -1,0 +1,11 @@
+"""Which samplers there are. The agent itself uses `find_samplers`, which needs fewer imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchwright.agent.samplers import BUILT_IN, GROUP
+from benchwright.agent.samplers.base import SampledJob, Sampler
+from benchwright.core.plugins.registry import Registry
+
+SAMPLERS: Registry[Callable[[SampledJob], Sampler | None]] = Registry(GROUP, "sampler", BUILT_IN)

@@ -1,0 +1,31 @@
+"""Every seam's registry, for those who want to know what is installed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchwright.core.plugins.registry import Registry
+
+
+def all_registries() -> list[Registry[Any]]:
+    """Kinds, runtimes, samplers, extractors, executors, stores, reporters, importers. Loads none of their variants."""
+    from benchmodels.runtimes import registry as runtimes
+    from benchwright.agent.extractors.registry import EXTRACTORS
+    from benchwright.agent.samplers.registry import SAMPLERS
+    from benchwright.exchange.registry import IMPORTERS
+    from benchwright.executors.registry import EXECUTORS
+    from benchwright.kinds import registry as kinds
+    from benchwright.kinds.base import ENTRY_POINT_GROUP
+    from benchwright.report.registry import REPORTERS
+    from benchwright.store.base import STORES
+
+    return [
+        Registry(ENTRY_POINT_GROUP, "kind of target", kinds.BUILT_IN),
+        Registry(runtimes.GROUP, "runtime", runtimes.BUILT_IN),
+        SAMPLERS,
+        EXTRACTORS,
+        EXECUTORS,
+        STORES,
+        REPORTERS,
+        IMPORTERS,
+    ]

@@ -1,0 +1,68 @@
+"""Entry points of the packages on Python's path, read from their entry_points.txt.
+
+The agent uses this too, and there importlib.metadata would cost more than everything else it imports.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+
+class EntryPoint:
+    """`name` → `target`, written `module:attribute`, as `package` declares it."""
+
+    __slots__ = ("name", "package", "target", "version")
+
+    def __init__(self, name: str, target: str, package: str, version: str) -> None:
+        self.name = name
+        self.target = target
+        self.package = package
+        self.version = version
+
+
+def find_entry_points(group: str, path: Iterable[str] | None = None) -> dict[str, EntryPoint]:
+    """The group's entry points in the folders of `path` (sys.path if not given), by name; the first one of a name counts."""
+    found: dict[str, EntryPoint] = {}
+    for folder in sys.path if path is None else path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:
+            continue  # a zip file, or a folder that does not exist: Python passes over it too
+        for name in sorted(names):
+            if name.endswith((".dist-info", ".egg-info")):
+                for entry in _read_group(os.path.join(folder, name), group):
+                    found.setdefault(entry.name, entry)
+    return found
+
+
+def load_target(target: str) -> Any:
+    """What `module:attribute` names."""
+    import importlib
+
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _read_group(folder: str, group: str) -> list[EntryPoint]:
+    try:
+        with open(os.path.join(folder, "entry_points.txt"), "rb") as file:
+            text = file.read()
+    except OSError:
+        return []
+    _, header, rest = text.partition(f"[{group}]".encode())
+    if not header:
+        return []
+    package, _, version = os.path.basename(folder).rpartition(".")[0].partition("-")
+    section = rest.split(b"\n[", 1)[0].decode(errors="replace")
+    pairs = (line.partition("=") for line in section.splitlines())
+    return [
+        EntryPoint(name.strip(), target.partition("[")[0].strip(), package, version)
+        for name, equals, target in pairs
+        if equals and not name.lstrip().startswith(("#", ";"))
+    ]

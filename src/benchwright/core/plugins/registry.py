@@ -1,0 +1,72 @@
+"""The registry of a seam. Nothing is imported, and no entry point looked up, before a name asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Generic, TypeVar
+
+from benchwright.core.errors import BrokenPlugin, InvalidInput, did_you_mean
+from benchwright.core.plugins.entry_points import EntryPoint, find_entry_points, load_target
+
+T = TypeVar("T")
+
+
+class Registry(Generic[T]):
+    """The variants of one seam, `T` being what an entry point of its group names.
+
+    `built_in` maps a name to `module:attribute`; a package cannot replace one of these. `noun` is what an error calls a
+    variant.
+    """
+
+    def __init__(self, group: str, noun: str, built_in: Mapping[str, str]) -> None:
+        self.group = group
+        self.noun = noun
+        self.built_in = built_in
+
+    def plugins(self) -> dict[str, EntryPoint]:
+        """What installed packages add, by name."""
+        return {name: entry for name, entry in find_entry_points(self.group).items() if name not in self.built_in}
+
+    def names(self) -> list[str]:
+        """All variants, the built-in ones first."""
+        return [*self.built_in, *self.plugins()]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.built_in or name in self.plugins()
+
+    def load(self, name: str, *, where: str | None = None) -> T:
+        """The variant called `name`; InvalidInput names the nearest one, BrokenPlugin the package that is broken."""
+        if name in self.built_in:
+            found: T = load_target(self.built_in[name])
+            return found
+        plugins = self.plugins()
+        if name in plugins:
+            return self.load_plugin(plugins[name])
+        known = [*self.built_in, *plugins]
+        article = "an" if self.noun[0] in "aeiou" else "a"
+        raise InvalidInput(
+            f"'{name}' is not {article} {self.noun}",
+            where=where,
+            remedy=did_you_mean(name, known) or f"use one of {', '.join(known)}",
+        )
+
+    def load_plugin(self, entry: EntryPoint) -> T:
+        """BrokenPlugin if it cannot be imported, whatever it raises."""
+        try:
+            found: T = load_target(entry.target)
+        except Exception as error:  # a package's own code: anything can happen there
+            raise BrokenPlugin(
+                f"the {self.noun} '{entry.name}' of the package {entry.package} {entry.version} cannot be loaded: "
+                f"{type(error).__name__}: {error}; repair or uninstall {entry.package}"
+            ) from error
+        return found
+
+    def load_all(self) -> Iterator[tuple[str, T | BrokenPlugin]]:
+        """Every variant, the built-in ones first; the error in place of one that is broken."""
+        for name, target in self.built_in.items():
+            yield name, load_target(target)
+        for name, entry in self.plugins().items():
+            try:
+                yield name, self.load_plugin(entry)
+            except BrokenPlugin as error:
+                yield name, error
