@@ -6,17 +6,17 @@ import math
 import tomllib
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import builders
 import pytest
-from machines import MACHINE
+from builders import benchmark, measurement
 
 from benchwright.analysis.summary import summarize
-from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction, MetricSpec
+from benchwright.core.metric import MetricSpec
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import ENTRY_POINT_GROUP, Report, Reporter
 
@@ -25,17 +25,12 @@ REPORTERS = PROJECT["entry-points"][ENTRY_POINT_GROUP]
 SPEC = MetricSpec(name="speed", pattern="x", aggregate="average")
 
 
-def launch(*values: float, status: Status = Status.OK, **fields: object) -> Launch:
-    m = Measurement(
-        metric="speed", unit="items/s", direction=Direction.HIGHER, samples=values, source="log", aggregate="average"
-    )
-    return Launch(job="b.D0", status=status, measurements=(m,), **fields)  # type: ignore[arg-type]
+def launch(*values: float, **fields: Any) -> Launch:
+    return builders.launch(measurement(*values, metric="speed", source="log", aggregate="average"), **fields)
 
 
-def result(status: Status, *launches: Launch, **fields: object) -> Result:
-    workload = Command(argv=("x",), cwd="/")
-    benchmark = Benchmark(name="b", workload=workload, source="t", metrics=(SPEC,), result_prefix="b")
-    return Result(benchmark=benchmark, status=status, launches=launches, **fields)  # type: ignore[arg-type]
+def result(status: Status, *launches: Launch, **fields: Any) -> Result:
+    return builders.result(benchmark("b", metrics=(SPEC,), result_prefix="b"), *launches, status=status, **fields)
 
 
 RUNS = {
@@ -60,7 +55,7 @@ def reporter(request: pytest.FixtureRequest) -> Reporter:
 
 
 def report(*results: Result) -> Report:
-    run = Run(id="r", name="r", started="s", folder="/f", status=Status.OK, machine=MACHINE, results=results)
+    run = builders.run(*results, id="r")
     summaries = {r.benchmark.name: summarize(r.counted) for r in results}
     return Report(run=run, summaries=summaries, aggregate=aggregate, log_tails={"b.D0": ["last words"]})
 

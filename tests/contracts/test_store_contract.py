@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import launch, measurement
 from msgspec.structs import replace
 from postgresql import Server
 from sqlalchemy import func, select, update
-from stored_runs import launch, measurement, result, rich_run, run, same
+from stored_runs import result, rich_run, run, same
 
 from benchwright.core.errors import InvalidInput, StoreTrouble
 from benchwright.core.metric import Direction
@@ -135,7 +136,7 @@ def test_a_row_says_what_a_list_shows(store: RunStore) -> None:
     assert row.machine == rich_run().machine.fingerprint
     assert (row.started, row.ended) == ("2026-11-14T10:00:00+01:00", "2026-11-14T10:01:00+01:00")
     assert row.labels == {"branch": "main", "who": "Zoë"}
-    assert row.folder == "/nowhere/rich.1"
+    assert row.folder == "/f/runs/rich.1"
     assert row.size_bytes > 100
 
 
@@ -561,7 +562,7 @@ def test_how_it_stands_with_each_run_is_told(store: RunStore) -> None:
     found = {each.called: each for each in store.standing()}
     assert (found["half.1"].uid, found["half.1"].complete) == ("half.1", False)
     assert (found["whole.1"].uid, found["whole.1"].complete) == ("c" * 32, True)
-    assert found["whole.1"].folder == "/nowhere/whole.1"
+    assert found["whole.1"].folder == "/f/runs/whole.1"
 
 
 def set_version(store: RunStore, version: str) -> None:

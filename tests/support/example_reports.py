@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from typing import Any
+
+import builders
 
 from benchwright.analysis.summary import summarize
-from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.machine import Accelerator
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
@@ -18,17 +20,13 @@ from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
 
-MACHINE = Machine(
+MACHINE = builders.machine(
+    Accelerator(index=0, name="Example GPU", memory_bytes=80 << 30, driver="555.1"),
     hostname="node-7",
-    system="Linux",
-    kernel="6.1.0",
-    architecture="x86_64",
     cpu="Example Processor 9000",
     cores=16,
     cores_total=32,
     memory_bytes=128 << 30,
-    python="3.11.9",
-    accelerators=(Accelerator(index=0, name="Example GPU", memory_bytes=80 << 30, driver="555.1"),),
     cpu_governor="performance",
 )
 ODD_NAMES = (
@@ -43,10 +41,9 @@ ODD_NAMES = (
 )
 
 
-def measurement(metric: str, samples: Sequence[float], unit: str | None = None, **fields: object) -> Measurement:
+def measurement(metric: str, samples: Sequence[float], unit: str | None = None, **fields: Any) -> Measurement:
     direction = Direction.LOWER if unit in ("s", "B") else Direction.HIGHER
-    given = {"source": "loop", "direction": direction} | fields
-    return Measurement(metric=metric, unit=unit, samples=tuple(samples), **given)  # type: ignore[arg-type]
+    return builders.measurement(*samples, metric=metric, unit=unit, **({"direction": direction} | fields))
 
 
 def loop_launch(name: str, repeat: int, *, steps: int, warmup: int, seed: int, speed: float = 1000.0) -> Launch:
@@ -88,14 +85,10 @@ def loop_launch(name: str, repeat: int, *, steps: int, warmup: int, seed: int, s
     )
 
 
-def result(name: str, launches: Sequence[Launch] = (), status: Status = Status.OK, **fields: object) -> Result:
-    benchmark = Benchmark(
-        name=name,
-        workload=Command(argv=("python", "train.py", "--model", name), cwd="/home/user/models"),
-        source="command line",
-        env={"OMP_NUM_THREADS": "4", "API_TOKEN": "never-shown"},
-    )
-    return Result(benchmark=benchmark, status=status, launches=tuple(launches), **fields)  # type: ignore[arg-type]
+def result(name: str, launches: Sequence[Launch] = (), status: Status = Status.OK, **fields: Any) -> Result:
+    env = {"OMP_NUM_THREADS": "4", "API_TOKEN": "never-shown"}
+    benchmark = builders.benchmark(name, "python", "train.py", "--model", name, env=env)
+    return builders.result(benchmark, *launches, status=status, **fields)
 
 
 def report(results: Sequence[Result], **fields: object) -> Report:

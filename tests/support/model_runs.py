@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import builders
 from example_reports import MACHINE
 
 from benchwright.app.after_run import run_remarks, summaries_of
@@ -27,9 +28,7 @@ GIB = 2**30
 
 
 def figure(metric: str, *samples: float, unit: str | None = "s", **fields: Any) -> Measurement:
-    higher = Direction.HIGHER if unit and unit.endswith("/s") else Direction.LOWER
-    given = {"direction": higher, "source": "model"} | fields
-    return Measurement(metric=metric, unit=unit, samples=samples, **given)
+    return builders.measurement(*samples, metric=metric, unit=unit, **({"source": "model"} | fields))
 
 
 def steps(*named: tuple[str, float], cached: bool = False, ok: bool = True) -> list[dict[str, Any]]:

@@ -6,65 +6,37 @@ import math
 from array import array
 from typing import Any
 
+import builders
 import msgspec
+from builders import benchmark, launch, measurement
 
-from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.machine import Accelerator, Machine
-from benchwright.core.measurement import Measurement
+from benchwright.core.machine import Accelerator
 from benchwright.core.metric import Direction, MetricSpec
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import Warmup
 
-MACHINE = Machine(
-    hostname="lab-1",
-    system="Linux",
-    kernel="6",
-    architecture="x86_64",
-    cpu="c",
-    cores=2,
-    cores_total=4,
-    memory_bytes=1 << 34,
-    python="3.11",
-    accelerators=(Accelerator(index=0, name="H", memory_bytes=1 << 37),),
-)
+MACHINE = builders.machine(Accelerator(index=0, name="H", memory_bytes=1 << 37), hostname="lab-1")
 ODD_SAMPLES = (1.5, math.nan, math.inf, -math.inf, -0.0, 5e-324, 1.7976931348623157e308)
 
 
-def measurement(*samples: float, metric: str = "rate", **fields: Any) -> Measurement:
-    fields = {"unit": "items/s", "direction": Direction.HIGHER, "source": "loop"} | fields
-    return Measurement(metric=metric, samples=samples, **fields)
-
-
-def launch(*measurements: Measurement, **fields: Any) -> Launch:
-    return Launch(**{"job": "resnet.D0", "status": Status.OK, "measurements": measurements} | fields)
-
-
-def result(*launches: Launch, name: str = "resnet", status: Status = Status.OK, **fields: Any) -> Result:
-    labels = fields.pop("labels", {})
-    benchmark = Benchmark(
-        name=name,
-        workload=Command(argv=("train", "--lr", "1"), cwd="/"),
-        source="command line",
+def result(*launches: Launch, name: str = "resnet", labels: dict[str, str] | None = None, **fields: Any) -> Result:
+    """Of a benchmark with one of everything."""
+    rich = benchmark(
+        name,
+        *("train", "--lr", "1"),
         metrics=(MetricSpec(name="loss", pattern=r"loss=(\d+)"),),
         warmup=Warmup(),
         env={"A": None, "B": "1"},
-        labels=labels,
+        labels=labels or {},
         notes=("read so",),
     )
-    return Result(benchmark=benchmark, status=status, launches=launches, **fields)
+    return builders.result(rich, *launches, **fields)
 
 
 def run(id: str = "run.1", *results: Result, **fields: Any) -> Run:
-    fields = {
-        "name": id.partition(".")[0],
-        "started": "2026-11-14T10:00:00+01:00",
-        "folder": f"/nowhere/{id}",
-        "status": Status.OK,
-        "machine": MACHINE,
-    } | fields
-    return Run(id=id, results=results, **fields)
+    return builders.run(*results, id=id, **({"machine": MACHINE, "started": "2026-11-14T10:00:00+01:00"} | fields))
 
 
 def rich_run(id: str = "rich.1", **fields: Any) -> Run:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from machines import MACHINE
+import builders
+from builders import failed_launch, failed_result
 
 from benchwright.core.benchmark import Benchmark, Placement, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction
 from benchwright.core.run import Launch, Result, Run
-from benchwright.core.status import Reason, Status
 
 
 def benchmark(name: str = "resnet", **fields: Any) -> Benchmark:
@@ -22,25 +21,22 @@ def benchmark(name: str = "resnet", **fields: Any) -> Benchmark:
 
 
 def measured(metric: str, *samples: float, unit: str | None = "items/s", **fields: Any) -> Measurement:
-    higher = Direction.HIGHER if unit and unit.endswith("/s") else Direction.LOWER
-    given = {"direction": higher, "source": "loop"} | fields
-    return Measurement(metric=metric, unit=unit, samples=samples, **given)
+    return builders.measurement(*samples, metric=metric, unit=unit, **fields)
 
 
 def launch(*rates: float, position: int = 0, seat: int = 0, more: Sequence[Measurement] = (), **fields: Any) -> Launch:
     """A process that told `rates`; `seat`: which one of those that ran together."""
-    given = {"status": Status.OK, "exit_code": 0, "job": f"b.R{position}.{seat}", "facts": {"started": True}} | fields
-    labels = {"job": str(seat)}
-    return Launch(position=position, measurements=(measured("rate", *rates, labels=labels), *more), **given)
+    given = {"position": position, "exit_code": 0, "job": f"b.R{position}.{seat}", "facts": {"started": True}}
+    return builders.launch(measured("rate", *rates, labels={"job": str(seat)}), *more, **(given | fields))
 
 
 def result(name: str, *launches: Launch, of: Benchmark | None = None, **fields: Any) -> Result:
-    return Result(benchmark=of or benchmark(name), launches=launches, **({"status": Status.OK} | fields))
+    return builders.result(of or benchmark(name), *launches, **fields)
 
 
 def failed(name: str, detail: str = "exit code 1", **fields: Any) -> Result:
-    bad = Launch(job=f"{name}.D0", status=Status.FAILED, reason=Reason.CRASHED, detail=detail, exit_code=1)
-    return result(name, bad, of=benchmark(name, **fields), status=Status.FAILED, reason=Reason.CRASHED, detail=detail)
+    bad = failed_launch(job=f"{name}.D0", detail=detail, exit_code=1)
+    return failed_result(benchmark(name, **fields), bad, detail=detail)
 
 
 def on_devices(name: str, *rates: Sequence[float], **fields: Any) -> Result:
@@ -54,5 +50,4 @@ def on_devices(name: str, *rates: Sequence[float], **fields: Any) -> Result:
 
 
 def run(*results: Result, **fields: Any) -> Run:
-    given = {"id": "suite.1", "name": "suite", "started": "2026-11-15T10:00:00+00:00", "folder": "/f/runs/suite.1"}
-    return Run(status=Status.OK, machine=MACHINE, results=results, **(given | fields))
+    return builders.run(*results, **({"id": "suite.1"} | fields))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from machines import MACHINE
+from builders import MACHINE
 
 from benchwright.core.benchmark import Benchmark, Placement, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder

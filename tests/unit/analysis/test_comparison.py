@@ -7,9 +7,11 @@ import random
 import re
 from collections.abc import Sequence
 
+import builders
 import msgspec
 import pytest
-from comparable_runs import benchmark, result, run
+from builders import failed_launch, run
+from comparable_runs import benchmark, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -149,7 +151,7 @@ def test_one_spike_among_few_pairs_makes_no_verdict() -> None:
 def test_blocks_in_which_one_side_failed_are_left_out_and_said() -> None:
     old = result(benchmark("old"), noise(1, 8), blocks=range(8))
     new = result(benchmark("new"), noise(2, 7, 1.2), blocks=range(1, 8))
-    failed = Launch(job="x", status=Status.FAILED, reason=Reason.CRASHED, block=0)
+    failed = failed_launch(job="x", block=0)
     both = run(old, msgspec.structs.replace(new, launches=(failed, *new.launches)))
     compared = compare_interleaved(both, "old", "new")
     assert compared.effects[0].launches == (7, 7)
@@ -171,7 +173,7 @@ def test_what_only_one_run_has_is_listed() -> None:
 
 
 def failed(of: Result, launches: int) -> Result:
-    bad = Launch(job="x", status=Status.FAILED, reason=Reason.CRASHED)
+    bad = failed_launch(job="x")
     return msgspec.structs.replace(
         of, status=Status.FAILED, reason=Reason.CRASHED, launches=(*of.launches, *[bad] * launches)
     )
@@ -233,7 +235,7 @@ def test_each_run_is_condensed_with_its_own_workers() -> None:
             )
             for _ in range(6)
         )
-        one = Result(benchmark=benchmark(), status=Status.OK, launches=launches)
+        one = builders.result(benchmark(), *launches)
         return msgspec.structs.replace(run(one), workers=workers)
 
     (effect,) = compare(of(4), of(8)).effects
@@ -461,7 +463,7 @@ def test_load_says_nothing_about_memory_or_how_well_a_model_learns() -> None:
                 )
                 for v in values
             )
-            both.append(run(Result(benchmark=benchmark(), status=Status.OK, launches=launches)))
+            both.append(run(builders.result(benchmark(), *launches)))
         (effect,) = compare(*both).effects
         assert effect.verdict is Verdict.REGRESSED, metric
 
@@ -513,7 +515,7 @@ def test_loops_that_drift_within_their_launches_say_so() -> None:
             )
             for n in range(6)
         )
-        return run(Result(benchmark=benchmark(), status=Status.OK, launches=launches))
+        return run(builders.result(benchmark(), *launches))
 
     (effect,) = compare(drifting(0.0), drifting(0.2)).effects
     assert [doubt.split(" by ")[0] for doubt in effect.doubts] == ["treatment: samples drift"]
@@ -624,7 +626,7 @@ def course(*lengths: tuple[int, int], slower: float = 1.0, aggregate: str = "las
             source="give",
             aggregate=aggregate,
         )
-        launches.append(Launch(job=f"j{number}", status=Status.OK, measurements=(given,)))
+        launches.append(builders.launch(given, job=f"j{number}"))
     return run(Result(benchmark=benchmark(), status=Status.OK, launches=tuple(launches)))
 
 
@@ -672,7 +674,7 @@ def test_times_that_do_not_trend_are_compared_over_all_that_was_measured() -> No
             )
             for n in range(6)
         )
-        return run(Result(benchmark=benchmark(), status=Status.OK, launches=launches))
+        return run(builders.result(benchmark(), *launches))
 
     (effect,) = compare(times(20), times(50)).effects
     assert effect.basis is None

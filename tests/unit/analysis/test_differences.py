@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 import pytest
-from comparable_runs import MACHINE, benchmark, result, run
+from builders import MACHINE, run
+from comparable_runs import benchmark, result
 
 from benchwright.analysis.comparison.differences import differences
 from benchwright.core.benchmark import Placement

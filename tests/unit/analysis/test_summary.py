@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import random
 import statistics
+from typing import Any
 
+import builders
 import pytest
+from builders import measurement
 from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.summary import median_interval, summarize
-from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction
 from benchwright.core.results.overlap import overlap
 from benchwright.core.run import Launch
-from benchwright.core.status import Status
 
 numbers = st.floats(-1e9, 1e9, allow_nan=False)
 
 
 def launch(*values: float, metric: str = "rate", **labels: str) -> Launch:
-    m = Measurement(
-        metric=metric, unit="items/s", direction=Direction.HIGHER, samples=values, source="loop", labels=labels
-    )
-    return Launch(job="j", status=Status.OK, measurements=(m,))
+    return builders.launch(measurement(*values, metric=metric, labels=labels))
 
 
 @pytest.mark.parametrize("count", range(1, 6))
@@ -81,22 +78,21 @@ def test_labels_keep_measurements_apart() -> None:
 def test_overlap_is_the_share_of_the_measured_time_in_which_all_ran() -> None:
     def spanning(start: int, end: int, ran_on_until: int | None = None) -> Launch:
         more = {} if ran_on_until is None else {"ran_on_until_ns": ran_on_until}
-        return Launch(job="j", status=Status.OK, facts={"measured_ns": [start, end], **more})
+        return builders.launch(facts={"measured_ns": [start, end], **more})
 
     assert overlap([spanning(0, 10), spanning(5, 20)]) == pytest.approx(10 / 25)  # both from 5 to 10
     assert overlap([spanning(0, 10, ran_on_until=20), spanning(5, 20)]) == pytest.approx(20 / 25)  # waited for
     assert overlap([spanning(0, 10, ran_on_until=12), spanning(0, 10)]) == 1.0
     assert overlap([spanning(0, 10), spanning(15, 20)]) == 0.0
     assert overlap([spanning(0, 10)]) is None
-    assert overlap([spanning(0, 10), Launch(job="k", status=Status.FAILED)]) is None
+    assert overlap([spanning(0, 10), builders.failed_launch(job="k")]) is None
     # Two of three that agree say nothing about the third.
-    assert overlap([spanning(0, 10), spanning(0, 10), Launch(job="k", status=Status.OK)]) is None
+    assert overlap([spanning(0, 10), spanning(0, 10), builders.launch(job="k")]) is None
 
 
-def measured(samples: tuple[float, ...], **fields: object) -> Launch:
-    given: dict[str, object] = {"metric": "step_time", "source": "loop", "aggregate": "median"} | fields
-    m = Measurement(unit="s", direction=Direction.LOWER, samples=samples, **given)  # type: ignore[arg-type]
-    return Launch(job="j", status=Status.OK, measurements=(m,))
+def measured(samples: tuple[float, ...], **fields: Any) -> Launch:
+    given = {"metric": "step_time", "unit": "s", "aggregate": "median"} | fields
+    return builders.launch(measurement(*samples, **given))
 
 
 def test_percentiles_are_of_the_samples_of_all_launches_together() -> None:

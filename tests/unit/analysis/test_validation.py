@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import builders
 import msgspec
 import pytest
-from builders import job
+from builders import MACHINE, job
 from hypothesis import given
 from hypothesis import strategies as st
-from machines import MACHINE
 from suite_runs import benchmark, failed, launch, measured, on_devices, result
 from suites import entry, jobs_of
 
@@ -68,7 +68,7 @@ def test_error_names_the_launch_and_its_end() -> None:
 
 
 def test_a_suites_benchmark_without_a_rate_fails_and_a_plain_command_does_not() -> None:
-    nothing = Launch(job="b", status=Status.OK)
+    nothing = builders.launch(job="b")
     assert layer("ensure_rate", result("b", nothing)).status is FAILED
     plain = Benchmark(name="b", workload=Command(argv=("true",), cwd="/"), source="command line")
     (found,) = (c for c in check(result("b", nothing, of=plain), ()) if c.layer == "ensure_rate")

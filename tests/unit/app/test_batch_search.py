@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from builders import failed_launch
 from suite_runs import measured, result
 
 from benchwright.app.batch_search import (
@@ -153,7 +154,7 @@ def test_whoever_watches_is_told(tmp_path):
 def test_one_of_several_processes_without_memory_is_a_lack_of_memory():
     benchmark = Benchmark(name="b", workload=Script(path="x", args=(), cwd="/", python=""), source="test")
     launches = (
-        Launch(job="b.D0", status=Status.FAILED, reason=Reason.CRASHED),
+        failed_launch(job="b.D0"),
         Launch(job="b.D1", status=Status.FAILED, reason=Reason.OUT_OF_MEMORY),
     )
     crashed = Result(benchmark=benchmark, status=Status.FAILED, reason=Reason.CRASHED, launches=launches)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from builders import MACHINE
 from efficient_runs import peak, working
-from machines import MACHINE
 from msgspec.structs import replace
 from suite_runs import launch, result, run
 

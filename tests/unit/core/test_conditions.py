@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import builders
 import pytest
+from builders import measurement
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, is_of_the_machine
 from benchwright.core.note import Note
 from benchwright.core.results.conditions import DISTURBING, conditions_of, undecided, unlike
 from benchwright.core.run import Launch
-from benchwright.core.status import Status
 
 
 def sampled(metric: str, *values: float, **labels: str) -> Measurement:
-    return Measurement(
-        metric=metric,
-        unit=None,
-        direction=Direction.NEITHER,
-        samples=values,
-        source="sampler",
-        aggregate="average",
-        labels=labels,
-    )
+    how: dict[str, Any] = {"direction": Direction.NEITHER, "source": "sampler", "aggregate": "average"}
+    return measurement(*values, metric=metric, unit=None, labels=labels, **how)
 
 
 def launch(*measurements: Measurement, kind: str | None = None, figure: str | None = None) -> Launch:
     notes = (Note(text="something", evidence=figure, kind=kind),) if kind else ()
-    return Launch(job="j", status=Status.OK, measurements=measurements, notes=notes)
+    return builders.launch(*measurements, notes=notes)
 
 
 def test_a_launch_of_which_nothing_was_recorded_may_decide() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builders
 import msgspec
 import pytest
 
@@ -12,17 +13,7 @@ from benchwright.doctor.judge_gpus import judge_gpus
 from benchwright.doctor.judge_health import judge_health
 
 GIB = 1 << 30
-MACHINE = Machine(
-    hostname="node",
-    system="Linux",
-    kernel="6.1",
-    architecture="x86_64",
-    cpu="CPU",
-    cores=4,
-    cores_total=4,
-    memory_bytes=16 * GIB,
-    python="3.11.2",
-)
+MACHINE = builders.machine(cores=4, cores_total=4, memory_bytes=16 * GIB)
 UNKNOWN = Health(cpu=CpuHealth(), memory=MemoryHealth(), disk=DiskHealth(folder="/results"))
 CALM = Health(
     cpu=CpuHealth(

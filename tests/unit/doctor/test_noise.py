@@ -5,7 +5,8 @@ import random
 import statistics
 
 import pytest
-from comparable_runs import benchmark, result, run
+from builders import run
+from comparable_runs import benchmark, result
 from hypothesis import given
 from hypothesis import strategies as st
 

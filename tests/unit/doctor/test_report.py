@@ -3,23 +3,15 @@ from __future__ import annotations
 import json
 import re
 
+import builders
 import pytest
 
-from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Checkup, Finding, Noise, State
 from benchwright.core.results.summary import Interval
 from benchwright.doctor.report import checkup_json, checkup_text
 
-MACHINE = Machine(
-    hostname="node",
-    system="Linux",
-    kernel="6.1",
-    architecture="x86_64",
-    cpu="A processor with a rather long name @ 2.40GHz",
-    cores=4,
-    cores_total=8,
-    memory_bytes=16 << 30,
-    python="3.11.2",
+MACHINE = builders.machine(
+    hostname="node", cpu="A processor with a rather long name @ 2.40GHz", cores=4, cores_total=8, memory_bytes=16 << 30
 )
 FINE = Finding(name="cpu.governor", state=State.OK, text="performance on every core")
 LOADED = Finding(

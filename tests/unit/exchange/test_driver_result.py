@@ -6,16 +6,18 @@ import json
 import math
 import os
 from pathlib import Path
+from typing import Any
 
+import builders
 import pytest
+from builders import failed_result, result, run
 
 from benchwright.core.benchmark import Benchmark, Command, Placement
-from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.run import Launch, Result, Run
-from benchwright.core.status import Reason, Status
+from benchwright.core.run import Launch
+from benchwright.core.status import Status
 from benchwright.exchange.driver.result_file import (
     driver_result,
     driver_results,
@@ -47,41 +49,10 @@ def task(name: str = "resnet", *, gpus: int = 0, suffix: str | None = None, pref
     )
 
 
-def launch(*more: Measurement, speeds: tuple[float, ...] = (10.0, 20.0), ok: bool = True, **fields: object) -> Launch:
+def launch(*more: Measurement, speeds: tuple[float, ...] = (10.0, 20.0), ok: bool = True, **fields: Any) -> Launch:
     log = (measured("speed", list(speeds), "log"), measured("total_training_time", [3.0, 4.0], "log"))
-    return Launch(
-        job="j",
-        status=Status.OK if ok else Status.FAILED,
-        measurements=(*log, measured("memory.rss", [1 * MIB, 8 * MIB, 2 * MIB], "sampler"), *more),
-        **fields,  # type: ignore[arg-type]
-    )
-
-
-def result(benchmark: Benchmark, *launches: Launch, status: Status = Status.OK) -> Result:
-    return Result(benchmark=benchmark, status=status, launches=launches)
-
-
-def run_of(*results: Result) -> Run:
-    machine = Machine(
-        hostname="h",
-        system="Linux",
-        kernel="6",
-        architecture="x86_64",
-        cpu="c",
-        cores=2,
-        cores_total=2,
-        memory_bytes=1,
-        python="3.11",
-    )
-    return Run(
-        id="r.1",
-        name="r",
-        started="2026-11-15T10:00:00Z",
-        folder="/r",
-        status=Status.OK,
-        machine=machine,
-        results=results,
-    )
+    memory = measured("memory.rss", [1 * MIB, 8 * MIB, 2 * MIB], "sampler")
+    return builders.launch(*log, memory, *more, status=Status.OK if ok else Status.FAILED, **fields)
 
 
 def test_a_task_has_its_metrics_its_peak_memory_in_kilobytes_and_the_uptime() -> None:
@@ -94,7 +65,7 @@ def test_a_task_has_its_metrics_its_peak_memory_in_kilobytes_and_the_uptime() ->
 
 
 def test_a_program_too_short_to_be_sampled_has_the_memory_the_kernel_saw() -> None:
-    short = Launch(job="j", status=Status.OK, measurements=(measured("memory.peak_rss", [3 * MIB], "process"),))
+    short = builders.launch(measured("memory.peak_rss", [3 * MIB], "process"))
     assert driver_result(result(task(), short), aggregate=aggregate) == {"resnet.cpu_memory_usage": 3072.0}
 
 
@@ -150,9 +121,9 @@ def test_a_loops_own_metric_of_the_same_name_is_not_taken_for_the_log_s() -> Non
 
 
 def test_only_successful_driver_tasks_are_in_the_file(tmp_path: Path) -> None:
-    failed = Result(benchmark=task("bad"), status=Status.FAILED, reason=Reason.CRASHED, launches=(launch(ok=False),))
+    failed = failed_result(task("bad"), launch(ok=False))
     plain = result(task("plain", prefix=None), launch())
-    written = write_driver_result(run_of(result(task(), launch()), failed, plain), [str(tmp_path)], aggregate=aggregate)
+    written = write_driver_result(run(result(task(), launch()), failed, plain), [str(tmp_path)], aggregate=aggregate)
     assert written.paths == (str(tmp_path / "dlbenchmark_result.json"),)
     content = json.loads((tmp_path / "dlbenchmark_result.json").read_text())
     assert {key.split(".")[0] for key in content} == {"resnet"}
@@ -165,7 +136,7 @@ def test_the_file_is_written_to_each_folder_once_and_nothing_is_left_beside_it(t
     here.mkdir()
     (here / "dlbenchmark_result.json").write_text("old")
     folders = [str(run_folder), str(here), str(here) + "/."]
-    written = write_driver_result(run_of(result(task(), launch())), folders, aggregate=aggregate)
+    written = write_driver_result(run(result(task(), launch())), folders, aggregate=aggregate)
     assert len(written.paths) == 2
     for folder in (run_folder, here):
         assert os.listdir(folder) == ["dlbenchmark_result.json"]
@@ -174,22 +145,21 @@ def test_the_file_is_written_to_each_folder_once_and_nothing_is_left_beside_it(t
 
 def test_when_nothing_succeeded_an_earlier_result_does_not_pass_for_this_one(tmp_path: Path) -> None:
     (tmp_path / "dlbenchmark_result.json").write_text('{"resnet.speed": 1}')
-    failed = Result(benchmark=task(), status=Status.FAILED, reason=Reason.CRASHED)
-    write_driver_result(run_of(failed), [str(tmp_path)], aggregate=aggregate)
+    failed = failed_result(task())
+    write_driver_result(run(failed), [str(tmp_path)], aggregate=aggregate)
     assert json.loads((tmp_path / "dlbenchmark_result.json").read_text()) == {}
 
 
 def test_a_run_without_driver_tasks_writes_no_file(tmp_path: Path) -> None:
     assert (
-        write_driver_result(run_of(result(task(prefix=None), launch())), [str(tmp_path)], aggregate=aggregate).paths
-        == ()
+        write_driver_result(run(result(task(prefix=None), launch())), [str(tmp_path)], aggregate=aggregate).paths == ()
     )
     assert os.listdir(tmp_path) == []
 
 
 def test_a_folder_that_cannot_be_written_to_is_a_problem_and_the_other_is_written(tmp_path: Path) -> None:
     folders = [str(tmp_path / "absent"), str(tmp_path)]
-    written = write_driver_result(run_of(result(task(), launch())), folders, aggregate=aggregate)
+    written = write_driver_result(run(result(task(), launch())), folders, aggregate=aggregate)
     assert written.paths == (str(tmp_path / "dlbenchmark_result.json"),)
     assert len(written.problems) == 1
     assert "absent" in written.problems[0]

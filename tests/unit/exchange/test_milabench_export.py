@@ -7,18 +7,19 @@ import math
 from pathlib import Path
 from typing import Any
 
+import builders
 import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchwright.core.benchmark import Benchmark, Command, Placement
+from benchwright.core.benchmark import Placement
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.errors import InvalidInput
-from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.machine import Accelerator
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Launch, Run
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.milabench.export import export_milabench
 from benchwright.exchange.milabench.score import milabench_score
@@ -26,23 +27,18 @@ from benchwright.exchange.registry import import_results
 
 MIB = 2**20
 SERIES = (("rate", "loop"), ("loss", "give"))
-MACHINE = Machine(
+MACHINE = builders.machine(
+    *(Accelerator(index=i, name="H100", memory_bytes=80 * 1024 * MIB, driver="535") for i in (0, 1)),
     hostname="n1",
-    system="Linux",
-    kernel="6.1",
-    architecture="x86_64",
     cpu="EPYC",
-    cores=8,
-    cores_total=8,
-    memory_bytes=0,
-    python="3.11.2",
-    accelerators=tuple(Accelerator(index=i, name="H100", memory_bytes=80 * 1024 * MIB, driver="535") for i in (0, 1)),
 )
 
 
-def measured(metric: str, *samples: float, unit: str | None = None, warm: tuple[float, ...] = (), **fields: Any) -> Any:
-    base: dict[str, Any] = {"direction": Direction.HIGHER, "source": "loop"} | fields
-    return Measurement(metric=metric, unit=unit, samples=samples, warmup_samples=warm, **base)
+def measured(
+    metric: str, *samples: float, unit: str | None = None, warm: tuple[float, ...] = (), **fields: Any
+) -> Measurement:
+    base: dict[str, Any] = {"direction": Direction.HIGHER, "warmup_samples": warm}
+    return builders.measurement(*samples, metric=metric, unit=unit, **(base | fields))
 
 
 def process(device: int, **fields: Any) -> Launch:
@@ -62,25 +58,10 @@ def process(device: int, **fields: Any) -> Launch:
 
 
 def run_of(*launches: Launch, **fields: Any) -> Run:
-    benchmark = Benchmark(
-        name="bert",
-        workload=Command(argv=("python", "main.py"), cwd="/b"),
-        source="test",
-        placement=Placement(per_device=True),
-        weight=2.0,
-        tags=("nlp",),
-        **fields,
-    )
-    result = Result(benchmark=benchmark, status=Status.OK, launches=launches)
-    return Run(
-        id="suite.2026-01-01_10:00:00",
-        name="suite",
-        started="2026-01-01T10:00:00+00:00",
-        folder="/r",
-        status=Status.OK,
-        machine=MACHINE,
-        results=(result,),
-    )
+    placement = Placement(per_device=True)
+    bert = builders.benchmark("bert", "python", "main.py", placement=placement, weight=2.0, tags=("nlp",), **fields)
+    when = {"id": "suite.2026-01-01_10:00:00", "started": "2026-01-01T10:00:00+00:00"}
+    return builders.run(builders.result(bert, *launches), machine=MACHINE, **when)
 
 
 def round_trip(run: Run, folder: Path) -> Run:

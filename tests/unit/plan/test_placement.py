@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import builders
 import pytest
+from builders import benchmark
 
-from benchwright.core.benchmark import Benchmark, Command, Placement, Script
+from benchwright.core.benchmark import Benchmark, Placement, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.run import Plan
@@ -16,22 +18,7 @@ from benchwright.plan.turns import started_together
 
 
 def machine(gpus: int = 0) -> Machine:
-    return Machine(
-        hostname="h",
-        system="Linux",
-        kernel="6",
-        architecture="x86_64",
-        cpu="c",
-        cores=4,
-        cores_total=4,
-        memory_bytes=1 << 33,
-        python="3.11",
-        accelerators=tuple(Accelerator(index=i, name="H200") for i in range(gpus)),
-    )
-
-
-def benchmark(name: str = "b", **fields: object) -> Benchmark:
-    return Benchmark(name=name, workload=Command(argv=("true",), cwd="/"), source="test", **fields)  # type: ignore[arg-type]
+    return builders.machine(*(Accelerator(index=i, name="H200") for i in range(gpus)), cores=4)
 
 
 def planned(*benchmarks: Benchmark, gpus: int = 0, settings: RunSettings | None = None) -> Plan:

@@ -8,9 +8,9 @@ from typing import Any
 import builders
 import msgspec
 import pytest
+from builders import benchmark
 
 from benchwright.analysis.summary import launch_value
-from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.job import Barrier, Job
 from benchwright.core.metric import MetricSpec
 from benchwright.core.run import Launch
@@ -22,10 +22,6 @@ Event = dict[str, Any]
 JOB = builders.job(id="b.D0", benchmark="b")
 START: Event = {"event": "start", "pid": 7, "t": 0, "wall": 0.0}
 END: Event = {"event": "end", "exit_code": 0, "duration_s": 2.0, "cpu_s": 1.5, "max_rss_bytes": 1000}
-
-
-def benchmark(**fields: Any) -> Benchmark:
-    return Benchmark(name="b", workload=Command(argv=("x",), cwd="/"), source="test", **fields)
 
 
 def steps(phase: str, step_ns: list[int], **fields: Any) -> Event:

@@ -7,13 +7,12 @@ from typing import Any
 import builders
 import pytest
 
-from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.record import record_launch
 
 JOB = builders.job(id="b.D0", benchmark="b")
-BENCHMARK = Benchmark(name="b", workload=Command(argv=("x",), cwd="/"), source="test")
+BENCHMARK = builders.benchmark("b")
 SECOND = 1_000_000_000
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import model_runs as made
 import pytest
+from builders import failed_launch
 from model_runs import BUILT, check, failed, figure, launch, model, profiled, report, result, steps
 
 from benchwright.analysis.efficiency import run_efficiencies
@@ -191,7 +192,7 @@ class TestScreen:
 
     def test_the_log_is_shown_only_if_nobody_said_what_went_wrong(self) -> None:
         tail = {"x.D0": ["Traceback", "ValueError: no"], "bert.D0": ["a warning of the exporter"]}
-        crashed = Launch(job="x.D0", status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1")
+        crashed = failed_launch(job="x.D0", detail="exit code 1")
         dead = result(model(), crashed, status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1")
         text = screen(dead, failed(model("openvino"), "in export: no"), log_tails=tail)
         assert "ValueError: no" in text

@@ -6,32 +6,20 @@ import json
 import math
 from typing import NoReturn
 
-from machines import MACHINE
+import builders
+from builders import measurement
 
 from benchwright.analysis.summary import summarize
-from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction
-from benchwright.core.run import Launch, Result, Run
-from benchwright.core.status import Status
+from benchwright.core.run import Launch, Run
 from benchwright.report.run_json import run_body
 
 
 def launch(job: str, value: float = 1.0, **place: int) -> Launch:
-    m = Measurement(metric="m", unit=None, direction=Direction.HIGHER, samples=(value,), source="log")
-    return Launch(job=job, status=Status.OK, measurements=(m,), **place)  # type: ignore[arg-type]
+    return builders.launch(measurement(value, metric="m", unit=None), job=job, **place)
 
 
 def run_of(**launches: tuple[Launch, ...]) -> Run:
-    results = tuple(
-        Result(
-            benchmark=Benchmark(name=name, workload=Command(argv=("x",), cwd="/"), source="t"),
-            status=Status.OK,
-            launches=of_it,
-        )
-        for name, of_it in launches.items()
-    )
-    return Run(id="r", name="r", started="s", folder="/f", status=Status.OK, machine=MACHINE, results=results)
+    return builders.run(*(builders.result(name, *of_it) for name, of_it in launches.items()))
 
 
 def test_a_number_that_is_not_finite_is_text_so_that_every_reader_of_json_can_read_it() -> None:

@@ -2,49 +2,34 @@
 
 from __future__ import annotations
 
-from machines import MACHINE
+from typing import Any
+
+import builders
+from builders import failed_launch, measurement, result
 
 from benchwright.app.after_run import run_remarks, summaries_of
-from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
 from benchwright.report.run_json import run_body
 from benchwright.report.screen import ScreenReporter, format_number, format_value
 
 
-def ok_launch(position: int, speed: float, **fields: object) -> Launch:
-    def one(metric: str, unit: str, value: float, direction: Direction = Direction.LOWER) -> Measurement:
-        return Measurement(metric=metric, unit=unit, direction=direction, samples=(value,), source="log")
-
+def ok_launch(position: int, speed: float, **fields: Any) -> Launch:
     measurements = (
-        one("speed", "samples/s", speed, Direction.HIGHER),
-        one("process.duration", "s", 12.4),
-        one("memory.peak_rss", "B", 2_040_109_465.0),
+        measurement(speed, metric="speed", unit="samples/s", source="log"),
+        measurement(12.4, metric="process.duration", unit="s", source="log"),
+        measurement(2_040_109_465.0, metric="memory.peak_rss", unit="B", source="log"),
     )
-    return Launch(job=f"t.R{position}", status=Status.OK, position=position, measurements=measurements, **fields)  # type: ignore[arg-type]
+    return builders.launch(*measurements, job=f"t.R{position}", position=position, **fields)
 
 
-def result(name: str, *launches: Launch, **fields: object) -> Result:
-    benchmark = Benchmark(name=name, workload=Command(argv=("x",), cwd="/"), source="t")
-    return Result(benchmark=benchmark, launches=launches, **({"status": Status.OK} | fields))  # type: ignore[arg-type]
-
-
-def report(*results: Result, width: int = 80, **fields: object) -> str:
-    run = Run(
-        id="r",
-        name="r",
-        started="s",
-        folder="/f/runs/r",
-        status=Status.OK,
-        machine=MACHINE,
-        results=results,
-        **fields,  # type: ignore[arg-type]
-    )
+def report(*results: Result, width: int = 80, **fields: Any) -> str:
+    run = builders.run(*results, id="r", **fields)
     summaries = summaries_of(run)
     assert run_body(run, summaries)["results"][0]["benchmark"] == results[0].benchmark.name
     tails = {"bad.D0": ["Traceback", "ValueError: no"]}
@@ -79,7 +64,7 @@ def test_three_launches_show_their_range_not_an_interval() -> None:
 
 
 def test_failures_come_first_with_reason_and_the_logs_last_lines() -> None:
-    bad = Launch(job="bad.D0", status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1")
+    bad = failed_launch(job="bad.D0", detail="exit code 1")
     text = report(
         result("good", ok_launch(0, 1.0)),
         result("bad", bad, status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1"),
@@ -114,7 +99,7 @@ def measured(metric: str, unit: str, value: float, **labels: str) -> Measurement
 
 def test_a_peak_that_is_only_a_bound_is_shown_as_one() -> None:
     bound = measured("memory.peak_rss", "B", 12 * 2.0**20, bound="upper")
-    assert "memory ≤ 12 MiB" in report(result("t", Launch(job="t.D0", status=Status.OK, measurements=(bound,))))
+    assert "memory ≤ 12 MiB" in report(result("t", builders.launch(bound, job="t.D0")))
     assert "≤" not in report(result("t", ok_launch(0, 1.0)))
 
 
@@ -149,7 +134,7 @@ def test_a_long_name_is_cut_but_its_number_never_is() -> None:
         samples=(123456.0,),
         source="log",
     )
-    launch = Launch(job="t", status=Status.OK, measurements=(long,))
+    launch = builders.launch(long, job="t")
     for width in (40, 80):
         assert "123,456 samples/s" in report(result("t", launch), width=width)
 
@@ -163,13 +148,11 @@ def test_a_bound_on_memory_is_one_of_each_process() -> None:
         source="process",
         labels={"bound": "upper"},
     )
-    assert "memory ≤ 8 MiB RSS a process" in report(
-        result("t", Launch(job="t", status=Status.OK, measurements=(peak,)))
-    )
+    assert "memory ≤ 8 MiB RSS a process" in report(result("t", builders.launch(peak, job="t")))
 
 
 def test_a_warm_up_launch_that_failed_is_mentioned() -> None:
-    bad = Launch(job="t.W0", status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1", warmup=True)
+    bad = failed_launch(job="t.W0", detail="exit code 1", warmup=True)
     assert "1 of 1 warm-up launches failed: exit code 1" in report(result("t", bad, ok_launch(0, 1.0)))
 
 
@@ -195,7 +178,7 @@ def test_bytes_are_shown_in_the_unit_that_reads_well() -> None:
 def test_memory_is_pss_where_every_launch_has_it_with_rss_beside_it_and_both_are_named() -> None:
     pss = measured("memory.peak_pss", "B", 310 * 2.0**20)
     rss = measured("memory.peak_rss", "B", 1552 * 2.0**20)
-    both = Launch(job="t.R0", status=Status.OK, measurements=(rss, pss))
+    both = builders.launch(rss, pss, job="t.R0")
     assert "memory 310 MiB PSS, 1.52 GiB RSS" in report(result("t", both))
     without = Launch(job="t.R1", status=Status.OK, position=1, measurements=(rss,))
     assert "memory 1.52 GiB RSS\n" in report(result("t", both, without))

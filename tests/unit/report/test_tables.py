@@ -8,21 +8,19 @@ import json
 import math
 import re
 
+import builders
 import msgspec
 import pytest
+from builders import failed_launch, failed_result, measurement, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machines import MACHINE
 
 from benchwright.analysis.summary import summarize
-from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.results.summary import Interval
-from benchwright.core.run import Launch, Result, Run
-from benchwright.core.status import Reason, Status
+from benchwright.core.run import Launch, Result
 from benchwright.report.base import Report
 from benchwright.report.csv_table import COLUMNS, CsvReporter
 from benchwright.report.markdown import MarkdownReporter
@@ -34,20 +32,9 @@ FEW = Note(kind="few_launches", text="few", remedy="more")
 def launch(
     value: float, metric: str = "speed", unit: str | None = "items/s", labels: dict[str, str] | None = None
 ) -> Launch:
-    measured = Measurement(
-        metric=metric,
-        unit=unit,
-        direction=Direction.HIGHER,
-        samples=(value,),
-        source="log",
-        labels=labels or {},
+    return builders.launch(
+        measurement(value, metric=metric, unit=unit, direction=Direction.HIGHER, source="log", labels=labels or {})
     )
-    return Launch(job="b.R0", status=Status.OK, measurements=(measured,))
-
-
-def result(name: str, *launches: Launch, status: Status = Status.OK, **fields: object) -> Result:
-    benchmark = Benchmark(name=name, workload=Command(argv=("x",), cwd="/"), source="t")
-    return Result(benchmark=benchmark, status=status, launches=launches, **fields)  # type: ignore[arg-type]
 
 
 def six_launches() -> Report:
@@ -61,16 +48,13 @@ def six_launches() -> Report:
 
 
 def report(*results: Result, notes: tuple[Note, ...] = (), log_tails: dict[str, list[str]] | None = None) -> Report:
-    run = Run(
-        id="r.1", name="r", started="s", folder="/f", status=Status.OK, machine=MACHINE, results=results, notes=notes
-    )
+    run = builders.run(*results, id="r.1", notes=notes)
     summaries = {r.benchmark.name: summarize(r.counted) for r in results}
     return Report(run=run, summaries=summaries, aggregate=aggregate, log_tails=log_tails or {})
 
 
 def failed(name: str, job: str = "j", detail: str | None = "why") -> Result:
-    bad = Launch(job=job, status=Status.FAILED, reason=Reason.CRASHED)
-    return result(name, bad, status=Status.FAILED, reason=Reason.CRASHED, detail=detail)
+    return failed_result(name, failed_launch(job=job), detail=detail)
 
 
 class TestCsv:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import builders
 import pytest
-from builders import job
+from builders import failed_launch, job
 from suite_runs import benchmark, launch, measured, run
 
 from benchwright.app.after_run import report_of
@@ -39,7 +40,7 @@ def test_of_processes_that_ran_together_the_one_that_crashed_is_named_not_those_
 
 
 def test_no_rate_is_no_data_and_a_rate_of_0_invalid() -> None:
-    nothing = result_of(benchmark(), plan("a"), [Launch(job="a", status=Status.OK)])
+    nothing = result_of(benchmark(), plan("a"), [builders.launch(job="a")])
     assert (nothing.status, nothing.reason) == (Status.FAILED, Reason.NO_DATA)
     zero = result_of(benchmark(), plan("a"), [launch(0.0)])
     assert (zero.status, zero.reason) == (Status.FAILED, Reason.INVALID)
@@ -72,7 +73,7 @@ def test_processes_measured_apart_are_told_though_nobody_asked(later: int, said:
 
 
 def test_a_launch_that_failed_says_why_itself() -> None:
-    crashed = Launch(job="a", status=Status.FAILED, reason=Reason.CRASHED, detail="exit code 1")
+    crashed = failed_launch(job="a", detail="exit code 1")
     result = result_of(benchmark(), plan("a"), [crashed])
     assert (result.reason, result.detail) == (Reason.CRASHED, "exit code 1")
 
