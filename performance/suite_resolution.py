@@ -21,8 +21,10 @@ import yaml
 from benchwright.core.machine import Machine
 from benchwright.core.node.system import SuitePaths, System
 from benchwright.core.settings import RunSettings
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.suite.read.suite import SuiteSource, read_suite
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.registry import kind_of
+from benchwright.kinds.suite.kind import SuiteKind
+from benchwright.kinds.suite.read.suite import read_suite
 from benchwright.plan.placement import make_plan
 
 BAR_S = 0.5
@@ -68,9 +70,10 @@ def plan(path: str) -> None:
         memory_bytes=1 << 36, python="3.11",
     )  # fmt: skip
     make_plan(
-        SuiteSource().read(path, SourceOptions()),
+        SuiteKind().read(path, KindOptions()),
         machine,
         RunSettings(suite_paths=paths),
+        kind_of,
         folder="/b/runs/x",
         probe_path=None,
         usable_cores=range(16),

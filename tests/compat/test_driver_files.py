@@ -8,8 +8,8 @@ import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.task_overrides import TaskOverrides
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.tasks.read import TaskConfigSource, read_tasks
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.tasks.read import TaskKind, read_tasks
 from benchwright.kinds.tasks.syntax import read_task_file
 
 ROOT = Path(__file__).parents[2]
@@ -30,9 +30,9 @@ def command(benchmark: Benchmark) -> str:
 
 @needs_real
 def test_the_real_file_is_recognised_and_read_whole() -> None:
-    source = TaskConfigSource()
+    source = TaskKind()
     assert source.recognises(str(REAL))
-    benchmarks = source.read(str(REAL), SourceOptions())
+    benchmarks = source.read(str(REAL), KindOptions())
     sections = read_task_file(str(REAL)).sections
     assert [b.name for b in benchmarks] == [n for n in sections if not n.startswith("metrics_")]
     assert len(benchmarks) == 18

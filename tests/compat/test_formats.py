@@ -26,6 +26,7 @@ from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.exchange.driver.result_file import driver_result
+from benchwright.kinds.registry import kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.record import is_complete, read_events, record_stream
 from benchwright.report.run_json import run_body
@@ -58,7 +59,13 @@ def machine_of(sample: Path) -> Machine:
 def planned_job(sample: Path, plan: StoredPlan) -> Job:
     """The one job of the sample, planned again from its plan.json."""
     planned = make_plan(
-        plan.benchmarks, machine_of(sample), plan.settings, folder=str(sample), probe_path=None, usable_cores=[0]
+        plan.benchmarks,
+        machine_of(sample),
+        plan.settings,
+        kind_of,
+        folder=str(sample),
+        probe_path=None,
+        usable_cores=[0],
     )
     ((job,),) = planned.launches
     return job
@@ -69,7 +76,7 @@ def recorded_again(sample: Path) -> Run:
     plan = RunFolder(sample).read_plan()
     (benchmark,) = plan.benchmarks
     job = planned_job(sample, plan)
-    launch = record_stream(job.stream, job, benchmark)
+    launch = record_stream(job.stream, job, benchmark, kind_of)
     result = Result(benchmark=benchmark, status=launch.status, launches=(launch,))
     result = msgspec.structs.replace(result, checks=check(result, plan.settings.validations))
     written = read(sample / "run.json")

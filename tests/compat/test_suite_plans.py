@@ -13,8 +13,8 @@ from suites import PATHS, machine_with, planned
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.node.system import Sizing, System
 from benchwright.core.status import Reason
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.suite.read.suite import SuiteSource
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.scaling_file import read_scaling
 from benchwright.kinds.suite.system_file import read_system
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(not CONFIG.is_dir(), reason="milabench's own sui
 
 @pytest.fixture(scope="module")
 def benchmarks() -> list[Benchmark]:
-    return SuiteSource().read(str(CONFIG / "all.yaml"), SourceOptions())
+    return SuiteKind().read(str(CONFIG / "all.yaml"), KindOptions())
 
 
 def words(benchmarks: list[Benchmark], name: str, **how: object) -> tuple[str, ...]:

@@ -11,9 +11,10 @@ from literal_resolution import literal_resolution
 
 from benchwright.core.benchmark import Script
 from benchwright.core.stop_rule import StopRule, Warmup
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.registry import source_for
-from benchwright.kinds.suite.read.suite import SuiteSource, read_suite, suite_file
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.registry import kind_for
+from benchwright.kinds.suite.kind import SuiteKind
+from benchwright.kinds.suite.read.suite import read_suite, suite_file
 
 ROOT = Path(__file__).parents[2]
 REAL = ROOT.parent / "shared" / "compat" / "milabench" / "config"
@@ -53,10 +54,10 @@ def test_our_samples_resolve_as_milabench_does(name: str) -> None:
 @needs_real
 def test_the_whole_of_all_yaml_becomes_benchmarks() -> None:
     path = str(REAL / "all.yaml")
-    source = source_for(path)
+    source = kind_for(path)
     assert source is not None
     assert source.name == "suite"
-    benchmarks = {b.name: b for b in source.read(path, SourceOptions())}
+    benchmarks = {b.name: b for b in source.read(path, KindOptions())}
     suite = read_suite(path)
     assert list(benchmarks) == list(suite.selected)
     assert len(suite.entries) == 54
@@ -93,7 +94,7 @@ def test_ci_changes_what_all_says() -> None:
     assert suite.entries["resnet50"]["voir"]["options"]["stop"] == 5
     assert suite.entries["resnet50"]["argv"]["--epochs"] == 2
     assert suite.entries["dinov2-giant-single"]["argv"][0] == "--output-dir"
-    found = {b.name: b for b in SuiteSource().read(str(REAL / "ci.yaml"), SourceOptions())}
+    found = {b.name: b for b in SuiteKind().read(str(REAL / "ci.yaml"), KindOptions())}
     assert found["resnet50"].warmup == Warmup(seconds=1.0)
     assert found["resnet50"].source == f"{REAL / 'ci.yaml'}:{line_of('ci.yaml', 'resnet50:')} [resnet50]"
     assert found["t5"].source == f"{REAL / 'ci.yaml'} ({REAL / 'all.yaml'}:{line_of('all.yaml', 't5:')}) [t5]"
@@ -105,7 +106,7 @@ def test_ci_changes_what_all_says() -> None:
     "name", ["scaling/default", "scaling/L40S", "examples/system", "examples/system-ci", "examples/scaling"]
 )
 def test_system_and_scaling_files_are_not_taken_for_suites(name: str) -> None:
-    assert not SuiteSource().recognises(str(REAL / f"{name}.yaml"))
+    assert not SuiteKind().recognises(str(REAL / f"{name}.yaml"))
 
 
 def test_samples_hold_what_real_files_hold() -> None:

@@ -79,6 +79,7 @@ def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tm
     from benchwright.core.status import Status
     from benchwright.executors.base import Listener
     from benchwright.executors.local import LocalExecutor
+    from benchwright.kinds.registry import kind_of
     from benchwright.record import record_stream
 
     say = 'import os\nfor n in range(100_000): os.write(3, b\'{"task": "train", "rate": 5.0, "pad": "%d"}\\n\' % n)'
@@ -86,7 +87,7 @@ def test_data_of_voir_that_cannot_be_written_are_no_success(small_disk: Path, tm
     fill(small_disk, 100_000)
     with LocalExecutor() as executor:
         [outcome] = executor.run([job], Listener())
-    launch = record_stream(job.stream, job, builders.benchmark())
+    launch = record_stream(job.stream, job, builders.benchmark(), kind_of)
     assert outcome.exit_code == 1
     assert launch.status is Status.FAILED
     rate = launch.measurement("rate")

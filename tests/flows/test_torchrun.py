@@ -9,6 +9,7 @@ import pytest
 from command_line import CommandLine
 
 from benchwright.analysis.summary import launch_value
+from benchwright.kinds.registry import kind_of
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -77,7 +78,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     (folder / "suite.yaml").write_text(SUITE)
     bw = CommandLine(folder / "base", folder)
     bw("run", "suite.yaml", "--use-current-env")
-    run = read_run(RunFolder(Path(bw.last_run())))
+    run = read_run(RunFolder(Path(bw.last_run())), kind_of)
     return {result.benchmark.name: result for result in run.results}
 
 

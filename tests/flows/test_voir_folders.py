@@ -23,6 +23,7 @@ from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
+from benchwright.kinds.registry import kind_of
 from benchwright.record import record_stream
 from benchwright.runs.logs import logs_in, read_log
 
@@ -122,7 +123,7 @@ class Folder:
     def run(self, executor: LocalExecutor, job: Job | None = None) -> Launch:
         chosen = job or self.job()
         executor.run([chosen], Listener())
-        return record_stream(chosen.stream, chosen, self.benchmark)
+        return record_stream(chosen.stream, chosen, self.benchmark, kind_of)
 
     def log(self, job: str = "b.D0") -> str:
         (found,) = [log for log in logs_in(self.runs) if log.job == job]
@@ -268,7 +269,7 @@ class TestTogether:
             for n in range(size)
         ]
         executor.run(jobs, Listener())
-        return [record_stream(job.stream, job, bench.benchmark) for job in jobs]
+        return [record_stream(job.stream, job, bench.benchmark, kind_of) for job in jobs]
 
     def test_they_begin_together_are_measured_under_the_same_load_and_leave_together(
         self, executor: LocalExecutor, folder: Callable[..., Folder], tmp_path: Path

@@ -29,6 +29,7 @@ from benchwright.exchange.registry import import_results
 from benchwright.executors.base import Listener
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.local import LocalExecutor
+from benchwright.kinds.registry import kind_of
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
@@ -199,7 +200,7 @@ def make_base(base: Path) -> None:
         for run in import_results(IMPORTS / "hyperfine.json").runs:
             results.keep(run)
         for name in ("model", "suite"):  # with every fact that a launch can have
-            whole = read_run(results.folder(name))
+            whole = read_run(results.folder(name), kind_of)
             results.keep(msgspec.structs.replace(whole, id=f"import.{name}", uid="", folder="/nowhere"))
 
 

@@ -14,6 +14,7 @@ from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.node.system import SuitePaths, System
 from benchwright.core.run import Plan
 from benchwright.core.settings import RunSettings
+from benchwright.kinds.registry import kind_of
 from benchwright.plan.placement import make_plan
 
 FOLDER = "/base/runs/RUN"
@@ -53,6 +54,7 @@ def planned(
         benchmarks,
         machine or machine_with(gpus),
         msgspec.structs.replace(settings or RunSettings(), suite_paths=paths),
+        kind_of,
         folder=FOLDER,
         probe_path="/base/artifacts/probe",
         usable_cores=[0],

@@ -21,6 +21,7 @@ from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Status
 from benchwright.exchange.driver.result_file import machine_uptime_s, write_driver_result
+from benchwright.kinds.registry import kind_of
 from benchwright.report.base import Report
 from benchwright.runs.logs import tail_texts
 from benchwright.runs.read_run import commands_of
@@ -85,7 +86,7 @@ def report_of(
         logs=_without_secrets(tail_texts(folder.path, jobs, _SHOWN_LOG_LINES)),
         remarks=run_remarks(run),
         settings=settings,
-        commands=commands_of(run),
+        commands=commands_of(run, kind_of),
         efficiency=efficiency,
         score=scores.ours,
         milabench=scores.milabench,

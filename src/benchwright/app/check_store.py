@@ -12,6 +12,7 @@ from benchwright.app.after_run import summaries_of
 from benchwright.app.results import Results, digest_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
+from benchwright.kinds.registry import kind_of
 from benchwright.report.run_json import run_body
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.read_run import read_run
@@ -25,7 +26,7 @@ def folder_problems(results: Results) -> Iterator[str]:
     stored = results.existing_store.digests()
     for folder in all_runs(results.base.runs):
         try:
-            run = read_run(folder)
+            run = read_run(folder, kind_of)
         except InvalidInput as error:
             yield f"{folder.id}: {error}"
             continue

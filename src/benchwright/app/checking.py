@@ -98,9 +98,9 @@ def check_file(path: str, kind: str | None = None) -> CheckedFile:
 
 
 def _kind_of(path: str) -> str:
-    from benchwright.kinds.registry import source_for
+    from benchwright.kinds.registry import kind_for
 
-    source = source_for(path)
+    source = kind_for(path)
     if source is not None:
         return source.name
     if path.lower().endswith((".yaml", ".yml")):
@@ -116,10 +116,10 @@ def _kind_of(path: str) -> str:
 
 
 def _check_targets(path: str, kind: str) -> CheckedFile:
-    from benchwright.kinds.base import SourceOptions
-    from benchwright.kinds.registry import source_named
+    from benchwright.kinds.base import KindOptions
+    from benchwright.kinds.registry import kind_named
 
-    found = source_named(kind).read(path, SourceOptions())
+    found = kind_named(kind).read(path, KindOptions())
     return CheckedFile(path, kind, tuple(b.name for b in found), tuple(n for b in found for n in b.notes))
 
 

@@ -18,6 +18,7 @@ from benchwright.app.results import Results, size_of
 from benchwright.core.errors import InvalidInput, NoStoreYet, StoreTrouble
 from benchwright.core.run import Run
 from benchwright.core.status import Status
+from benchwright.kinds.registry import kind_of
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.known_runs import by_start
 from benchwright.runs.read_run import read_run
@@ -184,7 +185,7 @@ def _status_of(folder: RunFolder, body: dict[str, Any] | None) -> str:
         return KILLED  # before its first launch ended
     said = (body or {}).get("status")
     if body is None or said not in _OF_STORES:
-        return read_run(folder).status.value
+        return read_run(folder, kind_of).status.value
     if body.get("ended") is None:
         return KILLED if body.get("state") == RUNNING else Status.INTERRUPTED.value
     return str(said)

@@ -28,7 +28,7 @@ from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
-from benchwright.kinds.suite.error_locations import words_placed
+from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.plan.turns import started_together
 from benchwright.record import is_complete, record_stream
@@ -47,15 +47,15 @@ _WRITE_EVERY_S = 2.0
 
 def plan_only(benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor) -> Plan:
     """What would run, without creating anything; paths are those of a run that would be called `RUN`."""
-    with words_placed(benchmarks):
-        return make_plan(
-            benchmarks,
-            executor.machine(),
-            settings,
-            folder=str(base.runs / "RUN"),
-            probe_path=None,
-            usable_cores=usable_cores(),
-        )
+    return make_plan(
+        benchmarks,
+        executor.machine(),
+        settings,
+        kind_of,
+        folder=str(base.runs / "RUN"),
+        probe_path=None,
+        usable_cores=usable_cores(),
+    )
 
 
 def measure(
@@ -110,28 +110,10 @@ def measure(
 
 
 def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
-    """Benchmarks of suites that cannot be run as they are, lack their environment or their data, with what to do about it."""
-    if settings.suite_paths is None:
-        return {}
-    from benchwright.kinds.suite.setup.readiness import readiness
-
-    packed = [b for b in benchmarks if b.folder is not None and b.enabled]
-    wrong = {name: str(error) for name, error in _unrunnable(packed).items()}
-    return wrong | readiness([b for b in packed if b.name not in wrong], settings.suite_paths)
-
-
-def _unrunnable(packed: Sequence[Benchmark]) -> dict[str, InvalidInput]:
-    """Folders or scripts that are not there, benchfiles that cannot be obeyed."""
-    if not packed:
-        return {}
-    from benchwright.kinds.suite.read.suite import refuse_unrunnable
-
-    found = {}
-    for benchmark in packed:
-        try:
-            refuse_unrunnable([benchmark])
-        except InvalidInput as error:
-            found[benchmark.name] = error
+    """Benchmarks that lack something before they can run, such as an environment or data, with what to do about it."""
+    found: dict[str, str] = {}
+    for kind, same in by_kind(b for b in benchmarks if b.enabled):
+        found |= kind.not_ready(same, settings)
     return found
 
 
@@ -139,16 +121,9 @@ def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSetti
     """If some can be run, they are, and the others fail with their reason."""
     enabled = [b for b in benchmarks if b.enabled]
     lacking = not_ready(enabled, settings)
-    if not enabled or any(b.name not in lacking for b in enabled):
-        return
-    for error in _unrunnable([b for b in enabled if b.folder is not None]).values():
-        raise error
-    assert settings.suite_paths is not None  # else nothing could lack
-    from benchwright.kinds.suite.setup.readiness import readiness_together
-
-    said = readiness_together(enabled, settings.suite_paths)
-    more = f"; and {len(said) - 5} more" if len(said) > 5 else ""
-    raise CannotMeasure("nothing can be run yet: " + "; ".join(said[:5]) + more)
+    if enabled and all(b.name in lacking for b in enabled):
+        kind, same = by_kind(enabled)[0]
+        raise kind.refusal(same, settings)
 
 
 class _Measurement:
@@ -173,17 +148,17 @@ class _Measurement:
         refuse_other_machine(folder, self.machine)
         self.notes = notes_of(folder.read_ending().notes)  # those of an earlier attempt stay true
         self.probe = ProbeWatch(base.artifacts, tell=self._tell)
-        with words_placed(stored.benchmarks):
-            self.plan = make_plan(
-                stored.benchmarks,
-                self.machine,
-                stored.settings,
-                folder=str(folder.path),
-                probe_path=str(self.probe.folder),
-                usable_cores=usable_cores(),
-                not_ready=self.stored.not_ready,
-            )
-        told = (self.plan, stored.benchmarks, stored.settings.keep_env)
+        self.plan = make_plan(
+            stored.benchmarks,
+            self.machine,
+            stored.settings,
+            kind_of,
+            folder=str(folder.path),
+            probe_path=str(self.probe.folder),
+            usable_cores=usable_cores(),
+            not_ready=self.stored.not_ready,
+        )
+        told = (self.plan, kind_of, stored.settings.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
         self.benchmarks = {b.name: without_secrets(b) for b in stored.benchmarks}  # as they are written down
         self.launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
@@ -251,7 +226,7 @@ class _Measurement:
 
     def _record(self, job: Job, outcome: Outcome | None) -> Launch:
         """From the stream; the executor knows more only where that has no end."""
-        launch = record_stream(job.stream, job, self.benchmarks[job.benchmark])
+        launch = record_stream(job.stream, job, self.benchmarks[job.benchmark], kind_of)
         if launch.reason is Reason.STOPPED and outcome is not None and not outcome.stopped and outcome.detail:
             # Nobody asked it to: the connection to its node was cut, and its agent ended it.
             return msgspec.structs.replace(
@@ -290,6 +265,7 @@ class _Measurement:
                     b,
                     self.plan,
                     self.launches[b.name],
+                    promises_rate=kind_of(b).promises_rate,
                     validations=self.stored.settings.validations,
                     machine=self.machine,
                     packages=self.packages,
@@ -346,13 +322,8 @@ class _Measurement:
         if load > 0.5 * self.machine.cores and self.machine.cores > 0:
             text = f"the machine was busy before this run began (load {load:.1f} on {self.machine.cores} cores)"
             self._add_notes([Note(text=text, kind="busy")])
-        if self.stored.settings.suite_paths is not None:
-            from benchwright.kinds.suite.setup.readiness import outdated
-
-            ran = [b for b in self.stored.benchmarks if b.name not in self.plan.skipped]
-            for name in outdated(ran, self.stored.settings.suite_paths):
-                text = f"{name}: its new requirements could not be installed; it ran in the environment from before"
-                self._add_notes([Note(text=text)])
+        for kind, same in by_kind(b for b in self.stored.benchmarks if b.name not in self.plan.skipped):
+            self._add_notes(Note(text=text) for text in kind.warnings(same, self.stored.settings))
 
     def _clear_leftovers(self) -> None:
         for note in clear_leftovers(self.folder.path, self.executor):

@@ -12,15 +12,15 @@ from benchwright.analysis.checks.validation import validation_names
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import MetricSpec
-from benchwright.core.model import Model, ModelScript
 from benchwright.core.numbers.aggregates import workers_count
 from benchwright.core.request import Request, Resolved
 from benchwright.core.settings import RunSettings
 from benchwright.kinds.models.scripts import with_scripts
+from benchwright.kinds.registry import by_kind, kind_for, kind_named, kind_of
 from benchwright.kinds.suite.shipped import named_file
 
 if TYPE_CHECKING:
-    from benchwright.kinds.base import SourceOptions
+    from benchwright.kinds.base import KindOptions
 
 
 _MOST_LAUNCHES = 100_000  # of one benchmark; more would take all memory to plan
@@ -49,18 +49,15 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         benchmarks = _named(benchmarks, request.name)
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])
     _check_text(benchmarks)
-    _check_shapes(request, benchmarks)
-    _check_model_options(request, benchmarks)
-    several = len(commands) > 1 or any(isinstance(b.workload, Model | ModelScript) for b in benchmarks)
+    _check_options(request, benchmarks)
+    several = len(commands) > 1 or any(kind_of(b).alternates(b) for b in benchmarks)
     interleave = several if request.interleave is None else request.interleave
     settings = _settings(request, interleave)
     if request.suite is not None and request.suite.validations:
         layers = validation_names(",".join(request.suite.validations))
         settings = msgspec.structs.replace(settings, validations=layers)
-    if request.suite is not None and any(b.folder is not None for b in benchmarks):
-        from benchwright.kinds.suite.suites import suite_paths_of
-
-        settings = msgspec.structs.replace(settings, suite_paths=suite_paths_of(request.suite, benchmarks))
+    for kind, same in by_kind(benchmarks):
+        settings = kind.settings(settings, request, same)
     return Resolved(
         benchmarks=tuple(benchmarks), settings=settings, name=_run_name(named if of_folders else request, benchmarks)
     )
@@ -110,18 +107,17 @@ def _metrics(request: Request) -> tuple[MetricSpec, ...]:
 
 
 def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
-    from benchwright.kinds.registry import source_for, source_named
-
     _check_exists(target)
-    source = source_named(request.format) if request.format else source_for(target)
-    if source is None:
+    kind = kind_named(request.format) if request.format else kind_for(target)
+    if kind is None:
         _refuse_other_yaml(target)
         raise InvalidInput(
             "is neither a suite, a task file, a Python script nor a model file",
             where=target,
             remedy="say what it is with --format, or put a command after --",
         )
-    return source.read(target, _source_options(request, cwd, metrics))
+    found = kind.read(target, _kind_options(request, cwd, metrics))
+    return [b if b.kind == kind.name else msgspec.structs.replace(b, kind=kind.name) for b in found]
 
 
 def _read_one_of_many(target: str, request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
@@ -159,15 +155,15 @@ def _check_exists(target: str) -> None:
         raise InvalidInput("no such file", where=target, remedy=remedy)
 
 
-def _source_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> SourceOptions:
+def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> KindOptions:
     from benchwright.core.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
-    from benchwright.kinds.base import SourceOptions
+    from benchwright.kinds.base import KindOptions
     from benchwright.kinds.models.sweep import sweep_points
     from benchwright.kinds.suite.suites import definitions_folder
 
     flags: dict[str, str | None] = dict(parse_flag_option(text) for text in request.set_flags)
     flags |= {check_flag_name(name, where="--remove-flag"): None for name in request.remove_flags}
-    return SourceOptions(
+    return KindOptions(
         names=request.tasks,
         metrics=metrics,
         tasks=TaskOverrides(
@@ -217,21 +213,20 @@ def _check_text(benchmarks: list[Benchmark]) -> None:
             ) from None
 
 
-def _check_shapes(request: Request, benchmarks: list[Benchmark]) -> None:
-    if request.models.shapes and not any(isinstance(b.workload, Model) and b.workload.file for b in benchmarks):
-        remedy = "sweep the parameters of a script with --param"
-        raise InvalidInput("only model files have shapes to be given", where="--shape", remedy=remedy)
-
-
-def _check_model_options(request: Request, benchmarks: list[Benchmark]) -> None:
-    models = [b for b in benchmarks if isinstance(b.workload, Model | ModelScript)]
-    files = [b for b in models if isinstance(b.workload, Model) and b.workload.file]
-    for given, name, applies, to in (
-        (request.models.items, "--items", models, "models"),
-        (request.models.trust, "--trust", files, "model files"),
+def _check_options(request: Request, benchmarks: list[Benchmark]) -> None:
+    """InvalidInput for an option that applies to none of the benchmarks."""
+    for given, option, what, remedy in (
+        (
+            request.models.shapes,
+            "--shape",
+            "only model files have shapes to be given",
+            "sweep the parameters of a script with --param",
+        ),
+        (request.models.items, "--items", "applies to models only", "leave --items out"),
+        (request.models.trust, "--trust", "applies to model files only", "leave --trust out"),
     ):
-        if given and not applies:
-            raise InvalidInput(f"applies to {to} only", where=name, remedy=f"leave {name} out")
+        if given and not any(kind_of(b).takes(option, b) for b in benchmarks):
+            raise InvalidInput(what, where=option, remedy=remedy)
 
 
 def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:

@@ -28,6 +28,7 @@ from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Run
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.secrets.redacted import run_without_secrets
+from benchwright.kinds.registry import kind_of
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.baselines import Baselines
@@ -132,7 +133,7 @@ class Results:
         if found.folder is None:
             return self.existing_store.load(found.uid)
         try:
-            return read_run(found.folder)
+            return read_run(found.folder, kind_of)
         except InvalidInput as error:
             return self._as_stored(found.uid, error)
 
@@ -399,7 +400,7 @@ def entry_of(folder: RunFolder, digest: str) -> StoreEntry:
     """The run of a folder, to be put into the store; InvalidInput if it is no run."""
     from benchwright.store.base import StoreEntry
 
-    return StoreEntry(run=read_run(folder), digest=digest, annotation=folder.read_annotation())
+    return StoreEntry(run=read_run(folder, kind_of), digest=digest, annotation=folder.read_annotation())
 
 
 def imported_digest(run: Run) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -16,18 +16,32 @@ from benchwright.core.stop_rule import StopRule, Warmup
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
     """Any program: an argv, or one line for a shell when `shell` is asked for."""
 
+    usual_kind: ClassVar[str] = "command"
+
     argv: tuple[str, ...]
     cwd: str
     shell: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What is executed, as it is written; for a shell its one line."""
+        return self.argv
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
     """A Python script whose loop is instrumented with benchprobe; `python` is the interpreter to use."""
 
+    usual_kind: ClassVar[str] = "script"
+    shell: ClassVar[bool] = False
+
     path: str
     args: tuple[str, ...]
     cwd: str
     python: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (*filter(None, (self.python, self.path)), *self.args)  # an interpreter may still be to be chosen
 
 
 Workload = Command | Script | ModelScript | Model
@@ -57,6 +71,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     workload: Workload
     source: str  # what it was read from: "command line", "tasks.cfg [resnet]"…
+    kind: str = ""  # the name of its kind, which plans it and reads its events; empty: by its workload
     metrics: tuple[MetricSpec, ...] = ()
     placement: Placement = Placement()
     env: dict[str, str | None] = {}  # changes to the caller's environment; None removes
@@ -77,3 +92,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     withheld: str | None = None  # why it is listed and not measured
     fault: str | None = None  # what is wrong with its description: it fails without being started
     notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each
+
+    def __post_init__(self) -> None:
+        if not self.kind:  # of a run folder or a store written before benchmarks named their kind
+            kind = "suite" if self.folder is not None else self.workload.usual_kind
+            msgspec.structs.force_setattr(self, "kind", kind)

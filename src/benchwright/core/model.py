@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -35,12 +35,19 @@ class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
 class ModelScript(msgspec.Struct, frozen=True, kw_only=True, tag="model_script"):
     """A script whose models are still to be found: it is run once for that, and measured as what is found."""
 
+    usual_kind: ClassVar[str] = "script"
+    shell: ClassVar[bool] = False
+
     path: str
     args: tuple[str, ...]
     cwd: str
     python: str
     options: ModelOptions = ModelOptions()
     foreign: bool = False  # it imports a module that only benchmodels.compat may have
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.python, self.path, *self.args)
 
 
 class FoundInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +124,9 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
 class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     """A model of a script, or of a model file, on one runtime."""
 
+    usual_kind: ClassVar[str] = "model"
+    shell: ClassVar[bool] = False
+
     runtime: str
     device: str = "cpu"
     precision: str = "fp32"
@@ -147,3 +157,9 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     step_timeout_s: float = 600.0
     builds: str = ""  # the folder of cached builds
     source_note: str | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Those of the script that calls it, which make it again; of a model file its name."""
+        program = (self.python, self.script) if self.script is not None else (self.file or "",)
+        return (*filter(None, program), *self.args)

@@ -1,21 +1,28 @@
-"""The seam between what a user names and Benchmarks. Entry-point group: `benchwright.kinds`; one contract test."""
+"""A kind of target: how it is read, planned, recorded and reported. Entry-point group: `benchwright.kinds`; one contract test."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import BenchwrightError, CannotMeasure
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import ModelOptions
+from benchwright.core.request import Request
+from benchwright.core.settings import RunSettings
 from benchwright.core.task_overrides import TaskOverrides
+from benchwright.plan.base import PlainPlanner, PlanContext, Planner
+from benchwright.record.base import Gatherer, PlainGatherer
 
 ENTRY_POINT_GROUP = "benchwright.kinds"
+_MOST_TOLD = 5
 
 
-class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the command line says about the targets. A source uses what concerns it."""
+class KindOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line says about the targets. A kind uses what concerns it."""
 
     names: tuple[str, ...] = ()  # --task: only these; empty: all
     metrics: tuple[MetricSpec, ...] = ()  # --metric: read these too
@@ -33,18 +40,70 @@ class SourceOptions(msgspec.Struct, frozen=True, kw_only=True):
     definitions: str = ""  # of a suite: the folder for definitions that are cloned from git
 
 
-class Source(Protocol):
-    """Reads one kind of target. Reading starts nothing and writes nothing."""
+class Kind(Protocol):
+    """One sort of target. `name`, `recognises` and `read` are needed; the other methods have the defaults of a plain command.
 
-    @property
-    def name(self) -> str:
-        """What `--format` calls it."""
-        ...
+    Subclass it: `class MyKind(Kind)`. Nothing outside a kind asks what its benchmarks are made of.
+    """
+
+    name: str  # what `--format` calls it, and `Benchmark.kind` holds
+    promises_rate: bool = False  # whether a benchmark without a rate has failed
+    fills_words: bool = False  # whether its command lines are known only once they are planned
 
     def recognises(self, target: str) -> bool:
         """Whether `target` is of this kind, told from its content where it can be; never raises."""
         ...
 
-    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
-        """The benchmarks in `target`, in its order; InvalidInput says where it is wrong and what to do."""
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+        """The benchmarks in `target`, in its order; InvalidInput says where it is wrong and what to do.
+
+        Reading starts nothing and writes nothing.
+        """
         ...
+
+    # -- before a run ---------------------------------------------------------------------------------------------
+
+    def takes(self, option: str, benchmark: Benchmark) -> bool:
+        """Whether an option that is only for some kinds, such as `--items`, applies to `benchmark`."""
+        return False
+
+    def alternates(self, benchmark: Benchmark) -> bool:
+        """Whether the launches of a run with this benchmark alternate, unless the user says otherwise."""
+        return False
+
+    def settings(self, settings: RunSettings, request: Request, benchmarks: Sequence[Benchmark]) -> RunSettings:
+        """`settings` with what a run of `benchmarks`, all of this kind, needs."""
+        return settings
+
+    def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+        """Those of `benchmarks`, all of this kind, that lack something before they can run: why, and what helps."""
+        return {}
+
+    def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
+        """The error to raise if none of `benchmarks` is ready, and there is nothing else to run."""
+        lacking = self.not_ready(benchmarks, settings)
+        return CannotMeasure(nothing_ready([f"{name}: {why}" for name, why in lacking.items()]))
+
+    def warnings(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[str]:
+        """What a reader of a run's results should know of what its benchmarks were prepared with."""
+        return []
+
+    def planner(self, context: PlanContext) -> Planner:
+        """What turns benchmarks of this kind into jobs, for one plan."""
+        return PlainPlanner(context)
+
+    # -- after a launch -------------------------------------------------------------------------------------------
+
+    def gatherer(self, benchmark: Benchmark) -> Gatherer:
+        """What takes from the events of one launch what is special to this kind."""
+        return PlainGatherer()
+
+    def code_files(self, benchmark: Benchmark) -> list[str]:
+        """Files that its numbers depend on, beside those its command line names."""
+        return []
+
+
+def nothing_ready(told: Sequence[str]) -> str:
+    """The message of a run in which nothing can be run yet; of many reasons, the first."""
+    more = f"; and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+    return "nothing can be run yet: " + "; ".join(told[:_MOST_TOLD]) + more

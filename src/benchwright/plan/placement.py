@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Barrier, Job
 from benchwright.core.machine import Machine
-from benchwright.core.model import Model, ModelScript
 from benchwright.core.run import Plan
 from benchwright.core.settings import MOST_LAUNCHES, RunSettings
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import probe_settings
-from benchwright.plan.commands import plain_command
+from benchwright.plan.base import Kinds, PlanContext, Planner
 from benchwright.plan.file_names import stem
-from benchwright.plan.model_jobs import model_command, model_settings
 from benchwright.plan.order import balanced_blocks
-from benchwright.plan.process_slots import Seat, plain_seats
+from benchwright.plan.process_slots import ProcessSlot
 from benchwright.plan.turns import barrier_of_turns, refuse_too_few, refuse_turns
 
-if TYPE_CHECKING:
-    from benchwright.plan.suite.jobs import SuiteJobs
 
-
-class Slot(msgspec.Struct, frozen=True):
+class LaunchSlot(msgspec.Struct, frozen=True):
     """One launch in the order: which benchmark, which repetition."""
 
     benchmark: int
@@ -41,6 +35,7 @@ def make_plan(
     benchmarks: Sequence[Benchmark],
     machine: Machine,
     settings: RunSettings,
+    kinds: Kinds,
     *,
     folder: str,
     probe_path: str | None,
@@ -50,45 +45,53 @@ def make_plan(
 ) -> Plan:
     """Jobs of every benchmark in the order they will be launched; what this machine cannot run is skipped with its reason.
 
-    `not_ready`: benchmarks that lack their environment or data, with why. `count_work`: scripts whose
-    models are looked for count their arithmetic too.
+    `kinds` gives a benchmark's kind. `not_ready`: benchmarks that lack their environment or data, with why. `count_work`:
+    scripts whose models are looked for count their arithmetic too.
     """
     for benchmark in benchmarks:
         _check_cores(benchmark, usable_cores)
-    suites = _suites(benchmarks, machine, settings, folder=folder, probe_path=probe_path)
-    skipped = {b.name: why for b in benchmarks if (why := why_skipped(b, machine, suites)) is not None}
+    planners = _Planners(
+        kinds,
+        PlanContext(
+            machine=machine,
+            settings=settings,
+            folder=folder.rstrip("/"),
+            probe_path=probe_path,
+            count_work=count_work,
+        ),
+    )
+    skipped = {b.name: why for b in benchmarks if (why := _why_skipped(b, planners)) is not None}
     for name, why_not in (not_ready or {}).items():
         skipped.setdefault(name, (Reason.NOT_READY, why_not))
     runnable = [b for b in benchmarks if b.name not in skipped]
     if settings.turn_s is not None:
-        refuse_too_few(runnable)
-    maker = _JobMaker(
-        machine, settings, suites, folder=folder, probe_path=probe_path, count_work=count_work, count=len(runnable)
-    )
+        refuse_too_few(runnable, planners.of)
     _check_count(len(runnable) * (settings.repeat + settings.warmup_runs))
+    maker = _JobMaker(planners, count=len(runnable))
     launches = [
         maker.jobs(runnable[slot.benchmark], slot, position)
         for position, slot in enumerate(order_of_launches(len(runnable), settings))
     ]
-    notes = {b.name: said for b in runnable if suites and b.folder is not None and (said := suites.notes(b))}
+    notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
     return Plan(benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, notes=notes)
 
 
-def _suites(
-    benchmarks: Sequence[Benchmark], machine: Machine, settings: RunSettings, *, folder: str, probe_path: str | None
-) -> SuiteJobs | None:
-    """What plans the benchmarks of suites; None if there are none."""
-    first = next((b for b in benchmarks if b.folder is not None), None)
-    if first is None:
-        return None
-    if settings.suite_paths is None:
-        raise InvalidInput(f"{first.name} is of a suite, which needs a base folder", where=first.source)
-    from benchwright.plan.suite.jobs import SuiteJobs  # most runs need none of it
+class _Planners:
+    """One planner for each kind of the plan, made when it is first asked for."""
 
-    return SuiteJobs(machine, settings.suite_paths, folder=folder, probe_path=probe_path)
+    def __init__(self, kinds: Kinds, context: PlanContext) -> None:
+        self._kinds = kinds
+        self._made: dict[str, Planner] = {}
+        self.context = context
+
+    def of(self, benchmark: Benchmark) -> Planner:
+        made = self._made.get(benchmark.kind)
+        if made is None:
+            made = self._made[benchmark.kind] = self._kinds(benchmark).planner(self.context)
+        return made
 
 
-def why_skipped(benchmark: Benchmark, machine: Machine, suites: SuiteJobs | None) -> tuple[Reason, str] | None:
+def _why_skipped(benchmark: Benchmark, planners: _Planners) -> tuple[Reason, str] | None:
     """The reason and a sentence, or None if it can run here."""
     if not benchmark.enabled:
         return Reason.DISABLED, "not enabled"
@@ -96,30 +99,22 @@ def why_skipped(benchmark: Benchmark, machine: Machine, suites: SuiteJobs | None
         return Reason.MISCONFIGURED, benchmark.fault
     if benchmark.withheld is not None:
         return Reason.NOT_MEASURABLE, benchmark.withheld
-    if suites is not None and benchmark.folder is not None:
-        return suites.why_skipped(benchmark)
-    needed, there = benchmark.placement.needs_devices, len(machine.accelerators)
-    if needed > there:
-        has = {0: "no GPU", 1: "1 GPU"}.get(there, f"{there} GPUs")
-        remedy = "--device cpu" if isinstance(benchmark.workload, Model) else f"--num-gpus {there}"
-        needs = f"needs {needed} GPU{'s' if needed > 1 else ''}, this machine has {has}"
-        return Reason.LACKS_DEVICES, f"{needs}; {remedy} runs it on what is there"
-    return None
+    return planners.of(benchmark).why_skipped(benchmark)
 
 
-def order_of_launches(count: int, settings: RunSettings) -> list[Slot]:
+def order_of_launches(count: int, settings: RunSettings) -> list[LaunchSlot]:
     """Warm-up launches first; then one benchmark after the other, or interleaved in balanced blocks."""
     numbered = settings.repeat > 1
     if not settings.interleave or count < 2:
         slots = []
         for benchmark in range(count):
-            slots += [Slot(benchmark, n, True, None) for n in range(settings.warmup_runs)]
-            slots += [Slot(benchmark, n if numbered else None, False, None) for n in range(settings.repeat)]
+            slots += [LaunchSlot(benchmark, n, True, None) for n in range(settings.warmup_runs)]
+            slots += [LaunchSlot(benchmark, n if numbered else None, False, None) for n in range(settings.repeat)]
         return slots
-    slots = [Slot(benchmark, n, True, None) for n in range(settings.warmup_runs) for benchmark in range(count)]
+    slots = [LaunchSlot(benchmark, n, True, None) for n in range(settings.warmup_runs) for benchmark in range(count)]
     for block, row in enumerate(balanced_blocks(count, settings.repeat, start=settings.seed)):
         repeat = block if numbered else None
-        slots += [Slot(benchmark, repeat, False, block, place) for place, benchmark in enumerate(row)]
+        slots += [LaunchSlot(benchmark, repeat, False, block, place) for place, benchmark in enumerate(row)]
     return slots
 
 
@@ -148,86 +143,69 @@ def _check_count(launches: int) -> None:
 
 
 class _JobMaker:
-    """Makes the jobs of every launch of one plan."""
+    """Makes the jobs of every launch of one plan; `count`: of benchmarks that are launched."""
 
-    def __init__(
-        self,
-        machine: Machine,
-        settings: RunSettings,
-        suites: SuiteJobs | None,
-        *,
-        folder: str,
-        probe_path: str | None,
-        count_work: bool,
-        count: int,
-    ) -> None:
-        self._count_work = count_work
-        self._count = count  # of benchmarks that are launched
-        self._machine = machine
-        self._settings = settings
-        self._suites = suites
-        self._folder = folder.rstrip("/")
-        self._probe_path = probe_path
+    def __init__(self, planners: _Planners, *, count: int) -> None:
+        self._planners = planners
+        self._count = count
+        self._context = planners.context
 
-    def jobs(self, benchmark: Benchmark, slot: Slot, position: int) -> tuple[Job, ...]:
+    def jobs(self, benchmark: Benchmark, launch: LaunchSlot, position: int) -> tuple[Job, ...]:
         """Those of one launch."""
-        suites = self._suites if benchmark.folder is not None else None
-        seats = plain_seats(benchmark, self._machine) if suites is None else suites.seats(benchmark)
-        if self._settings.turn_s is not None:
-            refuse_turns(benchmark, seats)
-        probe = probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop)
-        probe |= model_settings(benchmark, self._machine, self._settings.seed, count_work=self._count_work)
-        return tuple([self._job(benchmark, slot, position, seat, probe) for seat in seats])
+        slots = self._planners.of(benchmark).slots(benchmark)
+        if self._context.settings.turn_s is not None:
+            refuse_turns(benchmark, self._planners.of(benchmark), slots)
+        return tuple([self._job(benchmark, launch, position, slot) for slot in slots])
 
-    def _job(self, benchmark: Benchmark, slot: Slot, position: int, seat: Seat, probe: dict[str, Any]) -> Job:
-        node = seat.node if seat.machines > 1 else None
-        name = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, device=seat.device, job=seat.job, node=node)
-        if isinstance(benchmark.workload, Model | ModelScript):
-            command = model_command(benchmark, self._machine)
-        elif self._suites is None or benchmark.folder is None:
-            command = plain_command(benchmark)
-        else:
-            command = self._suites.command(benchmark, seat, name, slot.repeat)
-        barrier = None
-        if self._settings.turn_s is not None and slot.block is not None:
-            barrier = barrier_of_turns(
-                self._folder, slot.block, size=self._count, rank=slot.place, turn_s=self._settings.turn_s
-            )
-        elif seat.together > 1:
-            launch = stem(benchmark.name, repeat=slot.repeat, warmup=slot.warmup, node=node)
-            barrier = Barrier(folder=f"{self._folder}/.barrier/{launch}", size=seat.together, rank=seat.rank)
+    def _job(self, benchmark: Benchmark, launch: LaunchSlot, position: int, slot: ProcessSlot) -> Job:
+        node = slot.node if slot.machines > 1 else None
+        name = stem(
+            benchmark.name, repeat=launch.repeat, warmup=launch.warmup, device=slot.device, job=slot.job, node=node
+        )
+        command = self._planners.of(benchmark).command(benchmark, slot, name, launch.repeat)
+        barrier = self._barrier(benchmark, launch, slot, node)
+        folder, settings = self._context.folder, self._context.settings
         return Job(
             id=name,
             benchmark=benchmark.name,
             argv=command.argv,
-            shell=isinstance(benchmark.workload, Command) and benchmark.workload.shell,
+            shell=command.shell,
             cwd=command.cwd,
-            stream=f"{self._folder}/{name}.data",
-            log=f"{self._folder}/{name}.log",
+            stream=f"{folder}/{name}.data",
+            log=f"{folder}/{name}.log",
             env=command.env,
-            keep_env=self._settings.keep_env,
-            devices=seat.devices,
+            keep_env=settings.keep_env,
+            devices=slot.devices,
             cores=benchmark.placement.cores,
-            node=seat.node,
-            machines=seat.machines,
+            node=slot.node,
+            machines=slot.machines,
             timeout_s=_timeout_s(benchmark, barrier),
-            grace_s=self._settings.grace_s,
+            grace_s=settings.grace_s,
             metrics=benchmark.metrics,
-            probe=probe,
-            probe_path=self._probe_path,
+            probe=probe_settings(benchmark.stop, benchmark.warmup, benchmark.loop) | command.probe,
+            probe_path=self._context.probe_path,
             barrier=barrier,
-            sample_interval_s=self._settings.sample_interval_s,
-            echo=self._settings.echo,
-            discard_log=self._settings.discard_logs,
-            repeat=slot.repeat,
-            warmup=slot.warmup,
-            block=slot.block,
+            sample_interval_s=settings.sample_interval_s,
+            echo=settings.echo,
+            discard_log=settings.discard_logs,
+            repeat=launch.repeat,
+            warmup=launch.warmup,
+            block=launch.block,
             position=position,
             path=command.path,
             files=command.files,
             folders=command.folders,
             data_file=command.data_file,
         )
+
+    def _barrier(self, benchmark: Benchmark, launch: LaunchSlot, slot: ProcessSlot, node: str | None) -> Barrier | None:
+        turn_s, folder = self._context.settings.turn_s, self._context.folder
+        if turn_s is not None and launch.block is not None:
+            return barrier_of_turns(folder, launch.block, size=self._count, rank=launch.place, turn_s=turn_s)
+        if slot.together < 2:
+            return None
+        name = stem(benchmark.name, repeat=launch.repeat, warmup=launch.warmup, node=node)
+        return Barrier(folder=f"{folder}/.barrier/{name}", size=slot.together, rank=slot.rank)
 
 
 def _timeout_s(benchmark: Benchmark, barrier: Barrier | None) -> float | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LOCALHOST = "localhost"
 
 
-class Seat(msgspec.Struct, frozen=True):
+class ProcessSlot(msgspec.Struct, frozen=True):
     """One process. `rank` of `together` on its machine; its machine is number `node_rank` of `machines`."""
 
     devices: tuple[int, ...] = ()
@@ -29,45 +29,45 @@ class Seat(msgspec.Struct, frozen=True):
     address: str = "127.0.0.1"  # of the main machine
 
 
-def plain_seats(benchmark: Benchmark, machine: Machine) -> list[Seat]:
+def plain_slots(benchmark: Benchmark, machine: Machine) -> list[ProcessSlot]:
     """Of a command, a task or a script."""
     placement = benchmark.placement
     if placement.per_device and machine.accelerators:
         together = len(machine.accelerators)
         return [
-            Seat(devices=(a.index,), device=a.index, rank=rank, together=together)
+            ProcessSlot(devices=(a.index,), device=a.index, rank=rank, together=together)
             for rank, a in enumerate(machine.accelerators)
         ]
     if placement.per_device or (placement.jobs == 1 and not placement.numbered):
         devices = tuple(a.index for a in machine.accelerators[: placement.needs_devices])
-        return [Seat(devices=devices, device=devices[0] if devices else 0)]
-    return [Seat(job=n, rank=n, together=placement.jobs) for n in range(placement.jobs)]
+        return [ProcessSlot(devices=devices, device=devices[0] if devices else 0)]
+    return [ProcessSlot(job=n, rank=n, together=placement.jobs) for n in range(placement.jobs)]
 
 
-def suite_seats(benchmark: Benchmark, facts: MachineFacts) -> list[Seat]:
+def suite_slots(benchmark: Benchmark, facts: MachineFacts) -> list[ProcessSlot]:
     """Of a suite's benchmark: the same on each of its machines, the main one first; jobs see all devices."""
     placement = benchmark.placement
     if placement.per_device:
-        seats = [Seat(devices=(device,), device=device) for device in facts.devices] or [Seat(device=0)]
+        slots = [ProcessSlot(devices=(device,), device=device) for device in facts.devices] or [ProcessSlot(device=0)]
     elif placement.jobs > 1 or placement.numbered:
-        seats = [Seat(devices=facts.devices, job=n) for n in range(placement.jobs)]
+        slots = [ProcessSlot(devices=facts.devices, job=n) for n in range(placement.jobs)]
     else:
         devices = facts.devices[: placement.needs_devices or None]
-        seats = [Seat(devices=devices, device=devices[0] if devices else 0)]
+        slots = [ProcessSlot(devices=devices, device=devices[0] if devices else 0)]
     nodes = facts.nodes[: placement.machines]
-    address = nodes[0].ip if nodes else Seat().address
+    address = nodes[0].ip if nodes else ProcessSlot().address
     return [
-        Seat(
-            devices=seat.devices,
-            device=seat.device,
-            job=seat.job,
+        ProcessSlot(
+            devices=slot.devices,
+            device=slot.device,
+            job=slot.job,
             node=name,
             rank=rank,
-            together=len(seats),
+            together=len(slots),
             node_rank=node_rank,
             machines=placement.machines,
             address=address,
         )
         for node_rank, name in enumerate([node.name for node in nodes] or [LOCALHOST])
-        for rank, seat in enumerate(seats)
+        for rank, slot in enumerate(slots)
     ]

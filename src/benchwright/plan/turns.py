@@ -5,14 +5,14 @@ On a machine whose speed wanders within seconds, launches one after the other sa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Barrier, Job
-from benchwright.core.model import Model, ModelScript
-from benchwright.plan.process_slots import Seat
+from benchwright.plan.base import Planner
+from benchwright.plan.process_slots import ProcessSlot
 
 WHERE = "--turns"
 
@@ -33,30 +33,21 @@ def _place_of_turns(launch: tuple[Job, ...]) -> str | None:
     return barrier.folder if barrier is not None and barrier.turn_s is not None else None
 
 
-def refuse_turns(benchmark: Benchmark, seats: Sequence[Seat]) -> None:
+def refuse_turns(benchmark: Benchmark, planner: Planner, slots: Sequence[ProcessSlot]) -> None:
     """InvalidInput for what cannot take turns: a turn begins and ends between two steps of one loop in one process."""
-    folder = benchmark.folder
-    if isinstance(benchmark.workload, Model | ModelScript):
-        what = "models of scripts cannot take turns yet"
-    elif len(seats) > 1 or any(seat.machines > 1 for seat in seats):
+    what = planner.why_no_turns(benchmark)
+    if what is None and (len(slots) > 1 or any(slot.machines > 1 for slot in slots)):
         what = f"{benchmark.name} is measured by several processes, which cannot take turns"
-    elif folder is not None and folder.launcher is not None:
-        what = f"{benchmark.name} is started by {folder.launcher.name}, whose processes cannot take turns"
-    elif folder is not None and (folder.voir is not None or folder.serving is not None):
-        what = (
-            f"{benchmark.name} is run by {'voir' if folder.voir is not None else 'a server'}, which cannot take turns"
-        )
-    elif benchmark.metrics:
+    elif what is None and benchmark.metrics:
         what = f"{benchmark.name} prints its numbers by its own clock, which counts the others' turns too"
-    else:
-        return
-    raise InvalidInput(what, where=WHERE, remedy="leave --turns out; --interleave alternates whole launches")
+    if what is not None:
+        raise InvalidInput(what, where=WHERE, remedy="leave --turns out; --interleave alternates whole launches")
 
 
-def refuse_too_few(benchmarks: Sequence[Benchmark]) -> None:
-    """InvalidInput where there is nobody to take turns with."""
+def refuse_too_few(benchmarks: Sequence[Benchmark], planner_of: Callable[[Benchmark], Planner]) -> None:
+    """InvalidInput if there are not two to take turns."""
     for benchmark in benchmarks:
-        refuse_turns(benchmark, ())
+        refuse_turns(benchmark, planner_of(benchmark), ())
     if len(benchmarks) < 2:
         only = f"only {benchmarks[0].name} can be run" if benchmarks else "nothing can be run"
         raise InvalidInput(f"{only}, and turns need two", where=WHERE, remedy="name another one, or leave --turns out")

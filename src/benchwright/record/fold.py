@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from benchwright.core.events.voir import VoirRecord
 from benchwright.core.note import Note
+
+from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.record.loops.loops import MEASURED, LoopKey, LoopRecord
 from benchwright.record.loops.outside_clock import OutsideClock
-from benchwright.record.models import ModelRecord
 from benchwright.record.reading import Event, decode_object
 from benchwright.record.samples import Samples
 from benchwright.record.standstill import is_late
@@ -29,7 +30,7 @@ class Fold:
     given: dict[str, dict[int, list[float]]] = field(default_factory=dict)  # outside of loops: name → process → values
     outside: OutsideClock = field(default_factory=OutsideClock)
     voir: VoirRecord = field(default_factory=VoirRecord)
-    model: ModelRecord = field(default_factory=ModelRecord)
+    gatherer: Gatherer = field(default_factory=PlainGatherer)  # of the benchmark's kind
     notes: list[Note] = field(default_factory=list)
     extraction: Event | None = None
     end: Event | None = None
@@ -48,6 +49,8 @@ class Fold:
         handler = _HANDLERS.get(event["event"])
         if handler is not None:
             handler(self, event)
+        else:
+            self.gatherer.add(event)
 
     def loop_of(self, event: Event) -> LoopRecord:
         """The loop that counts is one; others of a name are taken together, since they get a new number each time."""
@@ -134,34 +137,6 @@ def _message(fold: Fold, event: Event) -> None:
         fold.notes.append(Note(text=f"{event.get('source', 'probe')}: {event['text']}", severity=event["severity"]))
 
 
-def _model(fold: Fold, event: Event) -> None:
-    fold.model.model = event
-
-
-def _items(fold: Fold, event: Event) -> None:
-    fold.model.items = event
-
-
-def _runtime(fold: Fold, event: Event) -> None:
-    fold.model.runtime = event
-
-
-def _build_step(fold: Fold, event: Event) -> None:
-    fold.model.build.append(event)
-
-
-def _measured(fold: Fold, event: Event) -> None:
-    fold.model.add_figure(event)
-
-
-def _check(fold: Fold, event: Event) -> None:
-    fold.model.check = event
-
-
-def _failure(fold: Fold, event: Event) -> None:
-    fold.model.failure = fold.model.failure or event
-
-
 def _unreadable(fold: Fold, event: Event) -> None:
     fold.unreadable += 1
 
@@ -196,13 +171,6 @@ _HANDLERS = {
     "voir": _voir,
     "extraction": _extraction,
     "message": _message,
-    "model": _model,
-    "items": _items,
-    "runtime": _runtime,
-    "build_step": _build_step,
-    "measured": _measured,
-    "check": _check,
-    "failure": _failure,
     "unreadable": _unreadable,
     "lost": _lost,
     "pause": _pause,

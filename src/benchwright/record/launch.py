@@ -13,7 +13,6 @@ from benchwright.core.events.voir import LEFT
 from benchwright.core.job import Job
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
-from benchwright.core.model import Model
 from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Launch
@@ -21,6 +20,7 @@ from benchwright.core.secrets.redact import redact_body, redact_text
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
 from benchwright.record.authorship import Authorship
+from benchwright.record.base import Kinds
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import AFTER, MEASURED, TRAIN, LoopRecord, counting_loops, settled
 from benchwright.record.loops.lost_ranks import lost_ranks
@@ -28,13 +28,12 @@ from benchwright.record.loops.measurements import given_measurement, loop_measur
 from benchwright.record.loops.ranks import over_ranks
 from benchwright.record.loops.steps import samples_of
 from benchwright.record.loops.verdict import judge_loops
-from benchwright.record.models import as_model_metrics, judge_model
 from benchwright.record.names import told_apart
 from benchwright.record.reading import Event, read_events
 from benchwright.record.samples import Span, united
 from benchwright.record.standstill import late_notes, standstill_notes
 from benchwright.record.turns import judge_turns, left_out, own_only, takes_turns
-from benchwright.record.verdict import Verdict, judge, log_notes
+from benchwright.record.verdict import LaunchVerdict, judge, log_notes
 from benchwright.record.voir_rates import VoirMeasured, add_gpu_samples, measured_through_voir
 
 _CLOCK_SLACK_NS = 1_000_000_000
@@ -42,20 +41,21 @@ _CLOCK_MOVED_S = 1.0
 _STOP_FACTS = ("rule", "steps", "detail", "by", "turn_s", "turns", "paused_ns")
 
 
-def record_stream(path: str | Path, job: Job, benchmark: Benchmark) -> Launch:
-    """The launch behind a stream file; a missing file is a job that left nothing."""
+def record_stream(path: str | Path, job: Job, benchmark: Benchmark, kinds: Kinds) -> Launch:
+    """The launch behind a stream file; a missing file is a job that left nothing. `kinds` gives the benchmark's kind."""
     try:
-        return record_launch(read_events(path), job, benchmark)
+        return record_launch(read_events(path), job, benchmark, kinds)
     except (FileNotFoundError, IsADirectoryError):
-        launch = record_launch((), job, benchmark)
+        launch = record_launch((), job, benchmark, kinds)
         return msgspec.structs.replace(
             launch, detail="its stream is not there: it never began, or the file was removed"
         )
 
 
-def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> Launch:
+def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds: Kinds) -> Launch:
     """Fold `events` into measurements, notes and a verdict."""
-    fold, authorship = Fold(), Authorship()
+    gatherer = kinds(benchmark).gatherer(benchmark)
+    fold, authorship = Fold(gatherer=gatherer), Authorship()
     for event in events:
         authorship.look(event)
         try:
@@ -63,22 +63,22 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark) -> La
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             fold.unreadable += 1  # an event whose keys are not what this version writes
     add_gpu_samples(fold.voir, fold.samples)
-    through_voir = measured_through_voir(fold.voir, benchmark)
+    through_voir = measured_through_voir(fold.voir, benchmark, gatherer.observations)
     counting = counting_loops(list(fold.loops.values()), benchmark.loop)
     _leave_out_cut_steps(fold, counting)
     span, clock_notes = _trusted(_measured_span(counting) or through_voir.span, fold)
     measurements, loop_notes = _measurements(fold, benchmark, counting, through_voir, span)
-    measurements = as_model_metrics(measurements, benchmark, fold.model)
+    measurements = gatherer.interpreted(measurements)
     if takes_turns(job):
         loop_notes += left_out(measurements)
         measurements = own_only(measurements)
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is Status.OK:
-        verdict = judge_model(benchmark, fold.model, measurements) or judge_loops(fold, benchmark, counting) or verdict
+        verdict = gatherer.judge(measurements) or judge_loops(fold, benchmark, counting) or verdict
     if verdict.status is Status.OK and (lost := lost_ranks(fold.loops.values())) is not None:
-        verdict = Verdict(Status.FAILED, Reason.INVALID, lost)
+        verdict = LaunchVerdict(Status.FAILED, Reason.INVALID, lost)
     if verdict.status is Status.OK and (wrong := authorship.problem(fold.unreadable)) is not None:
-        verdict = Verdict(Status.FAILED, Reason.INVALID, wrong)
+        verdict = LaunchVerdict(Status.FAILED, Reason.INVALID, wrong)
     if verdict.status is Status.OK and takes_turns(job):
         verdict = judge_turns(counting) or verdict
     measurements, name_notes = told_apart(measurements)
@@ -157,7 +157,7 @@ def _measurements(
     notes += _which_loop(fold, benchmark, counting)
     found += _given_outside_loops(fold)
     found += [_beside(m) if counting and m.metric == "rate" else m for m in through_voir.measurements]
-    found += fold.model.figures
+    found += fold.gatherer.measurements()
     found += _energy(fold, counting, span)
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes
 
@@ -280,8 +280,8 @@ def _stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) 
             notes.append(Note(text=f"loop '{record.name}' ended {early}"))
         if record.stop is not None and (record.stop.get("detail") or {}).get("reached") is False:
             notes.append(_imprecise(record.name, record.stop))
-    of_model = isinstance(benchmark.workload, Model)  # which says itself why it was not measured
-    if benchmark.stop is not None and not counting and not fold.voir.lines and ended_well and not of_model:
+    expected = benchmark.stop is not None and ended_well and not fold.gatherer.measures_itself
+    if expected and not counting and not fold.voir.lines:
         notes.append(Note(text=_no_loop_to_stop(fold, benchmark)))
     return notes
 
@@ -383,7 +383,7 @@ def _tells_its_python(event: Event) -> bool:
 
 
 def _facts(fold: Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured) -> dict[str, Any]:
-    facts: dict[str, Any] = {"started": fold.start.get("pid") is not None} | redact_body(fold.model.facts())
+    facts: dict[str, Any] = {"started": fold.start.get("pid") is not None} | redact_body(fold.gatherer.facts())
     if fold.voir.lines:
         wall = [(event or {}).get("wall") for event in (fold.start, fold.end)]  # seconds since 1970
         facts["voir"] = through_voir.facts | {"wall": wall}

@@ -9,7 +9,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
 from benchwright.record.loops.loops import LoopRecord
-from benchwright.record.verdict import Verdict
+from benchwright.record.verdict import LaunchVerdict
 
 _SHARED = ("cpu.", "gpu.", "energy.", "process.duration")  # over time in which others ran
 _BY_WATCHING = ("sampler", "process")
@@ -38,11 +38,11 @@ def left_out(measurements: Sequence[Measurement]) -> list[Note]:
     return [Note(text=text + ", ".join(names), severity="info")] if names else []
 
 
-def judge_turns(counting: Sequence[LoopRecord]) -> Verdict | None:
+def judge_turns(counting: Sequence[LoopRecord]) -> LaunchVerdict | None:
     """A program that took no turn ran while the others did, and is no measurement of anything."""
     if any((record.stop or {}).get("turns") for record in counting):
         return None
     detail = (
         "it took no turn, so it ran at the same time as the others: no loop of it is instrumented, or none was measured"
     )
-    return Verdict(Status.FAILED, Reason.INVALID, f"{detail}; use benchprobe.iterate, or leave --turns out")
+    return LaunchVerdict(Status.FAILED, Reason.INVALID, f"{detail}; use benchprobe.iterate, or leave --turns out")

@@ -21,13 +21,13 @@ from benchwright.core.status import Reason, Status
 Event = dict[str, Any]
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class LaunchVerdict(msgspec.Struct, frozen=True):
     status: Status
     reason: Reason | None = None
     detail: str | None = None
 
 
-OK = Verdict(Status.OK)
+OK = LaunchVerdict(Status.OK)
 
 
 def judge(
@@ -38,13 +38,15 @@ def judge(
     said: VoirRecord | None = None,
     *,
     needs_rate: bool = False,
-) -> Verdict:
+) -> LaunchVerdict:
     """A loop that reached its stop rule excuses nothing: what the program did afterwards is judged too.
 
     `said`: through voir; `needs_rate`: no rate is no success.
     """
     if end is None:
-        return Verdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine went away")
+        return LaunchVerdict(
+            Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine went away"
+        )
     return (
         _explained(_how_it_ended(end), said)
         or _said_error(said)
@@ -57,53 +59,55 @@ def judge(
     )
 
 
-def _how_it_ended(end: Event) -> Verdict | None:
+def _how_it_ended(end: Event) -> LaunchVerdict | None:
     detail = end.get("detail")
     if end.get("stopped"):
-        return Verdict(Status.INTERRUPTED, Reason.STOPPED, detail or "benchwright was asked to stop")
+        return LaunchVerdict(Status.INTERRUPTED, Reason.STOPPED, detail or "benchwright was asked to stop")
     if end.get("agent_lost"):
-        return Verdict(Status.FAILED, Reason.AGENT_LOST, detail or "the agent was killed")
+        return LaunchVerdict(Status.FAILED, Reason.AGENT_LOST, detail or "the agent was killed")
     if end.get("disk_full"):
-        return Verdict(Status.FAILED, Reason.DISK_FULL, detail or "the disk was full, and events were lost")
+        return LaunchVerdict(Status.FAILED, Reason.DISK_FULL, detail or "the disk was full, and events were lost")
     if end.get("timed_out"):
-        return Verdict(
+        return LaunchVerdict(
             Status.FAILED, Reason.TIMED_OUT, detail or f"still running after {end.get('duration_s', 0):.1f} s"
         )
     if end.get("early_stop"):
         return None  # it asked to be ended, having been measured enough: the signal was ours
     if end.get("out_of_memory"):
-        return Verdict(Status.FAILED, Reason.OUT_OF_MEMORY, detail or "out of memory")
+        return LaunchVerdict(Status.FAILED, Reason.OUT_OF_MEMORY, detail or "out of memory")
     if end.get("signal") is not None:
-        return Verdict(Status.FAILED, Reason.SIGNALLED, detail or f"ended by {signal_name(end['signal'])}")
+        return LaunchVerdict(Status.FAILED, Reason.SIGNALLED, detail or f"ended by {signal_name(end['signal'])}")
     code = end.get("exit_code")
     if code is None:
-        return Verdict(Status.FAILED, Reason.CRASHED, detail or "could not be started")
+        return LaunchVerdict(Status.FAILED, Reason.CRASHED, detail or "could not be started")
     if code != 0:
-        return Verdict(Status.FAILED, Reason.CRASHED, detail or f"exit code {code}")
+        return LaunchVerdict(Status.FAILED, Reason.CRASHED, detail or f"exit code {code}")
     if detail:
         # The program was fine but something of its record was not kept, such as on a full disk.
-        return Verdict(Status.FAILED, Reason.INVALID, detail)
+        return LaunchVerdict(Status.FAILED, Reason.INVALID, detail)
     return None
 
 
-def _explained(verdict: Verdict | None, said: VoirRecord | None) -> Verdict | None:
+def _explained(verdict: LaunchVerdict | None, said: VoirRecord | None) -> LaunchVerdict | None:
     """A crash with the error that voir saw, where it saw one."""
     errors = [] if said is None else said.errors or said.late_errors
     if verdict is None or verdict.reason is not Reason.CRASHED or not errors:
         return verdict
     error = errors[0]
     ran_out = "outofmemory" in error.replace(" ", "").lower()
-    return Verdict(verdict.status, Reason.OUT_OF_MEMORY if ran_out else verdict.reason, f"{verdict.detail}: {error}")
+    return LaunchVerdict(
+        verdict.status, Reason.OUT_OF_MEMORY if ran_out else verdict.reason, f"{verdict.detail}: {error}"
+    )
 
 
-def _said_error(said: VoirRecord | None) -> Verdict | None:
+def _said_error(said: VoirRecord | None) -> LaunchVerdict | None:
     """The program ended as if all were well, but had told of an error."""
     if said is None or not said.errors:
         return None
-    return Verdict(Status.FAILED, Reason.CRASHED, said.errors[0])
+    return LaunchVerdict(Status.FAILED, Reason.CRASHED, said.errors[0])
 
 
-def _no_rate(measurements: Sequence[Measurement], said: VoirRecord | None) -> Verdict | None:
+def _no_rate(measurements: Sequence[Measurement], said: VoirRecord | None) -> LaunchVerdict | None:
     if any(m.metric == "rate" and m.samples for m in measurements):
         return None
     if said is None or not said.lines:
@@ -113,7 +117,7 @@ def _no_rate(measurements: Sequence[Measurement], said: VoirRecord | None) -> Ve
     else:
         why = 'no rate came from voir: its voirfile.py needs `rate` and `log("rate", …)`, the script voir.iterate'
         why += " with report_batch=True; a program that ends within the first interval gives none"
-    return Verdict(Status.FAILED, Reason.NO_DATA, why)
+    return LaunchVerdict(Status.FAILED, Reason.NO_DATA, why)
 
 
 def signal_name(number: int) -> str:
@@ -125,13 +129,13 @@ def signal_name(number: int) -> str:
 
 def _missing_metrics(
     benchmark: Benchmark, extraction: Event | None, measurements: Sequence[Measurement]
-) -> Verdict | None:
+) -> LaunchVerdict | None:
     found = {m.metric for m in measurements if m.source == "log" and m.samples}
     missing = [spec for spec in benchmark.metrics if spec.required and spec.name not in found]
     if missing:
         facts = (extraction or {}).get("metrics", {})
         words = [_why_missing(spec.name, spec.pattern, facts.get(spec.name, {})) for spec in missing]
-        return Verdict(Status.FAILED, Reason.NO_DATA, "; ".join(words))
+        return LaunchVerdict(Status.FAILED, Reason.NO_DATA, "; ".join(words))
     return None
 
 
@@ -147,14 +151,14 @@ def _why_missing(name: str, pattern: str, facts: Event) -> str:
     return text
 
 
-def _given_up(benchmark: Benchmark, extraction: Event | None) -> Verdict | None:
+def _given_up(benchmark: Benchmark, extraction: Event | None) -> LaunchVerdict | None:
     """Values of a part of the log only are no measurement of the whole."""
     facts = (extraction or {}).get("metrics", {})
     for spec in benchmark.metrics:
         if facts.get(spec.name, {}).get("given_up"):
             lines = ", ".join(map(str, facts[spec.name].get("cut_off_lines", [])))
             text = f"'{spec.name}': the pattern {spec.pattern!r} took too long (lines {lines}) and was not tried on the rest"
-            return Verdict(Status.FAILED, Reason.INVALID, f"{text} of the log; make it simpler")
+            return LaunchVerdict(Status.FAILED, Reason.INVALID, f"{text} of the log; make it simpler")
     return None
 
 
@@ -185,7 +189,7 @@ def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> 
     return notes
 
 
-def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> Verdict | None:
+def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> LaunchVerdict | None:
     """A number that was asked for, or the rate of the loop that counts, must be one, and above 0 if it is a rate or a time."""
     asked = {spec.name for spec in benchmark.metrics if spec.required}
     for m in measurements:
@@ -197,10 +201,12 @@ def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> Ve
             continue
         unit = f" {m.unit}" if m.unit else ""
         if not math.isfinite(number):
-            return Verdict(Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}, which is no result")
+            return LaunchVerdict(Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}, which is no result")
         kind = "rate" if is_rate else must_be_positive(m.metric, m.unit)
         if kind is not None and number <= 0:
-            return Verdict(Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}{unit}, which no {kind} can be")
+            return LaunchVerdict(
+                Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}{unit}, which no {kind} can be"
+            )
     return None
 
 
@@ -214,7 +220,7 @@ def _launch_number(m: Measurement) -> float | None:
         return None
 
 
-def _not_finite(measurements: Sequence[Measurement]) -> Verdict | None:
+def _not_finite(measurements: Sequence[Measurement]) -> LaunchVerdict | None:
     for m in measurements:
         if "loss" not in m.metric.lower() or m.source not in ("give", "log"):
             continue
@@ -223,5 +229,5 @@ def _not_finite(measurements: Sequence[Measurement]) -> Verdict | None:
             place, value = bad
             count = len(m.warmup_samples) + len(m.samples)
             detail = f"{m.metric} became {value} at its value {place + 1} of {count}"
-            return Verdict(Status.FAILED, Reason.INVALID, detail)
+            return LaunchVerdict(Status.FAILED, Reason.INVALID, detail)
     return None

@@ -39,12 +39,15 @@ class VoirMeasured(NamedTuple):
     facts: dict[str, Any]
 
 
-def measured_through_voir(record: VoirRecord, benchmark: Benchmark) -> VoirMeasured:
-    """The launch's measurements: those of each rank and of all together, where several told rates."""
+def measured_through_voir(record: VoirRecord, benchmark: Benchmark, wanted: int | None = None) -> VoirMeasured:
+    """The launch's measurements: those of each rank and of all together, where several told rates.
+
+    `wanted`: how many observations count, unless the program itself says so.
+    """
     telling = sum(1 for said in record.ranks.values() if said.rates)
     if telling < 2:
-        return _measured(record, benchmark)
-    parts = {rank: _measured(said, benchmark) for rank, said in sorted(record.ranks.items())}
+        return _measured(record, benchmark, wanted)
+    parts = {rank: _measured(said, benchmark, wanted) for rank, said in sorted(record.ranks.items())}
     found = [
         msgspec.structs.replace(m, labels=m.labels | {"rank": str(rank)})
         for rank, part in parts.items()
@@ -59,7 +62,7 @@ def measured_through_voir(record: VoirRecord, benchmark: Benchmark) -> VoirMeasu
     )
 
 
-def _measured(record: VoirRecord, benchmark: Benchmark) -> VoirMeasured:
+def _measured(record: VoirRecord, benchmark: Benchmark, wanted: int | None) -> VoirMeasured:
     """The task that counts is the one the benchmark names, else `train`, else the first."""
     task = counting_task(record, benchmark.loop)
     found: list[Measurement] = []
@@ -68,7 +71,7 @@ def _measured(record: VoirRecord, benchmark: Benchmark) -> VoirMeasured:
     facts = record.facts()
     for name, seen in record.rates.items():
         counts = name == task
-        split = _split(record, name, seen, _wanted(record, benchmark) if counts else None)
+        split = _split(record, name, seen, _wanted(record, benchmark, wanted) if counts else None)
         found.append(_rate(record, name, split, "" if counts else f"{name}."))
         notes += [split.note] if counts and split.note else []
         if counts:
@@ -106,15 +109,11 @@ def add_gpu_samples(record: VoirRecord, samples: Samples) -> None:
         samples.add({"sampler": "nvidia", "device": seen.device, "t": seen.t, "values": seen.values})
 
 
-def _wanted(record: VoirRecord, benchmark: Benchmark) -> int | None:
+def _wanted(record: VoirRecord, benchmark: Benchmark, wanted: int | None) -> int | None:
     """How many observations are to count: as the program's early stop says, else as the suite does."""
     if record.wanted is not None:
         return record.wanted
-    options = (benchmark.folder.voir or {}).get("options") if benchmark.folder is not None else None
-    stop = options.get("stop") if isinstance(options, dict) else None
-    if isinstance(stop, int) and not isinstance(stop, bool) and stop > 0:
-        return stop
-    return benchmark.stop.observations if benchmark.stop is not None else None
+    return wanted or (benchmark.stop.observations if benchmark.stop is not None else None)
 
 
 def _split(record: VoirRecord, task: str, seen: list[Seen], wanted: int | None) -> Observations:

@@ -28,9 +28,11 @@ def result_of(
     machine: Machine | None = None,
     packages: Mapping[str, Mapping[str, str]] | None = None,
     workers: int | None = None,
+    promises_rate: bool = False,
 ) -> Result:
     """`launches`: those that were recorded so far. The first failed one gives the result its reason; if all ended well, a
-    check that does not pass does. `validations`: the layers asked for beside those that always run."""
+    check that does not pass does. `validations`: the layers asked for beside those that always run. `promises_rate`: a result
+    without a rate has failed."""
     if said := plan.notes.get(benchmark.name):
         benchmark = replace(benchmark, notes=tuple(dict.fromkeys((*benchmark.notes, *said))))
     if benchmark.name in plan.skipped:
@@ -43,7 +45,9 @@ def result_of(
     result = _judged(benchmark, sum(map(len, planned)), only_whole(launches, jobs))
     if "planning" not in validations:  # which says it itself
         result = _overlap_noted(result)
-    known = Circumstances(planned=planned, machine=machine, packages=packages or {}, workers=workers)
+    known = Circumstances(
+        planned=planned, machine=machine, packages=packages or {}, workers=workers, promises_rate=promises_rate
+    )
     return checked(replace(result, checks=check(result, validations, known)))
 
 

@@ -17,16 +17,20 @@ from benchwright.core.status import Reason
 from benchwright.plan.placement import make_plan
 from benchwright.record import record_stream
 from benchwright.runs.assembly import held_against_peaks, result_of, status_of
+from benchwright.runs.base import Kinds
 from benchwright.runs.mixed_versions import marked_mixed, mixed_notes
 from benchwright.runs.run_folder import RunFolder, StoredPlan
 
 _SO_FAR = Note(text="this run is still being made: these are its results so far")
 
 
-def read_run(folder: RunFolder) -> Run:
-    """The run in `folder`, with all its raw samples; InvalidInput if it is no run folder or cannot be read."""
+def read_run(folder: RunFolder, kinds: Kinds) -> Run:
+    """The run in `folder`, with all its raw samples; InvalidInput if it is no run folder or cannot be read.
+
+    `kinds` gives the kind of each of its benchmarks.
+    """
     try:
-        return _read_run(folder)
+        return _read_run(folder, kinds)
     except OSError as error:
         where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(folder.path)
         raise InvalidInput(f"cannot be read: {error.strerror or error}", where=where) from error
@@ -39,7 +43,7 @@ def read_run(folder: RunFolder) -> Run:
         ) from error
 
 
-def _read_run(folder: RunFolder) -> Run:
+def _read_run(folder: RunFolder, kinds: Kinds) -> Run:
     stored = folder.read_plan()
     machine = folder.read_machine()
     if machine is None:
@@ -48,14 +52,15 @@ def _read_run(folder: RunFolder) -> Run:
         )
     ending = folder.read_ending()
     unfinished = ending.ended is None and folder.is_being_made()  # asked first: it may end while it is read
-    plan = _plan(folder, stored, machine)
+    plan = _plan(folder, stored, machine, kinds)
     benchmarks = {b.name: b for b in stored.benchmarks}
     launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
     ended = isinstance(ending.ended, str)  # then every job was launched: a stream that is not there was removed
     for jobs in plan.launches:
         for job in jobs:
             if ended or Path(job.stream).is_file():
-                launches[job.benchmark].append(record_stream(job.stream, job, benchmarks[job.benchmark]))
+                benchmark = benchmarks[job.benchmark]
+                launches[job.benchmark].append(record_stream(job.stream, job, benchmark, kinds))
     if unfinished:
         # What has no end yet is not lost: it still runs.
         launches = {name: [x for x in found if x.reason is not Reason.AGENT_LOST] for name, found in launches.items()}
@@ -66,6 +71,7 @@ def _read_run(folder: RunFolder) -> Run:
                 b,
                 plan,
                 launches[b.name],
+                promises_rate=kinds(b).promises_rate,
                 validations=stored.settings.validations,
                 machine=machine,
                 packages=packages,
@@ -93,36 +99,38 @@ def _read_run(folder: RunFolder) -> Run:
     )
 
 
-def plan_of(folder: RunFolder) -> Plan:
+def plan_of(folder: RunFolder, kinds: Kinds) -> Plan:
     """The plan the run in `folder` was made by."""
     machine = folder.read_machine()
     if machine is None:
         raise InvalidInput(
             "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
         )
-    return _plan(folder, folder.read_plan(), machine)
+    return _plan(folder, folder.read_plan(), machine, kinds)
 
 
-def commands_of(run: Run) -> dict[str, tuple[str, ...]]:
-    """What the first process of each suite's benchmark is called with; nothing where the plan is not there any more."""
-    if all(r.benchmark.folder is None for r in run.results):
+def commands_of(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
+    """What the first process of each benchmark is called with, where its kind fills in words; nothing without a plan."""
+    if not (filled := {r.benchmark.name for r in run.results if kinds(r.benchmark).fills_words}):
         return {}
     try:
-        plan = plan_of(RunFolder(Path(run.folder)))
+        plan = plan_of(RunFolder(Path(run.folder)), kinds)
     except InvalidInput:
         return {}
     found: dict[str, tuple[str, ...]] = {}
     for jobs in plan.launches:
         for job in jobs:
-            found.setdefault(job.benchmark, job.argv)
+            if job.benchmark in filled:
+                found.setdefault(job.benchmark, job.argv)
     return found
 
 
-def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine) -> Plan:
+def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds) -> Plan:
     return make_plan(
         stored.benchmarks,
         machine,
         stored.settings,
+        kinds,
         folder=str(folder.path),
         probe_path=None,
         usable_cores=range(1 << 16),  # cores need not exist on the machine that reads

@@ -15,6 +15,7 @@ from postgresql import Server
 from benchwright.app.rebuild import rebuild
 from benchwright.app.results import Results
 from benchwright.core.errors import ForeignStore, InvalidInput, NewerStore, StoreTrouble
+from benchwright.kinds.registry import kind_of
 from benchwright.runs.read_run import read_run
 from benchwright.store import connecting
 from benchwright.store.base import RunFilter
@@ -185,7 +186,7 @@ def test_a_run_that_ends_meanwhile_is_in_the_new_store(kept: Kept) -> None:
 def test_an_older_store_is_read_too(kept: Kept, tmp_path: Path) -> None:
     from first_store import make_first_store
 
-    gone = msgspec.structs.replace(read_run(Kept(tmp_path / "other")("gone")), folder="/nowhere")
+    gone = msgspec.structs.replace(read_run(Kept(tmp_path / "other")("gone"), kind_of), folder="/nowhere")
     path = kept.base.path / "store.db"
     path.parent.mkdir()
     make_first_store(str(path), [gone])
@@ -273,7 +274,7 @@ def test_numbers_that_changed_in_the_store_are_put_right(kept: Kept) -> None:
         assert results.store.check()
         problems(results)
         assert results.store.check() == []
-        assert results.store.load(folder.id) == read_run(folder)
+        assert results.store.load(folder.id) == read_run(folder, kind_of)
 
 
 @pytest.mark.xdist_group("postgresql")
@@ -293,7 +294,7 @@ def test_a_store_on_a_server_is_put_right_too(
     with kept.results(url) as results:
         said = problems(results)
         assert said[here.id] is None
-        assert results.store.load(here.id) == read_run(here)
+        assert results.store.load(here.id) == read_run(here, kind_of)
         if damage.startswith("UPDATE"):
             assert {line.partition(",")[0] for line in results.store.check() if "run theirs" in line}
         else:

@@ -14,6 +14,7 @@ from kept_runs import Kept
 from benchwright.app.after_run import report_of
 from benchwright.app.results import digest_of
 from benchwright.core.errors import InvalidInput
+from benchwright.kinds.registry import kind_of
 from benchwright.report.html.reporter import HtmlReporter
 from benchwright.report.markdown import MarkdownReporter
 from benchwright.report.run_json import JsonReporter
@@ -37,7 +38,7 @@ def test_a_name_means_the_newest_run_of_that_name_and_not_one_that_begins_alike(
 
 def test_what_is_only_in_the_store_is_found_by_its_name_too(kept: Kept) -> None:
     run = msgspec.structs.replace(
-        read_run(kept("x")), id="import.tool.1", uid="", name="timings", folder="/nowhere/timings.json"
+        read_run(kept("x"), kind_of), id="import.tool.1", uid="", name="timings", folder="/nowhere/timings.json"
     )
     with kept.results() as results:
         results.keep(run)
@@ -66,9 +67,9 @@ def test_a_damaged_run_that_the_store_does_not_have_is_an_error_and_not_another_
 @pytest.mark.parametrize("body", ["[]", '{"notes": "x"}', '{"notes": [{"bogus": 1}], "ended": 5}', "{"])
 def test_a_run_json_edited_by_hand_changes_no_result(kept: Kept, body: str) -> None:
     folder = kept("x")
-    before = read_run(folder)
+    before = read_run(folder, kind_of)
     (folder.path / "run.json").write_text(body)
-    after = read_run(folder)
+    after = read_run(folder, kind_of)
     assert (after.results, after.notes, after.ended) == (before.results, (), None)
 
 
@@ -107,7 +108,7 @@ def test_a_run_ingested_from_elsewhere_is_annotated_where_it_is_and_read_from_th
     with kept.results() as results:
         results.ingest(other)
         annotate_run(results, "far", "a note")
-        far = read_run(other)
+        far = read_run(other, kind_of)
         assert other.read_annotation() == results.annotation(far) == "a note"
         found = results.elsewhere(far.uid)
         assert found is not None
@@ -131,8 +132,8 @@ def test_runs_of_the_same_name_and_second_keep_each_their_place_in_a_shared_stor
         assert results.ingest(theirs)
         assert not results.ingest(ours)
         assert {row.uid for row in results.store.runs(RunFilter())} == {ours.unique_id, theirs.unique_id}
-        assert results.store.load(ours.unique_id) == read_run(ours)
-        assert results.store.load(theirs.unique_id) == read_run(theirs)
+        assert results.store.load(ours.unique_id) == read_run(ours, kind_of)
+        assert results.store.load(theirs.unique_id) == read_run(theirs, kind_of)
         assert results.run("ci").uid == ours.unique_id  # what is here is meant first
         assert results.run(theirs.unique_id[:10]).uid == theirs.unique_id
         assert [name for name in results.store.duplicates() if "2 runs are called" in name]

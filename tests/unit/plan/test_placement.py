@@ -13,6 +13,7 @@ from benchwright.core.run import Plan
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
 from benchwright.core.stop_rule import StopRule
+from benchwright.kinds.registry import kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.plan.turns import started_together
 
@@ -26,6 +27,7 @@ def planned(*benchmarks: Benchmark, gpus: int = 0, settings: RunSettings | None 
         benchmarks,
         machine(gpus),
         settings or RunSettings(),
+        kind_of,
         folder="/runs/x",
         probe_path="/probe",
         usable_cores=[0, 1, 2, 3],

@@ -13,6 +13,7 @@ from benchwright.core.benchmark_folder import Launcher, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Node, Observation, Scaling, Sizing, System
 from benchwright.core.settings import RunSettings
+from benchwright.kinds.registry import kind_of
 
 NODES = (
     Node(name="worker", ip="10.0.0.2", user="u"),
@@ -294,8 +295,8 @@ def test_a_server_may_be_a_file_of_the_folder(script: str, words: tuple[str, ...
 def test_a_suite_without_a_base_folder_cannot_be_planned() -> None:
     from benchwright.plan.placement import make_plan
 
-    with pytest.raises(InvalidInput, match="needs a base folder"):
-        make_plan([entry()], machine_with(1), RunSettings(), folder="/", probe_path=None, usable_cores=[])
+    with pytest.raises(InvalidInput, match="need a base folder"):
+        make_plan([entry()], machine_with(1), RunSettings(), kind_of, folder="/", probe_path=None, usable_cores=[])
 
 
 def test_per_gpu_repeats_carry_their_number() -> None:

@@ -16,6 +16,7 @@ from benchwright.core.metric import MetricSpec
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
+from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
 
 Event = dict[str, Any]
@@ -34,7 +35,7 @@ def loop(**fields: Any) -> Event:
 
 
 def recorded(*events: Event, job: Job = JOB, **fields: Any) -> Launch:
-    return record_launch([START, *events, END], job, benchmark(**fields))
+    return record_launch([START, *events, END], job, benchmark(**fields), kind_of)
 
 
 def samples(launch: Launch, metric: str) -> tuple[float, ...]:
@@ -145,23 +146,27 @@ def test_a_nan_loss_is_invalid_whatever_the_exit_code() -> None:
     ],
 )
 def test_how_it_ended_decides_first(end: Event, reason: Reason) -> None:
-    launch = record_launch([START, loop(), steps("measured", [1000]), {"event": "end"} | end], JOB, benchmark())
+    launch = record_launch(
+        [START, loop(), steps("measured", [1000]), {"event": "end"} | end], JOB, benchmark(), kind_of
+    )
     assert (launch.status, launch.reason) == (Status.FAILED, reason)
     assert launch.detail
 
 
 def test_a_stream_without_an_end_is_never_a_success() -> None:
-    launch = record_launch([START, loop(), steps("measured", [1000])], JOB, benchmark())
+    launch = record_launch([START, loop(), steps("measured", [1000])], JOB, benchmark(), kind_of)
     assert (launch.status, launch.reason) == (Status.FAILED, Reason.AGENT_LOST)
 
 
 def test_a_job_that_ended_with_its_agent_is_not_said_to_be_signalled() -> None:
-    launch = record_launch([START, END | {"exit_code": None, "signal": 15, "agent_lost": True}], JOB, benchmark())
+    launch = record_launch(
+        [START, END | {"exit_code": None, "signal": 15, "agent_lost": True}], JOB, benchmark(), kind_of
+    )
     assert (launch.status, launch.reason) == (Status.FAILED, Reason.AGENT_LOST)
 
 
 def test_a_stopped_job_is_interrupted_not_failed() -> None:
-    launch = record_launch([START, END | {"exit_code": None, "signal": 15, "stopped": True}], JOB, benchmark())
+    launch = record_launch([START, END | {"exit_code": None, "signal": 15, "stopped": True}], JOB, benchmark(), kind_of)
     assert (launch.status, launch.reason) == (Status.INTERRUPTED, Reason.STOPPED)
 
 
@@ -226,7 +231,7 @@ def test_a_program_too_short_to_be_sampled_twice_is_busy_if_others_left_no_core_
 
 def test_a_program_that_mostly_sleeps_is_not_disturbed_by_a_busy_machine() -> None:
     sample = {"event": "sample", "sampler": "machine", "t": 1, "values": {"own_share": 0.2}}
-    launch = record_launch([START, sample, END | {"cpu_s": 0.01, "duration_s": 2.0}], JOB, benchmark())
+    launch = record_launch([START, sample, END | {"cpu_s": 0.01, "duration_s": 2.0}], JOB, benchmark(), kind_of)
     assert not launch.notes
 
 
@@ -347,7 +352,7 @@ def test_the_time_of_measuring_is_from_the_first_rank_to_the_last() -> None:
 
 
 def test_a_peak_that_is_only_a_bound_is_labelled_so() -> None:
-    launch = record_launch([START, END | {"max_rss_is_bound": True}], JOB, benchmark())
+    launch = record_launch([START, END | {"max_rss_is_bound": True}], JOB, benchmark(), kind_of)
     peak, known = launch.measurement("memory.peak_rss"), recorded().measurement("memory.peak_rss")
     assert peak is not None
     assert known is not None

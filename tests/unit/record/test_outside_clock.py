@@ -9,6 +9,7 @@ import pytest
 
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
 
 JOB = builders.job(id="b.D0", benchmark="b")
@@ -35,7 +36,7 @@ def run(speed: float, seconds: int = 10, offset_ns: int = 0, pace: float = 1.0) 
         events.append({"event": "steps", "process": 7, "loop": 1, "phase": "measured", "t": began, **more})
     end = seconds * SECOND
     events.append({"event": "end", "t": end, "wall": float(seconds), "exit_code": 0, "duration_s": 60.0})
-    return record_launch(events, JOB, BENCHMARK)
+    return record_launch(events, JOB, BENCHMARK, kind_of)
 
 
 def test_a_clock_that_agrees_is_believed_and_its_bounds_are_kept() -> None:
@@ -80,5 +81,5 @@ def test_a_system_clock_that_was_set_is_told() -> None:
         {"event": "start", "pid": 7, "t": 0, "wall": 1000.0},
         {"event": "end", "t": 5 * SECOND, "wall": 998.0, "exit_code": 0, "duration_s": 5.0},
     ]
-    launch = record_launch(events, JOB, BENCHMARK)
+    launch = record_launch(events, JOB, BENCHMARK, kind_of)
     assert [n.evidence for n in launch.notes] == ["by -7 s"]

@@ -16,6 +16,7 @@ from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
+from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
 
 Event = dict[str, Any]
@@ -49,7 +50,7 @@ def rates(*values: float, task: str = "train", first_s: int = 1) -> list[Event]:
 
 
 def recorded(*events: Event, end: Event = END, options: dict[str, Any] | None = None, **fields: Any) -> Launch:
-    return record_launch([START, *events, end], JOB, benchmark(options, **fields))
+    return record_launch([START, *events, end], JOB, benchmark(options, **fields), kind_of)
 
 
 def samples(launch: Launch, metric: str) -> tuple[float, ...]:
@@ -251,9 +252,9 @@ class TestVerdicts:
 
     def test_a_script_that_does_not_speak_voir_needs_no_rate(self) -> None:
         job = builders.job(id="b.D0", benchmark="b")
-        assert record_launch([START, END], job, benchmark()).status is Status.OK
+        assert record_launch([START, END], job, benchmark(), kind_of).status is Status.OK
         prepare = builders.job(id="b", data_file="/d", phase="prepare")
-        assert record_launch([START, END], prepare, benchmark()).status is Status.OK
+        assert record_launch([START, END], prepare, benchmark(), kind_of).status is Status.OK
 
     @pytest.mark.parametrize("bare", ["NaN", "Infinity"])
     def test_a_loss_that_diverged_is_a_failure_even_after_the_early_stop(self, bare: str) -> None:

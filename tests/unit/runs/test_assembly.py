@@ -40,9 +40,9 @@ def test_of_processes_that_ran_together_the_one_that_crashed_is_named_not_those_
 
 
 def test_no_rate_is_no_data_and_a_rate_of_0_invalid() -> None:
-    nothing = result_of(benchmark(), plan("a"), [builders.launch(job="a")])
+    nothing = result_of(benchmark(), plan("a"), [builders.launch(job="a")], promises_rate=True)
     assert (nothing.status, nothing.reason) == (Status.FAILED, Reason.NO_DATA)
-    zero = result_of(benchmark(), plan("a"), [launch(0.0)])
+    zero = result_of(benchmark(), plan("a"), [launch(0.0)], promises_rate=True)
     assert (zero.status, zero.reason) == (Status.FAILED, Reason.INVALID)
     assert zero.detail == "rate is 0, which is not above 0 in every launch"
 

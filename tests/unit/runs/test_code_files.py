@@ -11,6 +11,7 @@ import pytest
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.job import Job
+from benchwright.kinds.registry import kind_of
 from benchwright.runs.provenance.code_files import code_files
 
 
@@ -18,7 +19,7 @@ def files_of(folder: Path, *argv: str, of: BenchmarkFolder | None = None, **fiel
     """By their names below `folder`; what lies elsewhere is left out."""
     job = Job(**{"id": "b", "benchmark": "b", "argv": argv, "cwd": str(folder), "stream": "", "log": "", **fields})
     benchmark = Benchmark(name="b", workload=Command(argv=argv, cwd=str(folder)), source="", folder=of)
-    found = code_files(job, benchmark, os.environ["PATH"])
+    found = code_files(job, kind_of(benchmark).code_files(benchmark), os.environ["PATH"])
     assert len(found) == len(set(found))
     return {os.path.relpath(path, folder) for path in found if path.startswith(f"{folder}/")}
 

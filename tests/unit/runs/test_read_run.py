@@ -15,6 +15,7 @@ from benchwright.app.measure import measure
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.registry import kind_of
 from benchwright.runs.read_run import commands_of, read_run
 from benchwright.runs.run_folder import RunFolder
 
@@ -29,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_it_is_equal_in_every_part(run: Run) -> None:
-    assert read_run(RunFolder(Path(run.folder))) == run
+    assert read_run(RunFolder(Path(run.folder)), kind_of) == run
 
 
 def test_a_run_that_is_still_being_made_has_lost_nothing(run: Run, tmp_path: Path) -> None:
@@ -40,18 +41,18 @@ def test_a_run_that_is_still_being_made_has_lost_nothing(run: Run, tmp_path: Pat
     stream = next(folder.path.glob("*.R1*.data"))
     stream.write_text("\n".join(stream.read_text().splitlines()[:2]) + "\n")
     with folder.locked():
-        shown = read_run(folder)
+        shown = read_run(folder, kind_of)
     assert (shown.status, shown.results[0].status) == (Status.INTERRUPTED, Status.INTERRUPTED)
     assert [x.status for x in shown.results[0].launches] == [Status.OK, Status.OK]
     assert "still being made" in shown.notes[-1].text
-    after = read_run(folder)
+    after = read_run(folder, kind_of)
     assert after.status is Status.FAILED
     assert after.results[0].reason is Reason.AGENT_LOST
 
 
 def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"no plan\.json"):
-        read_run(RunFolder(tmp_path))
+        read_run(RunFolder(tmp_path), kind_of)
 
 
 def test_a_run_begun_on_another_machine_is_not_resumed_here(run: Run) -> None:
@@ -79,9 +80,9 @@ def test_the_commands_of_a_suite_are_told_as_long_as_its_plan_is_there(run: Run,
         "b: {inherits: _defaults, definition: ., plan: {method: njobs, n: 2}, argv: [--x, auto_batch(3)], metrics: {speed: 'speed=(\\d)'}}"
     )
     made = benchwright.run(tmp_path / "suite.yaml", use_current_env=True, base=tmp_path / "base")
-    (words,) = commands_of(made).values()
+    (words,) = commands_of(made, kind_of).values()
     assert Path(words[0]).name.startswith("python")
     assert words[1:] == (str(tmp_path / "main.py"), "--x", "3")
     shutil.rmtree(made.folder)
-    assert commands_of(made) == {}
-    assert commands_of(run) == {}
+    assert commands_of(made, kind_of) == {}
+    assert commands_of(run, kind_of) == {}

@@ -35,6 +35,7 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine | None = None
     packages: Mapping[str, Mapping[str, str]] = {}  # for each interpreter its packages
     workers: int | None = None
+    promises_rate: bool = False  # a result without a rate has failed
 
 
 def validation_names(text: str, *, where: str = "--validations") -> tuple[str, ...]:
@@ -79,7 +80,7 @@ def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
     if not result.counted:
         return _failed("ensure_rate", "no launch ended well, so there is no rate")
     metric = scored_metric(result)
-    if metric is not None and not named and result.benchmark.folder is None and not _is_rate(result, metric):
+    if metric is not None and not named and not known.promises_rate and not _is_rate(result, metric):
         return _not_applicable("ensure_rate", f"{metric} need not be a rate")
     if metric is not None:
         values = [process_value(x, metric, known.workers) for x in result.counted]
@@ -91,7 +92,7 @@ def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
     asked = [s.name for s in result.benchmark.metrics if s.required]
     if asked:
         return _passed("ensure_rate", f"no rate, but what was asked for is there: {', '.join(asked)}")
-    if result.benchmark.folder is None and not named:
+    if not known.promises_rate and not named:
         return _not_applicable("ensure_rate", "nothing of it promises a rate")
     return _failed(
         "ensure_rate", "no rate came: no loop was seen, and the entry names no metrics to look for in its output"

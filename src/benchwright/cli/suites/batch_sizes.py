@@ -65,13 +65,14 @@ def save_scaling(run: Run, settings: RunSettings) -> str | None:
     paths = settings.suite_paths
     if paths is None or not paths.sizing.save:
         return None
+    from benchwright.kinds.registry import kind_of
     from benchwright.kinds.suite.scaling import observations_of
     from benchwright.runs.read_run import plan_of
     from benchwright.runs.run_folder import RunFolder
     from benchwright.runs.scaling_file import add_observations
 
     try:
-        found = observations_of(run, plan_of(RunFolder(Path(run.folder))))
+        found = observations_of(run, plan_of(RunFolder(Path(run.folder)), kind_of))
         if not found:
             return f"nothing was added to {paths.sizing.save}: no benchmark was given a batch size by auto_batch"
         saved = add_observations(paths.sizing.save, found)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import MetricSpec
+from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.command_words import command_from_line, read_line
 
 _INTERPRETER = re.compile(
@@ -17,6 +18,19 @@ _INTERPRETER = re.compile(
 _LAUNCHERS = ("torchrun", "accelerate", "mpirun", "srun", "deepspeed")
 _OPTIONS_WITH_VALUE = {"-W", "-X"}
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+
+
+class CommandKind(Kind):
+    """A command is never recognised: it is given behind `--`, or with `-c`."""
+
+    name = "command"
+
+    def recognises(self, target: str) -> bool:
+        return False
+
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+        """`target` is the command, as one line."""
+        return [line_benchmark(target, cwd=options.cwd, metrics=options.metrics)]
 
 
 def command_benchmark(

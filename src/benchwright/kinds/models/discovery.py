@@ -18,6 +18,7 @@ from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.models.script import ScriptKind
 from benchwright.plan.placement import make_plan
 from benchwright.runs.base_folder import BaseFolder
 
@@ -83,6 +84,7 @@ def discover(
             msgspec.structs.replace(
                 settings, repeat=1, warmup_runs=0, interleave=False, echo=settings.echo and not counting
             ),
+            lambda benchmark: ScriptKind(),
             folder=str(aside / below),
             probe_path=str(probe_folder(base.artifacts, observer.on_trouble)),
             usable_cores=usable_cores(),
@@ -115,8 +117,8 @@ def discover(
 
 
 def _read(script: Benchmark, job: Job, outcome: Outcome) -> Discovery:
+    from benchwright.kinds.models.found_events import record_discovery
     from benchwright.kinds.models.script_notes import read_notes
-    from benchwright.record.discovery import record_discovery
     from benchwright.record.reading import read_events
     from benchwright.runs.logs import tail_texts
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model
-from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.base import KindOptions
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.batches import ITEMS_OPTION
 from benchwright.kinds.models.benchmarks import (
@@ -21,12 +21,13 @@ from benchwright.kinds.models.benchmarks import (
     variants,
     with_profile,
 )
+from benchwright.kinds.models.kind import ModelsKind
 
 TRUSTED = "runs code of its own when it is loaded, which --trust allows"
 _USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino"}
 
 
-class ModelFileSource:
+class ModelFileKind(ModelsKind):
     """Reads one model file as one benchmark for each runtime."""
 
     name = "model"
@@ -37,7 +38,7 @@ class ModelFileSource:
             return False
         return ending != ".xml" or b"<net" in _head(target)
 
-    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         path = Path(target).absolute()
         ending = path.suffix.lower()
         if ending not in _USUAL_RUNTIME:
@@ -120,7 +121,7 @@ def _head(path: str | Path) -> bytes:
         return b""
 
 
-def _check_nothing_for_scripts(target: str, options: SourceOptions) -> None:
+def _check_nothing_for_scripts(target: str, options: KindOptions) -> None:
     for given, name in ((any(options.points), "--param"), (options.script_args, "--script-args")):
         if given:
             text = f"{name} is for scripts: a model file has no arguments"

@@ -10,15 +10,16 @@ import msgspec
 from benchwright.core.benchmark import Benchmark, Command, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import ModelScript
-from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.base import KindOptions
 from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
 from benchwright.kinds.models.sweep import named_point, script_arguments
 
 MEMBER = "::"  # script.py::BertModel
 
 
-class ScriptSource:
+class ScriptKind(ModelsKind):
     """Reads one script as one benchmark for each point of a sweep."""
 
     name = "script"
@@ -27,7 +28,7 @@ class ScriptSource:
         path = target.partition(MEMBER)[0]
         return path.endswith(".py") and os.path.isfile(path)
 
-    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         place, _, members = target.partition(MEMBER)
         path = Path(place).absolute()
         notes = checked_notes(path) if options.as_ != "command" else ScriptNotes({}, None, False)
@@ -55,7 +56,7 @@ class ScriptSource:
 
 
 def _workload(
-    path: Path, args: tuple[str, ...], options: SourceOptions, as_: str, select: tuple[str, ...], foreign: bool
+    path: Path, args: tuple[str, ...], options: KindOptions, as_: str, select: tuple[str, ...], foreign: bool
 ) -> Command | Script | ModelScript:
     cwd, python = options.cwd or os.getcwd(), options.python or default_python()
     if as_ == "command":

@@ -28,34 +28,34 @@ def suite_from_environment(environment: Mapping[str, str]) -> str | None:
 
 def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchmark]:
     """The benchmarks of suite files, as `suite` selects them; InvalidInput if there is no suite, or it is wrong."""
-    from benchwright.kinds.base import SourceOptions
-    from benchwright.kinds.suite.read.suite import SuiteSource
+    from benchwright.kinds.base import KindOptions
+    from benchwright.kinds.suite.kind import SuiteKind
     from benchwright.kinds.suite.shipped import named_file
 
     wanted = tuple(targets) or tuple(filter(None, [suite_from_environment(os.environ)]))
     if not wanted:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
-    options = SourceOptions(
+    options = KindOptions(
         select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=definitions_folder(suite)
     )
     found: list[Benchmark] = []
     for target in map(named_file, wanted):
         if not Path(target).is_file():
             raise InvalidInput("no such file", where=target, remedy="check the name of the suite")
-        found += SuiteSource().read(target, options)
+        found += SuiteKind().read(target, options)
     return found
 
 
 def every_benchmark(target: str, suite: SuiteRequest) -> list[Benchmark]:
     """All that a suite file defines, what is not enabled too; InvalidInput if there is no such suite, or it is wrong."""
-    from benchwright.kinds.base import SourceOptions
+    from benchwright.kinds.base import KindOptions
     from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
     from benchwright.kinds.suite.shipped import named_file
 
     path = named_file(target)
     if not Path(path).is_file():
         raise InvalidInput("no such file", where=path, remedy="check the name of the suite")
-    return suite_benchmarks(read_suite(path), SourceOptions(definitions=definitions_folder(suite)))
+    return suite_benchmarks(read_suite(path), KindOptions(definitions=definitions_folder(suite)))
 
 
 def definitions_folder(suite: SuiteRequest) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.task_overrides import TaskOverrides
-from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.command_words import Fail, check_line, command_from_line
 from benchwright.kinds.metric_option import check_distinct
 from benchwright.kinds.tasks.command_rewriting import rewrite_line
@@ -29,7 +29,7 @@ _LOOKS_LIKE_TASKS = re.compile(
 )
 
 
-class TaskConfigSource:
+class TaskKind(Kind):
     """Reads driver task files."""
 
     name = "tasks"
@@ -46,7 +46,7 @@ class TaskConfigSource:
         except OSError:
             return False
 
-    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         found = read_tasks(target, tasks=options.names or None, overrides=options.tasks)
         if options.metrics:
             found = [msgspec.structs.replace(b, metrics=b.metrics + options.metrics) for b in found]

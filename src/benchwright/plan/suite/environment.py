@@ -10,7 +10,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.secrets.redact import redact
-from benchwright.plan.process_slots import Seat
+from benchwright.plan.process_slots import ProcessSlot
 from benchwright.plan.words.machine_facts import MachineFacts
 
 _SELECTION = {"rocm": "ROCR_VISIBLE_DEVICES", "hpu": "HABANA_VISIBLE_MODULES", "xpu": "ONEAPI_DEVICE_SELECTOR"}
@@ -74,34 +74,34 @@ class Configuration:
         self._name = benchmark.name
         self._common = msgspec.json.encode({k: v for k, v in entry.items() if k not in own}).decode()
 
-    def of(self, seat: Seat, repeat: int | None = None) -> str:
+    def of(self, slot: ProcessSlot, repeat: int | None = None) -> str:
         """As JSON."""
         tag = [self._name]
         if repeat is not None:
             tag.append(f"R{repeat}")
-        own: dict[str, Any] = {"tag": tag, "devices": seat.devices}
-        if seat.job is not None:
-            tag.append(str(seat.job))
-            own["job-number"] = seat.job
-        elif seat.device is not None:
-            tag.append(f"D{seat.device}")
-            own["device"] = seat.device
-        if seat.machines > 1:
-            tag.append(seat.node)
+        own: dict[str, Any] = {"tag": tag, "devices": slot.devices}
+        if slot.job is not None:
+            tag.append(str(slot.job))
+            own["job-number"] = slot.job
+        elif slot.device is not None:
+            tag.append(f"D{slot.device}")
+            own["device"] = slot.device
+        if slot.machines > 1:
+            tag.append(slot.node)
         return self._common[:-1] + "," + msgspec.json.encode(own).decode()[1:]
 
 
-def device_variables(seat: Seat, facts: MachineFacts) -> dict[str, str | None]:
+def device_variables(slot: ProcessSlot, facts: MachineFacts) -> dict[str, str | None]:
     """Which devices a process sees, where that is not left to the agent, which knows CUDA's."""
-    if not seat.devices:
+    if not slot.devices:
         return {}
     variable = _SELECTION.get(facts.arch)
     if variable is not None:
-        listed = ",".join(map(str, seat.devices))
+        listed = ",".join(map(str, slot.devices))
         # HIP reads CUDA's variable too, and would count again among those that are left.
         return {variable: f"level_zero:{listed}" if facts.arch == "xpu" else listed, CUDA_SELECTION: None}
     if facts.emulated or facts.unseen:
-        return {CUDA_SELECTION: ",".join(dict.fromkeys(_real(device, facts) for device in seat.devices))}
+        return {CUDA_SELECTION: ",".join(dict.fromkeys(_real(device, facts) for device in slot.devices))}
     return {}
 
 
@@ -110,13 +110,13 @@ def _real(device: int, facts: MachineFacts) -> str:
     return str(facts.real_devices[device % len(facts.real_devices)] if facts.real_devices else device)
 
 
-def node_variables(seat: Seat, port: int) -> dict[str, str | None]:
+def node_variables(slot: ProcessSlot, port: int) -> dict[str, str | None]:
     """For scripts that run on several machines without a launcher."""
-    if seat.machines == 1:
+    if slot.machines == 1:
         return {}
     return {
-        "BENCHWRIGHT_NODE_RANK": str(seat.node_rank),
-        "BENCHWRIGHT_NODE_COUNT": str(seat.machines),
-        "BENCHWRIGHT_MAIN_ADDRESS": seat.address,
+        "BENCHWRIGHT_NODE_RANK": str(slot.node_rank),
+        "BENCHWRIGHT_NODE_COUNT": str(slot.machines),
+        "BENCHWRIGHT_MAIN_ADDRESS": slot.address,
         "BENCHWRIGHT_MAIN_PORT": str(port),
     }

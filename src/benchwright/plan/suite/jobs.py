@@ -9,14 +9,13 @@ import msgspec
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.errors import InvalidInput
-from benchwright.core.machine import Machine
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.status import Reason
+from benchwright.plan.base import JobCommand, PlanContext, Planner
 from benchwright.plan.capabilities import unmet_condition
-from benchwright.plan.commands import JobCommand
 from benchwright.plan.containers import contained
 from benchwright.plan.launchers import DEFAULT_PORT, STATIC, Gathering, launched
-from benchwright.plan.process_slots import Seat, suite_seats
+from benchwright.plan.process_slots import ProcessSlot, suite_slots
 from benchwright.plan.suite.environment import (
     Configuration,
     device_variables,
@@ -34,14 +33,15 @@ BATCH_SIZE = "BENCHWRIGHT_BATCH_SIZE"
 _IMAGES_PYTHON = "python"
 
 
-class SuiteJobs:
+class SuiteJobs(Planner):
     """Plans a suite's benchmarks; what is the same for all processes of one is made once."""
 
-    def __init__(self, machine: Machine, paths: SuitePaths, *, folder: str, probe_path: str | None = None) -> None:
+    def __init__(self, context: PlanContext, paths: SuitePaths) -> None:
+        self.context = context
         self._paths = paths
-        self._facts = machine_facts(machine, paths.system)
-        self._folder = folder
-        self._probe_path = probe_path
+        self._facts = machine_facts(context.machine, paths.system)
+        self._folder = context.folder
+        self._probe_path = context.probe_path
         self._port = whole_number(paths.system, "torchrun", "port") or DEFAULT_PORT
         self._backend = text(paths.system, "torchrun", "backend") or STATIC
         self._parts: dict[str, _Parts] = {}
@@ -55,17 +55,27 @@ class SuiteJobs:
             return Reason.LACKS_DEVICES, f"needs {needed} devices, the system has {there or 'none'}; override its plan"
         return None
 
-    def seats(self, benchmark: Benchmark) -> list[Seat]:
-        """Those of each of its launches."""
-        return suite_seats(benchmark, self._facts)
+    def why_no_turns(self, benchmark: Benchmark) -> str | None:
+        """Only one process that is started directly can take turns."""
+        folder = benchmark.folder
+        if folder is not None and folder.launcher is not None:
+            return f"{benchmark.name} is started by {folder.launcher.name}, whose processes cannot take turns"
+        if folder is not None and (folder.voir is not None or folder.serving is not None):
+            runner = "voir" if folder.voir is not None else "a server"
+            return f"{benchmark.name} is run by {runner}, which cannot take turns"
+        return None
 
-    def command(self, benchmark: Benchmark, seat: Seat, job: str, repeat: int | None) -> JobCommand:
-        """Of the process called `job`, in `seat`."""
+    def slots(self, benchmark: Benchmark) -> list[ProcessSlot]:
+        """Those of each of its launches."""
+        return suite_slots(benchmark, self._facts)
+
+    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
+        """Of the process called `job`, in `slot`."""
         parts = self.parts(benchmark)
-        env = {**parts.env, "MILABENCH_CONFIG": parts.configuration.of(seat, repeat)}
-        env |= device_variables(seat, self._facts)
-        env |= node_variables(seat, self._port)
-        argv, files, data_file = self._argv(benchmark, parts, seat, job, env)
+        env = {**parts.env, "MILABENCH_CONFIG": parts.configuration.of(slot, repeat)}
+        env |= device_variables(slot, self._facts)
+        env |= node_variables(slot, self._port)
+        argv, files, data_file = self._argv(benchmark, parts, slot, job, env)
         env |= parts.words.env
         if self._paths.system.container is not None:
             argv = self._in_container(parts, argv, env)
@@ -93,7 +103,7 @@ class SuiteJobs:
         return made
 
     def _argv(
-        self, benchmark: Benchmark, parts: _Parts, seat: Seat, job: str, env: dict[str, str | None]
+        self, benchmark: Benchmark, parts: _Parts, slot: ProcessSlot, job: str, env: dict[str, str | None]
     ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
         """The words, the files they name, and where voir's events go; voir's descriptor is put into `env`."""
         folder, python = parts.folder, self._python(parts)
@@ -110,7 +120,7 @@ class SuiteJobs:
             data_file = os.path.join(self._folder, f"{job}.voir") if inherits else None
         if folder.launcher is not None:
             launcher = msgspec.structs.replace(folder.launcher, args=parts.words.launcher_args)
-            argv = launched(launcher, python, program, self._gathering(folder, seat, job))
+            argv = launched(launcher, python, program, self._gathering(folder, slot, job))
         else:
             argv = (python, *program)
         if folder.serving is not None:
@@ -122,16 +132,16 @@ class SuiteJobs:
         ours = parts.python.startswith(f"{self._paths.venv}/")
         return parts.python if ours or self._paths.system.container is None else _IMAGES_PYTHON
 
-    def _gathering(self, folder: BenchmarkFolder, seat: Seat, job: str) -> Gathering:
+    def _gathering(self, folder: BenchmarkFolder, slot: ProcessSlot, job: str) -> Gathering:
         asked = folder.launcher.processes if folder.launcher is not None else None
         return Gathering(
-            processes=asked or max(1, len(seat.devices)),
-            machines=seat.machines,
-            rank=seat.node_rank,
-            address=seat.address,
-            port=self._port + seat.rank,
+            processes=asked or max(1, len(slot.devices)),
+            machines=slot.machines,
+            rank=slot.node_rank,
+            address=slot.address,
+            port=self._port + slot.rank,
             backend=self._backend,
-            name=f"benchwright-{seat.rank}",
+            name=f"benchwright-{slot.rank}",
             deepspeed=bool(folder.config.get("use_deepspeed")),
             cpu=self._facts.arch == "cpu",
         )

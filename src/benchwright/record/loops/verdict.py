@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.model import Model
 from benchwright.core.status import Reason, Status
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, LoopRecord, counting_name
 from benchwright.record.loops.outside_clock import contradiction
 from benchwright.record.loops.steps import NS
-from benchwright.record.verdict import Verdict
+from benchwright.record.verdict import LaunchVerdict
 
 _CLOCKS = 0.02  # by what part two clocks may differ over a launch
 _SLACK_S = 0.1
 
 
-def judge_loops(fold: Fold, benchmark: Benchmark, counting: Sequence[LoopRecord]) -> Verdict | None:
+def judge_loops(fold: Fold, benchmark: Benchmark, counting: Sequence[LoopRecord]) -> LaunchVerdict | None:
     """What is wrong with the loops of a launch that ended well; None if nothing is."""
-    if isinstance(benchmark.workload, Model):
+    if fold.gatherer.measures_itself:
         return None
     if not counting:
         return _no_steps(fold, benchmark)
@@ -27,11 +26,11 @@ def judge_loops(fold: Fold, benchmark: Benchmark, counting: Sequence[LoopRecord]
         wrong = _went_back(record) or _longer_than_it_lived(record, fold)
         wrong = wrong or contradiction(fold.outside.bounds_s(record.key))
         if wrong is not None:
-            return Verdict(Status.FAILED, Reason.INVALID, f"loop '{record.name}': {wrong}")
+            return LaunchVerdict(Status.FAILED, Reason.INVALID, f"loop '{record.name}': {wrong}")
     return None
 
 
-def _no_steps(fold: Fold, benchmark: Benchmark) -> Verdict | None:
+def _no_steps(fold: Fold, benchmark: Benchmark) -> LaunchVerdict | None:
     records = list(fold.loops.values())
     name = counting_name(records, benchmark.loop)
     if not records or name is None:
@@ -41,7 +40,7 @@ def _no_steps(fold: Fold, benchmark: Benchmark) -> Verdict | None:
     else:
         others = ", ".join(f"'{n}'" for n in sorted({r.name for r in records})[:8])
         detail = f"no loop is called '{name}'; there is {others}"
-    return Verdict(Status.FAILED, Reason.NO_DATA, detail)
+    return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
 
 
 def _longer_than_it_lived(record: LoopRecord, fold: Fold) -> str | None:

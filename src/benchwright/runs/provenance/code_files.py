@@ -9,13 +9,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
-from benchwright.core.model import Model, ModelScript
 
 _MOST_MODULES = 400
 _MOST_BYTES = 16 << 20  # read to look for imports
-_MOST_IN_FOLDER = 1000
 _CODE = (
     ".py",
     ".pyw",
@@ -44,25 +41,16 @@ _IMPORT = re.compile(
     rb"^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([^\n#;]*)|import[ \t]+([^\n#;]+))", re.MULTILINE
 )
 _NAME = re.compile(rb"[\w.]+")
-_LEFT_OUT = ("__pycache__", "node_modules", "venv")
 
 
-def code_files(job: Job, benchmark: Benchmark, search_path: str) -> list[str]:
-    """Absolute paths, in order. Data are no part of it, nor what is installed."""
+def code_files(job: Job, also: Sequence[str], search_path: str) -> list[str]:
+    """Absolute paths, in order; `also`: files that the benchmark's kind names. Data are no part of it, nor what is installed."""
     words = _words(job)
     found = [path for word in words if (path := _file(word, job.cwd)) is not None]
     program = shutil.which(words[0], path=os.pathsep.join([*job.path, search_path])) if words else None
     if program is not None:
         found.insert(0, os.path.realpath(program))
-    work = benchmark.workload
-    if isinstance(work, Model):
-        found += [path for path in (work.script, work.file) if path]
-    elif isinstance(work, ModelScript):
-        found.append(work.path)
-    found += _modules_run(words, job.cwd)
-    if benchmark.folder is not None:
-        folder = benchmark.folder.path
-        found += [*_all_in(folder), *_all_in(os.path.join(os.path.dirname(folder), "_shared"))]
+    found += [*also, *_modules_run(words, job.cwd)]
     python_path = job.env.get("PYTHONPATH", os.environ.get("PYTHONPATH")) or ""
     roots = [job.cwd] if "-m" in words else []
     roots += [folder for folder in python_path.split(os.pathsep) if folder]
@@ -155,17 +143,3 @@ def _named(parts: Sequence[str], root: str) -> Iterator[str]:
         for path in (f"{place}.py", os.path.join(place, "__init__.py")):
             if os.path.isfile(path):
                 yield path
-
-
-def _all_in(folder: str) -> Iterator[str]:
-    """Every file of a benchmark's folder, hidden ones and caches left out; a large number of them is cut off."""
-    count = 0
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
-        for name in sorted(names):
-            if name.startswith(".") or name.endswith(".pyc"):
-                continue
-            count += 1
-            if count > _MOST_IN_FOLDER:
-                return
-            yield os.path.join(place, name)

@@ -8,13 +8,13 @@ from datetime import datetime
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.provenance import History, Provenance, Resumption, differences
 from benchwright.core.run import Plan
 from benchwright.core.secrets.kept_variables import kept_variables
 from benchwright.record import is_complete
+from benchwright.runs.base import Kinds
 from benchwright.runs.provenance.code_files import code_files
 from benchwright.runs.provenance.file_digests import digest_of
 from benchwright.runs.provenance.git_state import repositories_of
@@ -25,15 +25,15 @@ _MOST_SAID = 8
 
 
 def provenance_of(
-    plan: Plan, benchmarks: Sequence[Benchmark], keep_env: Sequence[str] = (), before: Provenance | None = None
+    plan: Plan, kinds: Kinds, keep_env: Sequence[str] = (), before: Provenance | None = None
 ) -> Provenance:
     """What the run depends on now; repositories are compared with the commits that `before` was compared with."""
-    by_name = {b.name: b for b in benchmarks}
+    also = {b.name: kinds(b).code_files(b) for b in plan.benchmarks}
     first: dict[str, Job] = {}
     for jobs in plan.launches:
         first.setdefault(jobs[0].benchmark, jobs[0])
     search_path = os.environ.get("PATH", os.defpath)
-    paths = dict.fromkeys(path for name, job in first.items() for path in code_files(job, by_name[name], search_path))
+    paths = dict.fromkeys(path for name, job in first.items() for path in code_files(job, also[name], search_path))
     folders = dict.fromkeys([*(job.cwd for job in first.values()), *map(os.path.dirname, paths)])
     bases = {r.root: r.base for r in before.repositories} if before is not None else None
     return Provenance(
@@ -44,12 +44,12 @@ def provenance_of(
     )
 
 
-def history_of_new(plan: Plan, benchmarks: Sequence[Benchmark], keep_env: Sequence[str]) -> History:
-    return History(began=provenance_of(plan, benchmarks, keep_env))
+def history_of_new(plan: Plan, kinds: Kinds, keep_env: Sequence[str]) -> History:
+    return History(began=provenance_of(plan, kinds, keep_env))
 
 
 def history_of_resumed(
-    folder: RunFolder, plan: Plan, benchmarks: Sequence[Benchmark], keep_env: Sequence[str], *, anyway: bool
+    folder: RunFolder, plan: Plan, kinds: Kinds, keep_env: Sequence[str], *, anyway: bool
 ) -> History:
     """The run's history as it goes on; InvalidInput if what it depends on changed, unless that is to be marked.
 
@@ -59,13 +59,13 @@ def history_of_resumed(
     complete = tuple(job.id for job in jobs if is_complete(job.stream))
     history = folder.read_history()
     if not complete:
-        return history_of_new(plan, benchmarks, keep_env)
+        return history_of_new(plan, kinds, keep_env)
     if history is None:
         found = ["what it was begun with is not known (provenance.json is missing or damaged)"]
         history = History(began=Provenance())
-        now = provenance_of(plan, benchmarks, keep_env)
+        now = provenance_of(plan, kinds, keep_env)
     else:
-        now = provenance_of(plan, benchmarks, keep_env, history.newest)
+        now = provenance_of(plan, kinds, keep_env, history.newest)
         found = differences(history.newest, now)
     if not found or len(complete) == len(jobs):
         return history

@@ -11,13 +11,13 @@ from onnx_models import looked_up
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.model import Model, ModelOptions
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.models.model_file import ModelFileSource, identity_of_file, trusted_code
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.models.model_file import ModelFileKind, identity_of_file, trusted_code
 from benchwright.kinds.models.options import model_options_of
 
 
 def read(path: Path, **options: Any) -> Any:
-    (made,) = ModelFileSource().read(str(path), SourceOptions(models=ModelOptions(), **options))
+    (made,) = ModelFileKind().read(str(path), KindOptions(models=ModelOptions(), **options))
     return made.workload
 
 
@@ -90,7 +90,7 @@ def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -
         archive.writestr("a/models/model.json", '{"nodes": [{"target": "torch.hub.load", "inputs": []}]}')
     with pytest.raises(InvalidInput, match=r"would run code of its own.*calls torch\.hub\.load.*with --trust"):
         read(path)
-    (made,) = ModelFileSource().read(str(path), SourceOptions(models=ModelOptions(trust=True)))
+    (made,) = ModelFileKind().read(str(path), KindOptions(models=ModelOptions(trust=True)))
     assert isinstance(made.workload, Model)
     assert made.workload.trust
     assert trusted_code([made]) == [f"{path}: {made.notes[0]}"]

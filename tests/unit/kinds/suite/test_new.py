@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from benchwright.cli.suites.new import command
 from benchwright.core.benchmark import Script
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.suite.read.suite import SuiteSource
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.setup.new import TEMPLATES, check_name, make_benchmark, template_files
 
 ALWAYS = {"README.md", "benchfile.py", "dev.yaml", "main.py", "requirements.in"}
@@ -48,7 +48,7 @@ def test_the_name_is_filled_in_everywhere(made):
 
 
 def test_its_suite_has_that_one_benchmark(made):
-    [benchmark] = SuiteSource().read(str(made / "dev.yaml"), SourceOptions())
+    [benchmark] = SuiteKind().read(str(made / "dev.yaml"), KindOptions())
     assert benchmark.name == "my-bench_2"
     assert isinstance(benchmark.workload, Script)
     assert benchmark.workload.path == str(made / "main.py")
@@ -94,7 +94,7 @@ def test_a_printed_number_is_what_its_pattern_reads(tmp_path):
     )
     import re
 
-    [benchmark] = SuiteSource().read(str(folder / "dev.yaml"), SourceOptions())
+    [benchmark] = SuiteKind().read(str(folder / "dev.yaml"), KindOptions())
     for metric in benchmark.metrics:
         assert len([float(value) for value in re.findall(metric.pattern, done.stdout)]) == 3
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.suite.read.suite import SuiteSource, read_suite
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.suite.kind import SuiteKind
+from benchwright.kinds.suite.read.suite import read_suite
 
 RUNS = "  definition: .\n"
 
@@ -18,7 +19,7 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
     path = folder / name
     path.write_bytes(text.encode() if isinstance(text, str) else text)
     with pytest.raises(InvalidInput) as raised:
-        SuiteSource().read(str(path), SourceOptions())
+        SuiteKind().read(str(path), KindOptions())
     return str(raised.value).replace(f"{folder}/", "")
 
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.keys import ENTRY
-from benchwright.kinds.suite.read.suite import SuiteSource, read_suite
+from benchwright.kinds.suite.read.suite import read_suite
 
 SAMPLES = Path(__file__).parents[3] / "compat" / "suites"
 TEXTS = {path.name: path.read_text() for path in SAMPLES.glob("*.yaml")}
@@ -97,10 +98,10 @@ def check(text: str | bytes, **options: Any) -> None:
         path = Path(folder, "s.yaml")
         path.write_bytes(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
         Path(folder, "base.yaml").write_text(TEXTS["base.yaml"])
-        source = SuiteSource()
+        source = SuiteKind()
         assert source.recognises(str(path)) in (True, False)
         try:
-            found = source.read(str(path), SourceOptions(**options))
+            found = source.read(str(path), KindOptions(**options))
         except InvalidInput as error:
             found, wrong = [], error
         else:

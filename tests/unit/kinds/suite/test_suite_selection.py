@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import SourceOptions
-from benchwright.kinds.suite.read.suite import SuiteSource, read_suite
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.suite.kind import SuiteKind
+from benchwright.kinds.suite.read.suite import read_suite
 
 TEXT = """
 resnet: {definition: ./vision, tags: [cnn, fast], group: images}
@@ -48,7 +49,7 @@ def path(tmp_path: Path) -> str:
 def test_words_fit_names_groups_tags_and_folders(
     path: str, select: list[str], exclude: list[str], run: str, disabled: str
 ) -> None:
-    found = SuiteSource().read(path, SourceOptions(select=tuple(select), exclude=tuple(exclude)))
+    found = SuiteKind().read(path, KindOptions(select=tuple(select), exclude=tuple(exclude)))
     assert [b.name for b in found if b.enabled] == run.split()
     assert [b.name for b in found if not b.enabled] == disabled.split()
 
@@ -57,7 +58,7 @@ def test_a_disabled_entry_that_is_named_runs_and_says_so(path: str) -> None:
     suite = read_suite(path, select=["bert"])
     assert (suite.selected, suite.forced) == (("bert",), ("bert",))
     assert suite.warnings == ("bert is disabled in the suite, and runs because --select names it",)
-    (found,) = SuiteSource().read(path, SourceOptions(names=("bert",)))
+    (found,) = SuiteKind().read(path, KindOptions(names=("bert",)))
     assert found.enabled
     assert found.notes[0] == "it is disabled in the suite, and runs because --select names it"
 
@@ -75,7 +76,7 @@ def test_a_disabled_entry_that_is_named_runs_and_says_so(path: str) -> None:
 )  # fmt: skip
 def test_words_that_fit_nothing(path: str, select: list[str], exclude: list[str], says: str) -> None:
     with pytest.raises(InvalidInput) as raised:
-        SuiteSource().read(path, SourceOptions(select=tuple(select), exclude=tuple(exclude)))
+        SuiteKind().read(path, KindOptions(select=tuple(select), exclude=tuple(exclude)))
     assert says in str(raised.value)
 
 
@@ -99,4 +100,4 @@ def test_words_that_fit_nothing(path: str, select: list[str], exclude: list[str]
 )
 def test_suites_are_told_from_other_yaml(tmp_path: Path, text: str, suite: bool) -> None:
     (tmp_path / "f.yml").write_text(text)
-    assert SuiteSource().recognises(str(tmp_path / "f.yml")) is suite
+    assert SuiteKind().recognises(str(tmp_path / "f.yml")) is suite

@@ -13,8 +13,8 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import Direction, MetricSpec
 from benchwright.core.task_overrides import TaskOverrides, parse_flag_option
-from benchwright.kinds.base import Source, SourceOptions
-from benchwright.kinds.tasks.read import TaskConfigSource, read_tasks
+from benchwright.kinds.base import Kind, KindOptions
+from benchwright.kinds.tasks.read import TaskKind, read_tasks
 
 TASKS = r"""
 [metrics_policy]
@@ -52,7 +52,7 @@ def argv(benchmark: Benchmark) -> tuple[str, ...]:
 
 
 def test_the_task_source_is_a_source() -> None:
-    source: Source = TaskConfigSource()
+    source: Kind = TaskKind()
     assert source.name == "tasks"
 
 
@@ -205,16 +205,14 @@ def test_options_that_cannot_be_meant_are_refused_with_a_remedy(
 
 def test_metrics_of_the_command_line_join_those_of_the_task(tasks_file: str) -> None:
     more = MetricSpec(name="memory", pattern=r"mem (\d+)")
-    small = TaskConfigSource().read(tasks_file, SourceOptions(names=("small",), metrics=(more,)))[0]
+    small = TaskKind().read(tasks_file, KindOptions(names=("small",), metrics=(more,)))[0]
     assert [m.name for m in small.metrics] == ["speed", "loss", "memory"]
     with pytest.raises(InvalidInput, match="'loss' is asked for twice"):
-        TaskConfigSource().read(
-            tasks_file, SourceOptions(names=("small",), metrics=(MetricSpec(name="loss", pattern="x"),))
-        )
+        TaskKind().read(tasks_file, KindOptions(names=("small",), metrics=(MetricSpec(name="loss", pattern="x"),)))
 
 
 def test_task_files_are_recognised_by_name_or_content(tmp_path: Path, tasks_file: str) -> None:
-    source = TaskConfigSource()
+    source = TaskKind()
     bare = tmp_path / "tasks"
     bare.write_text(TASKS)
     script = tmp_path / "train.py"

@@ -11,7 +11,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.base import SourceOptions
+from benchwright.kinds.base import KindOptions
 from benchwright.kinds.metric_option import check_distinct
 from benchwright.kinds.suite.read.entry import Folders, benchmark_of
 from benchwright.kinds.suite.read.folder import plain
@@ -22,7 +22,7 @@ from benchwright.kinds.suite.read.stop_rules import Wrong
 from benchwright.kinds.suite.yaml.nodes import parse_yaml
 from benchwright.kinds.text_file import decode
 
-_SUFFIXES = (".yaml", ".yml")
+SUFFIXES = (".yaml", ".yml")
 _SNIFFED_BYTES = 32 << 10
 _SYSTEM_KEYS = {"system", "multirun", "nodes", "sshkey", "arch"}
 _SCALING_KEYS = {"observations", "model", "optimized"}
@@ -68,30 +68,21 @@ def read_suite(
     )
 
 
-class SuiteSource:
-    """Reads suites."""
-
-    name = "suite"
-
-    def recognises(self, target: str) -> bool:
-        if not target.lower().endswith(_SUFFIXES) or not os.path.isfile(target):
-            return False
-        return yaml_kind(target) == "suite"
-
-    def read(self, target: str, options: SourceOptions) -> list[Benchmark]:
-        select = (*options.select, *options.names)
-        suite = read_suite(target, overrides=options.overrides, select=select, exclude=options.exclude)
-        shown = {*suite.selected, *(suite.disabled if select else ())}
-        reader = _Reader(suite, options)
-        found = [reader.benchmark(name) for name in suite.entries if name in shown and _can_run(suite, name, select)]
-        if not found:
-            raise _nothing(suite, bool(select or options.exclude))
-        for benchmark in found:
-            check_distinct(benchmark.metrics)
-        return found
+def selected_benchmarks(path: str, options: KindOptions) -> list[Benchmark]:
+    """The benchmarks of the suite at `path` that `options` select; InvalidInput if there are none."""
+    select = (*options.select, *options.names)
+    suite = read_suite(path, overrides=options.overrides, select=select, exclude=options.exclude)
+    shown = {*suite.selected, *(suite.disabled if select else ())}
+    reader = _Reader(suite, options)
+    found = [reader.benchmark(name) for name in suite.entries if name in shown and _can_run(suite, name, select)]
+    if not found:
+        raise _nothing(suite, bool(select or options.exclude))
+    for benchmark in found:
+        check_distinct(benchmark.metrics)
+    return found
 
 
-def suite_benchmarks(suite: Suite, options: SourceOptions = SourceOptions()) -> list[Benchmark]:  # noqa: B008
+def suite_benchmarks(suite: Suite, options: KindOptions = KindOptions()) -> list[Benchmark]:  # noqa: B008
     """Every entry of `suite` that has a definition, disabled ones too."""
     reader = _Reader(suite, options)
     return [reader.benchmark(name) for name, entry in suite.entries.items() if entry.get("definition")]
@@ -184,7 +175,7 @@ def _nothing(suite: Suite, chosen: bool) -> InvalidInput:
 class _Reader:
     """Makes benchmarks of a suite's entries."""
 
-    def __init__(self, suite: Suite, options: SourceOptions) -> None:
+    def __init__(self, suite: Suite, options: KindOptions) -> None:
         self._suite = suite
         self._options = options
         self._folders = Folders(options.definitions)

@@ -9,7 +9,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Machine
 from benchwright.core.node.system import SuitePaths
 from benchwright.kinds.suite.error_locations import words_placed
-from benchwright.plan.process_slots import Seat
+from benchwright.plan.process_slots import ProcessSlot
 from benchwright.plan.suite.environment import Configuration, folder_variables, made_folders, program_folders
 from benchwright.plan.words.machine_facts import machine_facts
 from benchwright.plan.words.suite_words import filled_words
@@ -35,7 +35,7 @@ def suite_process(benchmark: Benchmark, paths: SuitePaths, machine: Machine) -> 
     with words_placed([benchmark]):
         words = filled_words(benchmark, folder, paths, facts)
     env = folder_variables(folder, paths)
-    env["MILABENCH_CONFIG"] = Configuration(benchmark, folder, paths).of(Seat(devices=facts.devices))
+    env["MILABENCH_CONFIG"] = Configuration(benchmark, folder, paths).of(ProcessSlot(devices=facts.devices))
     return SuiteProcess(
         python=paths.python_of(folder.install_group),
         args=words.args,

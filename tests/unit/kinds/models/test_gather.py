@@ -14,13 +14,15 @@ from benchwright.core.metric import Direction
 from benchwright.core.model import Model
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.found_events import record_discovery
+from benchwright.kinds.models.gather import ModelGatherer
+from benchwright.kinds.registry import kind_of
 from benchwright.record import record_launch
-from benchwright.record.discovery import record_discovery
-from benchwright.record.models import ModelRecord, as_model_metrics
 
+MODEL = Model(runtime="onnxruntime", python="py", cwd="/", script="/a.py", identity="ab")
 BENCHMARK = Benchmark(
     name="a.py::Net@onnxruntime",
-    workload=Model(runtime="onnxruntime", python="py", cwd="/", script="/a.py", identity="ab"),
+    workload=MODEL,
     source="a.py",
     loop="latency",
 )
@@ -35,7 +37,7 @@ LOOP = [
 
 
 def launch(*events: dict[str, Any]) -> Launch:
-    return record_launch([START, *events, END], JOB, BENCHMARK)
+    return record_launch([START, *events, END], JOB, BENCHMARK, kind_of)
 
 
 def test_steps_of_a_model_are_its_latency() -> None:
@@ -74,9 +76,10 @@ def test_a_model_that_told_no_items_counts_calls_whatever_its_loop_took_for_item
 
 def test_energy_is_that_of_an_item_or_of_a_call() -> None:
     energy = Measurement(metric="energy.item", unit="J", direction=Direction.LOWER, samples=(8.0,), source="sampler")
-    known, unknown = ModelRecord(items={"items": 4}), ModelRecord(items={"items": None})
-    assert [(m.metric, m.samples) for m in as_model_metrics([energy], BENCHMARK, known)] == [("energy.item", (2.0,))]
-    assert [(m.metric, m.samples) for m in as_model_metrics([energy], BENCHMARK, unknown)] == [("energy.call", (8.0,))]
+    for items, expected in ((4, ("energy.item", (2.0,))), (None, ("energy.call", (8.0,)))):
+        gatherer = ModelGatherer(MODEL)
+        gatherer.add({"event": "items", "items": items})
+        assert [(m.metric, m.samples) for m in gatherer.interpreted([energy])] == [expected]
 
 
 def test_preparing_inputs_is_no_part_of_a_call() -> None:

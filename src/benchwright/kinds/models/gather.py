@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.model import Model
 from benchwright.core.status import Reason, Status
+from benchwright.record.base import Gatherer
 from benchwright.record.loops.steps import samples_of
-from benchwright.record.verdict import Verdict
+from benchwright.record.reading import Event
+from benchwright.record.verdict import LaunchVerdict
 
-Event = dict[str, Any]
 CALLS = "calls/s"
 _OF_CALLS = ("items/s", "steps/s", CALLS)  # each step of the loop is one call
 
 _OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # which mean nothing for calls of a model
+_KEPT = ("model", "items", "runtime", "check")
 _REASONS = {
     "timed_out": Reason.TIMED_OUT,
     "out_of_memory": Reason.OUT_OF_MEMORY,
@@ -31,34 +31,64 @@ _REASONS = {
 }
 
 
-@dataclass
-class ModelRecord:
-    """Gathered from the events of one launch."""
+class ModelGatherer(Gatherer):
+    """What the process of a model says of it."""
 
-    model: Event | None = None
-    items: Event | None = None
-    runtime: Event | None = None
-    build: list[Event] = field(default_factory=list)
-    check: Event | None = None
-    failure: Event | None = None
-    figures: list[Measurement] = field(default_factory=list)
+    measures_itself = True
 
-    def add_figure(self, event: Event) -> None:
-        self.figures.append(
-            Measurement(
-                metric=str(event["metric"]),
-                unit=event.get("unit"),
-                direction=Direction(event.get("direction", "neither")),
-                samples=tuple(float(v) for v in event["values"]),
-                source="model",
-                labels={str(k): str(v) for k, v in (event.get("labels") or {}).items()},
-            )
-        )
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._told: dict[str, Event] = {}  # the last event of each name
+        self._build: list[Event] = []
+        self._figures: list[Measurement] = []
+
+    def add(self, event: Event) -> None:
+        name = event["event"]
+        if name == "build_step":
+            self._build.append(event)
+        elif name == "measured":
+            self._figures.append(_figure(event))
+        elif name == "failure":
+            self._told.setdefault(name, event)  # those that follow are its consequences
+        elif name in _KEPT:
+            self._told[name] = event
+
+    def measurements(self) -> list[Measurement]:
+        return self._figures
+
+    def interpreted(self, found: list[Measurement]) -> list[Measurement]:
+        """Steps of its loop are calls; rates are in items where it is known how many a call has."""
+        items = (self._told.get("items") or {}).get("items")
+        known = items if isinstance(items, int) and items > 0 else None
+        return [_in_items(m, known) for m in _of_calls(found)]
+
+    def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
+        if "failure" in self._told:
+            return _failed(self._told["failure"])
+        check = self._told.get("check")
+        if check is not None and not check.get("ok"):
+            return LaunchVerdict(Status.FAILED, Reason.INVALID, str(check.get("detail") or "its outputs are wrong"))
+        wanted = "op.time" if self._model.profile else "latency"
+        if any(m.metric == wanted and m.samples for m in found):
+            return None
+        detail = "the model was not measured: the script ended before its call"
+        return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
 
     def facts(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"model": self.model, "items": self.items, "runtime": self.runtime}
-        told |= {"build": self.build or None, "check": self.check}
-        return {name: _without_frame(each) for name, each in (told | {"failure": self.failure}).items() if each}
+        told: dict[str, Any] = {name: self._told.get(name) for name in ("model", "items", "runtime")}
+        told |= {"build": self._build or None, "check": self._told.get("check"), "failure": self._told.get("failure")}
+        return {name: _without_frame(each) for name, each in told.items() if each}
+
+
+def _figure(event: Event) -> Measurement:
+    return Measurement(
+        metric=str(event["metric"]),
+        unit=event.get("unit"),
+        direction=Direction(event.get("direction", "neither")),
+        samples=tuple(float(v) for v in event["values"]),
+        source="model",
+        labels={str(k): str(v) for k, v in (event.get("labels") or {}).items()},
+    )
 
 
 def _without_frame(told: Any) -> Any:
@@ -66,13 +96,6 @@ def _without_frame(told: Any) -> Any:
     if isinstance(told, list):
         return [_without_frame(each) for each in told]
     return {k: v for k, v in told.items() if k not in ("event", "process", "t")}
-
-
-def as_model_metrics(found: list[Measurement], benchmark: Benchmark, record: ModelRecord) -> list[Measurement]:
-    """Measurements of a model's loop as those of its calls, and rates in items where it is known how many a call has."""
-    if not isinstance(benchmark.workload, Model):
-        return found
-    return [_in_items(m, _items(record)) for m in _of_calls(found)]
 
 
 def _of_calls(found: list[Measurement]) -> list[Measurement]:
@@ -91,12 +114,6 @@ def _of_calls(found: list[Measurement]) -> list[Measurement]:
         if m.metric not in _OF_LOOPS or m.labels != steps.labels:
             made.append(latency if m is steps else m)
     return made
-
-
-def _items(record: ModelRecord) -> int | None:
-    """In one call; None if that is not known."""
-    told = (record.items or {}).get("items")
-    return told if isinstance(told, int) and told > 0 else None
 
 
 def _in_items(m: Measurement, items: int | None) -> Measurement:
@@ -140,25 +157,11 @@ def _calls_over_latency(rate: Measurement, latency: Measurement) -> Measurement:
     )
 
 
-def judge_model(benchmark: Benchmark, record: ModelRecord, found: list[Measurement]) -> Verdict | None:
-    """What is wrong with a launch that ended well; None if nothing is, or it measured no model."""
-    if not isinstance(benchmark.workload, Model):
-        return None
-    if record.failure is not None:
-        return _failed(record.failure)
-    if record.check is not None and not record.check.get("ok"):
-        return Verdict(Status.FAILED, Reason.INVALID, str(record.check.get("detail") or "its outputs are wrong"))
-    wanted = "op.time" if benchmark.workload.profile else "latency"
-    if not any(m.metric == wanted and m.samples for m in found):
-        return Verdict(Status.FAILED, Reason.NO_DATA, "the model was not measured: the script ended before its call")
-    return None
-
-
-def _failed(failure: Event) -> Verdict:
+def _failed(failure: Event) -> LaunchVerdict:
     kind, stage = str(failure.get("kind")), str(failure.get("stage") or "run")
     text = str(failure.get("text") or kind)
     if kind == "unavailable":
-        return Verdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, text)
+        return LaunchVerdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, text)
     operator = failure.get("operator")
     named = f"unsupported operator {operator}: {text}" if operator and str(operator) not in text else text
-    return Verdict(Status.FAILED, _REASONS.get(kind, Reason.CRASHED), f"in {stage}: {named}")
+    return LaunchVerdict(Status.FAILED, _REASONS.get(kind, Reason.CRASHED), f"in {stage}: {named}")

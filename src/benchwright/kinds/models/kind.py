@@ -1,0 +1,36 @@
+"""What scripts and model files have in common: their models are planned, gathered and checked in the same way."""
+
+from __future__ import annotations
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.model import Model, ModelScript
+from benchwright.kinds.base import Kind
+from benchwright.kinds.models.gather import ModelGatherer
+from benchwright.kinds.models.plan import ModelPlanner
+from benchwright.plan.base import PlanContext, Planner
+from benchwright.record.base import Gatherer, PlainGatherer
+
+
+class ModelsKind(Kind):
+    """A script may also be measured by its loop, or as a whole."""
+
+    def takes(self, option: str, benchmark: Benchmark) -> bool:
+        work = benchmark.workload
+        if option in ("--shape", "--trust"):
+            return isinstance(work, Model) and work.file is not None
+        return option == "--items" and isinstance(work, Model | ModelScript)
+
+    def alternates(self, benchmark: Benchmark) -> bool:
+        return isinstance(benchmark.workload, Model | ModelScript)
+
+    def planner(self, context: PlanContext) -> Planner:
+        return ModelPlanner(context)
+
+    def gatherer(self, benchmark: Benchmark) -> Gatherer:
+        return ModelGatherer(benchmark.workload) if isinstance(benchmark.workload, Model) else PlainGatherer()
+
+    def code_files(self, benchmark: Benchmark) -> list[str]:
+        work = benchmark.workload
+        if isinstance(work, Model):
+            return [path for path in (work.script, work.file) if path]
+        return [work.path] if isinstance(work, ModelScript) else []

@@ -1,0 +1,98 @@
+"""What a process that finds or measures models is started with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.machine import Machine
+from benchwright.core.model import Model, ModelScript
+from benchwright.plan.base import JobCommand, PlainPlanner
+from benchwright.plan.process_slots import ProcessSlot
+
+_MODULE = ("-m", "benchmodels")
+WAIT_POLICY = "PASSIVE"  # threads that spin while they wait take the cores of those that work
+
+
+class ModelPlanner(PlainPlanner):
+    """Plans models, scripts that are searched for models, and scripts or commands as they are."""
+
+    def fewer_devices(self, benchmark: Benchmark, present: int) -> str:
+        if isinstance(benchmark.workload, Model):
+            return "--device cpu"
+        return super().fewer_devices(benchmark, present)
+
+    def why_no_turns(self, benchmark: Benchmark) -> str | None:
+        if isinstance(benchmark.workload, Model | ModelScript):
+            return "models of scripts cannot take turns yet"
+        return None
+
+    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
+        """benchmodels runs the script; threads and how they wait are set here, before any library is loaded."""
+        work, context = benchmark.workload, self.context
+        if isinstance(work, ModelScript):
+            probe = _discovery_settings(work, context.settings.seed, count_work=context.count_work)
+            return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=probe)
+        if not isinstance(work, Model):
+            return super().command(benchmark, slot, job, repeat)
+        words = (work.script, *work.args) if work.script is not None else ()
+        threads = _threads_of(work, benchmark, context.machine)
+        env: dict[str, str | None] = {**thread_settings(threads)}
+        if work.builds:
+            env["TORCHINDUCTOR_CACHE_DIR"] = f"{work.builds}/inductor"  # what it compiled is kept with the other builds
+        probe = _measuring_settings(work, threads, context.settings.seed)
+        return JobCommand((work.python, *_MODULE, *words), work.cwd, env | benchmark.env, probe=probe)
+
+
+def thread_settings(threads: int) -> dict[str, str]:
+    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+    return {**dict.fromkeys(names, str(threads)), "OMP_WAIT_POLICY": WAIT_POLICY}
+
+
+def _threads_of(model: Model, benchmark: Benchmark, machine: Machine) -> int:
+    """As asked, else one for each core it may use."""
+    return model.threads or len(benchmark.placement.cores or ()) or max(machine.cores, 1)
+
+
+def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> dict[str, Any]:
+    """The configuration of benchmodels in a process that finds the models of a script."""
+    return {
+        "models": {
+            "mode": "discover",
+            "max_depth": script.options.max_depth,
+            "weights": True,
+            "weights_in_identity": script.options.weights,
+            "count_work": count_work,
+            "seed": seed,
+        }
+    }
+
+
+def _measuring_settings(model: Model, threads: int, seed: int) -> dict[str, Any]:
+    """The configuration of benchmodels in a process that measures one model."""
+    return {
+        "models": {
+            "mode": "measure",
+            "identity": model.identity,
+            "weights_digest": model.weights,
+            "content_digest": model.content,
+            "items": model.items,
+            "items_from": model.items_from,
+            "varying": [[list(each) for each in dimensions] for dimensions in model.varying],
+            "trust": model.trust,
+            "weights_in_identity": model.weights_in_identity,
+            "file": model.file,
+            "shapes": {name: list(shape) for name, shape in model.shapes.items()},
+            "max_depth": model.max_depth,
+            "runtime": model.runtime,
+            "device": "cuda" if model.device.startswith("cuda") else model.device,
+            "precision": model.precision,
+            "threads": threads,
+            "streams": model.streams,
+            "builds": model.builds,
+            "rebuild": model.rebuild,
+            "step_timeout_s": model.step_timeout_s,
+            "profile": model.profile,
+            "seed": seed,
+        }
+    }

@@ -1,0 +1,126 @@
+"""Suites as a kind of target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
+from benchwright.core.request import Request
+from benchwright.core.settings import RunSettings
+from benchwright.kinds.base import Kind, KindOptions, nothing_ready
+from benchwright.plan.base import PlanContext, Planner
+from benchwright.record.base import Gatherer, PlainGatherer
+
+_MOST_FILES = 1000  # of a benchmark's folder
+_LEFT_OUT = ("__pycache__", "node_modules", "venv")
+
+
+class SuiteKind(Kind):
+    """Reads suites, and runs their benchmarks in the environments that `install` made for them."""
+
+    name = "suite"
+    promises_rate = True
+    fills_words = True
+
+    def recognises(self, target: str) -> bool:
+        from benchwright.kinds.suite.read.suite import SUFFIXES, yaml_kind
+
+        return target.lower().endswith(SUFFIXES) and os.path.isfile(target) and yaml_kind(target) == "suite"
+
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+        from benchwright.kinds.suite.read.suite import selected_benchmarks
+
+        return selected_benchmarks(target, options)
+
+    def settings(self, settings: RunSettings, request: Request, benchmarks: Sequence[Benchmark]) -> RunSettings:
+        if request.suite is None:
+            return settings
+        from benchwright.kinds.suite.suites import suite_paths_of
+
+        return msgspec.structs.replace(settings, suite_paths=suite_paths_of(request.suite, benchmarks))
+
+    def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+        """Folders or scripts that are missing, benchfiles that cannot be obeyed, environments or data that are lacking."""
+        if settings.suite_paths is None:
+            return {}
+        from benchwright.kinds.suite.setup.readiness import readiness
+
+        wrong = _unrunnable(benchmarks)
+        lacking = readiness([b for b in benchmarks if b.name not in wrong], settings.suite_paths)
+        return {name: str(error) for name, error in wrong.items()} | lacking
+
+    def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
+        """Benchmarks that lack the same are named together."""
+        assert settings.suite_paths is not None  # else nothing could lack
+        from benchwright.kinds.suite.setup.readiness import readiness_together
+
+        for error in _unrunnable(benchmarks).values():
+            return error
+        return CannotMeasure(nothing_ready(readiness_together(benchmarks, settings.suite_paths)))
+
+    def warnings(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[str]:
+        if settings.suite_paths is None:
+            return []
+        from benchwright.kinds.suite.setup.readiness import outdated
+
+        return [
+            f"{name}: its new requirements could not be installed; it ran in the environment from before"
+            for name in outdated(benchmarks, settings.suite_paths)
+        ]
+
+    def planner(self, context: PlanContext) -> Planner:
+        if context.settings.suite_paths is None:
+            raise InvalidInput("benchmarks of a suite need a base folder", remedy="choose one with --base")
+        from benchwright.kinds.suite.plan import SuitePlanner
+
+        return SuitePlanner(context, context.settings.suite_paths)
+
+    def gatherer(self, benchmark: Benchmark) -> Gatherer:
+        gatherer = PlainGatherer()
+        gatherer.observations = _observations(benchmark)
+        return gatherer
+
+    def code_files(self, benchmark: Benchmark) -> list[str]:
+        """Every file of its folder, and of the folder its suite's benchmarks share."""
+        if benchmark.folder is None:
+            return []
+        folder = benchmark.folder.path
+        return [*_all_in(folder), *_all_in(os.path.join(os.path.dirname(folder), "_shared"))]
+
+
+def _unrunnable(benchmarks: Sequence[Benchmark]) -> dict[str, InvalidInput]:
+    """Those whose folder, script or benchfile cannot be used."""
+    from benchwright.kinds.suite.read.suite import refuse_unrunnable
+
+    found = {}
+    for benchmark in benchmarks:
+        try:
+            refuse_unrunnable([benchmark])
+        except InvalidInput as error:
+            found[benchmark.name] = error
+    return found
+
+
+def _observations(benchmark: Benchmark) -> int | None:
+    """How many observations voir is told to make."""
+    options = (benchmark.folder.voir or {}).get("options") if benchmark.folder is not None else None
+    stop = options.get("stop") if isinstance(options, dict) else None
+    return stop if isinstance(stop, int) and not isinstance(stop, bool) and stop > 0 else None
+
+
+def _all_in(folder: str) -> Iterator[str]:
+    """Files of a benchmark's folder without hidden ones and caches; of very many, the first."""
+    count = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _LEFT_OUT)
+        for name in sorted(names):
+            if name.startswith(".") or name.endswith(".pyc"):
+                continue
+            count += 1
+            if count > _MOST_FILES:
+                return
+            yield os.path.join(place, name)

@@ -1,0 +1,90 @@
+"""What the planner asks a kind: which processes its benchmarks need, and what each is started with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.machine import Machine
+from benchwright.core.settings import RunSettings
+from benchwright.core.status import Reason
+from benchwright.plan.process_slots import ProcessSlot, plain_slots
+
+
+class PlanContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same for every job of a plan."""
+
+    machine: Machine
+    settings: RunSettings
+    folder: str  # of the run
+    probe_path: str | None = None  # the folder that holds benchprobe
+    count_work: bool = False  # scripts whose models are looked for count their arithmetic
+
+
+class JobCommand(msgspec.Struct, frozen=True):
+    """The part of a Job that says what is executed, and with which environment and files."""
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: dict[str, str | None]
+    path: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+    data_file: str | None = None
+    folders: tuple[str, ...] = ()
+    shell: bool = False
+    probe: dict[str, Any] = {}  # settings for benchprobe beside those of the loop
+
+
+class Planner(Protocol):
+    """Plans the benchmarks of one kind. The defaults are those of a plain command: subclass it and change what differs."""
+
+    context: PlanContext
+
+    def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
+        """The reason and a sentence if this machine cannot run it; None if it can."""
+        needed, present = benchmark.placement.needs_devices, len(self.context.machine.accelerators)
+        if needed <= present:
+            return None
+        has = {0: "no GPU", 1: "1 GPU"}.get(present, f"{present} GPUs")
+        needs = f"needs {needed} GPU{'s' if needed > 1 else ''}, this machine has {has}"
+        return Reason.LACKS_DEVICES, f"{needs}; {self.fewer_devices(benchmark, present)} runs it on what is there"
+
+    def fewer_devices(self, benchmark: Benchmark, present: int) -> str:
+        """The option that asks for no more devices than are present."""
+        return f"--num-gpus {present}"
+
+    def why_no_turns(self, benchmark: Benchmark) -> str | None:
+        """Why it cannot take turns with other benchmarks; None if it can."""
+        return None
+
+    def slots(self, benchmark: Benchmark) -> list[ProcessSlot]:
+        """The processes of one launch."""
+        return plain_slots(benchmark, self.context.machine)
+
+    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
+        """What the process called `job` is started with."""
+        work = benchmark.workload
+        return JobCommand(work.words, work.cwd, benchmark.env, shell=work.shell)
+
+    def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """Choices that a reader of the results should know, one sentence each."""
+        return ()
+
+
+class PlainPlanner(Planner):
+    """Runs the workload as it is written."""
+
+    def __init__(self, context: PlanContext) -> None:
+        self.context = context
+
+
+class PlansJobs(Protocol):
+    """A kind, as the planner knows it."""
+
+    def planner(self, context: PlanContext) -> Planner: ...
+
+
+Kinds = Callable[[Benchmark], PlansJobs]  # a benchmark's kind

@@ -1,0 +1,22 @@
+"""What reading and recording a run asks of its benchmarks' kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.plan.base import PlansJobs
+from benchwright.record.base import GathersEvents
+
+
+class RunKind(PlansJobs, GathersEvents, Protocol):
+    """A kind, as runs know it."""
+
+    promises_rate: bool
+    fills_words: bool
+
+    def code_files(self, benchmark: Benchmark) -> list[str]: ...
+
+
+Kinds = Callable[[Benchmark], RunKind]  # a benchmark's kind
