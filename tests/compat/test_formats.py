@@ -1,8 +1,8 @@
 """Every file that was ever released stays readable, and the files written today are those of the newest sample.
 
 When the last test of this file fails, a format has changed. If its version was not released yet, take the sample again:
-`rm -r tests/compat/formats/v1 && python tests/compat/formats/take_sample.py v1`. Otherwise raise the version where the code
-names it, let the code still read the old one, and keep a new sample (`v2`…) beside the old ones.
+`rm -r tests/compat/formats/v2 && python tests/compat/formats/take_sample.py v2`. Otherwise raise the version where the code
+names it, let the code still read the old one, and keep a new sample (`v3`…) beside the old ones.
 """
 
 from __future__ import annotations
