@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from benchwright.core.events.voir import VoirRecord
 from benchwright.core.note import Note
-
 from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.record.loops.loops import MEASURED, LoopKey, LoopRecord
 from benchwright.record.loops.outside_clock import OutsideClock
