@@ -19,8 +19,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
-from benchprobe.precision import t_quantile
-from benchprobe.stop_rules import stop_rule, warmup_rule
+from benchprobe.rules.precision import t_quantile
+from benchprobe.rules.stop_rules import stop_rule, warmup_rule
 
 Array = Any  # numpy arrays of replicas x steps
 Family = Callable[[np.random.Generator, int, int], Array]

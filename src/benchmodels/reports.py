@@ -6,7 +6,7 @@ import contextlib
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from benchprobe.events import Event, message_event
+from benchprobe.stream.events import Event, message_event
 
 LOWER, HIGHER = "lower", "higher"
 # Steps of a build that are another stage of the whole.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, Set
 
 from benchprobe import active_probe
-from benchprobe.events import Event, message_event
+from benchprobe.stream.events import Event, message_event
 
 EXIT_PATIENCE_S = 0.5
 

@@ -21,7 +21,7 @@ from benchprobe.parameters import parse
 from benchprobe.version import __version__
 
 if TYPE_CHECKING:
-    from benchprobe.probe import Probe
+    from benchprobe.loop.probe import Probe
 
 __all__ = ["__version__", "active_probe", "give", "iterate", "parse", "phase"]
 
@@ -36,8 +36,8 @@ def active_probe() -> Optional[Probe]:
 _config = _from_environment()
 if _config is not None:
     try:
-        from benchprobe.probe import Probe as _Probe
-        from benchprobe.recording import functions as _functions
+        from benchprobe.loop.probe import Probe as _Probe
+        from benchprobe.loop.recording import functions as _functions
 
         _probe = _Probe(_config)
         iterate, give, phase = _functions(_probe)  # type: ignore[misc,assignment]

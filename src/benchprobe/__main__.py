@@ -7,8 +7,8 @@ import re
 import sys
 from typing import Any, Dict, List, Optional
 
-from benchprobe.launch import Launch, run
 from benchprobe.version import __version__
+from benchprobe.view.launch import Launch, run
 
 
 def duration_s(text: str) -> Optional[float]:

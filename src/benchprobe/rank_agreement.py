@@ -9,7 +9,7 @@ import sys
 import time
 from typing import Callable, Optional, Tuple
 
-from benchprobe.rank_stop import POLL_INTERVAL_S, Agreement, Store
+from benchprobe.rendezvous.ranks import POLL_INTERVAL_S, Agreement, Store
 
 JOIN_S = 2.0  # at the first step's end ranks are as close together as a collective makes them
 ALL, SOME = 1, 2

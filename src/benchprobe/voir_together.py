@@ -15,9 +15,9 @@ import sys
 import time
 from typing import Any, Callable, Dict, List, Optional
 
-from benchprobe.barrier import Meeting
 from benchprobe.config import from_environment
 from benchprobe.rank_agreement import RankAgreement
+from benchprobe.rendezvous.barrier import Meeting
 
 BEGIN, END, LEFT = "measure_begin", "measure_end", "measure_left"
 RANK = "$rank"  # in each line, where there are several

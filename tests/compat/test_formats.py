@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 
-import benchprobe.events
+import benchprobe.stream.events
 from benchwright.agent import stream
 from benchwright.analysis.checks.validation import check
 from benchwright.analysis.summary import summarize
@@ -170,7 +170,7 @@ def test_the_newest_sample_has_the_versions_that_are_written_now() -> None:
     (path,) = NEWEST.glob("*.data")
     events = {event["event"]: event for event in read_events(path)}
     assert events["stream"]["version"] == stream.VERSION
-    assert events["probe"]["version"] == benchprobe.events.STREAM_VERSION
+    assert events["probe"]["version"] == benchprobe.stream.events.STREAM_VERSION
 
 
 def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:

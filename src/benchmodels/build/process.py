@@ -18,7 +18,7 @@ from benchmodels.failures import ERROR, TIMED_OUT, Failure, failure_of_ending, h
 from benchmodels.reports import STAGES, Reports
 from benchmodels.settings import BUILD, PART, ModelSettings, as_config
 from benchprobe.config import VARIABLE
-from benchprobe.events import Event
+from benchprobe.stream.events import Event
 
 POLL_INTERVAL_S = 0.02
 

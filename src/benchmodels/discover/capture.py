@@ -23,7 +23,7 @@ from benchmodels.runtimes.base import Captured
 from benchmodels.seeds import seed_on_import
 from benchmodels.settings import ModelSettings
 from benchmodels.stream import complainer, put
-from benchprobe.events import message_event
+from benchprobe.stream.events import message_event
 
 Then = Callable[[Captured], Any]
 OTHER_THREADS = "the model is called in a thread of the script: its other threads went on while it was measured"

@@ -21,7 +21,7 @@ from benchmodels.seeds import seed_on_import
 from benchmodels.settings import ModelSettings
 from benchmodels.stream import complainer, put
 from benchprobe import parameters
-from benchprobe.events import Event, message_event
+from benchprobe.stream.events import Event, message_event
 
 LONGEST_WAIT_S = 60.0
 NO_INPUT = "; nothing comes from standard input when models are looked for"

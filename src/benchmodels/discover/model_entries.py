@@ -9,7 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 from benchmodels.identity.identity import LENGTH, identity_of
 from benchmodels.identity.signatures import Signature
 from benchmodels.measure.batch import varying_dimensions
-from benchprobe.events import Event
+from benchprobe.stream.events import Event
 
 INFERENCE, TRAINING, NEVER_CALLED = "inference", "training", "never_called"
 MAX_INPUTS_TOLD = 64

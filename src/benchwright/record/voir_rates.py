@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from benchprobe.steadiness import is_steady
+from benchprobe.rules.steadiness import is_steady
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.events.voir import BEGIN, END, TRAIN, UNNAMED, Seen, VoirRecord
 from benchwright.core.measurement import Measurement

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchprobe.events import given_values
+from benchprobe.stream.events import given_values
 
 SOURCE = Path(__file__).parents[3] / "src"
 GIVEN_WARMUP = {"steps": 0}

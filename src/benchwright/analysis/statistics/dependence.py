@@ -106,7 +106,7 @@ def trend_chance(values: Sequence[float]) -> float:
 
 def effective_sample_size(values: Sequence[float]) -> float:
     """How many independent samples tell as much about the median as this series does; never more than it has."""
-    from benchprobe.precision import correlation_time_of
+    from benchprobe.rules.precision import correlation_time_of
 
     n = len(values)
     if n < 2 * FEWEST:
@@ -119,7 +119,7 @@ def effective_sample_size(values: Sequence[float]) -> float:
 
 def effective_beyond(values: Sequence[float], limit: float) -> float:
     """How many independent samples tell as much about the share beyond `limit` as this series does; never more than it has."""
-    from benchprobe.precision import correlation_time_of
+    from benchprobe.rules.precision import correlation_time_of
 
     n = len(values)
     sides = [1000 if value > limit else 0 for value in values]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchprobe.events import given_values
+from benchprobe.stream.events import given_values
 from benchwright.core.note import Note
 from benchwright.record.loops.steps import Steps
 

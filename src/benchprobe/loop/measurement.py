@@ -6,10 +6,10 @@ from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
-from benchprobe.barrier import Meeting
-from benchprobe.events import Event, message_event
-from benchprobe.rank_stop import Agreement
-from benchprobe.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
+from benchprobe.rendezvous.barrier import Meeting
+from benchprobe.rendezvous.ranks import Agreement
+from benchprobe.rules.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
+from benchprobe.stream.events import Event, message_event
 
 WARMUP, MEASURED, AFTER, STOPPED = "warmup", "measured", "after", "stopped"
 AFTER_POLL_NS = 20_000_000  # how often a process that is done looks whether the others are

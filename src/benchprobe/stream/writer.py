@@ -14,8 +14,8 @@ import time
 from collections import deque
 from typing import Callable, Deque, Dict, Optional, Protocol, Union
 
-from benchprobe.channel import Channel
-from benchprobe.events import Chunk, Event, left_over, line, message_event, steps_lines
+from benchprobe.stream.channel import Channel
+from benchprobe.stream.events import Chunk, Event, left_over, line, message_event, steps_lines
 
 WAKE_INTERVAL_S = 0.25
 EXIT_PATIENCE_S = 0.5  # how long the end of the program may wait for a stream that takes nothing

@@ -7,9 +7,9 @@ from time import perf_counter_ns
 from typing import Any, Callable, NamedTuple
 
 from benchprobe import noop as inert
-from benchprobe.loop import BatchSize, Loop, SizedLoop
-from benchprobe.probe import Probe
-from benchprobe.values import accept
+from benchprobe.loop.probe import Probe
+from benchprobe.loop.timed_loop import BatchSize, Loop, SizedLoop
+from benchprobe.stream.values import accept
 
 _ABSENT: Any = object()
 

@@ -7,10 +7,10 @@ from itertools import chain, islice
 from time import perf_counter_ns
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar, Union
 
-from benchprobe import batch_size as batch_sizes
-from benchprobe.break_detection import left_on_purpose
-from benchprobe.loop_pass import Passage
-from benchprobe.probe import Probe
+from benchprobe.loop import batch_size as batch_sizes
+from benchprobe.loop.break_detection import left_on_purpose
+from benchprobe.loop.loop_pass import Passage
+from benchprobe.loop.probe import Probe
 
 T = TypeVar("T")
 BatchSize = Union[None, int, Callable[[Any], Any]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchprobe.values import Deferred, accept, settle
+from benchprobe.stream.values import Deferred, accept, settle
 
 
 def taken(**values: Any) -> tuple[dict[str, Any], list[str]]:

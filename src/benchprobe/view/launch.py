@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from benchprobe.config import VARIABLE
-from benchprobe.dashboard import Memory, status, table, title
-from benchprobe.summary import Summary
+from benchprobe.view.dashboard import Memory, status, table, title
+from benchprobe.view.summary import Summary
 
 DRAW_INTERVAL_S = 0.2
 LINE_INTERVAL_S = 2.0
@@ -105,7 +105,7 @@ def _interpreter_options() -> List[str]:
 def _environment(config: Dict[str, Any], folder: Path) -> Dict[str, str]:
     environment = dict(os.environ)
     environment[VARIABLE] = json.dumps({**config, "stream": str(folder / "stream")})
-    package = Path(__file__).resolve().parent
+    package = Path(__file__).resolve().parent.parent
     if str(package.parent) not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
         path = folder / "path"
         path.mkdir()

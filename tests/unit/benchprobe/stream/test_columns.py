@@ -8,8 +8,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchprobe.columns import columns, complete_steps, step_times
-from benchprobe.events import Chunk, given_values, steps_lines
+from benchprobe.stream.columns import columns, complete_steps, step_times
+from benchprobe.stream.events import Chunk, given_values, steps_lines
 
 SCALARS = st.one_of(st.integers(), st.booleans(), st.text(), st.none(), st.floats())
 GIVEN = st.one_of(st.floats(), st.dictionaries(st.sampled_from(["loss", "a", "b", "ü"]), SCALARS, max_size=3))

@@ -11,7 +11,7 @@ from binascii import a2b_base64, b2a_base64
 from functools import lru_cache
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
-from benchprobe.columns import Columns, beginning, columns
+from benchprobe.stream.columns import Columns, beginning, columns
 
 STREAM_VERSION = 1
 MAX_ENTRIES_PER_LINE = 1536  # bounds how long the interpreter's lock is held while a line is made

@@ -14,9 +14,9 @@ import pytest
 
 from benchmodels.measure import timing
 from benchprobe.config import Config
-from benchprobe.device import TorchTimer, find_timer
-from benchprobe.probe import Probe
-from benchprobe.recording import functions
+from benchprobe.loop.device import TorchTimer, find_timer
+from benchprobe.loop.probe import Probe
+from benchprobe.loop.recording import functions
 
 
 class Queue:
@@ -167,8 +167,8 @@ def test_a_tensor_of_the_device_is_read_at_the_end_of_the_window(tmp_path):
 
 
 def test_without_an_accelerator_in_use_there_is_no_timer_and_nothing_is_imported():
-    code = "import sys; from benchprobe.device import find_timer; assert find_timer() is None; assert 'torch' not in sys.modules"
-    source = Path(__file__).parents[3] / "src"
+    code = "import sys; from benchprobe.loop.device import find_timer; assert find_timer() is None; assert 'torch' not in sys.modules"
+    source = Path(__file__).parents[4] / "src"
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": str(source)})
     pytest.importorskip("torch")
     if not __import__("torch").cuda.is_initialized():
@@ -182,7 +182,7 @@ def test_on_a_real_gpu_rates_are_those_of_the_device(tmp_path):
 
     if not torch.cuda.is_available():
         pytest.skip("no GPU on this machine")
-    tests = Path(__file__).parents[2]
+    tests = Path(__file__).parents[3]
     environment = {**os.environ, "PYTHONPATH": str(tests.parent / "src")}
     program = [sys.executable, str(tests / "programs" / "gpu_loop.py"), str(tmp_path)]
     done = subprocess.run(program, env=environment, capture_output=True, text=True)

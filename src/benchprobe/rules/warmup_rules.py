@@ -1,4 +1,4 @@
-"""When a loop is warm. How a rule is used: see `benchprobe.stop_rules`.
+"""When a loop is warm. How a rule is used: see `benchprobe.rules.stop_rules`.
 
 Pure: the times are passed in. Why these rules and how they fare: docs/architecture/stopping.md.
 """
@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchprobe.rule_settings import number, only_set, refuse_others, whole
-from benchprobe.steadiness import StepCells, is_steady
+from benchprobe.rules.rule_settings import number, only_set, refuse_others, whole
+from benchprobe.rules.steadiness import StepCells, is_steady
 
 NS_PER_S = 1_000_000_000
 # Where a rule counts no steps, the loop still hands them over now and then.

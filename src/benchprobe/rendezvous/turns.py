@@ -15,8 +15,8 @@ import time
 from time import perf_counter_ns
 from typing import Any, Dict, Optional, Set
 
-from benchprobe.barrier import Meeting
 from benchprobe.config import Barrier
+from benchprobe.rendezvous.barrier import Meeting
 
 POLL_INTERVAL_S = 0.05  # how soon the turn of a process that died is taken over
 

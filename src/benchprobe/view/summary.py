@@ -6,7 +6,7 @@ from array import array
 from statistics import median
 from typing import Any, Dict, List, Optional, Tuple
 
-from benchprobe.events import given_values
+from benchprobe.stream.events import given_values
 
 KEPT_STEPS = 1 << 20  # more are counted but no longer part of the median
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from benchprobe.dashboard import status, table
-from benchprobe.summary import Summary
+from benchprobe.view.dashboard import status, table
+from benchprobe.view.summary import Summary
 
-LOOP = Path(__file__).parents[2] / "programs" / "training_loop.py"
+LOOP = Path(__file__).parents[3] / "programs" / "training_loop.py"
 
 
 def probe(programs, *arguments, **options):

@@ -13,14 +13,14 @@ from time import perf_counter_ns
 from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set, Tuple, Union
 
 from benchprobe.config import Config
-from benchprobe.device import DeviceTimer, find_timer, no_device
-from benchprobe.events import Chunk, message_event, probe_event
-from benchprobe.measurement import STOPPED, Measurement
-from benchprobe.rank_stop import Agreement, find_agreement
-from benchprobe.turns import meeting_at
-from benchprobe.values import settle
+from benchprobe.loop.device import DeviceTimer, find_timer, no_device
+from benchprobe.loop.measurement import STOPPED, Measurement
+from benchprobe.rendezvous.ranks import Agreement, find_agreement
+from benchprobe.rendezvous.turns import meeting_at
+from benchprobe.stream.events import Chunk, message_event, probe_event
+from benchprobe.stream.values import settle
+from benchprobe.stream.writer import Writer
 from benchprobe.version import __version__
-from benchprobe.writer import Writer
 
 Given = Union[float, Dict[str, Any]]  # a lone float is `loss`
 TRAIN = "train"  # the loop that counts where none is named

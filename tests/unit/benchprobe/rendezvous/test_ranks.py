@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 
-from benchprobe.measurement import STOPPED, Measurement
+from benchprobe.loop.measurement import STOPPED, Measurement
 from benchprobe.rank_agreement import RankAgreement
-from benchprobe.rank_stop import Agreement
+from benchprobe.rendezvous.ranks import Agreement
 
 RULES = [
     {"steps": 40},

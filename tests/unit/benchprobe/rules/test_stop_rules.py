@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchprobe.precision import ALPHA, MAX_KEPT, KeptSteps, correlation_time_of, spent_alpha, t_quantile
-from benchprobe.steadiness import MAX_CELLS, StepCells
-from benchprobe.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
+from benchprobe.rules.precision import ALPHA, MAX_KEPT, KeptSteps, correlation_time_of, spent_alpha, t_quantile
+from benchprobe.rules.steadiness import MAX_CELLS, StepCells
+from benchprobe.rules.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
 
 MS = 1_000_000
 S = 1_000_000_000

@@ -7,7 +7,7 @@ import time
 from textwrap import wrap
 from typing import Dict, List, Optional, Set, Tuple
 
-from benchprobe.summary import LoopFigures, Summary
+from benchprobe.view.summary import LoopFigures, Summary
 
 WIDTH = 80
 BAR_WIDTH = 16

@@ -14,9 +14,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchprobe.precision import MIN_EFFECTIVE, KeptSteps, MedianEstimate, estimate_median, spent_alpha
-from benchprobe.rule_settings import number, only_set, refuse_others, whole
-from benchprobe.warmup_rules import NS_PER_S, OPEN_BUDGET, WarmupRule, warmup_rule
+from benchprobe.rules.precision import MIN_EFFECTIVE, KeptSteps, MedianEstimate, estimate_median, spent_alpha
+from benchprobe.rules.rule_settings import number, only_set, refuse_others, whole
+from benchprobe.rules.warmup_rules import NS_PER_S, OPEN_BUDGET, WarmupRule, warmup_rule
 
 __all__ = ["StopRule", "WarmupRule", "stop_rule", "warmup_rule"]
 

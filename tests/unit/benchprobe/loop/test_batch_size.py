@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 import pytest
 
-from benchprobe.batch_size import find, finder, given_once, guarded, of_loader
+from benchprobe.loop.batch_size import find, finder, given_once, guarded, of_loader
 
 X = numpy.zeros((8, 3))
 Pair = namedtuple("Pair", "a b")

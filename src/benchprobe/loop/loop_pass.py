@@ -12,13 +12,13 @@ from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
-from benchprobe import batch_size as batch_sizes
-from benchprobe.columns import complete_steps, step_times
-from benchprobe.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
-from benchprobe.events import Chunk
-from benchprobe.measurement import MEASURED, STOPPED, Measurement
-from benchprobe.probe import Given, Probe
-from benchprobe.values import settle, whole_characters
+from benchprobe.loop import batch_size as batch_sizes
+from benchprobe.loop.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
+from benchprobe.loop.measurement import MEASURED, STOPPED, Measurement
+from benchprobe.loop.probe import Given, Probe
+from benchprobe.stream.columns import complete_steps, step_times
+from benchprobe.stream.events import Chunk
+from benchprobe.stream.values import settle, whole_characters
 
 CHUNK_NS = 50_000_000  # a chunk is closed at the first step end after this;
 TARGET_NS = CHUNK_NS // 2  # it gets as many steps as should fit into this, so its length is known without counting

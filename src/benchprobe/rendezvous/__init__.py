@@ -1,0 +1,1 @@
+"""How processes that are measured together meet, take turns and stop at the same step."""

@@ -1,0 +1,1 @@
+"""When a loop is warm and when it has been measured enough: pure functions of the step times."""

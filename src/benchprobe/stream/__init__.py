@@ -1,0 +1,1 @@
+"""The way from what a loop leaves behind to lines of the event stream."""

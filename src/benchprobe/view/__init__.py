@@ -1,0 +1,1 @@
+"""`python -m benchprobe`: runs a script and shows what its stream says."""
