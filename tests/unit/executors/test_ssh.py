@@ -272,7 +272,9 @@ def test_a_node_whose_copy_of_benchprobe_is_another_one(open_cluster, server, ma
     [fine] = open_cluster().run([make_job("true", id="a", probe_path=str(probe))], Listener())
     assert (fine.exit_code, fine.detail) == (0, None)
     # As if the node had files of its own at that path.
-    body = f"open('{probe}/benchprobe/config.py', 'a').write('#')\nos.execvp('ssh', {list(server.client)} + sys.argv[1:])"
+    body = (
+        f"open('{probe}/benchprobe/config.py', 'a').write('#')\nos.execvp('ssh', {list(server.client)} + sys.argv[1:])"
+    )
     far = open_cluster(ssh=stand_in(tmp_path, body))
     [outcome] = far.run([make_job("true", id="b", probe_path=str(probe))], Listener())
     assert outcome.exit_code is None
