@@ -77,7 +77,7 @@ def failed_result(of: Benchmark | str, *launches: Launch, **fields: Any) -> Resu
 
 
 def run(*results: Result, id: str = "run.1", **fields: Any) -> Run:
-    given = {
+    given: dict[str, Any] = {
         "name": id.partition(".")[0],
         "started": "2026-11-15T10:00:00+00:00",
         "folder": f"/f/runs/{id}",
@@ -90,7 +90,8 @@ def run(*results: Result, id: str = "run.1", **fields: Any) -> Run:
 def job(*argv: str, folder: Path | str = "/f", id: str = "job", **fields: Any) -> Job:
     """One whose files lie in `folder`, where it also runs. It is given half a second to end."""
     files = {"cwd": str(folder), "stream": f"{folder}/{id}.data", "log": f"{folder}/{id}.log"}
-    return Job(id=id, **({"benchmark": id, "argv": argv or ("x",), "grace_s": 0.5} | files | fields))
+    given: dict[str, Any] = {"benchmark": id, "argv": argv or ("x",), "grace_s": 0.5}
+    return Job(id=id, **(given | files | fields))
 
 
 def events(stream: Job | Path | str, kind: str | None = None) -> list[dict[str, Any]]:

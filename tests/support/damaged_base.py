@@ -174,7 +174,7 @@ def _suite(base: Path) -> Benchmark:
 
 
 def _paths(base: Path) -> SuitePaths:
-    places = {name: str(base / name) for name in ("data", "extra", "cache", "venv", "runs")}
+    places: dict[str, Any] = {name: str(base / name) for name in ("data", "extra", "cache", "venv", "runs")}
     return SuitePaths(base=str(base), python="python", **places)
 
 

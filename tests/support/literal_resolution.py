@@ -21,8 +21,12 @@ class _Loader(yaml.CSafeLoader):
     pass
 
 
+def _expand_dots(loader: _Loader, node: yaml.MappingNode) -> dict[str, Any]:
+    return _dots(loader.construct_mapping(node, deep=True))
+
+
 _Loader.add_constructor("!delete", lambda loader, node: REMOVE)
-_Loader.add_constructor("!expand-dot", lambda loader, node: _dots(loader.construct_mapping(node, deep=True)))
+_Loader.add_constructor("!expand-dot", _expand_dots)
 
 
 def literal_resolution(path: str | os.PathLike[str], overrides: dict[str, Any] | None = None) -> dict[str, Any]:

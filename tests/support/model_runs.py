@@ -90,10 +90,10 @@ def launch(
         figure("process.duration", 12.0, source="process"),
         *fields.pop("more", ()),
     )
-    given = {"status": Status.OK, "job": f"bert.R{position}.D0", "duration_s": 12.0, "exit_code": 0} | fields
+    given = {"job": f"bert.R{position}.D0", "duration_s": 12.0, "exit_code": 0} | fields
     told = {"started": True, "check": check(), "runtime": {"name": "torch-eager", "version": "2.13.0", "threads": 2}}
     told |= {"items": {"items": items, "items_from": None if items is None else "--items"}}
-    return Launch(position=position, measurements=measurements, facts=told | dict(facts), **given)
+    return builders.launch(*measurements, position=position, facts=told | dict(facts), **given)
 
 
 def result(of: Model, *launches: Launch, **fields: Any) -> Result:

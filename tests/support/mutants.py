@@ -182,7 +182,7 @@ STRANGE: dict[str, Callable[[Path], None]] = {
     "a link to itself": lambda path: path.symlink_to(path.name),
     "a link to nothing": lambda path: path.symlink_to("nowhere"),
     "an endless device": lambda path: path.symlink_to("/dev/zero"),
-    "unreadable": lambda path: (path.touch(), path.chmod(0))[1],
+    "unreadable": lambda path: path.touch(mode=0),
 }
 
 

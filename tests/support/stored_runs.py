@@ -93,7 +93,7 @@ def big_run(id: str, *, samples: int, benchmarks: int = 1) -> Run:
 
 def same(a: Run, b: Run) -> bool:
     """Equal, where NaN equals NaN of the same bits."""
-    return _bits(a) == _bits(b)
+    return bool(_bits(a) == _bits(b))
 
 
 def _bits(value: Any) -> Any:

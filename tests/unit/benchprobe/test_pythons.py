@@ -78,7 +78,7 @@ def interpreter(version: str) -> str:
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: path.stem)
 def test_every_file_is_python_3_9(path):
-    ast.parse(path.read_text(), feature_version=(3, 9))
+    assert ast.parse(path.read_text(), feature_version=(3, 9)) is not None  # SyntaxError otherwise
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -149,4 +149,4 @@ anything = st.text(max_size=60) | st.text(
 @given(anything)
 def test_any_text_is_computed_or_refused(text: str) -> None:
     with suppress(ExpressionError):
-        evaluate(text, NAMES)
+        assert repr(evaluate(text, NAMES)) == repr(evaluate(text, NAMES))

@@ -96,7 +96,7 @@ pieces = st.sampled_from(
 @given(st.lists(pieces | st.text(max_size=3), max_size=12).map("".join))
 def test_any_word_is_filled_or_refused(word: str) -> None:
     with suppress(PlaceholderError):
-        fill(word, CONTEXT)
+        assert isinstance(fill(word, CONTEXT), str)
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="{}")).filter(lambda w: "auto" not in w and "expr" not in w))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 from collections.abc import Callable
@@ -248,7 +249,9 @@ def test_rubbish_in_any_file_is_no_error(tmp_path, seed):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(rng.choice(["", " "]).join(rng.choices(words, k=rng.randrange(30))))
-    read_health("/", root=str(tmp_path), sleep=lambda _: None)
+    found = read_health("/", root=str(tmp_path), sleep=lambda _: None)
+    assert isinstance(found, Health)
+    assert found.cpu.load_1m is None or math.isfinite(found.cpu.load_1m)
 
 
 def test_this_machine_can_be_read():

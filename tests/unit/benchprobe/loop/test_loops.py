@@ -251,14 +251,14 @@ def test_len_next_and_a_second_passage_work_as_with_the_iterable_itself(measured
 
 
 def test_a_batch_is_not_kept_alive_by_the_loop(measured):
-    measured("""
+    record = measured("""
         import weakref
-        from benchprobe import iterate
+        from benchprobe import give, iterate
         class Batch: pass
         def data():
             last = None
             for i in range(5):
-                assert last is None or last() is None
+                give(kept=0 if last is None or last() is None else 1)
                 batch = Batch()
                 last = weakref.ref(batch)
                 yield batch
@@ -266,6 +266,7 @@ def test_a_batch_is_not_kept_alive_by_the_loop(measured):
         for batch in iterate("train", data(), batch_size=1):
             del batch
     """)
+    assert [kept for _, kept in record.given("kept")] == [0] * 5
 
 
 def test_phases_are_recorded_as_context_and_as_decorator(measured):

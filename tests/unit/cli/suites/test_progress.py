@@ -17,7 +17,10 @@ class Terminal(StringIO):
 
 
 class Gone(StringIO):
+    tried = 0
+
     def write(self, text: str) -> int:
+        self.tried += 1
         raise BrokenPipeError
 
 
@@ -49,11 +52,13 @@ def test_a_terminal_sees_what_goes_on_and_for_how_long_and_is_left_clean() -> No
 
 
 def test_nobody_reads_and_the_phase_goes_on() -> None:
-    with PhaseProgress(stream=Gone()) as progress:
+    heard, unheard = Gone(), Gone()
+    with PhaseProgress(stream=heard) as progress:
         progress.on_step("torch", "installing")
         progress.say("more")
-    with PhaseProgress(quiet=True, stream=Gone()) as progress:
+    with PhaseProgress(quiet=True, stream=unheard) as progress:
         progress.on_step("torch", "installing")
+    assert (heard.tried > 0, unheard.tried) == (True, 0)
 
 
 def test_counting() -> None:

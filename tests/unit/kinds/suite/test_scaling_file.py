@@ -91,7 +91,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 @given(st.dictionaries(keys, values, max_size=4))
 def test_any_file_is_read_or_refused(tmp_path: Path, body: dict[Any, Any]) -> None:
     with suppress(InvalidInput):
-        read(tmp_path, yaml.safe_dump(body))
+        assert all(isinstance(scaling, Scaling) for scaling in read(tmp_path, yaml.safe_dump(body)).values())
 
 
 @pytest.mark.skipif(not REAL.is_dir(), reason="milabench's own files are not beside this checkout")

@@ -178,4 +178,4 @@ values: st.SearchStrategy[Any] = st.recursive(
 @given(st.dictionaries(keys, values, max_size=5))
 def test_any_file_is_read_or_refused(tmp_path: Path, body: dict[str, Any]) -> None:
     with suppress(InvalidInput):
-        read(tmp_path, yaml.safe_dump(body))
+        assert isinstance(read(tmp_path, yaml.safe_dump(body))[0], System)
