@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from processes import quickest
 from suites import PATHS, machine_with, planned
 
 from benchwright.core.benchmark import Benchmark
@@ -98,7 +99,11 @@ def test_batch_sizes_follow_the_scaling_file_of_the_device(benchmarks: list[Benc
 def test_a_thousand_entries_are_planned_quickly(benchmarks: list[Benchmark]) -> None:
     count = len(benchmarks)
     many = [msgspec.structs.replace(benchmarks[i % count], name=f"bench{i}") for i in range(1000)]
-    began = time.process_time()
-    plan = planned(*many, gpus=1)
-    assert time.process_time() - began < 0.5  # a fifth of that on an idle machine
-    assert len(plan.launches) + len(plan.skipped) == 1000
+
+    def planning_s() -> float:
+        began = time.process_time()
+        plan = planned(*many, gpus=1)
+        assert len(plan.launches) + len(plan.skipped) == 1000
+        return time.process_time() - began
+
+    assert quickest(planning_s, 0.5) < 0.5  # a fifth of that on an idle machine

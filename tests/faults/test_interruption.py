@@ -50,7 +50,7 @@ def test_an_interrupted_run_is_resumable_and_leaves_no_process(bw: CommandLine, 
     process = started(bw, *args, marker=f"{os.getpid()}-int")
     assert wait_for(lambda: launches(bw) >= 2)
     os.kill(process.pid, number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "--resume=" in said
     assert wait_for(lambda: not carrying(f"TEST_MARKER={os.getpid()}-int"))
@@ -71,7 +71,7 @@ def test_resuming_something_else_is_refused_with_the_difference(bw: CommandLine)
     process = started(bw, "run", "--repeat", "3", "--", PY, "-c", COUNTED, marker="differs")
     assert wait_for(lambda: launches(bw) >= 1)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     done = bw("run", "--resume", "--repeat", "5", "--", PY, "-c", COUNTED, code=2)
     assert "repeat was 3, is 5" in done.stderr
 
@@ -134,12 +134,12 @@ def child_pids(pid: int) -> list[int]:
 
 
 def test_two_runs_at_once_on_one_folder_are_refused(bw: CommandLine) -> None:
-    process = started(bw, "run", "--repeat", "2", "--", PY, "-c", "import time; time.sleep(3)", marker="two")
+    process = started(bw, "run", "--repeat", "2", "--", PY, "-c", "import time; time.sleep(300)", marker="two")
     assert wait_for(lambda: (bw.base / "runs").exists() and any((bw.base / "runs").glob("*/*.data")))
     done = bw("run", f"--resume={bw.last_run().name}", code=3)
     assert "another benchwright" in done.stderr
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == 130
 
 

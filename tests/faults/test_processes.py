@@ -19,6 +19,7 @@ import psutil
 import pytest
 from builders import events
 from builders import job as job_in
+from processes import wait_for
 
 from benchwright.core.job import Barrier, Job, Outcome
 from benchwright.core.metric import MetricSpec
@@ -78,13 +79,6 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def wait_for(condition: Callable[[], bool], within_s: float = 20.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "it never happened"
-        time.sleep(0.01)
-
-
 def test_a_daemon_left_behind_is_found_and_ended(executor, make_job, tmp_path):
     job = make_job(*program("daemonise.py", str(tmp_path / "pid")))
     [outcome] = executor.run([job], Listener())
@@ -120,7 +114,7 @@ def test_two_hundred_children_are_all_ended(executor, make_job):
     [outcome] = executor.run([job], Listener())
     assert outcome.timed_out
     assert b"all forked" in gzip.decompress(Path(job.log + ".gz").read_bytes())
-    wait_for(lambda: marked(os.getpid()) == [executor._agents["localhost"]._pid])
+    assert wait_for(lambda: marked(os.getpid()) == [executor._agents["localhost"]._pid])
     counts = [e["values"].get("processes", 0) for e in events(job) if e["event"] == "sample"]
     assert max(counts) == 201
 
@@ -242,10 +236,10 @@ def test_a_main_process_that_was_suspended_still_hears_how_it_ended(tmp_path):
     main = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
     assert main.stdout.readline().startswith("started")
     main.send_signal(signal.SIGSTOP)
-    wait_for(lambda: '"event":"end"' in (tmp_path / "job.data").read_text(), within_s=60)
+    assert wait_for(lambda: '"event":"end"' in (tmp_path / "job.data").read_text())
     time.sleep(6)
     main.send_signal(signal.SIGCONT)
-    assert main.wait(30) == 0
+    assert main.wait(60) == 0
     main.stdout.close()
 
 
@@ -279,7 +273,7 @@ def test_killing_a_part_of_the_agent_leaves_nothing_and_the_next_job_runs(execut
     if whom == "agent":  # its supervisor was told by the kernel, and ended the job in order
         assert (events(job)[-1]["event"], events(job)[-1]["detail"]) == ("end", "the agent was killed")
     allowed = {agent._pid for agent in executor._agents.values()}
-    wait_for(lambda: set(marked(os.getpid())) <= allowed)
+    assert wait_for(lambda: set(marked(os.getpid())) <= allowed)
     [again] = executor.run([make_job("true", id="again")], Listener())
     assert again.exit_code == 0
 
@@ -317,7 +311,7 @@ def test_killing_the_main_process_leaves_nothing(tmp_path, seed):
 def test_killing_agent_and_supervisor_at_once_leaves_nothing(executor, make_job, tmp_path):
     class KillBoth(Listener):
         def on_started(self, job_id: str, pid: int) -> None:
-            wait_for((tmp_path / "pid").exists)
+            assert wait_for((tmp_path / "pid").exists)
             supervisor = psutil.Process(pid).parent()
             supervisor.parent().kill()
             supervisor.kill()
@@ -347,7 +341,7 @@ def test_an_agent_killed_while_nothing_ran_costs_no_job(executor, make_job):
     executor.run([make_job("true")], Listener())
     agent = executor._agents["localhost"]._pid
     os.kill(agent, signal.SIGKILL)
-    wait_for(lambda: not is_running(agent))
+    assert wait_for(lambda: not is_running(agent))
     [outcome] = executor.run([make_job("true", id="next")], Listener())
     assert outcome.exit_code == 0
 

@@ -125,7 +125,7 @@ def test_an_interrupted_install_ends_its_tools_and_changes_nothing(
     process = started(bw, "install", suite.path, mark=mark)
     assert wait_for(building.exists)
     os.kill(process.pid, number)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "run the same command again" in said
     assert wait_for(lambda: not carrying(f"TEST_MARKER={mark}"))
@@ -224,7 +224,7 @@ def test_a_preparation_that_is_cut_off_is_not_trusted_and_leaves_no_process(
     process = started(bw, "prepare", suite.path, mark=mark)
     assert wait_for((suite.data / "half").exists)
     os.kill(process.pid, number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == (-signal.SIGKILL if number is signal.SIGKILL else 130)
     assert wait_for(lambda: not carrying(f"TEST_MARKER={mark}"))
     assert marks(suite) == []

@@ -22,11 +22,24 @@ def carrying(text: str) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
-    """Whether `condition` came true in time."""
+def wait_for(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Whether `condition` came true in time. The limit is generous: on two busy cores a program starts slowly."""
     limit = time.monotonic() + seconds
     while time.monotonic() < limit:
         if condition():
             return True
         time.sleep(0.05)
     return condition()
+
+
+def quickest(measure: Callable[[], float], enough: float, tries: int = 4) -> float:
+    """The shortest of up to `tries` durations, or the first below `enough`.
+
+    A busy machine lengthens some of them, a fault lengthens all.
+    """
+    shortest = measure()
+    for _ in range(tries - 1):
+        if shortest < enough:
+            break
+        shortest = min(shortest, measure())
+    return shortest

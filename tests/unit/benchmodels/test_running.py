@@ -89,10 +89,11 @@ def test_a_thread_that_goes_on_calling_a_model_does_not_spoil_the_end(under_disc
         import threading, time
         import torch
         layer, x = torch.nn.Linear(256, 256), torch.ones(64, 256)
+        calls = threading.Semaphore(0)
         def loop():
-            while True: layer(x); time.sleep(0.001)
+            while True: layer(x); calls.release(); time.sleep(0.001)
         for _ in range(4): threading.Thread(target=loop, daemon=True).start()
-        time.sleep(0.5)
+        for _ in range(20): calls.acquire()
         """
     )
     assert (found.code, found.errors) == (0, "")

@@ -207,7 +207,7 @@ def test_signals_reach_the_client_which_decides(bench, number):
     assert process.stdout.readline() == "the server is up\n"
     assert process.stdout.readline() == "ready\n"
     process.send_signal(number)
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert process.returncode == 33
     bench.nothing_is_left()
 
@@ -221,7 +221,7 @@ def test_a_signal_before_the_client_runs_ends_the_server(bench):
     process = bench.start(bench.server(delay=300), ["true"])
     assert wait_for(lambda: (bench.folder / "server.json").exists())
     process.terminate()
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert "SIGTERM came before the client was started" in errors
     bench.nothing_is_left()
@@ -231,7 +231,7 @@ def test_nothing_outlives_a_kill(bench):
     process = bench.start(bench.server(), ["sleep", "300"])
     assert wait_for(lambda: len(carrying(bench.mark)) == 3)
     process.kill()
-    process.communicate(timeout=30)
+    process.communicate(timeout=60)
     assert wait_for(lambda: carrying(bench.mark) == [], 10)
 
 

@@ -60,7 +60,7 @@ def test_stop_ends_a_tool_and_what_it_started(tmp_path: Path) -> None:
     thread.start()
     grandchild = pid_in(tmp_path / "pid")
     tools.stop()
-    thread.join(10)
+    thread.join(60)
     assert caught
     assert wait_for(lambda: not alive(grandchild))
     with pytest.raises(Stopped):

@@ -211,7 +211,7 @@ def test_a_host_that_does_not_answer(open_cluster, server, make_job):
         executor = open_cluster(system=system, ssh=(*server.client, "-o", "ConnectTimeout=1"))
         began = time.monotonic()
         [outcome] = executor.run([make_job("true")], Listener())
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 30
     assert "timed out" in outcome.detail
     assert "it does not answer" in outcome.detail
 
@@ -408,7 +408,7 @@ def test_stop_while_a_node_is_being_reached(open_cluster, server, make_job):
         began = time.monotonic()
         [outcome] = executor.run([make_job("true")], Listener())
     assert outcome.stopped
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 30
 
 
 def test_leaving_by_an_error_ends_what_runs_on_the_nodes(server, make_job, tmp_path):

@@ -90,6 +90,6 @@ def test_what_cannot_be_the_samples_is_refused(packed: Packed, count: int) -> No
 
 
 def test_a_bomb_is_not_blown_up() -> None:
-    bomb = zlib.compress(b"\0" * (1 << 28))
+    bomb = zlib.compress(b"\0" * (1 << 25))
     with pytest.raises(DamagedSamples, match="16 bytes"):
         unpack(Packed(COMPRESSED, bomb), 2)

@@ -6,6 +6,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from processes import quickest
 
 from benchwright.agent.machine import fingerprint
 from benchwright.agent.machine.fingerprint import read_machine
@@ -23,10 +24,14 @@ def test_the_machine_is_this_one():
 
 
 def test_it_is_the_same_each_time_and_quick():
-    read_machine()
-    began = time.process_time()
-    assert read_machine().fingerprint == read_machine().fingerprint
-    assert time.process_time() - began < 0.4
+    first = read_machine()
+
+    def again_s() -> float:
+        began = time.process_time()
+        assert read_machine().fingerprint == first.fingerprint
+        return time.process_time() - began
+
+    assert quickest(again_s, 0.2) < 0.2
 
 
 def test_packages_are_listed_by_name_and_version(tmp_path):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from builders import events
 from builders import job as job_in
+from processes import quickest
 
 from benchwright.core.job import Job
 from benchwright.core.metric import MetricSpec
@@ -235,8 +236,14 @@ def test_a_json_module_in_the_users_folder_does_not_break_the_agent(make_job, tm
 
 def test_a_pattern_that_takes_long_does_not_lengthen_the_programs_time(executor, make_job):
     slow = MetricSpec(name="x", pattern=r"(?:a+)+$(\d)")
-    [outcome] = executor.run([make_job("echo", "a" * 60 + "b", metrics=(slow,))], Listener())
-    assert outcome.duration_s < 0.5  # the pattern is cut off after a second
+
+    def duration_s() -> float:
+        job = make_job("echo", "a" * 60 + "b", metrics=(slow,))
+        Path(job.stream).unlink(missing_ok=True)
+        [outcome] = executor.run([job], Listener())
+        return outcome.duration_s
+
+    assert quickest(duration_s, 0.5) < 0.5  # the pattern is cut off after a second
 
 
 def test_a_program_too_short_to_sample_has_no_sampled_memory_or_cpu_use(executor, make_job):
@@ -262,11 +269,16 @@ def test_what_we_do_before_exec_is_no_part_of_the_programs_time(make_job, tmp_pa
     (tmp_path / "sitecustomize.py").write_text(SLOW_START)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     job = make_job("sh", "-c", "true")
-    with LocalExecutor() as executor:
-        [outcome] = executor.run([job], Listener())
+
+    def duration_s() -> float:
+        Path(job.stream).unlink(missing_ok=True)
+        with LocalExecutor() as executor:
+            [outcome] = executor.run([job], Listener())
+        assert outcome.exit_code == 0
+        return outcome.duration_s
+
+    assert quickest(duration_s, 0.9) < 0.9
     [end] = events(job, "end")
-    assert outcome.exit_code == 0
-    assert outcome.duration_s < 0.9
     assert end["cpu_s"] < 0.3
     [start] = events(job, "start")
     assert abs(start["wall"] - start["t"] * 1e-9 - (time.time() - time.perf_counter_ns() * 1e-9)) < 0.9

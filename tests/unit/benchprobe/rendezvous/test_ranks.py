@@ -118,7 +118,7 @@ class Ranks:
         part = self.parts[rank] if rank < len(self.parts) else None
         for step in range(steps):
             try:
-                self.together.wait(10)
+                self.together.wait(60)
                 time.sleep(0.005)
             except threading.BrokenBarrierError:
                 return

@@ -95,7 +95,7 @@ def test_the_turn_of_a_process_that_was_killed_is_taken_over(tmp_path: Path) -> 
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     (tmp_path / "gone-0").touch()  # as its supervisor does
-    survivor.join(10)
+    survivor.join(60)
     assert len(survivor.spans) == 5
 
 
@@ -103,7 +103,7 @@ def test_alone_it_goes_on_without_a_pause(tmp_path: Path) -> None:
     (tmp_path / "gone-1").touch()
     alone = Runner(tmp_path, 2, 0, 20)
     alone.start()
-    alone.join(10)
+    alone.join(60)
     assert (len(alone.spans), alone.paused_ns) == (20, 0)
 
 
@@ -117,7 +117,7 @@ def test_one_that_leaves_passes_its_turn_on(tmp_path: Path) -> None:
         time.sleep(0.01)
     assert len(waiting.spans) == 3
     (tmp_path / "gone-0").touch()
-    waiting.join(10)
+    waiting.join(60)
 
 
 def test_a_folder_that_went_away_is_an_error_and_no_endless_wait(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -72,13 +71,20 @@ def test_the_exit_code_and_the_traceback_are_those_of_the_program(programs):
 
 
 def test_an_interrupt_reaches_the_program_and_the_summary_is_still_shown(programs):
-    argv = [sys.executable, "-m", "benchprobe", "--warmup", "1", str(LOOP), "100000", "0.005"]
+    script = programs.write("""
+        import time
+        from benchprobe import iterate
+        for i in iterate("train", range(100_000), batch_size=8):
+            time.sleep(0.005)
+            if i == 200: print("measured", flush=True)
+    """)
+    argv = [sys.executable, "-m", "benchprobe", "--warmup", "1", str(script)]
     process = subprocess.Popen(argv, env=programs.environment(None), text=True, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
     assert process.stdout is not None
-    time.sleep(3)
+    assert process.stdout.readline() == "measured\n"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=30)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "was ended by signal 2" in errors
     assert "items/s" in errors.splitlines()[-1]
