@@ -20,7 +20,8 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
 
 from benchprobe.rules.precision import t_quantile
-from benchprobe.rules.stop_rules import stop_rule, warmup_rule
+from benchprobe.rules.stop_rules import stop_rule
+from benchprobe.rules.warmup_rules import warmup_rule
 
 Array = Any  # numpy arrays of replicas x steps
 Family = Callable[[np.random.Generator, int, int], Array]

@@ -7,8 +7,10 @@ from time import perf_counter_ns
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence
 
 from benchprobe.rendezvous.barrier import Meeting
-from benchprobe.rendezvous.ranks import Agreement
-from benchprobe.rules.stop_rules import StopRule, WarmupRule, stop_rule, warmup_rule
+from benchprobe.rendezvous.ranks import RankLease
+from benchprobe.rules.base import LoopRule
+from benchprobe.rules.stop_rules import stop_rule
+from benchprobe.rules.warmup_rules import warmup_rule
 from benchprobe.stream.events import Event, message_event
 
 WARMUP, MEASURED, AFTER, STOPPED = "warmup", "measured", "after", "stopped"
@@ -28,7 +30,7 @@ class Measurement:
         stop: Optional[Mapping[str, Any]],
         meeting: Optional[Meeting],
         emit: Callable[[Event], None],
-        agreement: Optional[Agreement] = None,
+        agreement: Optional[RankLease] = None,
     ) -> None:
         self.loop = 0  # the number of its loop
         self.steps = 0  # all steps of the loop so far
@@ -38,8 +40,8 @@ class Measurement:
         self._agreement = agreement
         self._measured = 0
         self._paused_ns = 0  # while others had their turn: it counts for no stop rule
-        self._warmup: WarmupRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
-        self._stop: StopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
+        self._warmup: LoopRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
+        self._stop: LoopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
         self._began = False
         self._told_ranks = self._lost_ranks = False
 

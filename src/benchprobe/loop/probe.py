@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set,
 from benchprobe.config import Config
 from benchprobe.loop.device import DeviceTimer, find_timer, no_device
 from benchprobe.loop.measurement import STOPPED, Measurement
-from benchprobe.rendezvous.ranks import Agreement, find_agreement
+from benchprobe.rendezvous.ranks import RankLease, find_lease
 from benchprobe.rendezvous.turns import meeting_at
 from benchprobe.stream.events import Chunk, message_event, probe_event
 from benchprobe.stream.values import settle
@@ -192,9 +192,9 @@ class Probe:
         # In a forked child only a loop of the name that counted in the parent goes on counting.
         return self._measurement is None and name == self._counting_name
 
-    def _agreement(self, name: str) -> Optional[Agreement]:
+    def _agreement(self, name: str) -> Optional[RankLease]:
         try:
-            return find_agreement(name, self._config.warmup, self._config.stop)
+            return find_lease(name, self._config.warmup, self._config.stop)
         except Exception as error:
             text = f"the other ranks cannot be asked ({type(error).__name__}: {error}); each stops on its own"
             self.message("ranks", text, "error")

@@ -1,8 +1,8 @@
 """How the ranks of a distributed program leave their loop at the same step.
 
-Each rank judges by its own steps, so each would stop at another one, and the rest would wait for it in a collective for
-ever. Rank 0 therefore allows steps ahead of time, in the store through which the ranks found each other, and nobody
-goes beyond. Once every rank has measured enough it allows no more, and all stop at the last step allowed.
+Each rank judges its own steps, so each would stop at a different one, and the rest would wait for it in a collective
+forever. So rank 0 leases steps ahead of time, in the store through which the ranks found each other, and nobody goes beyond.
+Once every rank is done it leases no more, and all stop at the last leased step.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from __future__ import annotations
 import math
 import sys
 import time
-from typing import Any, Callable, Mapping, Optional, Protocol
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Protocol
 
-FIRST_STEPS = 2  # allowed without asking
-AHEAD_NS = 500_000_000  # so much work is allowed ahead of time: nobody has to wait for it
-PATIENCE_S = 5.0  # rank 0 may be writing a checkpoint, or have left: whoever waited so long allows itself more
+FIRST_STEPS = 2  # leased without asking
+AHEAD_NS = 500_000_000  # work leased ahead, so that nobody has to wait
+PATIENCE_S = 5.0  # rank 0 may be writing a checkpoint, or be gone: after this long a rank extends the lease itself
 POLL_INTERVAL_S = 0.001
-FINAL = 1 << 48  # added to the number of steps when it is the last word
+FINAL = 1 << 48  # added to the number of steps when it is final
 
 
-class Store(Protocol):
+class RankStore(Protocol):
     """What is needed of a `torch.distributed.Store`."""
 
     def add(self, key: str, amount: int) -> int:
-        """Adds to a counter that all ranks share, and returns the sum."""
+        """Adds to a counter shared by all ranks and returns the sum."""
 
 
-class Agreement:
-    """This rank's part in it. Called between chunks; every method may raise what the store raises."""
+class RankLease:
+    """This rank's view of the lease. Called between chunks; every method may raise what the store raises."""
 
-    def __init__(self, store: Store, rank: int, size: int, name: str, patience_s: float = PATIENCE_S) -> None:
+    def __init__(self, store: RankStore, rank: int, size: int, name: str, patience_s: float = PATIENCE_S) -> None:
         self._add: Callable[[str, int], int] = store.add
         self._leads = rank == 0
         self._size = size
@@ -51,9 +51,9 @@ class Agreement:
         self._add(self._done_key, 1)
 
     def renew(self, steps: int, others_done: Callable[[], bool]) -> bool:
-        """Asks for more steps where few are left; False: everybody stops here.
+        """Asks for more steps if few are left; False: everybody stops here.
 
-        `others_done`: whether those outside of this program who are measured together with it have enough too.
+        `others_done`: whether the other programs measured together with this one are done, too.
         """
         if self._leads and self._done and not self._final and self._all_ranks_done() and others_done():
             self._learn(self._add(self._lease_key, FINAL))
@@ -91,15 +91,28 @@ class Agreement:
         return max(2, min(math.ceil(steps * AHEAD_NS / elapsed_ns), 1 << 20))
 
 
-def find_agreement(name: str, warmup: Mapping[str, Any], stop: Optional[Mapping[str, Any]]) -> Optional[Agreement]:
-    """None where ranks need not agree: there is one only, or all stop at the same step because it is given."""
-    if stop is None or (stop.get("steps") is not None and warmup.get("steps") is not None):
-        return None
+class RankGroup(NamedTuple):
+    """The ranks of a distributed program: what they share, which one this is, and how many they are."""
+
+    store: RankStore
+    rank: int
+    size: int
+
+
+def distributed_group() -> Optional[RankGroup]:
+    """That of torch.distributed; None for a single rank."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is None or not distributed.is_available() or not distributed.is_initialized():
         return None
     size = distributed.get_world_size()
     if size < 2:
         return None
-    store = distributed.distributed_c10d._get_default_store()
-    return Agreement(store, distributed.get_rank(), size, name)
+    return RankGroup(distributed.distributed_c10d._get_default_store(), distributed.get_rank(), size)
+
+
+def find_lease(name: str, warmup: Mapping[str, Any], stop: Optional[Mapping[str, Any]]) -> Optional[RankLease]:
+    """None if ranks need not agree: there is only one, or the last step is given."""
+    if stop is None or (stop.get("steps") is not None and warmup.get("steps") is not None):
+        return None
+    group = distributed_group()
+    return None if group is None else RankLease(*group, name)

@@ -1,56 +1,26 @@
-"""When a loop has been measured enough, and (from `warmup_rules`) when it is warm.
-
-A rule is told when it begins, then handed the steps as they were timed. Between two calls of `add` the loop may run
-`budget()` steps, and should call again at the first step end at or after `deadline_ns()`; a loop that keeps to
-both gets exactly the steps that the rule asks for. A budget of 0 means: call `add` with no steps before the next one.
-
-Pure: the times are passed in. Why these rules and how they fare: docs/architecture/stopping.md.
-"""
+"""When a loop has been measured enough."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from benchprobe.rules.base import (
+    NS_PER_S,
+    OPEN_BUDGET,
+    GivenSeconds,
+    GivenSteps,
+    LoopRule,
+    number,
+    only_set,
+    refuse_others,
+    whole,
+)
 from benchprobe.rules.precision import MIN_EFFECTIVE, KeptSteps, MedianEstimate, estimate_median, spent_alpha
-from benchprobe.rules.rule_settings import number, only_set, refuse_others, whole
-from benchprobe.rules.warmup_rules import NS_PER_S, OPEN_BUDGET, WarmupRule, warmup_rule
-
-__all__ = ["StopRule", "WarmupRule", "stop_rule", "warmup_rule"]
 
 
-class StopRule(ABC):
-    """Says after which step the loop has been measured enough."""
-
-    name: str
-
-    def __init__(self) -> None:
-        self._begin_ns = 0
-
-    def begin(self, now_ns: int) -> None:
-        """Called once, when the first measured step begins."""
-        self._begin_ns = now_ns
-
-    @abstractmethod
-    def budget(self) -> int:
-        """How many steps may run before `add` must be called."""
-
-    def deadline_ns(self) -> int | None:
-        """When `add` should be called even if the budget is not used up; None: no limit."""
-        return None
-
-    @abstractmethod
-    def add(self, step_ns: Sequence[int], now_ns: int) -> bool:
-        """True: measured enough."""
-
-    def detail(self) -> dict[str, Any]:
-        """What the rule found, for the `stop` event."""
-        return {}
-
-
-class NeverStop(StopRule):
+class NeverStop(LoopRule):
     """The loop runs to its natural end."""
 
     name = "none"
@@ -58,48 +28,12 @@ class NeverStop(StopRule):
     def budget(self) -> int:
         return OPEN_BUDGET
 
-    def add(self, step_ns: Sequence[int], now_ns: int) -> bool:
-        return False
+    def add(self, step_ns: Sequence[int], now_ns: int) -> str | None:
+        return None
 
 
-class StopAfterSteps(StopRule):
-    """Exactly so many steps."""
-
-    name = "steps"
-
-    def __init__(self, steps: int) -> None:
-        super().__init__()
-        self._left = steps
-
-    def budget(self) -> int:
-        return self._left
-
-    def add(self, step_ns: Sequence[int], now_ns: int) -> bool:
-        self._left = max(0, self._left - len(step_ns))
-        return self._left == 0
-
-
-class StopAfterSeconds(StopRule):
-    """At the first step end at or after that time."""
-
-    name = "seconds"
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self._duration_ns = round(seconds * NS_PER_S)
-
-    def budget(self) -> int:
-        return OPEN_BUDGET
-
-    def deadline_ns(self) -> int | None:
-        return self._begin_ns + self._duration_ns
-
-    def add(self, step_ns: Sequence[int], now_ns: int) -> bool:
-        return now_ns - self._begin_ns >= self._duration_ns
-
-
-class StopAfterObservations(StopRule):
-    """So many intervals; each ends at the first step end at which its steps took `interval_s` or more."""
+class StopAfterObservations(LoopRule):
+    """That many intervals; each ends at the first step end at which its steps took `interval_s` or more."""
 
     name = "observations"
 
@@ -121,10 +55,10 @@ class StopAfterObservations(StopRule):
         return OPEN_BUDGET
 
     def deadline_ns(self) -> int | None:
-        # The soonest that the last interval can end: step time never runs faster than the clock.
+        # The earliest end of the last interval: step time never runs faster than the clock.
         return self._now_ns + (self._wanted - len(self._done)) * self._interval_ns - self._ns
 
-    def add(self, step_ns: Sequence[int], now_ns: int) -> bool:
+    def add(self, step_ns: Sequence[int], now_ns: int) -> str | None:
         self._now_ns = now_ns
         for one_ns in step_ns:
             if len(self._done) == self._wanted:
@@ -135,17 +69,17 @@ class StopAfterObservations(StopRule):
                 self._done.append({"first": self._first, "steps": self._steps, "ns": self._ns})
                 self._first += self._steps
                 self._steps = self._ns = 0
-        return len(self._done) == self._wanted
+        return "given" if len(self._done) == self._wanted else None
 
     def detail(self) -> dict[str, Any]:
         return {"interval_s": self._interval_ns / NS_PER_S, "observations": list(self._done)}
 
 
-class StopWhenPrecise(StopRule):
-    """When this process's own median is known within ± `precision`, at least `min_steps`, at most the caps.
+class StopWhenPrecise(LoopRule):
+    """Once this process's median is known within ± `precision`; at least `min_steps`, at most the caps.
 
-    Looks come at `min_steps` and each half as many steps later. Each spends its own share of the 5 %, so the interval
-    holds at whichever look the loop ends.
+    Looks at `min_steps`, then after half as many steps again. Each look spends its own share of the 5 %, so the interval
+    is valid at whichever look the loop ends.
     """
 
     name = "precision"
@@ -174,7 +108,7 @@ class StopWhenPrecise(StopRule):
     def deadline_ns(self) -> int | None:
         return None if self._max_ns is None else self._begin_ns + self._max_ns
 
-    def add(self, step_ns: Sequence[int], now_ns: int) -> bool:
+    def add(self, step_ns: Sequence[int], now_ns: int) -> str | None:
         self._steps.extend(step_ns)
         count = self._steps.count
         capped = (self._max_steps is not None and count >= self._max_steps) or (
@@ -188,10 +122,10 @@ class StopWhenPrecise(StopRule):
                 and found.effective_samples >= MIN_EFFECTIVE
             )
             self._next_look = math.ceil(count * self.LOOK_GROWTH)
-        return self._reached or capped
+        return "reached" if self._reached else "cap" if capped else None
 
     def detail(self) -> dict[str, Any]:
-        """As of the last step handed in, so it also serves a loop that ended before the rule was satisfied."""
+        """Up to the last step, so it also serves a loop that ended before the rule was satisfied."""
         if self._steps.count > self._looked_at:
             self._look()
         found = self._estimate
@@ -210,20 +144,20 @@ class StopWhenPrecise(StopRule):
         return self._estimate
 
 
-def stop_rule(settings: Mapping[str, Any] | None) -> StopRule:
-    """The rule for `{"steps": N}`, `{"seconds": T}`, `{"precision": x, …}` or `{"observations": n, …}`; nothing:
-    never stops. ValueError if the settings make no sense."""
+def stop_rule(settings: Mapping[str, Any] | None) -> LoopRule:
+    """The rule for `{"steps": N}`, `{"seconds": T}`, `{"precision": x, …}` or `{"observations": n, …}`; without
+    settings one that never stops. ValueError if they make no sense."""
     given = only_set(settings or {}, "stop")
     kinds = [kind for kind in ("steps", "seconds", "precision", "observations") if kind in given]
     if len(kinds) > 1:
-        raise ValueError(f"stop: {' and '.join(kinds)} are given; give one")
+        raise ValueError(f"stop: {' and '.join(kinds)} exclude each other; give one")
     kind = kinds[0] if kinds else None
     if kind == "steps":
         refuse_others(given, "stop", ("steps",))
-        return StopAfterSteps(whole(given, "steps", "stop"))
+        return GivenSteps(whole(given, "steps", "stop"))
     if kind == "seconds":
         refuse_others(given, "stop", ("seconds",))
-        return StopAfterSeconds(number(given, "seconds", "stop"))
+        return GivenSeconds(number(given, "seconds", "stop"))
     if kind == "observations":
         refuse_others(given, "stop", ("observations", "interval_s"))
         bounds = {"interval_s": 1.0, **given}

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<4sIII")  # of byte code: magic, flags, then time and size of its source
 
+VOIRFILE = "benchwright_voirfile.py"  # the copy of `agent/voirfile.py` in the folder that measured programs get
+
 
 def folder_digest(folder: str) -> str:
     """Of all names and contents below `folder`, without byte code that belongs to the sources beside it.

@@ -1,4 +1,4 @@
-"""benchprobe and benchmodels in a folder of their own, to be put on the path of a measured script without anything else beside it.
+"""benchprobe, benchmodels and our voirfile in a folder of their own, for the path of a measured script.
 
 It runs inside every measured program, so what is there is compared with what this benchwright has before it is used.
 """
@@ -14,7 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import benchprobe
-from benchwright.agent.folder_digest import digest_of, folder_digest
+from benchwright import agent
+from benchwright.agent.folder_digest import VOIRFILE, digest_of, folder_digest
 from benchwright.core.errors import CannotMeasure
 
 _PACKAGES = ("benchprobe", "benchmodels")  # they lie beside each other, installed or not
@@ -80,6 +81,7 @@ def _source() -> tuple[str, dict[str, bytes]]:
         source = Path(benchprobe.__file__).parent.parent / name
         kept = (p for p in source.rglob("*") if p.suffix in (".py", ".typed") and p.is_file())
         files.update({f"{name}/{path.relative_to(source)}": path.read_bytes() for path in kept})
+    files[VOIRFILE] = (Path(agent.__file__).parent / "voirfile.py").read_bytes()
     return digest_of(files), files
 
 

@@ -17,7 +17,7 @@ from benchwright.artifacts.probe_folder import ProbeWatch, probe_folder
 
 
 def edit(folder: Path) -> None:
-    with open(folder / "benchprobe" / "loop.py", "a") as file:
+    with open(folder / "benchprobe" / "config.py", "a") as file:
         file.write("# faster\n")
 
 
@@ -29,11 +29,11 @@ def edit_keeping_size_and_time(folder: Path) -> None:
 
 
 def remove_one(folder: Path) -> None:
-    (folder / "benchprobe" / "loop.py").unlink()
+    (folder / "benchprobe" / "config.py").unlink()
 
 
 def cut_short(folder: Path) -> None:
-    os.truncate(folder / "benchprobe" / "loop.py", 10)
+    os.truncate(folder / "benchprobe" / "config.py", 10)
 
 
 def add_beside(folder: Path) -> None:
@@ -45,8 +45,8 @@ def add_inside(folder: Path) -> None:
 
 
 def link_elsewhere(folder: Path) -> None:
-    (folder / "benchprobe" / "loop.py").unlink()
-    (folder / "benchprobe" / "loop.py").symlink_to(Path(benchprobe.__file__).parent / "loop.py")
+    (folder / "benchprobe" / "config.py").unlink()
+    (folder / "benchprobe" / "config.py").symlink_to(Path(benchprobe.__file__).parent / "config.py")
 
 
 def replace_by_a_file(folder: Path) -> None:
@@ -65,11 +65,11 @@ def byte_code_of_another_source(folder: Path) -> None:
     other.write_text("raise SystemExit('hijacked')\n")
     cache = folder / "benchprobe" / "__pycache__"
     cache.mkdir(exist_ok=True)
-    py_compile.compile(str(other), cfile=str(cache / f"loop.{sys.implementation.cache_tag}.pyc"))
+    py_compile.compile(str(other), cfile=str(cache / f"config.{sys.implementation.cache_tag}.pyc"))
 
 
 def byte_code_that_is_never_checked(folder: Path) -> None:
-    source = folder / "benchprobe" / "loop.py"
+    source = folder / "benchprobe" / "config.py"
     mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
     py_compile.compile(str(source), invalidation_mode=mode)
 
@@ -89,9 +89,9 @@ def test_what_is_not_ours_is_replaced_and_said(tmp_path: Path, tamper: Callable[
     assert len(said) == 1
     assert str(folder) in said[0]
     assert "was replaced" in said[0]
-    loop = folder / "benchprobe" / "loop.py"
-    assert loop.read_bytes() == (Path(benchprobe.__file__).parent / "loop.py").read_bytes()
-    assert sorted(p.name for p in folder.iterdir()) == ["benchmodels", "benchprobe"]
+    config = folder / "benchprobe" / "config.py"
+    assert config.read_bytes() == (Path(benchprobe.__file__).parent / "config.py").read_bytes()
+    assert sorted(p.name for p in folder.iterdir()) == ["benchmodels", "benchprobe", "benchwright_voirfile.py"]
     assert not list(tmp_path.glob(".benchprobe-*"))
     assert probe_folder(tmp_path, said.append) == folder
     assert len(said) == 1
@@ -120,7 +120,7 @@ def test_byte_code_that_python_makes_of_it_is_left_alone(tmp_path: Path) -> None
 
 def test_a_program_that_changes_it_during_a_run_is_noticed_once(tmp_path: Path) -> None:
     watch = ProbeWatch(tmp_path)
-    py_compile.compile(str(watch.folder / "benchprobe" / "loop.py"))
+    py_compile.compile(str(watch.folder / "benchprobe" / "config.py"))
     assert not watch.was_changed()
     edit_keeping_size_and_time(watch.folder)
     assert watch.was_changed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from benchwright.agent.folder_digest import VOIRFILE
 from benchwright.agent.processes.process_tree import MARKER
 
 TYPE_CHECKING = False
@@ -48,13 +49,13 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
 
 
 def _voirfile_for_many(job: Job) -> str | None:
-    """For a script run by voir that is measured together with others, or may be several ranks: benchprobe's part in it."""
+    """For a script run by voir that is measured together with others, or may be several ranks: our voirfile."""
     hidden = job.data_file is None and job.env.get("DATA_FD") in IN_LOG
     together = job.data_file is not None and job.barrier is not None and job.barrier.size > 1
     if job.probe_path is None or not (hidden or together):
         return None
-    path = os.path.join(job.probe_path, "benchprobe", "voir_together.py")
-    return path if not any(c.isspace() for c in path) else None  # voir takes the words apart at spaces
+    path = os.path.join(job.probe_path, VOIRFILE)
+    return path if not any(c.isspace() for c in path) else None  # voir splits it at spaces
 
 
 def probe_configuration(job: Job) -> dict[str, Any]:

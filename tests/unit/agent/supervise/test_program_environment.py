@@ -91,4 +91,4 @@ def test_python_writes_each_hidden_line_at_once():
 )
 def test_voir_is_given_our_file_where_a_script_has_company(fields: dict[str, Any], taken: bool):
     built = build_environment(job(probe_path="/probe", **fields), {}, "mark")
-    assert (built.get("VOIRFILE") == "/probe/benchprobe/voir_together.py") is taken
+    assert (built.get("VOIRFILE") == "/probe/benchwright_voirfile.py") is taken

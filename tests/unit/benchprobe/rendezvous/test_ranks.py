@@ -10,8 +10,8 @@ from collections import Counter
 import pytest
 
 from benchprobe.loop.measurement import STOPPED, Measurement
-from benchprobe.rank_agreement import RankAgreement
-from benchprobe.rendezvous.ranks import Agreement
+from benchprobe.rendezvous.ranks import RankLease
+from benchwright.agent.voirfile import RankAgreement
 
 RULES = [
     {"steps": 40},
@@ -66,7 +66,7 @@ def test_ranks_stop_at_the_same_step_though_each_measures_for_itself(programs, s
 
 def test_the_last_rank_to_be_done_decides():
     store = CountersInMemory()
-    ranks = [Agreement(store, rank, 2, "train") for rank in range(2)]
+    ranks = [RankLease(store, rank, 2, "train") for rank in range(2)]
     steps, going = 0, [True, True]
     while all(going):
         steps += 1
@@ -79,7 +79,7 @@ def test_the_last_rank_to_be_done_decides():
 
 
 def test_a_rank_does_not_wait_for_ever_for_one_that_left():
-    alone = Agreement(CountersInMemory(), 1, 2, "train", patience_s=0.05)
+    alone = RankLease(CountersInMemory(), 1, 2, "train", patience_s=0.05)
     steps = 0
     while steps < 100:
         steps += 1
@@ -93,7 +93,7 @@ class BrokenStore:
 
 def test_a_rank_that_cannot_ask_the_others_never_stops_alone():
     told = []
-    agreement = Agreement(BrokenStore(), 1, 2, "train")
+    agreement = RankLease(BrokenStore(), 1, 2, "train")
     measurement = Measurement({"steps": 0}, {"steps": 5}, None, told.append, agreement)
     measurement.begin(0)
     for step in range(20):
@@ -170,4 +170,4 @@ def test_a_store_that_is_gone_ends_no_program(capsys):
     assert part.go_on(lambda: True)
     assert part.go_on(lambda: True)
     assert part.leaves_by_step
-    assert "the other ranks cannot be asked (OSError: connection closed)" in capsys.readouterr().err
+    assert "cannot reach the other ranks (OSError: connection closed)" in capsys.readouterr().err

@@ -1,10 +1,12 @@
-"""A voirfile: scripts run by voir that are measured together with others begin together and leave together.
+"""A voirfile: scripts run by voir that are measured together with others start and leave together.
 
-Named by $VOIRFILE where a job has company, or is one of several ranks. It puts an early stop of its own in the place of
-voir's, then loads the voirfiles that voir would have found by itself. After its first observation a process waits for the
-others; observations that hold a part of that wait are left out; then exactly as many are measured as the early stop is
-told, and it runs on, unmeasured, until everybody has theirs. Ranks leave at the same step, and say who they are in each
-line. Whatever goes wrong here leaves voir as it is.
+$VOIRFILE names a copy of this file, beside the copies of benchprobe and benchmodels, for a job that has company or several
+ranks. It replaces voir's early stop by its own, then loads the voirfiles that voir would have found. After its first
+observation a process waits for the others; observations that contain part of this wait are dropped. Then it measures exactly
+as many as the early stop asks for, and runs on, unmeasured, until everybody is done. Ranks leave at the same step, and put
+their rank into each line. Whatever goes wrong here leaves voir as it is.
+
+Runs inside the measured program: imports benchprobe and voir only, and is Python 3.9.
 """
 
 from __future__ import annotations
@@ -16,17 +18,19 @@ import time
 from typing import Any, Callable, Dict, List, Optional
 
 from benchprobe.config import from_environment
-from benchprobe.rank_agreement import RankAgreement
 from benchprobe.rendezvous.barrier import Meeting
+from benchprobe.rendezvous.ranks import POLL_INTERVAL_S, RankGroup, RankLease, RankStore, distributed_group
 
 BEGIN, END, LEFT = "measure_begin", "measure_end", "measure_left"
-RANK = "$rank"  # in each line, where there are several
-_FIRST = "__voir__"  # what voir calls the first file it loads
-_LOOK_EVERY_S = 0.05  # at whether the others have theirs
+RANK = "$rank"  # in each line, if there are several
+_FIRST = "__voir__"  # voir's name for the first file it loads
+_LOOK_EVERY_S = 0.05  # how often to check whether the others are done
+JOIN_S = 2.0  # at the end of the first step, ranks are as close together as a collective makes them
+ALL, SOME = 1, 2
 
 
 class Together:
-    """What an early stop does at each observation and each step. `log` tells the listener, `leave` ends the program."""
+    """What an early stop does at each observation and step. `log` writes a line, `leave` ends the program."""
 
     def __init__(
         self,
@@ -42,7 +46,7 @@ class Together:
         self._leave = leave
         self._ranks = ranks
         self._seen: Dict[str, int] = {}  # observations so far, by task
-        self._met: Optional[float] = None  # when everybody was there
+        self._met: Optional[float] = None  # when everybody was ready
         self._began_ns = 0
         self._since = 0  # observations made since then
         self._looked = 0.0
@@ -52,7 +56,7 @@ class Together:
         self.done = False
 
     def observe(self, task: str = "", made: Optional[float] = None) -> None:
-        """One observation was made, at the time `made` if it was kept for a while. The first is warm-up."""
+        """One observation, made at the time `made` if it was queued. The first is warm-up."""
         self._seen[task] = self._seen.get(task, 0) + 1
         if self._met is None:
             self._meet()
@@ -69,7 +73,7 @@ class Together:
             self._go()
 
     def look(self) -> None:
-        """Leave, if everybody has been measured enough."""
+        """Leaves if everybody is done."""
         now = time.monotonic()
         if not self.done or self._left or now - self._looked < _LOOK_EVERY_S:
             return
@@ -90,7 +94,7 @@ class Together:
             self._begin()
 
     def _pass_over(self, made: Optional[float]) -> None:
-        """The step in which it waited is part of the next observation. One made by a timer may come before that."""
+        """The next observation contains the step that waited. One made by a timer may come before that."""
         if made is not None and self._met is not None and made <= self._met:
             return  # made while it waited, of steps before
         self._since += 1
@@ -118,7 +122,7 @@ class Together:
         self._leave()
 
     def _mark(self, event: str, now_ns: int) -> None:
-        """The number of observations goes with it: whether this line or that of the last one comes first is open."""
+        """With the number of observations: this line and that of the last one may come in either order."""
         self._log({"$event": event, "$data": {"t": now_ns, "rates": dict(self._seen)}})
 
     def _all_done(self) -> bool:
@@ -130,11 +134,90 @@ class Together:
 
     def _alone(self, error: OSError) -> None:
         self._meeting = None
-        print(f"benchprobe: the barrier: {error}; measuring alone from here on", file=sys.stderr)
+        print(f"benchprobe: barrier: {error}; measuring alone from here on", file=sys.stderr)
+
+
+def _wait(condition: Callable[[], bool], limit_s: float) -> bool:
+    give_up = time.monotonic() + limit_s
+    while not condition():
+        if time.monotonic() > give_up:
+            return False
+        time.sleep(POLL_INTERVAL_S)
+    return True
+
+
+class RankAgreement:
+    """Lets ranks leave at the same step, if all of them are instrumented; joined at the end of the first step. Never raises.
+
+    Often only one rank is instrumented: then the others do not answer, and the program has to be ended from outside.
+    """
+
+    def __init__(
+        self, name: str, find: Callable[[], Optional[RankGroup]] = distributed_group, patience_s: float = JOIN_S
+    ) -> None:
+        self._name = name
+        self._find = find
+        self._patience_s = patience_s
+        self._steps = -1  # the first step ended before joining
+        self._store: Optional[RankStore] = None
+        self._lease: Optional[RankLease] = None
+        self._lost = False
+        self.is_alone = False  # the other ranks are not instrumented
+
+    @property
+    def leaves_by_step(self) -> bool:
+        """Whether `go_on` says when to leave."""
+        return self._lease is not None or self._lost
+
+    def go_on(self, others_done: Callable[[], bool]) -> bool:
+        """A step has ended. False: all ranks leave here."""
+        self._steps += 1
+        try:
+            if self._steps == 0:
+                self._join(self._find())
+            return self._lease is None or self._lease.renew(self._steps, others_done)
+        except Exception as error:
+            self._lose(error)
+            return True
+
+    def say_done(self) -> None:
+        """This rank has been measured enough."""
+        try:
+            if self._lease is not None:
+                self._lease.say_done()
+            elif self._store is not None:
+                self._store.add(f"benchprobe/{self._name}/done", 1)
+        except Exception as error:
+            self._lose(error)
+
+    def _join(self, group: Optional[RankGroup]) -> None:
+        """Rank 0 checks whether everybody is here, and says so."""
+        if group is None:
+            return
+        self._store, rank, size = group
+        here, answered = f"benchprobe/{self._name}/here", f"benchprobe/{self._name}/told"
+        add = self._store.add
+        add(here, 1)
+        if rank == 0:
+            everybody = _wait(lambda: add(here, 0) >= size, self._patience_s)
+            answer = add(answered, ALL if everybody else SOME)
+        else:
+            _wait(lambda: add(answered, 0) > 0, self._patience_s + 1)
+            answer = add(answered, 0)
+        if answer == ALL:
+            self._lease = RankLease(self._store, rank, size, self._name)
+        else:
+            self.is_alone = True
+
+    def _lose(self, error: Exception) -> None:
+        self._lease = None
+        self._lost = True
+        text = f"benchprobe: cannot reach the other ranks ({type(error).__name__}: {error})"
+        print(f"{text}; the program runs to its own end", file=sys.stderr)
 
 
 def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., Any]:
-    """What takes the place of `voir.instruments.early_stop`; called the same way."""
+    """Replaces `voir.instruments.early_stop`; called the same way."""
     stop_program = importlib.import_module("voir.phase").StopProgram
 
     def early_stop(key: str, n: int, task: Optional[str] = None, signal: Any = stop_program) -> Any:
@@ -144,7 +227,7 @@ def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., 
             def leave() -> None:
                 if isinstance(signal, str):
                     ov.log({"$event": signal})
-                elif agreement is not None and agreement.is_alone:  # the other ranks would wait for it for ever
+                elif agreement is not None and agreement.is_alone:  # the other ranks would wait for it forever
                     ov.log({"$event": "stop"})
                 else:
                     raise signal(None)
@@ -158,7 +241,7 @@ def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., 
 
             def given(data: Any) -> None:
                 if isinstance(data, dict) and key in data:
-                    return  # an observation: whoever writes it down may not have had it yet
+                    return  # an observation, which may not be written yet
                 if _ends_step(data, task):
                     together.step()
                 together.look()
@@ -179,7 +262,7 @@ def _task(data: Any) -> str:
 
 
 def _ends_step(data: Any, task: Optional[str]) -> bool:
-    """As voir's `rate` sees steps: the end of a wrapped one, or a batch that was given."""
+    """As in voir's `rate`: the end of a wrapped step, or a given batch."""
     if not isinstance(data, dict) or "task" not in data or (task is not None and data["task"] != task):
         return False
     wrap = data.get("$wrap")
@@ -189,7 +272,7 @@ def _ends_step(data: Any, task: Optional[str]) -> bool:
 
 
 def say_rank(rank: int) -> None:
-    """Lines of several ranks come out mixed: each says whose it is."""
+    """Puts the rank into each line, since those of several ranks come out mixed."""
     logger = importlib.import_module("voir.overseer").JsonlFileLogger
     log = logger.log
 
@@ -223,7 +306,7 @@ def _number(variable: str, otherwise: int) -> int:
 
 
 def _put_back(module: Any) -> Callable[[Any], None]:
-    """The first voirfile's own module goes by the name that voir gives to this one, too: its classes are looked up there."""
+    """Gives the user's first voirfile back the module name that voir gave to this one: its classes are looked up there."""
 
     def instrument(ov: Any) -> None:
         if module is not None:
