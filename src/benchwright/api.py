@@ -3,88 +3,127 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TypedDict, Unpack
 
-from benchwright.app.after_run import write_driver_files
-from benchwright.app.resolve import resolve
-from benchwright.app.run import run as make_run
-from benchwright.core.numbers.quantities import parse_duration
-from benchwright.core.options import MeasureOptions
-from benchwright.core.request import Request, SuiteRequest
+from benchwright.app.requests import SEARCH, order_of, values_of
+from benchwright.app.run import run as run_order
+from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.run import Run
-from benchwright.core.stop_rule import parse_stop_rule, parse_warmup
 from benchwright.executors.observer import Observer
-from benchwright.kinds.models.options import model_options_of
-from benchwright.kinds.suite.suites import current_python
-from benchwright.runs.base_folder import BaseFolder
+
+Text = str | os.PathLike[str]
+Texts = str | Sequence[str]  # one, or several
 
 
-def run(
-    target: str | os.PathLike[str] | Sequence[str],
-    *,
-    metrics: Sequence[str],
-    repeat: int,
-    warmup_runs: int,
-    stop: str | None,
-    warmup: str | None,
-    timeout: str | float | None,
-    name: str | None,
-    env: Mapping[str, str | None] | None,
-    cwd: str | os.PathLike[str] | None,
-    base: str | os.PathLike[str] | None,
-    resume: str | None,
-    anyway: bool,
-    commands: Sequence[str],
-    labels: Mapping[str, str] | None,
-    select: Sequence[str],
-    exclude: Sequence[str],
-    overrides: Sequence[str],
-    system: str | os.PathLike[str] | None,
-    use_current_env: bool,
-    validations: Sequence[str],
-    runtimes: Sequence[str],
-    devices: Sequence[str],
-    precisions: Sequence[str],
-    items: int | None,
-    trust: bool,
-    params: Mapping[str, Sequence[object]] | None,
-) -> Run:
+class RunOptions(TypedDict, total=False):
+    """Keywords of `benchwright.run`: the options of `benchwright run`, by their names in `app.options`."""
+
+    # What to measure
+    commands: Texts
+    shell: bool
+    metrics: Texts
+    name: str | None
+    format: str | None
+    as_: str | None
+    script_args: Texts | None
+    python: Text | None
+    cwd: Text | None
+    env: Mapping[str, str | None] | None
+    search_dirs: Texts
+    all_scripts: bool
+    params: Mapping[str, Sequence[object]] | None
+    sweep: str
+    # How to measure it
+    repeat: int
+    warmup_runs: int
+    interleave: bool | None
+    turns: str | float | None
+    stop: str | int | None
+    warmup: str | int | None
+    loop: str | None
+    timeout: str | float | None
+    cores: str | Sequence[int] | None
+    on: str | None
+    jobs: int | None
+    sample_interval: str | float
+    seed: int
+    validations: Texts
+    # Models
+    runtimes: Texts
+    devices: Texts
+    precisions: Texts
+    threads: int | None
+    streams: int
+    items: int | None
+    max_depth: int
+    weights: bool
+    profile: bool
+    shapes: Mapping[str, str | Sequence[int]] | None
+    trust: bool
+    rebuild: str
+    build_timeout: str | float
+    # Task files
+    tasks: Texts
+    framework: str | None
+    metrics_suffix: str | None
+    num_gpus: int | None
+    epochs: int | None
+    kvstore: str | None
+    dtype: str | None
+    set_flags: Mapping[str, str] | None
+    remove_flags: Texts
+    metrics_policy: str | None
+    command_to_execute: str | None
+    data_set: str | None
+    metrics_template: Text | None
+    # Suites
+    configs: Texts
+    system: Text | None
+    select: Texts
+    exclude: Texts
+    overrides: Texts
+    use_current_env: bool
+    size: str | int | None
+    capacity: str | None
+    scaling: Text | None
+    save_scaling: Text | None
+    # Results
+    labels: Mapping[str, str] | None
+    tags: Texts
+    run_name: str | None
+    keep_env: Texts
+    share: bool
+    discard_logs: bool
+    base: Text | None
+    resume: str | None
+    anyway: bool
+    store: str | None
+    no_store: bool
+
+
+def run(target: Text | Sequence[str], **options: Unpack[RunOptions]) -> Run:
     """See `benchwright.run`."""
-    folder = BaseFolder.choose(base, os.environ)
-    is_path = isinstance(target, str | os.PathLike)
-    request = Request(
-        targets=(os.fspath(target),) if isinstance(target, str | os.PathLike) else (),
-        command=() if is_path else tuple(str(word) for word in target),  # type: ignore[union-attr]
-        lines=tuple(commands),
-        metrics=tuple(metrics),
-        name=name,
-        cwd=None if cwd is None else os.fspath(cwd),
-        repeat=repeat,
-        warmup_runs=warmup_runs,
-        options=MeasureOptions(
-            stop=None if stop is None else parse_stop_rule(stop),
-            warmup=None if warmup is None else parse_warmup(warmup),
-            timeout_s=None if timeout is None else parse_duration(str(timeout), where="timeout"),
-            env=dict(env or {}),
-            labels=dict(labels or {}),
-        ),
-        suite=SuiteRequest(
-            base=str(folder.path),
-            select=tuple(select),
-            exclude=tuple(exclude),
-            overrides=tuple(overrides),
-            system=None if system is None else os.fspath(system),
-            use_current_env=current_python() if use_current_env else None,
-            validations=tuple(validations),
-        ),
-        models=model_options_of(
-            {"runtimes": runtimes, "devices": devices, "precisions": precisions, "items": items, "trust": trust}
-        ),
-        params=tuple(f"{name}={','.join(map(str, values))}" for name, values in (params or {}).items()),
-        builds=str(folder.builds),
-    )
-    resolved = resolve(request, allow_nothing=resume is not None)
-    run = make_run(resolved, folder, Observer(), resume=resume, labels=request.options.labels, anyway=anyway)
-    write_driver_files(run, Path.cwd())
-    return run
+    for name in options:
+        if name not in RunOptions.__annotations__:
+            remedy = did_you_mean(name, RunOptions.__annotations__)
+            raise TypeError(f"run() got an unexpected keyword argument '{name}'" + (f"; {remedy}" if remedy else ""))
+    values = values_of(options)
+    if values.get("size") == SEARCH:
+        raise InvalidInput(
+            "the search for batch sizes makes many runs", where="size", remedy="use: benchwright run --size search"
+        )
+    given = {name for name, value in values.items() if value not in (False, ())}
+    if isinstance(target, str | os.PathLike):
+        order = order_of(values, given, targets=[os.fspath(target)])
+    else:
+        order = order_of(values, given, command=[str(word) for word in target])
+    return run_order(order, _Warning())
+
+
+class _Warning(Observer):
+    """What the command line prints on stderr is a warning in Python."""
+
+    def on_trouble(self, text: str) -> None:
+        warnings.warn(text, RuntimeWarning, stacklevel=2)

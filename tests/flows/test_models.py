@@ -305,7 +305,7 @@ def test_rates_count_calls_unless_the_batch_is_known(bw: CommandLine, script: Ca
     (told,) = bw.json("run", "shapes.py::Features", "--items", "10", *QUICK)["results"]
     assert (told["model"]["items"], told["model"]["items_from"]) == (10, "--items")
     assert next(m["unit"] for m in told["metrics"] if m["metric"] == "rate") == "items/s"
-    assert "applies to models only" in bw("run", "--items", "2", "--", "true", code=2).stderr
+    assert "applies to models in scripts and model files, not to commands" in bw("run", "--items", "2", "--", "true", code=2).stderr
 
 
 def test_a_file_that_would_run_code_is_refused_before_anything_is_loaded(bw: CommandLine) -> None:
@@ -317,4 +317,4 @@ def test_a_file_that_would_run_code_is_refused_before_anything_is_loaded(bw: Com
         assert "measure it with --trust if you know where it comes from" in said
     trusted = bw("run", "bad.pt2", "--trust", code=1)
     assert "bad.pt2: runs code of its own when it is loaded, which --trust allows" in trusted.stderr
-    assert "applies to model files only" in bw("run", "--trust", "--", "true", code=2).stderr
+    assert "applies to model files, not to commands" in bw("run", "--trust", "--", "true", code=2).stderr

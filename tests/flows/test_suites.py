@@ -61,7 +61,7 @@ def test_a_script_that_is_not_there_is_noted_by_plan(bw: CommandLine) -> None:
 
 def test_an_unknown_placeholder_in_the_name_of_a_run_is_refused(bw: CommandLine) -> None:
     said = bw("run", "--run-name", "x.{tim}", "--", "true", code=2).stderr
-    assert said == "benchwright: --run-name: {tim} stands for nothing in the name of a run; write {time}\n"
+    assert said == "benchwright: --run-name: {tim} has no meaning in a run's name; use {time}\n"
 
 
 def interrupted(bw: CommandLine, suite: SuiteFolder) -> None:

@@ -153,3 +153,28 @@ def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | No
         words = str(error) if isinstance(error, BenchwrightError) else f"{type(error).__name__}: {error}"
         return [f"{run.id} is complete, but not in the store: {words}"]
     return []
+
+
+def save_scaling(run: Run) -> str | None:
+    """Adds the run's memory use by batch size to the file that --save-scaling named; says so, or why not. None: none was.
+
+    A file that cannot be written costs nothing else: the run is complete.
+    """
+    folder = RunFolder(Path(run.folder))
+    try:
+        paths = folder.read_plan().settings.suite_paths
+        if paths is None or not paths.sizing.save:
+            return None
+        from benchwright.kinds.suite.scaling import observations_of
+        from benchwright.runs.read_run import plan_of
+        from benchwright.runs.scaling_file import add_observations
+
+        found = observations_of(run, plan_of(folder, kind_of))
+        if not found:
+            return f"nothing was added to {paths.sizing.save}: no benchmark was given a batch size by auto_batch"
+        saved = add_observations(paths.sizing.save, found)
+    except (BenchwrightError, OSError) as error:
+        return f"{run.id} is complete, but its batch sizes are not saved: {error}"
+    count = f"{saved.observations} observation{'' if saved.observations == 1 else 's'}"
+    comments = "; its comments were dropped" if saved.lost_comments else ""
+    return f"{count} added to {saved.path}{comments}"

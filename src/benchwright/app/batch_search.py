@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterable
@@ -9,19 +10,16 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.app.measure import measure
-from benchwright.app.resolve import resolve
-from benchwright.app.run import executor_for
+from benchwright.app.run import RunOrder, resolve_order
+from benchwright.app.run import run as run_order
 from benchwright.core.benchmark import Benchmark, Command, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Observation
-from benchwright.core.request import Request
 from benchwright.core.run import Result
 from benchwright.core.status import Reason, Status
 from benchwright.executors.observer import Observer
 from benchwright.kinds.suite.scaling import peak_memory, performance, ran_out_of_memory
 from benchwright.plan.suite.batch_search import Bounds, next_size
-from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.scaling_file import Saved, add_observations
 
 _AUTO_BATCH = re.compile(r"auto_batch\(\s*(\d{1,9})\s*\)", re.ASCII)
@@ -62,6 +60,13 @@ class BatchSearch(msgspec.Struct, frozen=True, kw_only=True):
             for size, t in self.trials.items()
             if not t.failed and (not t.fits or t.memory_bytes is not None)
         ]
+
+
+class SuiteSearch(msgspec.Struct, frozen=True):
+    """What was found for each benchmark, and the scaling file it was added to."""
+
+    scaling_file: str
+    searches: tuple[BatchSearch, ...]
 
 
 def find_largest_batch(
@@ -108,6 +113,30 @@ def find_and_save(
     return found
 
 
+def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None = None) -> SuiteSearch:
+    """The largest batch of every benchmark of a suite that leaves its batch size to be chosen."""
+    asked = order.request.suite
+    if asked is None:
+        raise InvalidInput("batch sizes are searched for benchmarks of a suite", remedy="name a suite file")
+    request = msgspec.structs.replace(order.request, suite=msgspec.structs.replace(asked, size=None))
+    order = msgspec.structs.replace(order, request=request)
+    resolved = resolve_order(order)
+    starts = {b.name: start for b in resolved.benchmarks if b.enabled and (start := default_batch(b)) is not None}
+    if not starts:
+        raise InvalidInput(
+            "no benchmark leaves its batch size to be chosen", where="--size", remedy="write auto_batch(N) in its argv"
+        )
+    file = Path(asked.save_scaling or asked.scaling_file or order.base.path / "extra" / "scaling.yaml")
+    paths = resolved.settings.suite_paths
+    multiple = 8 if paths is None else paths.sizing.multiple
+    trials = suite_trials(order, observer)
+    found: list[BatchSearch] = []
+    for name, start in starts.items():
+        bounds = Bounds(start=start, multiple=multiple)
+        found += find_and_save([name], trials, file, bounds=bounds, cpu=os.cpu_count(), on_trial=on_trial)
+    return SuiteSearch(str(file), tuple(found))
+
+
 def default_batch(benchmark: Benchmark) -> int | None:
     """The default of its `auto_batch(…)`; None: its batch size is not for us to choose."""
     workload = benchmark.workload
@@ -116,27 +145,24 @@ def default_batch(benchmark: Benchmark) -> int | None:
     return None if match is None else max(1, int(match[1]))
 
 
-def suite_trials(request: Request, base: BaseFolder, observer: Observer) -> TryBatch:
-    """Tries a batch size of a suite's benchmark by a run of its own, as `run` would make it."""
+def suite_trials(order: RunOrder, observer: Observer) -> TryBatch:
+    """Tries a batch size of a suite's benchmark by a run of its own, made as `run` makes any."""
+    suite = order.request.suite
+    if suite is None:
+        raise InvalidInput("batch sizes are searched for benchmarks of a suite", remedy="name a suite file")
 
     def try_batch(name: str, size: int) -> Trial:
-        if request.suite is None:
-            raise InvalidInput("batch sizes are searched for benchmarks of a suite", remedy="name a suite file")
-        options = {**request.suite.options, "sizer.batch_size": size}
-        suite = msgspec.structs.replace(request.suite, select=(name,), options=options, size=None)
-        resolved = resolve(msgspec.structs.replace(request, suite=suite))
-        alone = [b for b in resolved.benchmarks if b.name == name]  # a tag may have the same name
-        with executor_for(resolved.settings, base) as executor:
-            run = measure(
-                alone,
-                resolved.settings,
-                base=base,
-                name=f"{name}.batch{size}.{{time}}",
-                executor=executor,
-                observer=observer,
-                labels={**request.options.labels, "batch_size": str(size)},
-            )
-        return trial_of(run.result(name))
+        options = {**suite.options, "sizer.batch_size": size}
+        # What a trial saw is saved by the search.
+        changed = msgspec.structs.replace(suite, select=(name,), options=options, size=None, save_scaling=None)
+        trial = msgspec.structs.replace(
+            order,
+            request=msgspec.structs.replace(order.request, suite=changed),
+            only=name,  # a tag may have the same name
+            name=f"{name}.batch{size}.{{time}}",
+            labels={**order.labels, "batch_size": str(size)},
+        )
+        return trial_of(run_order(trial, observer).result(name))
 
     return try_batch
 

@@ -12,16 +12,14 @@ from typing import Any
 import msgspec
 
 from benchwright.app.after_run import exit_code
-from benchwright.app.measure import measure
-from benchwright.app.resolve import resolve
-from benchwright.app.run import executor_for
+from benchwright.app.run import RunOrder, resolve_order
+from benchwright.app.run import run as run_order
 from benchwright.core.errors import BenchwrightError, Interrupted, InvalidInput, did_you_mean
 from benchwright.core.node.system import Multirun, MultirunEntry, System
-from benchwright.core.request import Request, Resolved
+from benchwright.core.request import Resolved
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
-from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.run_folder import RunFolder
 
@@ -39,7 +37,7 @@ class MatrixRun(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, Any]
 
 
-class HowItWent(str, Enum):
+class MatrixStatus(str, Enum):
     OK = "ok"
     FAILED = "failed"  # something measured failed, or it could not be run
     SKIPPED = "skipped"  # it was finished before
@@ -49,7 +47,7 @@ class MatrixOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a run. `code` is the exit code that `run` would have had."""
 
     run: MatrixRun
-    how: HowItWent
+    how: MatrixStatus
     code: int
     id: str | None = None
     detail: str | None = None
@@ -61,8 +59,8 @@ class MatrixObserver:
     def on_begin(self, number: int, total: int, run: MatrixRun) -> None:
         """A run is about to be made."""
 
-    def on_end(self, number: int, total: int, outcome: MatrixOutcome, result: Run | None) -> None:
-        """It was made, was found finished, or could not be made."""
+    def on_end(self, number: int, total: int, outcome: MatrixOutcome) -> None:
+        """It was made, was already finished, or could not be made."""
 
 
 def matrix_runs(multirun: Multirun, system: System, *, where: str) -> list[MatrixRun]:
@@ -135,29 +133,28 @@ def run_matrix(
     observer = observer or MatrixObserver()
     outcomes = []
     for number, run in enumerate(runs, start=1):
-        result = None
         if (id := finished(run)) is not None:
-            outcome = MatrixOutcome(run=run, how=HowItWent.SKIPPED, code=0, id=id)
+            outcome = MatrixOutcome(run=run, how=MatrixStatus.SKIPPED, code=0, id=id)
         else:
             observer.on_begin(number, len(runs), run)
-            outcome, result = _make(run, make)
+            outcome = _make(run, make)
         outcomes.append(outcome)
-        observer.on_end(number, len(runs), outcome, result)
+        observer.on_end(number, len(runs), outcome)
     return outcomes
 
 
-def _make(run: MatrixRun, make: Callable[[MatrixRun], Run]) -> tuple[MatrixOutcome, Run | None]:
+def _make(run: MatrixRun, make: Callable[[MatrixRun], Run]) -> MatrixOutcome:
     try:
         result = make(run)
     except Interrupted as error:
         raise Interrupted(f"{error}; --resume does the same for the rest of the matrix") from None
     except BenchwrightError as error:
-        return MatrixOutcome(run=run, how=HowItWent.FAILED, code=error.exit_code, detail=str(error)), None
+        return MatrixOutcome(run=run, how=MatrixStatus.FAILED, code=error.exit_code, detail=str(error))
     code = exit_code(result)
     failed = [r.benchmark.name for r in result.results if r.status is Status.FAILED]
     detail = f"failed: {', '.join(failed)}" if failed else None if code == 0 else "nothing could be measured"
-    how = HowItWent.OK if code == 0 else HowItWent.FAILED
-    return MatrixOutcome(run=run, how=how, code=code, id=result.id, detail=detail), result
+    how = MatrixStatus.OK if code == 0 else MatrixStatus.FAILED
+    return MatrixOutcome(run=run, how=how, code=code, id=result.id, detail=detail)
 
 
 def code_of(outcomes: Iterable[MatrixOutcome]) -> int:
@@ -169,35 +166,29 @@ def code_of(outcomes: Iterable[MatrixOutcome]) -> int:
 class SuiteMatrix:
     """Makes each run as `run` would with these options on top; knows which ones are there already."""
 
-    def __init__(self, request: Request, base: BaseFolder) -> None:
-        self._request = request
-        self._base = base
+    def __init__(self, order: RunOrder) -> None:
+        self._order = order
 
-    def make(self, run: MatrixRun, observer: Observer, *, resume: bool = False, anyway: bool = False) -> Run:
-        """`resume`: go on with an unfinished one of that name, if there is one; InvalidInput if the suite has changed since."""
-        resolved = self._resolved(run.options)
-        begun = self._newest(run, resolved, finished=False) if resume else None
-        with executor_for(resolved.settings, self._base) as executor:
-            return measure(
-                resolved.benchmarks,
-                resolved.settings,
-                base=self._base,
-                name=run.name,
-                executor=executor,
-                observer=observer,
-                resume=begun,
-                anyway=anyway,
-                labels={**self._request.options.labels, **{key: str(value) for key, value in run.options.items()}},
-            )
+    def make(self, matrix_run: MatrixRun, observer: Observer, *, resume: bool = False) -> Run:
+        """`resume`: continue an unfinished run of that name, if there is one; InvalidInput if the suite has changed."""
+        order = msgspec.structs.replace(
+            self._with(matrix_run.options),
+            name=matrix_run.name,
+            labels={key: str(value) for key, value in matrix_run.options.items()},
+        )
+        if resume:
+            begun = self._newest(matrix_run, resolve_order(order), finished=False)
+            order = msgspec.structs.replace(order, resume=begun)
+        return run_order(order, observer)
 
     def finished(self, run: MatrixRun) -> str | None:
         """The newest finished run of that name that measured exactly this; one of a suite that has changed does not count."""
-        return self._newest(run, self._resolved(run.options), finished=True)
+        return self._newest(run, resolve_order(self._with(run.options)), finished=True)
 
     def _newest(self, run: MatrixRun, resolved: Resolved, *, finished: bool) -> str | None:
         names = {b.name for b in resolved.benchmarks}
         changed: InvalidInput | None = None
-        for folder in all_runs(self._base.runs):
+        for folder in all_runs(self._order.base.runs):
             try:
                 stored = folder.read_plan()
             except InvalidInput:
@@ -217,12 +208,12 @@ class SuiteMatrix:
             raise changed
         return None
 
-    def _resolved(self, options: Mapping[str, Any]) -> Resolved:
-        suite = self._request.suite
-        if suite is None:
+    def _with(self, options: Mapping[str, Any]) -> RunOrder:
+        request = self._order.request
+        if request.suite is None:
             raise InvalidInput("a matrix is made of a suite", remedy="name a suite file")
-        changed = msgspec.structs.replace(suite, options={**suite.options, **options})
-        return resolve(msgspec.structs.replace(self._request, suite=changed))
+        suite = msgspec.structs.replace(request.suite, options={**request.suite.options, **options})
+        return msgspec.structs.replace(self._order, request=msgspec.structs.replace(request, suite=suite))
 
 
 def _is_finished(folder: RunFolder) -> bool:

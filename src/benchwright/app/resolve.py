@@ -49,7 +49,6 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         benchmarks = _named(benchmarks, request.name)
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])
     _check_text(benchmarks)
-    _check_options(request, benchmarks)
     several = len(commands) > 1 or any(kind_of(b).alternates(b) for b in benchmarks)
     interleave = several if request.interleave is None else request.interleave
     settings = _settings(request, interleave)
@@ -211,22 +210,6 @@ def _check_text(benchmarks: list[Benchmark]) -> None:
                 where=ascii(benchmark.name)[1:-1],
                 remedy="rename it, or hide it in a script",
             ) from None
-
-
-def _check_options(request: Request, benchmarks: list[Benchmark]) -> None:
-    """InvalidInput for an option that applies to none of the benchmarks."""
-    for given, option, what, remedy in (
-        (
-            request.models.shapes,
-            "--shape",
-            "only model files have shapes to be given",
-            "sweep the parameters of a script with --param",
-        ),
-        (request.models.items, "--items", "applies to models only", "leave --items out"),
-        (request.models.trust, "--trust", "applies to model files only", "leave --trust out"),
-    ):
-        if given and not any(kind_of(b).takes(option, b) for b in benchmarks):
-            raise InvalidInput(what, where=option, remedy=remedy)
 
 
 def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:

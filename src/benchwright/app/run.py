@@ -1,12 +1,27 @@
-"""The composer: what a user asked for becomes a run. Everything that measures comes through here."""
+"""The composer: what a user asked for becomes a run. Everything that measures comes through `run`.
+
+The command line, the Python API, the matrix, the search for batch sizes and the doctor differ only in the order they
+place: each run is checked, resolved, measured, kept in the store and resumable in the same way.
+"""
 
 from __future__ import annotations
 
-from benchwright.app.measure import measure
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import msgspec
+
+from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_files
+from benchwright.app.measure import measure, plan_only
+from benchwright.app.options import OPTIONS, refuse_unrelated
+from benchwright.app.resolve import resolve
+from benchwright.app.results import store_url
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import System
-from benchwright.core.request import Resolved
-from benchwright.core.run import Run
+from benchwright.core.request import Request, Resolved
+from benchwright.core.run import Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer
@@ -16,51 +31,125 @@ from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
 
 
-def run(
-    resolved: Resolved,
-    base: BaseFolder,
-    observer: Observer,
-    *,
-    name: str | None = None,
-    resume: str | None = None,
-    labels: dict[str, str] | None = None,
-    anyway: bool = False,
-) -> Run:
-    """The run of what was resolved, with the models of its scripts found first; `name`: what to call it, if not by its target."""
+class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """One run to make. `given`: the options that the user gave, by their names in the table of options."""
+
+    request: Request
+    base: BaseFolder
+    given: frozenset[str] = frozenset()
+    only: str | None = None  # of all that is resolved, this benchmark alone
+    name: str | None = None  # None: after its target
+    labels: dict[str, str] = {}  # of the run, beside those of the request
+    resume: str | None = None
+    anyway: bool = False  # resume although what the run depends on has changed
+    store: str | None = None  # its URL; None: the usual one
+    keep: bool = True  # in the store
+
+
+def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
+    """Makes the run and returns it; Interrupted if it was asked to stop.
+
+    `observer` is told what went wrong that is no reason to fail. `executor`: instead of the one that the settings mean.
+    """
+    observer = observer or Observer()
+    if order.keep:
+        store_url(order.store, order.base, os.environ)  # refused now, not after hours of measuring
+    resolved = resolve_order(order)
+    for warning in _warnings(order, resolved):
+        observer.on_trouble(warning)
     with (
-        executor_for(_settings_of(resolved, base, resume), base) as executor,
-        with_models_found(resolved, base, executor, observer) as (complete, told),
+        _chosen(executor, resolved, order) as chosen,
+        with_models_found(resolved, order.base, chosen, observer) as (complete, told),
     ):
-        return measure(
+        made = measure(
             complete.benchmarks,
             complete.settings,
-            base=base,
-            name=name or complete.name,
-            executor=executor,
+            base=order.base,
+            name=order.name or complete.name,
+            executor=chosen,
             observer=observer,
-            resume=resume,
-            labels=labels,
+            resume=order.resume,
+            labels=order.request.options.labels | order.labels,
             told=told,
-            anyway=anyway,
+            anyway=order.anyway,
         )
+    for problem in _follow_up(order, made):
+        observer.on_trouble(problem)
+    return made
 
 
-def executor_for(settings: RunSettings, base: BaseFolder | None = None) -> Executor:
+def plan(order: RunOrder) -> Plan:
+    """What `run` would do, without doing or writing anything."""
+    from benchwright.executors.registry import open_executor
+
+    resolved = resolve_order(order)
+    with open_executor(resolved.settings.on or "local", Site(folder=str(order.base.path))) as executor:
+        return plan_only(resolved.benchmarks, resolved.settings, order.base, executor)
+
+
+def resolve_order(order: RunOrder) -> Resolved:
+    """The benchmarks of an order; InvalidInput also for options that apply to none of them."""
+    resolved = resolve(order.request, allow_nothing=order.resume is not None)
+    if order.only is not None:
+        alone = tuple(b for b in resolved.benchmarks if b.name == order.only)
+        resolved = msgspec.structs.replace(resolved, benchmarks=alone)
+    if resolved.benchmarks:
+        refuse_unrelated(order.given, resolved.benchmarks)
+    else:
+        _refuse_changes(order.given)
+    return resolved
+
+
+def _refuse_changes(given: frozenset[str]) -> None:
+    """A run that is resumed without its target goes on as it began."""
+    for option in (OPTIONS[name] for name in sorted(given)):
+        if option.of_target:
+            flag = option.flags[-1]
+            raise InvalidInput(
+                f"{flag} has no effect on a run that is resumed without its target",
+                where="--resume",
+                remedy=f"leave {flag} out, or name the target again to have it compared",
+            )
+
+
+def _warnings(order: RunOrder, resolved: Resolved) -> list[str]:
+    if not order.request.models.trust:
+        return []
+    from benchwright.kinds.models.model_file import trusted_code
+
+    return list(trusted_code(resolved.benchmarks))
+
+
+def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
+    """Writes what others want of a complete run; yields what went wrong, and what was added where."""
+    yield from write_driver_files(made, Path.cwd())
+    if said := save_scaling(made):
+        yield said
+    if order.keep:
+        yield from keep_in_store(made, order.base.path, order.store)
+
+
+def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> AbstractContextManager[Executor]:
+    """`given`, which stays open; else the one that the settings mean."""
+    return executor_for(_settings_of(resolved, order), order.base) if given is None else nullcontext(given)
+
+
+def executor_for(settings: RunSettings, base: BaseFolder) -> Executor:
     """What `--on` names; without it the nodes of the system file, else this machine."""
     from benchwright.executors.registry import open_executor
 
     system = settings.suite_paths.system if settings.suite_paths is not None else System()
-    return open_executor(settings.on, Site(folder=None if base is None else str(base.path), system=system))
+    return open_executor(settings.on, Site(folder=str(base.path), system=system))
 
 
-def _settings_of(resolved: Resolved, base: BaseFolder, resume: str | None) -> RunSettings:
+def _settings_of(resolved: Resolved, order: RunOrder) -> RunSettings:
     """Those that say where to run: of the run that is resumed, if what was asked for says nothing about it."""
     asked = resolved.settings
-    if resume is None or asked.suite_paths is not None or asked.on is not None:
+    if order.resume is None or asked.suite_paths is not None or asked.on is not None:
         return asked
     try:
-        if resume != NEWEST:
-            return find_run(base.runs, resume).read_plan().settings
-        return asked if resolved.benchmarks else to_resume(base, NEWEST, (), asked)[1].settings
+        if order.resume != NEWEST:
+            return find_run(order.base.runs, order.resume).read_plan().settings
+        return asked if resolved.benchmarks else to_resume(order.base, NEWEST, (), asked)[1].settings
     except InvalidInput:
         return asked  # `measure` says what is wrong with it

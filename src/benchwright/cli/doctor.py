@@ -16,7 +16,8 @@ from benchwright.executors.observer import Observer
 if TYPE_CHECKING:
     from benchwright.core.job import Job
     from benchwright.core.machine import Machine
-    from benchwright.core.run import Plan
+    from benchwright.core.request import Request
+    from benchwright.core.run import Plan, Run
 
 _EXAMPLES = """\b
 Examples:
@@ -36,8 +37,8 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     A small program is launched 14 times, as if it were two different ones, to see by how much equal programs differ here.
     Nothing is kept. Exit code: 0 fine, or only warnings; 1 numbers measured now cannot be trusted.
     """
-    from benchwright.app.measure import measure
     from benchwright.app.plugins import all_registries
+    from benchwright.app.run import RunOrder, run
     from benchwright.doctor.check import check
     from benchwright.doctor.report import checkup_json, checkup_text
     from benchwright.executors.local import LocalExecutor
@@ -45,13 +46,11 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
 
     folder = BaseFolder.choose(base, os.environ)
     with LocalExecutor() as executor, _Progress(quiet=as_json) as progress:
-        checkup = check(
-            folder,
-            executor=executor,
-            measure=None if quick else measure,
-            observer=progress,
-            registries=all_registries(),
-        )
+
+        def measure(request: Request, base: BaseFolder) -> Run:
+            return run(RunOrder(request=request, base=base, keep=False), progress)
+
+        checkup = check(folder, executor=executor, measure=None if quick else measure, registries=all_registries())
     if as_json:
         click.echo(checkup_json(checkup), nl=False)
     else:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from benchwright.cli.targets import TargetCommand, option, request_of, target_options
+from benchwright.cli.options import TargetCommand, order_from, target_options
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
 from benchwright.core.model import DEFAULT_RUNTIME, ModelScript
@@ -22,23 +21,21 @@ from benchwright.plan.turns import started_together
 _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
 
 
-@click.command(cls=TargetCommand, epilog="Example: benchwright plan tasks.cfg --task resnet50 --json")
-@target_options
-@option("Results", "--json", "as_json", is_flag=True, help="Print the plan as JSON.")
-@click.pass_context
-def command(ctx: click.Context, /, as_json: bool, base: str | None, **values: Any) -> None:
-    """Show what `run` would do with the same arguments: commands, environments, devices. Nothing is run or written."""
-    from benchwright.app.measure import plan_only
-    from benchwright.app.resolve import resolve
-    from benchwright.executors.base import Site
-    from benchwright.executors.registry import open_executor
-    from benchwright.runs.base_folder import BaseFolder
+# What `plan` has no use for: it keeps nothing and has no progress to show.
+_ONLY_RUN = (
+    "run_name", "resume", "anyway", "store", "no_store", "show_output", "dash", "quiet", "verbose",
+)  # fmt: skip
 
-    folder = BaseFolder.choose(base, os.environ)
-    resolved = resolve(request_of(ctx, values, folder.path))
-    with open_executor(resolved.settings.on or "local", Site(folder=str(folder.path))) as executor:
-        plan = plan_only(resolved.benchmarks, resolved.settings, folder, executor)
-    click.echo(json.dumps(plan_body(plan), indent=1) if as_json else plan_text(plan), nl=as_json)
+
+@click.command(cls=TargetCommand, epilog="Example: benchwright plan tasks.cfg --task resnet50 --json")
+@target_options(without=_ONLY_RUN)
+@click.pass_context
+def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **values: Any) -> None:
+    """Show what `run` would do with the same arguments: commands, environments, devices. Nothing is run or written."""
+    from benchwright.app.run import plan
+
+    found = plan(order_from(ctx, values, targets))
+    click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found), nl=as_json)
 
 
 def plan_body(plan: Plan) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,22 +16,21 @@ from benchwright.agent.machine.health import read_health
 from benchwright.agent.machine.runtimes import ask_interpreter, own_interpreter
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.samplers.base import SampledJob, Sampler
-from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import BenchwrightError, BrokenPlugin, CannotMeasure, Interrupted
 from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Checkup, Finding, Interpreter, Noise, State
+from benchwright.core.options import MeasureOptions
 from benchwright.core.plugins.entry_points import EntryPoint, load_target
 from benchwright.core.plugins.registry import Registry
+from benchwright.core.request import Request
 from benchwright.core.run import Launch, Run
-from benchwright.core.settings import RunSettings
 from benchwright.doctor.judge_gpus import judge_gpus
 from benchwright.doctor.judge_health import judge_health
 from benchwright.doctor.noise import judge_noise, noise_of
 from benchwright.executors.base import Executor
-from benchwright.executors.observer import Observer
 from benchwright.runs.base_folder import BaseFolder
 
-Measure = Callable[..., Run]  # as `app.measure.measure`
+Measure = Callable[[Request, BaseFolder], Run]  # how any run is made: by `app.run`
 PAIRS = 6
 _METRICS = ("process.duration", "process.cpu_time")
 _TIMEOUT_S = 60.0
@@ -43,7 +43,6 @@ def check(
     *,
     executor: Executor,
     measure: Measure | None,
-    observer: Observer | None = None,
     registries: Iterable[Registry[Any]] = (),
 ) -> Checkup:
     """The state of this machine, and the plug-ins of these registries. `measure`: how to measure its noise; None: not at
@@ -58,7 +57,7 @@ def check(
     findings += [finding for registry in registries for finding in judge_plugins(registry)]
     noise: Sequence[Noise] = ()
     if measure is not None:
-        noise, trouble = measure_noise(measure, executor, observer)
+        noise, trouble = measure_noise(measure)
         busy = any(f.name in ("cpu.load", "cpu.pressure") and f.state in (State.WARNING, State.BAD) for f in findings)
         findings += judge_noise(noise, busy=busy) + trouble
     return Checkup(machine=machine, findings=tuple(findings), noise=tuple(noise), interpreters=tuple(interpreters))
@@ -151,13 +150,11 @@ def judge_plugins(registry: Registry[Any]) -> list[Finding]:
     return findings
 
 
-def measure_noise(
-    measure: Measure, executor: Executor, observer: Observer | None = None
-) -> tuple[list[Noise], list[Finding]]:
+def measure_noise(measure: Measure) -> tuple[list[Noise], list[Finding]]:
     """One program measured as if it were two, interleaved; and what went wrong, if it could not be measured."""
     try:
         with tempfile.TemporaryDirectory(prefix="benchwright-doctor-", ignore_cleanup_errors=True) as folder:
-            run = _measure_same_twice(measure, Path(folder), executor, observer)
+            run = _measure_same_twice(measure, Path(folder))
         pairs = pairs_of(run)
         found = [noise_of(metric, [(a[metric], b[metric]) for a, b in pairs]) for metric in _METRICS]
         noise = [one for one in found if one is not None]
@@ -173,13 +170,18 @@ def measure_noise(
     return [], [Finding(name="noise.launches", state=State.BAD, text=f"not measured: {problem}", advice=advice)]
 
 
-def _measure_same_twice(measure: Measure, folder: Path, executor: Executor, observer: Observer | None) -> Run:
-    command = Command(argv=(sys.executable, "-I", "-S", "-c", _PROGRAM), cwd=str(folder))
-    benchmarks = [
-        Benchmark(name=name, workload=command, source="doctor", timeout_s=_TIMEOUT_S) for name in ("first", "second")
-    ]
-    settings = RunSettings(repeat=PAIRS, warmup_runs=1, interleave=True, discard_logs=True)
-    return measure(benchmarks, settings, base=BaseFolder(folder), name="noise", executor=executor, observer=observer)
+def _measure_same_twice(measure: Measure, folder: Path) -> Run:
+    line = shlex.join([sys.executable, "-I", "-S", "-c", _PROGRAM])
+    request = Request(
+        lines=(line, line),
+        cwd=str(folder),
+        options=MeasureOptions(timeout_s=_TIMEOUT_S),
+        repeat=PAIRS,
+        warmup_runs=1,
+        interleave=True,
+        discard_logs=True,
+    )
+    return measure(request, BaseFolder(folder))
 
 
 def pairs_of(run: Run) -> list[tuple[dict[str, float], dict[str, float]]]:

@@ -63,9 +63,9 @@ class Kind(Protocol):
 
     # -- before a run ---------------------------------------------------------------------------------------------
 
-    def takes(self, option: str, benchmark: Benchmark) -> bool:
-        """Whether an option that is only for some kinds, such as `--items`, applies to `benchmark`."""
-        return False
+    def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """The sorts of target, of those in the table of options, whose options it takes: "suite", "script", "models"…"""
+        return (self.name,)
 
     def alternates(self, benchmark: Benchmark) -> bool:
         """Whether the launches of a run with this benchmark alternate, unless the user says otherwise."""

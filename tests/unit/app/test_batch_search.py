@@ -19,6 +19,7 @@ from benchwright.app.batch_search import (
 )
 from benchwright.app.measure import measure
 from benchwright.app.resolve import resolve
+from benchwright.app.run import RunOrder
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.request import Request, SuiteRequest
 from benchwright.core.run import Launch, Result
@@ -81,7 +82,8 @@ def test_the_batch_of_a_suites_benchmark_is_found_by_runs_of_its_own(tmp_path):
     request = Request(targets=(str(tmp_path / "suite.yaml"),), suite=suite)
     defaults = {b.name: default_batch(b) for b in resolve(request).benchmarks}
     assert defaults == {"hungry": 20, "fixed": None}
-    search = find_largest_batch("hungry", suite_trials(request, base, Observer()), Bounds(start=20))
+    order = RunOrder(request=request, base=base)
+    search = find_largest_batch("hungry", suite_trials(order, Observer()), Bounds(start=20))
     assert (search.largest, search.problem) == (24, None)
     assert list(search.trials) == [16, 32, 24]
     assert {run.read_plan().labels["batch_size"] for run in all_runs(base.runs)} == {"16", "32", "24"}

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.app.matrix import HowItWent, MatrixObserver, MatrixRun, code_of, matrix_runs, run_matrix
+from benchwright.app.matrix import MatrixObserver, MatrixRun, MatrixStatus, code_of, matrix_runs, run_matrix
 from benchwright.cli.suites.matrix import command
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.node.system import Multirun, MultirunEntry, System
@@ -151,7 +151,7 @@ def test_the_others_are_made_when_one_cannot_be():
     outcomes = run_matrix(RUNS, make)
     assert asked == ["a", "b", "c"]
     assert [(x.how, x.code, x.detail) for x in outcomes] == [
-        (HowItWent.FAILED, 3, "no disk"), (HowItWent.FAILED, 2, "suite.yaml: wrong"), (HowItWent.FAILED, 3, "no disk"),
+        (MatrixStatus.FAILED, 3, "no disk"), (MatrixStatus.FAILED, 2, "suite.yaml: wrong"), (MatrixStatus.FAILED, 3, "no disk"),
     ]  # fmt: skip
     assert code_of(outcomes) == 1
     assert code_of(outcomes[:1]) == 3
@@ -176,7 +176,7 @@ def test_what_is_finished_is_left_out_and_said():
         def on_begin(self, number, total, run):
             told.append(f"begin {number}/{total} {run.name}")
 
-        def on_end(self, number, total, outcome, result):
+        def on_end(self, number, total, outcome):
             told.append(f"end {outcome.run.name} {outcome.how.value} {outcome.id}")
 
     def make(run: MatrixRun) -> Run:

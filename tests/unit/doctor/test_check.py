@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from benchwright.app.measure import measure
+from benchwright.app.run import RunOrder, run
 from benchwright.core.job import Outcome
 from benchwright.core.node.checkup import State
 from benchwright.doctor import check as doctor
@@ -10,9 +10,18 @@ from benchwright.executors.fake import FakeExecutor
 from benchwright.runs.base_folder import BaseFolder
 
 
+def measured_by(executor: FakeExecutor) -> doctor.Measure:
+    """As the command does, with launches that are faked."""
+    return lambda request, base: run(RunOrder(request=request, base=base, keep=False), executor=executor)
+
+
+NAMES = {"python", "python-2"}  # how two equal commands are called
+
+
 def test_where_launches_fail_the_noise_is_not_measured_and_that_is_bad():
-    broken = {name: Outcome(job="", exit_code=9) for name in ("first", "second")}
-    noise, findings = doctor.measure_noise(measure, FakeExecutor({}, outcomes=broken))
+    noise, findings = doctor.measure_noise(
+        measured_by(FakeExecutor({}, outcomes={name: Outcome(job="", exit_code=9) for name in NAMES}))
+    )
     assert noise == []
     (finding,) = findings
     assert (finding.name, finding.state) == ("noise.launches", State.BAD)
@@ -22,10 +31,10 @@ def test_where_launches_fail_the_noise_is_not_measured_and_that_is_bad():
 
 def test_equal_launches_alternate_and_stand_in_pairs():
     executor = FakeExecutor({})
-    doctor.measure_noise(measure, executor)
+    doctor.measure_noise(measured_by(executor))
     measured = [job.partition(".")[0] for job in executor.ran]
     assert len(measured) == 2 + 2 * doctor.PAIRS
-    assert all({a, b} == {"first", "second"} for a, b in zip(measured[::2], measured[1::2], strict=True))
+    assert all({a, b} == NAMES for a, b in zip(measured[::2], measured[1::2], strict=True))
 
 
 def test_a_quick_checkup_launches_nothing(tmp_path: Path):

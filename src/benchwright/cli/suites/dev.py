@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from benchwright.cli.suites.options import suite_options, suite_request_of, suite_targets_of
-from benchwright.cli.targets import TargetCommand
+from benchwright.cli.options import TargetCommand
+from benchwright.cli.suites.options import suite_options, suite_request_from, suite_targets_of
 from benchwright.core.errors import InvalidInput
 
 _EXAMPLES = """\b
@@ -31,7 +31,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         raise InvalidInput("there is no command after --", remedy="leave -- out for a shell")
     session = development_session(
         suite_targets_of(values),
-        suite_request_of(values),
+        suite_request_from(values),
         words,
         tell=lambda text: click.echo(f"benchwright: {text}", err=True),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.suites.options import index_options, suite_options, suite_request_of, suite_targets_of
+from benchwright.cli.suites.options import index_options, suite_options, suite_request_from, suite_targets_of
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def command(
         where=IndexOptions(index_url=index_url, indexes=indexes, find_links=find_links, installer=installer),
     )
     with PhaseProgress(quiet=quiet) as progress:
-        done = install(suite_targets_of(values), suite_request_of(values), options, progress)
+        done = install(suite_targets_of(values), suite_request_from(values), options, progress)
     click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):
         place = f"; its log: {failed.log}" if failed.log else ""

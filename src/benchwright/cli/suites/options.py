@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from benchwright.cli.options import options
 from benchwright.core.errors import InvalidInput
-from benchwright.core.request import SuiteRequest
+
+if TYPE_CHECKING:
+    from benchwright.core.request import SuiteRequest
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 def suite_options(function: AnyFunction) -> AnyFunction:
     """Which suite, what of it, on which system, out of which base folder."""
-    for option in reversed(_OPTIONS):
-        function = option(function)
-    return function
+    names = ("configs", "system", "base", "select", "exclude", "overrides", "use_current_env")
+    return click.argument("suites", nargs=-1, metavar="[SUITE]...")(options(*names)(function))
 
 
 def index_options(function: AnyFunction) -> AnyFunction:
@@ -32,71 +34,20 @@ def suite_targets_of(values: Mapping[str, Any]) -> tuple[str, ...]:
     """The suite files that are meant: those named, else that of the environment."""
     from benchwright.kinds.suite.suites import suite_from_environment
 
-    named = (*values["suites"], *values["config"])
+    named = (*values["suites"], *values["configs"])
     known = suite_from_environment(os.environ)
     if not named and known is None:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
     return named or (str(known),)
 
 
-def suite_request_of(values: Mapping[str, Any]) -> SuiteRequest:
-    """The options as one request; `values` may hold those of other decorators too."""
+def suite_request_from(values: Mapping[str, Any]) -> SuiteRequest:
+    """The options as one request."""
+    from benchwright.app.requests import suite_request_of
     from benchwright.runs.base_folder import BaseFolder
 
-    python = None
-    if values["use_current_env"]:
-        from benchwright.kinds.suite.suites import current_python
+    return suite_request_of(values, BaseFolder.choose(values["base"], os.environ).path)
 
-        python = current_python()
-    return SuiteRequest(
-        base=str(BaseFolder.choose(values["base"], os.environ).path),
-        select=words_of(values["select"]),
-        exclude=words_of(values["exclude"]),
-        overrides=tuple(values["overrides"]),
-        system=values["system"],
-        use_current_env=python,
-    )
-
-
-def words_of(texts: Iterable[str]) -> tuple[str, ...]:
-    """Comma lists, each option any number of times."""
-    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
-
-
-_OPTIONS: list[Callable[[AnyFunction], AnyFunction]] = [
-    click.argument("suites", nargs=-1, metavar="[SUITE]..."),
-    click.option(
-        "--config",
-        multiple=True,
-        metavar="SUITE",
-        help="The same as SUITE.  [default: $BENCHWRIGHT_CONFIG, else $MILABENCH_CONFIG]",
-    ),
-    click.option(
-        "--system", metavar="FILE", help="The system file.  [default: $BENCHWRIGHT_SYSTEM, else $MILABENCH_SYSTEM]"
-    ),
-    click.option(
-        "--base",
-        metavar="DIR",
-        help="Where everything is kept.  [default: $BENCHWRIGHT_BASE, else the user's data folder]",
-    ),
-    click.option(
-        "--select", multiple=True, metavar="LIST", help="Only these names, groups or tags, separated by commas."
-    ),
-    click.option("--exclude", multiple=True, metavar="LIST", help="Not these names, groups or tags."),
-    click.option(
-        "--override",
-        "overrides",
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Change the suite, such as resnet.argv.--batch-size=8. Repeatable.",
-    ),
-    click.option(
-        "--use-current-env",
-        "--use_current_env",
-        is_flag=True,
-        help="Use the environment you are in instead of one for each install group.",
-    ),
-]
 
 _INDEX_OPTIONS: list[Callable[[AnyFunction], AnyFunction]] = [
     click.option("--index-url", metavar="URL", help="The package index.  [default: that of uv's or pip's settings]"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchwright.cli.suites.options import suite_options, suite_request_of, suite_targets_of
+from benchwright.cli.suites.options import suite_options, suite_request_from, suite_targets_of
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
 
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
     with PrepareProgress(quiet=quiet) as progress:
-        done = prepare(suite_targets_of(values), suite_request_of(values), options, progress)
+        done = prepare(suite_targets_of(values), suite_request_from(values), options, progress)
     click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):
         click.echo(f"benchwright: {failed.name}: {failed.detail}; its log: {failed.log}", err=True)

@@ -14,11 +14,11 @@ from benchwright.record.base import Gatherer, PlainGatherer
 class ModelsKind(Kind):
     """A script may also be measured by its loop, or as a whole."""
 
-    def takes(self, option: str, benchmark: Benchmark) -> bool:
+    def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
         work = benchmark.workload
-        if option in ("--shape", "--trust"):
-            return isinstance(work, Model) and work.file is not None
-        return option == "--items" and isinstance(work, Model | ModelScript)
+        if isinstance(work, Model):
+            return ("model",) if work.file is not None else ("models",)
+        return ("models",) if isinstance(work, ModelScript) else ("script",)
 
     def alternates(self, benchmark: Benchmark) -> bool:
         return isinstance(benchmark.workload, Model | ModelScript)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Iterable
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_duration
@@ -17,6 +18,11 @@ def words_of(text: str, *, where: str) -> tuple[str, ...]:
         raise InvalidInput(
             f"cannot be split into words: {error}", where=where, remedy="close the quotation", text=text
         ) from None
+
+
+def comma_words(texts: Iterable[str]) -> tuple[str, ...]:
+    """The words of comma lists, each given any number of times."""
+    return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
 
 
 def environment_change_of(text: str) -> tuple[str, str | None]:

@@ -1,0 +1,175 @@
+"""The table of options (`app.options`) as options of commands, and the three sizes of their help."""
+
+from __future__ import annotations
+
+import importlib
+import operator
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from benchwright.app.options import OPTIONS, SORTS, Option
+from benchwright.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from benchwright.app.run import RunOrder
+
+AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+
+_HELP = "benchwright.help"  # in the context: which options to list; None: the common ones
+_ALL = "all"
+_COMMON, _OTHER = "Common options", "Other options"
+
+
+class TableOption(click.Option):
+    """An option of the table. `help` replaces the table's, where a command means something narrower by it."""
+
+    def __init__(self, names: Sequence[str], *, row: Option, help: str | None) -> None:
+        self.row = row
+        super().__init__(names, help=help or row.help, metavar=row.metavar, envvar=row.variable, **_form(row))
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Without the aliases, and with the names that a registry knows."""
+        if self.row.names_from is not None and self.help:
+            module, _, function = self.row.names_from.partition(":")
+            names = operator.attrgetter(function)(importlib.import_module(module))()
+            self.help = self.help.replace("{names}", ", ".join(names))
+        known, self.opts = self.opts, [flag for flag in self.opts if flag not in self.row.aliases]
+        try:
+            return super().get_help_record(ctx)
+        finally:
+            self.opts = known
+
+    def get_help_extra(self, ctx: click.Context) -> click.types.OptionHelpExtra:
+        """Without the range, which the error message tells."""
+        extra = super().get_help_extra(ctx)
+        extra.pop("range", None)
+        return extra
+
+
+def _form(row: Option) -> dict[str, Any]:
+    """What click calls the form of an option."""
+    match row.form:
+        case "flag":
+            return {"is_flag": True}
+        case "switch":
+            return {"default": None}
+        case "count":
+            return {"type": click.IntRange(row.least, row.most), "default": row.default}
+        case "choice":
+            return {"type": click.Choice(row.choices), "default": row.default}
+        case "list" | "words" | "pairs":
+            return {"multiple": True}
+        case "optional":
+            return {"is_flag": False, "flag_value": row.default}
+        case _:
+            return {"default": row.default}
+
+
+def options(*names: str, **helps: str) -> Callable[[AnyFunction], AnyFunction]:
+    """A decorator: these options of the table, in this order; those in `helps` with a help text of their own."""
+
+    def decorate(function: AnyFunction) -> AnyFunction:
+        for name in reversed((*names, *helps)):
+            row = OPTIONS[name]
+            names_of = (*row.flags, *row.aliases, row.name)
+            function = click.option(*names_of, cls=TableOption, row=row, help=helps.get(name))(function)
+        return function
+
+    return decorate
+
+
+class TargetCommand(click.Command):
+    """A command that takes `-- any command` at its end: what follows the first `--` is left untouched.
+
+    `--help` lists the common options, `--help KIND` those that apply to a kind of target, `--help-all` all of them.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            at = args.index("--")
+            ctx.meta["command"] = tuple(args[at + 1 :])
+            args = args[:at]
+        return super().parse_args(ctx, args)
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        return click.Option(
+            ["-h", "--help"],
+            is_flag=False,
+            flag_value="",
+            metavar="[KIND]",
+            is_eager=True,
+            expose_value=False,
+            callback=_show_help,
+            help=f"Options for KIND ({', '.join(SORTS)}); --help-all lists all.",
+        )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Options under the headings of their sections."""
+        wanted = ctx.meta.get(_HELP)
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
+            if record is None:
+                continue
+            row = getattr(parameter, "row", None)
+            if wanted is None:
+                if row is None or row.common:
+                    sections.setdefault(_COMMON, []).append((record[0], _first_sentence(record[1])))
+            elif row is None or wanted == _ALL or not row.applies or wanted in row.applies:
+                sections.setdefault(_OTHER if row is None else row.section, []).append(record)
+        for heading, records in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.)\s|  \[", text, maxsplit=1)[0]
+
+
+def _show_help(ctx: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    if value is None or ctx.resilient_parsing:
+        return
+    ctx.meta[_HELP] = value if value == _ALL or value in SORTS else None
+    click.echo(ctx.get_help(), color=ctx.color)
+    ctx.exit()
+
+
+def _show_all(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        _show_help(ctx, parameter, _ALL)
+
+
+def target_options(
+    *, without: tuple[str, ...] = (), applying_to: str | None = None
+) -> Callable[[AnyFunction], AnyFunction]:
+    """A decorator: every option of the table but `without`; `applying_to` a sort of target."""
+    names = [
+        name
+        for name, row in OPTIONS.items()
+        if name not in without and (applying_to is None or not row.applies or applying_to in row.applies)
+    ]
+
+    def decorate(function: AnyFunction) -> AnyFunction:
+        function = click.option(
+            "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=_show_all, hidden=True
+        )(function)
+        return click.argument("targets", nargs=-1)(options(*names)(function))
+
+    return decorate
+
+
+def order_from(ctx: click.Context, values: dict[str, Any], targets: tuple[str, ...]) -> RunOrder:
+    """The run that the options ask for."""
+    from benchwright.app.requests import order_of
+
+    command = ctx.meta.get("command", ())
+    if "command" in ctx.meta and not command:
+        raise InvalidInput("there is no command after --", remedy="write benchwright run -- COMMAND ARGUMENTS")
+    given = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
+    return order_of(values, given, targets=targets, command=command)

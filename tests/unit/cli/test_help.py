@@ -1,0 +1,52 @@
+"""The help texts: `run --help` fits on a screen, and every command has an example."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from click.testing import CliRunner
+
+from benchwright.app.options import OPTIONS, SORTS
+from benchwright.cli.main import COMMANDS, cli
+
+SCREEN = 40  # lines
+
+
+def help_of(*words: str) -> str:
+    done = CliRunner().invoke(cli, list(words), env={"COLUMNS": "80"})
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def flags_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text.partition("Examples:")[0]))
+
+
+def test_the_help_of_run_fits_on_a_screen_and_leads_to_the_rest() -> None:
+    text = help_of("run", "--help")
+    assert len(text.splitlines()) <= SCREEN
+    assert {"--repeat", "--metric", "--runtime", "--resume", "--help-all"} <= flags_in(text)
+    assert not {"--kvstore", "--build-timeout"} & flags_in(text)
+
+
+def test_all_options_are_listed_with_help_all() -> None:
+    listed = flags_in(help_of("run", "--help-all"))
+    assert {option.flags[-1].partition("/")[0] for option in OPTIONS.values()} <= listed
+
+
+@pytest.mark.parametrize("sort", SORTS)
+def test_the_help_of_a_kind_lists_what_applies_to_it_and_nothing_else(sort: str) -> None:
+    listed = flags_in(help_of("run", "--help", sort).partition("What to measure:")[2])
+    for option in OPTIONS.values():
+        flag = option.flags[-1].partition("/")[0]
+        if not option.applies or sort in option.applies:
+            assert flag in listed
+    others = {o.flags[-1] for o in OPTIONS.values() if o.applies and sort not in o.applies}
+    named_in_others_texts = {"--param", "--search-dir", "--size", "--metrics-policy", "--epochs", "--task"}
+    assert not (others - named_in_others_texts) & listed
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_an_example(name: str) -> None:
+    assert "Example" in help_of(name, "--help")
