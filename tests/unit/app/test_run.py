@@ -25,7 +25,10 @@ one:
 """
 SYSTEM = "system: {arch: cpu}\nmultirun:\n  runs: [{name: 'm.{time}', matrix: {sizer.batch_size: 8}}]\n"
 MAIN = """\
+import sys
 from benchprobe import iterate
+if int(sys.argv[1]) > 8:
+    raise MemoryError("out of memory")
 for x in iterate("train", range(30)):
     pass
 """
@@ -78,7 +81,10 @@ def streams(run: RunFolder) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in run.path.glob("*.data")}
 
 
-def test_the_doctor_makes_its_runs_in_the_same_way_and_keeps_none(folder: Path) -> None:
+def test_the_doctor_makes_its_runs_in_the_same_way_and_keeps_none(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchwright.doctor.check.PAIRS", 2)
     done = CliRunner().invoke(cli, ["doctor", "--json"], standalone_mode=False)
     assert done.exception is None
     assert '"noise"' in done.stdout
