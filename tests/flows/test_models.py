@@ -305,7 +305,10 @@ def test_rates_count_calls_unless_the_batch_is_known(bw: CommandLine, script: Ca
     (told,) = bw.json("run", "shapes.py::Features", "--items", "10", *QUICK)["results"]
     assert (told["model"]["items"], told["model"]["items_from"]) == (10, "--items")
     assert next(m["unit"] for m in told["metrics"] if m["metric"] == "rate") == "items/s"
-    assert "applies to models in scripts and model files, not to commands" in bw("run", "--items", "2", "--", "true", code=2).stderr
+    assert (
+        "applies to models in scripts and model files, not to commands"
+        in bw("run", "--items", "2", "--", "true", code=2).stderr
+    )
 
 
 def test_a_file_that_would_run_code_is_refused_before_anything_is_loaded(bw: CommandLine) -> None:
