@@ -1,5 +1,5 @@
 """`python -m benchmodels SCRIPT ARGS…`: runs the script as `python SCRIPT ARGS…` does, and does with its models
-what BENCHPROBE_CONFIG asks for: lists them, measures one of them, or builds one for a runtime.
+what BENCHPROBE_CONFIG asks for: lists them, measures one of them, builds one for a runtime, or times its training.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ def _run(settings: ModelSettings, script: str, args: List[str]) -> int:
         from benchmodels.build.build import build
 
         return build(settings, script, args)
+    if settings.mode == kinds.TRAIN:
+        from benchmodels.training.train import train
+
+        return train(settings, script, args)
     from benchmodels.discover.discover import discover
 
     return discover(settings, script, args)

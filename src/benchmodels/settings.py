@@ -8,8 +8,8 @@ from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
 
 from benchprobe.config import VARIABLE
 
-DISCOVER, MEASURE, BUILD = "discover", "measure", "build"
-MODES = (DISCOVER, MEASURE, BUILD)
+DISCOVER, MEASURE, BUILD, TRAIN = "discover", "measure", "build", "train"
+MODES = (DISCOVER, MEASURE, BUILD, TRAIN)
 PART = "models"
 
 
@@ -58,7 +58,7 @@ def settings_from(raw: Mapping[str, Any]) -> ModelSettings:
         value = getattr(settings, name)
         if type(value) is not int or value < 0:
             raise ValueError(f'"{name}" must be a whole number, not {value!r}')
-    if settings.mode != DISCOVER and not settings.identity and not settings.file:
+    if settings.mode in (MEASURE, BUILD) and not settings.identity and not settings.file:
         raise ValueError(f'"identity" or "file" must say what to {settings.mode}')
     return settings
 

@@ -1,0 +1,1 @@
+"""Measures the training steps of a script that is not instrumented."""
