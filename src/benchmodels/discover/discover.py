@@ -6,7 +6,8 @@ import atexit
 import os
 import threading
 from time import perf_counter_ns
-from typing import Callable, List, NoReturn, Optional, Sequence, Set
+from types import ModuleType
+from typing import Any, Callable, List, NoReturn, Optional, Sequence, Set
 
 from benchmodels import compat
 from benchmodels.build.build_key import content_digest
@@ -55,6 +56,7 @@ class Discovery:
         self._process = os.getpid()
         self._of_the_parent: Set[str] = set()  # in a forked child: what the parent tells
         self._ended = False
+        self._optimizer_steps = 0
         self.exception: Optional[str] = None
 
     def begin(self) -> None:
@@ -64,10 +66,20 @@ class Discovery:
         for framework in self._frameworks:
             framework.install(imports)
         self._started.install(imports)
+        imports.after("torch.optim.optimizer", self._count_optimizer_steps)
         compat.install()
         os.register_at_fork(after_in_child=self._after_fork)
         atexit.register(self.end)
         self._tell_before_exit()
+
+    def _count_optimizer_steps(self, module: ModuleType) -> None:
+        register = getattr(module, "register_optimizer_step_post_hook", None)  # since torch 2.0
+
+        def count(*_: Any) -> None:
+            self._optimizer_steps += 1
+
+        if register is not None:
+            register(count)
 
     def end(self) -> None:
         """The last word about everything."""
@@ -111,6 +123,7 @@ class Discovery:
                 "hook_lost": any(framework.lost() for framework in self._frameworks),
                 "processes_started": self._started.count,
                 "exception": self.exception,
+                "optimizer_steps": self._optimizer_steps,
                 "parameters": {
                     name: value for name, value in parameters.asked.items() if type(value) in (int, float, str)
                 },

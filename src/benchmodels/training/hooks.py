@@ -17,7 +17,7 @@ from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import pass_on_signal
 from benchmodels.hooks.patches import Patches
 from benchmodels.training.steps import TrainingSteps
-from benchprobe import batch_size as batch_sizes
+from benchprobe.loop import batch_size as batch_sizes
 
 SizeOf = Callable[[Any], Optional[int]]
 

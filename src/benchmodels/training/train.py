@@ -14,8 +14,8 @@ from benchmodels.settings import ModelSettings
 from benchmodels.stream import complainer
 from benchmodels.training.hooks import TrainingHooks
 from benchmodels.training.steps import TrainingSteps
-from benchprobe.loop_pass import Passage
-from benchprobe.probe import TRAIN, Probe
+from benchprobe.loop.loop_pass import Passage
+from benchprobe.loop.probe import TRAIN, Probe
 
 NO_STEP = "no optimizer stepped in this process, so there is no training step to measure"
 
@@ -76,7 +76,7 @@ class RecordedSteps:
         return going
 
     def explain(self, text: str) -> None:
-        self._probe.message("training", text, "info")
+        self._probe.writer.emit({"event": "training", "t": perf_counter_ns(), "text": text})
 
     def end(self) -> None:
         if self._pass is not None:

@@ -93,7 +93,7 @@ def _what() -> Iterable[Option]:
         help="Name of the benchmark, if there is only one.")
     yield _option(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, MODELS, MODEL_FILE),
         help="Kind of file the target is: suite, tasks, script or model.")
-    yield _option(WHAT, "--as", "choice", choices=("loop", "models", "command"), name="as_", applies=_SCRIPTS,
+    yield _option(WHAT, "--as", "choice", choices=("loop", "training", "models", "command"), name="as_", applies=_SCRIPTS,
         help="How to measure a script.")
     yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SCRIPTS,
         help="Arguments for a script, as one string.")

@@ -29,7 +29,10 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
 
 
 class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
-    """A Python script whose loop is instrumented with benchprobe; `python` is the interpreter to use."""
+    """A Python script whose loop is measured; `python` is the interpreter to use.
+
+    `training`: nothing in it is instrumented, and its training steps are recognised as it runs.
+    """
 
     usual_kind: ClassVar[str] = "script"
     shell: ClassVar[bool] = False
@@ -38,6 +41,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
     args: tuple[str, ...]
     cwd: str
     python: str
+    training: bool = False
 
     @property
     def words(self) -> tuple[str, ...]:

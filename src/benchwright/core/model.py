@@ -119,6 +119,7 @@ class Discovery(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str] = {}
     source_note: str | None = None  # the script's docstring
     parameters: dict[str, Any] = {}  # standard ones that the script asked for, with the values it got
+    optimizer_steps: int = 0
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):

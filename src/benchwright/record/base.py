@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
+from benchwright.core.note import Note
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
 
@@ -32,6 +33,10 @@ class Gatherer(Protocol):
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
         """What is wrong with a launch whose process ended well; None if nothing is."""
         return None
+
+    def notes(self) -> list[Note]:
+        """What a reader of the results should know, learnt from its own events."""
+        return []
 
     def facts(self) -> dict[str, Any]:
         """What to keep with the launch beside its measurements, as JSON values; secrets are removed afterwards."""

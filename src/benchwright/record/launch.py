@@ -90,6 +90,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
         + loop_notes
         + name_notes
         + fold.voir.notes()
+        + fold.gatherer.notes()
         + ([] if takes_turns(job) else fold.samples.notes(span, _cpu_share(fold.end)))
         + log_notes(fold.extraction, measurements)
         + standstill_notes(fold.pauses, fold.samples)

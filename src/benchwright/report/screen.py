@@ -159,11 +159,12 @@ def _spread(summary: Summary) -> str:
 
 
 def _remarks(result: Result, width: int) -> list[str]:
-    return [line for note in noted(result) for line in _remark(str(note), width)]
+    return [line for note in noted(result) for line in _remark(str(note), width, note.severity)]
 
 
-def _remark(text: str, width: int) -> list[str]:
-    return textwrap.wrap(f"⚠ {text}", width - 3, initial_indent="   ", subsequent_indent="     ")
+def _remark(text: str, width: int, severity: str = "warning") -> list[str]:
+    sign = "·" if severity == "info" else "⚠"
+    return textwrap.wrap(f"{sign} {text}", width - 3, initial_indent="   ", subsequent_indent="     ")
 
 
 def _closing(report: Report) -> list[str]:

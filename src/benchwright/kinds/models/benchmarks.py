@@ -21,6 +21,7 @@ from benchwright.core.model import (
 )
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.models.sweep import idle_parameters, named_point
+from benchwright.kinds.models.training import training_of
 
 SHOWN_DIGITS = 8  # of an identity
 # Precise enough to see one percent, and never for long: a slow model has few calls in these seconds.
@@ -37,8 +38,9 @@ def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[B
     assert isinstance(asked.workload, ModelScript)
     options = asked.workload.options
     chosen = _selected(discovery, options.select)
+    training = training_of(asked, discovery)
     if not discovery.models:
-        return [_as_command(asked, discovery)]
+        return training or [_as_command(asked, discovery)]
     names = _names(chosen)
     made = []
     for model in chosen:
@@ -47,7 +49,7 @@ def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[B
             made.append(_withheld(asked, model, name, discovery, builds))
             continue
         made += _on_each(asked, model, name, discovery, builds)
-    return made
+    return [*training, *made]
 
 
 def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, Discovery]) -> list[Benchmark]:

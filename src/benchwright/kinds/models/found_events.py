@@ -42,6 +42,7 @@ def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | No
         trouble=_trouble(last, outcome),
         notes=tuple(dict.fromkeys(notes)),
         parameters=dict(last.get("parameters") or {}),
+        optimizer_steps=int(last.get("optimizer_steps") or 0),
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.model import Model, ModelScript
 from benchwright.kinds.base import Kind
 from benchwright.kinds.models.gather import ModelGatherer
 from benchwright.kinds.models.plan import ModelPlanner
+from benchwright.kinds.models.training import TrainingGatherer
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 
@@ -27,7 +28,10 @@ class ModelsKind(Kind):
         return ModelPlanner(context)
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
-        return ModelGatherer(benchmark.workload) if isinstance(benchmark.workload, Model) else PlainGatherer()
+        work = benchmark.workload
+        if isinstance(work, Model):
+            return ModelGatherer(work)
+        return TrainingGatherer() if isinstance(work, Script) and work.training else PlainGatherer()
 
     def code_files(self, benchmark: Benchmark) -> list[str]:
         work = benchmark.workload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
 from benchwright.plan.base import JobCommand, PlainPlanner
@@ -15,7 +15,7 @@ WAIT_POLICY = "PASSIVE"  # threads that spin while they wait take the cores of t
 
 
 class ModelPlanner(PlainPlanner):
-    """Plans models, scripts that are searched for models, and scripts or commands as they are."""
+    """Plans models, scripts that are searched for models or train, and scripts or commands as they are."""
 
     def fewer_devices(self, benchmark: Benchmark, present: int) -> str:
         if isinstance(benchmark.workload, Model):
@@ -33,6 +33,9 @@ class ModelPlanner(PlainPlanner):
         if isinstance(work, ModelScript):
             probe = _discovery_settings(work, context.settings.seed, count_work=context.count_work)
             return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=probe)
+        if isinstance(work, Script) and work.training:
+            settings = {"models": {"mode": "train", "seed": context.settings.seed}}
+            return JobCommand((work.python, *_MODULE, work.path, *work.args), work.cwd, benchmark.env, probe=settings)
         if not isinstance(work, Model):
             return super().command(benchmark, slot, job, repeat)
         words = (work.script, *work.args) if work.script is not None else ()

@@ -1,4 +1,4 @@
-"""A Python script as a target: its instrumented loop is measured, or else the models it builds and calls."""
+"""A Python script as a target: its instrumented loop is measured, its training steps, or the models it builds and calls."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
 from benchwright.kinds.models.sweep import named_point, script_arguments
+from benchwright.kinds.models.training import USUAL_STOP
 
 MEMBER = "::"  # script.py::BertModel
 
@@ -32,7 +33,7 @@ class ScriptKind(ModelsKind):
         place, _, members = target.partition(MEMBER)
         path = Path(place).absolute()
         notes = checked_notes(path) if options.as_ != "command" else ScriptNotes({}, None, False)
-        as_ = options.as_ or ("loop" if notes.uses_loop and not members else "models")
+        as_ = options.as_ or ("models" if members else _usual_way(notes))
         select = tuple(word for word in members.split(",") if word)
         if select and as_ != "models":
             raise InvalidInput("only models have names in it", where=target, remedy="leave --as out")
@@ -42,17 +43,25 @@ class ScriptKind(ModelsKind):
             workload = _workload(path, args, options, as_, select, notes.foreign)
             name = path.name + named_point(point)
             metrics = () if as_ == "models" else options.metrics
+            stop = USUAL_STOP if as_ == "training" else None
             found.append(
                 Benchmark(
                     name=name,
                     workload=workload,
                     source=target,
                     metrics=metrics,
+                    stop=stop,
                     parameters=point,
                     labels=notes.labels,
                 )
             )
         return found
+
+
+def _usual_way(notes: ScriptNotes) -> str:
+    if notes.uses_loop:
+        return "loop"
+    return "training" if notes.trains else "models"
 
 
 def _workload(
@@ -61,8 +70,8 @@ def _workload(
     cwd, python = options.cwd or os.getcwd(), options.python or default_python()
     if as_ == "command":
         return Command(argv=(python, str(path), *args), cwd=cwd)
-    if as_ == "loop":
-        return Script(path=str(path), args=args, cwd=cwd, python=python)
+    if as_ in ("loop", "training"):
+        return Script(path=str(path), args=args, cwd=cwd, python=python, training=as_ == "training")
     models = msgspec.structs.replace(options.models, select=select)
     return ModelScript(path=str(path), args=args, cwd=cwd, python=python, options=models, foreign=foreign)
 

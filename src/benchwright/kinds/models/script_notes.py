@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from benchmodels.compat import PACKAGES
+from benchwright.kinds.models.training import looks_like_training
 
 _LABELS = re.compile(r"#\s*labels:\s*(.*)")
 _LONGEST_NOTE = 2000
@@ -21,6 +22,7 @@ class ScriptNotes(msgspec.Struct, frozen=True):
     labels: dict[str, str]
     docstring: str | None
     uses_loop: bool  # iterate of benchprobe: a loop, not models, is to be measured
+    trains: bool = False  # it takes gradients and optimizer steps: those are to be measured
     foreign: bool = False  # it imports a package of another tool, for which benchmodels.compat may stand in
 
 
@@ -34,6 +36,7 @@ def read_notes(path: Path) -> ScriptNotes:
         labels=parse_labels(text.partition("\n")[0]),
         docstring=docstring[:_LONGEST_NOTE] if docstring else None,
         uses_loop=_uses_loop(tree),
+        trains=looks_like_training(tree),
         foreign=_is_foreign(tree),
     )
 

@@ -1,0 +1,64 @@
+"""Scripts that train, measured by their steps: how they are recognised, when they stop, and what it means if nothing was seen."""
+
+from __future__ import annotations
+
+import ast
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Script
+from benchwright.core.measurement import Measurement
+from benchwright.core.model import Discovery, ModelScript
+from benchwright.core.note import Note
+from benchwright.core.status import Reason, Status
+from benchwright.core.stop_rule import StopRule
+from benchwright.record.base import Gatherer
+from benchwright.record.reading import Event
+from benchwright.record.verdict import LaunchVerdict
+
+# Precise enough to see one percent, and never for long: a training may go on for days.
+USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=60.0)
+_TRAINERS = ("Trainer", "SFTTrainer", "Seq2SeqTrainer")
+_NO_STEP = (
+    "no optimizer of torch stepped in this process; measure its models with --as models, or all of it with --as command"
+)
+
+
+class TrainingGatherer(Gatherer):
+    """Keeps how the steps were recognised; says why nothing was measured where none was seen."""
+
+    def __init__(self) -> None:
+        self._explanations: list[str] = []
+
+    def add(self, event: Event) -> None:
+        if event["event"] == "training":
+            self._explanations.append(str(event["text"]))
+
+    def notes(self) -> list[Note]:
+        return [Note(text=text, severity="info") for text in self._explanations]
+
+    def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
+        if any(m.metric == "rate" and m.source == "loop" for m in found):
+            return None
+        return LaunchVerdict(Status.FAILED, Reason.NO_DATA, _NO_STEP)
+
+
+def looks_like_training(tree: ast.Module) -> bool:
+    """Whether a script takes gradients and optimizer steps itself, or hands its model to a trainer."""
+    called = {_called(node) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return {"backward", "step"} <= called or (bool(called & {*_TRAINERS}) and bool(called & {"train", "fit"}))
+
+
+def _called(call: ast.Call) -> str:
+    function = call.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def training_of(asked: Benchmark, discovery: Discovery) -> list[Benchmark]:
+    """The training of a script, as a benchmark of its own, if its optimizer stepped while its models were looked for."""
+    script = asked.workload
+    if not isinstance(script, ModelScript) or not discovery.optimizer_steps or script.options.select:
+        return []
+    work = Script(path=script.path, args=script.args, cwd=script.cwd, python=script.python, training=True)
+    stop = asked.stop or USUAL_STOP
+    return [msgspec.structs.replace(asked, workload=work, stop=stop, labels=discovery.labels | asked.labels)]

@@ -1,0 +1,66 @@
+"""Ordinary training scripts, measured as they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine, metric
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.xdist_group("models")
+
+TRAINING = """
+import time, torch
+from torch.utils.data import DataLoader, TensorDataset
+torch.set_num_threads(1)
+model = torch.nn.Linear(16, 4)
+data = TensorDataset(torch.randn(48, 16), torch.randint(0, 4, (48,)))
+optimizer = torch.optim.AdamW(model.parameters())
+
+def main(epochs=10 ** 6):
+    for epoch in range(epochs):
+        for x, y in DataLoader(data, batch_size=8):
+            loss = torch.nn.functional.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            time.sleep(0.002)
+"""
+
+
+def test_a_training_script_is_measured_by_its_steps(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("train.py", TRAINING + "main()")
+    body = bw.json("run", "train.py", "--stop", "60", "--warmup", "5")
+    (result,) = body["results"]
+    assert result["status"] == "ok"
+    rate, steps = metric(body, "rate"), metric(body, "step_time")
+    assert rate["unit"] == "items/s"
+    assert 0.5 * 8 / steps["value"] < rate["value"] <= 8 / 0.002
+    assert metric(body, "loss")["value"] > 0
+    shown = bw("show", "last").stdout
+    assert "· training steps counted at AdamW.step(); one batch a step from a DataLoader" in " ".join(shown.split())
+    run = json.loads((bw.last_run() / "run.json").read_text())
+    (note,) = (n for n in run["results"][0]["launches"][0]["notes"] if "AdamW" in n["text"])
+    assert note["severity"] == "info"
+
+
+def test_training_in_a_module_is_seen_when_models_are_looked_for(
+    bw: CommandLine, script: Callable[[str, str], Path]
+) -> None:
+    script("trainer.py", TRAINING)
+    script("start.py", "import trainer\ntrainer.main(epochs=2)")
+    body = bw.json("run", "start.py", "--warmup", "1")
+    first, *others = body["results"]
+    assert (first["benchmark"], first["status"]) == ("start.py", "ok")
+    assert metric(body, "rate")["unit"] == "items/s"
+    assert [r["status"] for r in others] == ["skipped"]  # its model is only ever called to be trained
+
+
+def test_a_script_without_an_optimizer_says_what_to_do(bw: CommandLine, script: Callable[[str, str], Path]) -> None:
+    script("none.py", "import torch\ntorch.nn.Linear(2, 2)(torch.randn(1, 2))")
+    body = bw.json("run", "none.py", "--as", "training", code=1)
+    assert body["results"][0]["reason"] == "no_data"
+    assert "--as models" in body["results"][0]["detail"]
