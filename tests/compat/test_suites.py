@@ -66,7 +66,8 @@ def test_the_whole_of_all_yaml_becomes_benchmarks() -> None:
     assert resnet.placement.per_device
     assert resnet.stop == StopRule(observations=60, interval_s=1.0)
     assert resnet.folder is not None
-    assert (resnet.folder.group, resnet.folder.install_group, resnet.folder.variant) == ("torchvision", "torch", None)
+    assert resnet.environment is not None
+    assert (resnet.folder.group, resnet.environment.name, resnet.environment.variant) == ("torchvision", "torch", None)
     assert resnet.folder.path == str((REAL / "../benchmarks/torchvision").resolve())
     assert isinstance(resnet.workload, Script)
     assert resnet.workload.args[-6:] == (

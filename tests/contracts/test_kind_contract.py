@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from machines import MACHINE
+from builders import MACHINE
 from suites import PATHS, machine_with
 
 from benchwright.core.benchmark import Benchmark, Command

@@ -157,7 +157,7 @@ def test_pip_installs_where_there_is_no_uv(bw: CommandLine, suite: SuiteFolder) 
 def test_voir_is_added_and_told_for_a_folder_with_a_voirfile(bw: CommandLine, suite: SuiteFolder) -> None:
     suite.add("one", {"requirements.in": "alpha\n", "voirfile.py": ""})
     done = bw("install", suite.path)
-    assert "note: one: a voirfile.py, but no voir in the requirements; voir is added" in done.stderr
+    assert "note: one: requirements lack voir; adding it" in done.stderr
     assert suite.version("voir", "one") == "0.2.24"
 
 

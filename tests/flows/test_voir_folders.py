@@ -17,6 +17,7 @@ from processes import carrying, wait_for
 from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.environment import Environment
 from benchwright.core.job import Barrier, Job
 from benchwright.core.results.overlap import overlap
 from benchwright.core.run import Launch
@@ -101,9 +102,15 @@ class Folder:
         (self.path / "main.py").write_text(main.replace("AT_EACH_STEP", each_step))
         if voirfile is not None:
             (self.path / "voirfile.py").write_text(textwrap.dedent(voirfile))
-        folder = BenchmarkFolder(path=str(self.path), group="b", install_group="b", voir=OPTIONS)
+        folder = BenchmarkFolder(path=str(self.path), group="b", voir=OPTIONS)
         script = Script(path=str(self.path / "main.py"), args=(), cwd=str(self.path), python=sys.executable)
-        self.benchmark = Benchmark(name="b", workload=script, source="test", folder=folder)
+        self.benchmark = Benchmark(
+            name="b",
+            workload=script,
+            source="test",
+            folder=folder,
+            environment=Environment(name="b", folder=str(self.path)),
+        )
 
     def job(self, name: str = "b.D0", *args: str, **fields: Any) -> Job:
         config = str(self.runs / f"{name}.voir.json")

@@ -19,6 +19,7 @@ from benchwright.app.results import Results
 from benchwright.app.run_admin import annotate_run
 from benchwright.core.benchmark import Benchmark, Command, Placement, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.environment import Environment
 from benchwright.core.job import Job, Outcome
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import FoundInput, Model
@@ -159,7 +160,7 @@ def _suite(base: Path) -> Benchmark:
     code.mkdir(parents=True)
     (code / "main.py").write_text("")
     folder = BenchmarkFolder(
-        path=str(code), group="g", install_group="g", requirements=(), prepare_script=None,
+        path=str(code), group="g", prepare_script=None,
         voir={"options": {"stop": 2}}, config={"env": {"A": "1"}},
     )  # fmt: skip
     workload = Script(path=f"{code}/main.py", args=("--batch-size", "auto_batch(8)"), cwd=str(code), python="")
@@ -167,6 +168,7 @@ def _suite(base: Path) -> Benchmark:
         name="voir",
         workload=workload,
         source="suite.yaml",
+        environment=Environment(name="g", folder=str(code), requirements=(), packages=("voir",)),
         folder=folder,
         weight=2.0,
         placement=Placement(per_device=True),

@@ -15,7 +15,7 @@ from benchwright.core.run import Launch, Result, Run
 
 
 def benchmark(name: str = "resnet", **fields: Any) -> Benchmark:
-    given = {"folder": BenchmarkFolder(path=f"/suite/{name}", group=name, install_group=name)} | fields
+    given = {"folder": BenchmarkFolder(path=f"/suite/{name}", group=name)} | fields
     workload = Script(path=f"/suite/{name}/main.py", args=(), cwd=f"/suite/{name}", python="/venv/bin/python")
     return Benchmark(name=name, workload=workload, source="suite.yaml", **given)
 

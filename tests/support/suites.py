@@ -9,6 +9,7 @@ from builders import MACHINE
 
 from benchwright.core.benchmark import Benchmark, Placement, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.environment import Environment
 from benchwright.core.job import Job
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.node.system import SuitePaths, System
@@ -32,11 +33,16 @@ def machine_with(gpus: int, *, cores: int = 64, gpu_bytes: int = 80 << 30) -> Ma
 
 def entry(name: str = "bench", *args: str, folder: dict[str, Any] | None = None, **fields: Any) -> Benchmark:
     """A suite's benchmark whose main script gets `args`."""
-    given = {"path": "/suite/bench", "group": "grp", "install_group": "torch", **(folder or {})}
+    given = {"path": "/suite/bench", "group": "grp", **(folder or {})}
     script = Script(path=f"{given['path']}/main.py", args=args, cwd=given["path"], python="")
     fields.setdefault("placement", PER_GPU)
     return Benchmark(
-        name=name, workload=script, source=f"suite.yaml [{name}]", folder=BenchmarkFolder(**given), **fields
+        name=name,
+        workload=script,
+        source=f"suite.yaml [{name}]",
+        environment=Environment(name="torch", folder=given["path"]),
+        folder=BenchmarkFolder(**given),
+        **fields,
     )
 
 

@@ -52,7 +52,7 @@ def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Effi
 
 def is_suite(run: Run) -> bool:
     """Whether it was made from a suite, here or by milabench."""
-    return any(r.benchmark.folder is not None or any("milabench" in x.facts for x in r.launches) for r in run.results)
+    return any(r.benchmark.kind == "suite" or any("milabench" in x.facts for x in r.launches) for r in run.results)
 
 
 def weights_of(benchmarks: Sequence[Benchmark]) -> dict[str, float]:

@@ -48,7 +48,7 @@ def plan_body(plan: Plan) -> dict[str, Any]:
                 "source": benchmark.source,
                 "status": _status(benchmark, plan),
                 "reason": plan.skipped[benchmark.name][1] if benchmark.name in plan.skipped else None,
-                "environment": None if benchmark.folder is None else benchmark.folder.install_group,
+                "environment": None if benchmark.environment is None else benchmark.environment.name,
                 "notes": [*benchmark.notes, *plan.notes.get(benchmark.name, ())],
                 "metrics": [
                     {"name": m.name, "pattern": m.pattern, "aggregate": m.aggregate} for m in benchmark.metrics
@@ -126,8 +126,8 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
         command = words[0] if first.shell else shlex.join(words)
         lines.append(command if len(by_node) == 1 else f"{node}: {command}")
     lines.append(f"in {first.cwd}")
-    if benchmark.folder is not None:
-        lines.append(f"environment {first.env.get('VIRTUAL_ENV') or 'at hand: nothing is installed for it'}")
+    if benchmark.environment is not None:
+        lines.append(f"environment {first.env.get('VIRTUAL_ENV') or '(current): nothing to install'}")
     if isinstance(benchmark.workload, ModelScript):
         runtimes = ", ".join(benchmark.workload.options.runtimes or (DEFAULT_RUNTIME,))
         lines.append(f"then each model it calls, on {runtimes}; which these are, 'benchwright find' tells")
@@ -135,7 +135,7 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     if own:
         given = _shown(own).items()
         lines.append("with " + " ".join(f"{k}={v}" if v is not None else f"{k} removed" for k, v in given))
-    if benchmark.folder is not None or any(job.devices for job in launch):
+    if benchmark.environment is not None or any(job.devices for job in launch):
         lines.append(_placed(launch, len(by_node)))
     return lines
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.environment import Environment
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import Model, ModelScript
 from benchwright.core.stop_rule import StopRule, Warmup
@@ -89,6 +90,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     enabled: bool = True
     result_prefix: str | None = None  # the driver's "[framework.]task"
     result_suffix: str | None = None
+    environment: Environment | None = None  # to be installed first
     folder: BenchmarkFolder | None = None  # of a suite: the workload's words may hold placeholders
     weight: float = 1.0  # in a suite's score
     requires: tuple[str, ...] = ()  # conditions on the system, such as "gpu['count'] > 1"
@@ -96,6 +98,22 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     withheld: str | None = None  # why it is listed and not measured
     fault: str | None = None  # what is wrong with its description: it fails without being started
     notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each
+
+    @property
+    def written_words(self) -> list[str]:
+        """Everything that becomes a word of some command line, as it is written."""
+        work = self.workload
+        words = [*(work.argv if isinstance(work, Command) else work.args)]
+        if self.folder is not None:
+            words += self.folder.written_words
+        if self.environment is not None:
+            words += [*self.environment.pip_args, *self.environment.constraints]
+        return words
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        """The description it was read from, with its own keys; empty where there is none."""
+        return {} if self.folder is None else dict(self.folder.config)
 
     def __post_init__(self) -> None:
         if not self.kind:  # of a run folder or a store written before benchmarks named their kind

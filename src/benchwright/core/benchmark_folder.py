@@ -6,8 +6,6 @@ from typing import Any
 
 import msgspec
 
-UNPINNED = "unpinned"  # the variant that installs from requirements.in itself
-
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):
     """A benchmark of a server: its program is started first, and ended when the client that measures it has ended."""
@@ -34,16 +32,18 @@ class BenchmarkFolder(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     group: str
-    install_group: str
-    variant: str | None = None  # of requirements.<variant>.txt; None: the system's arch
     git: str | None = None  # the folder is a clone of this, made by `install`
     branch: str | None = None
-    requirements: tuple[str, ...] = ("requirements.in",)
     prepare_script: str | None = "prepare.py"
     main_script: str = "main.py"
-    constraints: tuple[str, ...] = ()  # lines for pip
-    pip_args: tuple[str, ...] = ()
     voir: dict[str, Any] | None = None  # the script is run by voir, with this as its configuration
     launcher: Launcher | None = None
     serving: Serving | None = None
     config: dict[str, Any] = {}
+
+    @property
+    def written_words(self) -> list[str]:
+        """What becomes a word of the launcher's, the server's or git's command line."""
+        launcher = self.launcher.args if self.launcher is not None else ()
+        server = self.serving.args if self.serving is not None else ()
+        return [*launcher, *server, self.git or ""]

@@ -11,10 +11,14 @@ def renamed_benchmark(body: Any) -> Any:
     """A stored benchmark under today's names; anything else is returned unchanged, for the reader to refuse."""
     if not isinstance(body, dict) or "pack" not in body:
         return body
-    folder = body["pack"]
-    if isinstance(folder, dict) and "definition" in folder:
-        folder = {"path" if key == "definition" else key: value for key, value in folder.items()}
-    return {**{key: value for key, value in body.items() if key != "pack"}, "folder": folder}
+    pack, renamed = body["pack"], {key: value for key, value in body.items() if key != "pack"}
+    if not isinstance(pack, dict):
+        return {**renamed, "folder": pack}
+    environment = {key: pack[key] for key in ("requirements", "variant", "constraints", "pip_args") if key in pack}
+    environment |= {"name": pack.get("install_group"), "folder": pack.get("definition")}
+    environment["packages"] = ["voir"] if pack.get("voir") is not None else []
+    folder = {key: value for key, value in pack.items() if key not in (*environment, "definition", "install_group")}
+    return {**renamed, "environment": environment, "folder": {**folder, "path": pack.get("definition")}}
 
 
 def renamed_plan(body: Any) -> Any:

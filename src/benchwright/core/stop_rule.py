@@ -1,14 +1,20 @@
-"""When an instrumented loop has been measured enough. The rules themselves run inside benchprobe."""
+"""When an instrumented loop has been measured enough: one parser for options, suites, tasks and the Python API.
+
+The rules themselves run inside benchprobe.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_duration, parse_percentage
+
+_RULES = ("steps", "seconds", "observations", "precision")
 
 
 class StopRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -36,43 +42,110 @@ class Warmup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     steps: int | None = None
     seconds: float | None = None
-    max_seconds: float = 60.0  # a loop that never settles is measured from here on, and said so
+    max_seconds: float = 60.0  # a loop that never stabilises is measured from here on, with a note
 
 
-def parse_stop_rule(text: str) -> StopRule:
-    """`100` or `100steps`, `30s`, `1%`."""
-    word = text.strip()
-    match = re.fullmatch(r"(\d+)\s*(?:steps?)?", word)
-    if match:
-        if int(match[1]) == 0:
-            raise InvalidInput("a loop cannot be measured for 0 steps", where="--stop", remedy="give 1 or more")
-        return StopRule(steps=int(match[1]))
+class WrongRule(InvalidInput):
+    """No stop rule, or no warm-up. `key`: the part of a map that is wrong; None: the whole value."""
+
+    def __init__(self, what: str, *, where: str, remedy: str | None, key: str | None = None) -> None:
+        super().__init__(what, where=where, remedy=remedy)
+        self.key = key
+
+
+def parse_stop_rule(value: object, *, where: str = "--stop") -> StopRule:
+    """`100` or `100steps`, `30s`, `1%`; or a map with one of steps, seconds, precision and observations (with `interval`)."""
+    if isinstance(value, Mapping):
+        return _stop_rule_of(value, where)
+    word = _word(value)
+    if (steps := _steps(word)) is not None:
+        return StopRule(steps=_at_least(steps, 1, None, where))
     if word.endswith("%"):
-        return StopRule(precision=parse_percentage(word, where="--stop"))
+        return StopRule(precision=_fraction(word, None, where))
     try:
-        return StopRule(seconds=parse_duration(word))
+        return StopRule(seconds=_seconds(word, None, where))
     except InvalidInput:
-        raise InvalidInput(
-            f"'{text}' is not a stop rule",
-            where="--stop",
-            remedy="write 100 (steps), 30s (seconds) or 1% (precise enough)",
-        ) from None
+        remedy = "write 100 (steps), 30s (seconds) or 1% (precision)"
+        raise WrongRule(f"'{value}' is not a stop rule", where=where, remedy=remedy) from None
 
 
-def parse_warmup(text: str) -> Warmup:
-    """`auto`, `20` or `20steps`, `5s`."""
-    word = text.strip()
+def parse_warmup(value: object, *, where: str = "--warmup") -> Warmup:
+    """`auto`, `20` or `20steps`, `5s`; or a map with steps or seconds."""
+    if isinstance(value, Mapping):
+        key = _one_of(value, ("steps", "seconds"), where)
+        if key == "steps":
+            return Warmup(steps=_at_least(value[key], 0, key, where))
+        return Warmup(seconds=_seconds(value[key], key, where))
+    word = _word(value)
     if word == "auto":
         return Warmup()
-    match = re.fullmatch(r"(\d+)\s*(?:steps?)?", word)
-    if match:
-        return Warmup(steps=int(match[1]))
+    if (steps := _steps(word)) is not None:
+        return Warmup(steps=steps)
     try:
         return Warmup(seconds=parse_duration(word))
     except InvalidInput:
-        raise InvalidInput(
-            f"'{text}' is not a warm-up", where="--warmup", remedy="write auto, 20 (steps) or 5s (seconds)"
-        ) from None
+        remedy = "write auto, 20 (steps) or 5s (seconds)"
+        raise WrongRule(f"'{value}' is not a warm-up", where=where, remedy=remedy) from None
+
+
+def _stop_rule_of(rules: Mapping[str, object], where: str) -> StopRule:
+    key = _one_of(rules, _RULES, where)
+    interval = rules.get("interval")
+    if interval is not None and key != "observations":
+        remedy = "only observations have one"
+        raise WrongRule(f"{key} cannot have an interval", where=where, remedy=remedy, key="interval")
+    if key == "steps":
+        return StopRule(steps=_at_least(rules[key], 1, key, where))
+    if key == "seconds":
+        return StopRule(seconds=_seconds(rules[key], key, where))
+    if key == "precision":
+        return StopRule(precision=_fraction(rules[key], key, where))
+    each = StopRule().interval_s if interval is None else _seconds(interval, "interval", where)
+    return StopRule(observations=_at_least(rules[key], 1, key, where), interval_s=each)
+
+
+def _one_of(rules: Mapping[str, object], known: tuple[str, ...], where: str) -> str:
+    given = [key for key in known if rules.get(key) is not None]
+    if len(given) == 1:
+        return given[0]
+    what = f"{' and '.join(given)} exclude each other" if given else "the map is empty"
+    raise WrongRule(what, where=where, remedy=f"give one of {', '.join(known)}")
+
+
+def _word(value: object) -> str:
+    return "" if isinstance(value, bool) or value is None else str(value).strip()
+
+
+def _steps(word: str) -> int | None:
+    match = re.fullmatch(r"(\d{1,18})\s*(?:steps?)?", word)
+    return None if match is None else int(match[1])
+
+
+def _at_least(value: object, least: int, key: str | None, where: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
+    what = f"{value} steps are too few" if key is None else f"{key} is '{value}', not a whole number"
+    raise WrongRule(what, where=where, remedy=f"write {least} or more", key=key)
+
+
+def _seconds(value: object, key: str | None, where: str) -> float:
+    try:
+        seconds = parse_duration(_word(value))
+    except InvalidInput:
+        seconds = 0.0
+    if 0 < seconds < float("inf"):
+        return seconds
+    remedy = "write 600 (seconds), 90s, 10m or 2h"
+    raise WrongRule(f"{key} is '{value}', not a duration", where=where, remedy=remedy, key=key)
+
+
+def _fraction(value: object, key: str | None, where: str) -> float:
+    if isinstance(value, float) and 0 < value < 1:
+        return value
+    try:
+        return parse_percentage(_word(value))
+    except InvalidInput as error:
+        raise WrongRule(error.what, where=where, remedy="write 1% or 0.5%", key=key) from None
 
 
 def probe_settings(stop: StopRule | None, warmup: Warmup, loop: str | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.benchmark_folder import UNPINNED, BenchmarkFolder
+from benchwright.core.environment import UNPINNED, Environment
 from benchwright.core.errors import InvalidInput
 from benchwright.environments.requirement_files import Requirements, meaningful_lines, read_requirements
 
@@ -70,28 +70,28 @@ def groups_of(
     """
     members: dict[str, list[Benchmark]] = {}
     for benchmark in benchmarks:
-        if benchmark.folder is not None:
-            members.setdefault(_checked(benchmark.folder.install_group), []).append(benchmark)
+        if benchmark.environment is not None:
+            members.setdefault(_checked(benchmark.environment.name), []).append(benchmark)
     also: dict[str, set[str]] = {name: set() for name in members}
     for benchmark in others:
-        if benchmark.folder is not None and benchmark.folder.install_group in members:
-            also[benchmark.folder.install_group] |= _digests_if_readable(benchmark.folder, arch, variant)
+        if (environment := benchmark.environment) is not None and environment.name in members:
+            also[environment.name] |= _digests_if_readable(environment, arch, variant)
     return [
         _group(name, found, arch=arch, variant=variant, constraint_files=constraint_files, also=frozenset(also[name]))
         for name, found in members.items()
     ]
 
 
-def variant_of(folder: BenchmarkFolder, arch: str) -> str:
-    return folder.variant or arch
+def variant_of(environment: Environment, arch: str) -> str:
+    return environment.variant or arch
 
 
-def requirement_paths(folder: BenchmarkFolder, variant: str) -> list[str]:
+def requirement_paths(environment: Environment, variant: str) -> list[str]:
     """The files to install from; InvalidInput if one is not pinned for `variant`."""
     paths = []
-    for name in folder.requirements:
-        loose = os.path.join(folder.path, name)
-        pinned = os.path.join(folder.path, pinned_name(name, variant))
+    for name in environment.requirements:
+        loose = os.path.join(environment.folder, name)
+        pinned = os.path.join(environment.folder, pinned_name(name, variant))
         if variant != UNPINNED and os.path.isfile(pinned):
             paths.append(pinned)
         elif os.path.isfile(loose):
@@ -99,7 +99,7 @@ def requirement_paths(folder: BenchmarkFolder, variant: str) -> list[str]:
                 raise InvalidInput(
                     f"is not pinned for '{variant}': there is no {os.path.basename(pinned)}",
                     where=loose,
-                    remedy=f"run `benchwright pin SUITE --select {folder.install_group} --variant {variant}`, "
+                    remedy=f"run `benchwright pin SUITE --select {environment.name} --variant {variant}`, "
                     f"or write install_variant: {UNPINNED}",
                 )
             paths.append(loose)
@@ -111,20 +111,6 @@ def pinned_name(name: str, variant: str) -> str:
     return f"{name.removesuffix('.in')}.{variant}.txt" if name.endswith(".in") and variant != UNPINNED else name
 
 
-def python_of(folder: BenchmarkFolder) -> str | None:
-    """What the entry's `venv: {python: …}` asks for; a relative path is meant from the benchmark's folder."""
-    venv = folder.config.get("venv")
-    given = venv.get("python") if isinstance(venv, dict) else None
-    if given is None:
-        return None
-    text = os.path.expanduser(str(given))
-    return os.path.join(folder.path, text) if os.sep in text else text
-
-
-def uses_voir(folder: BenchmarkFolder) -> bool:
-    return folder.voir is not None or os.path.exists(os.path.join(folder.path, "voirfile.py"))
-
-
 def _group(
     name: str,
     benchmarks: Sequence[Benchmark],
@@ -134,16 +120,16 @@ def _group(
     constraint_files: Sequence[str],
     also: frozenset[str],
 ) -> Group:
-    folders = [b.folder for b in benchmarks if b.folder is not None]
-    chosen = variant or _same(name, "install_variant", benchmarks, [variant_of(p, arch) for p in folders]) or arch
-    python = _same(name, "venv.python", benchmarks, [python_of(p) for p in folders])
+    environments = [b.environment for b in benchmarks if b.environment is not None]
+    chosen = variant or _same(name, "install_variant", benchmarks, [variant_of(e, arch) for e in environments]) or arch
+    python = _same(name, "venv.python", benchmarks, [e.python for e in environments])
     users: dict[str, list[str]] = {}
-    for benchmark, folder in zip(benchmarks, folders, strict=True):
-        for path in requirement_paths(folder, chosen):
+    for benchmark, environment in zip(benchmarks, environments, strict=True):
+        for path in requirement_paths(environment, chosen):
             users.setdefault(path, []).append(benchmark.name)
     files = tuple(read_requirements(path) for path in users)
     added, notes = _added(benchmarks, files)
-    constraints = tuple(dict.fromkeys(line for folder in folders for line in folder.constraints))
+    constraints = tuple(dict.fromkeys(line for e in environments for line in e.constraints))
     return Group(
         name=name,
         variant=chosen,
@@ -153,14 +139,14 @@ def _group(
             requirements=tuple(sorted({file.digest for file in files if not file.is_empty})),
             added=added,
             constraints=(*constraints, *_constraint_digests(constraint_files)),
-            pip_args=tuple(dict.fromkeys(word for folder in folders for word in folder.pip_args)),
+            pip_args=tuple(dict.fromkeys(word for e in environments for word in e.pip_args)),
             python=python or sys.implementation.cache_tag,
             machine=os.uname().machine,
         ),
         constraint_files=tuple(constraint_files),
         constraints=constraints,
         python=python,
-        folder=folders[0].path,
+        folder=environments[0].folder,
         users={path: tuple(names) for path, names in users.items()},
         notes=notes,
         also=also,
@@ -173,14 +159,18 @@ def _constraint_digests(paths: Sequence[str]) -> list[str]:
 
 
 def _added(benchmarks: Sequence[Benchmark], files: Sequence[Requirements]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """voir for folders that are instrumented with it but do not ask for it; and what to tell about that."""
-    if any("voir" in file.packages for file in files):
-        return (), ()
-    using = [b.name for b in benchmarks if b.folder is not None and uses_voir(b.folder)]
-    if not using:
-        return (), ()
-    shown = ", ".join(using[:3]) + (f" and {len(using) - 3} more" if len(using) > 3 else "")
-    return ("voir",), (f"{shown}: a voirfile.py, but no voir in the requirements; voir is added",)
+    """Packages that benchmarks need and no requirements file names; and a note about each."""
+    needing: dict[str, list[str]] = {}
+    for benchmark in benchmarks:
+        for package in benchmark.environment.packages if benchmark.environment is not None else ():
+            if not any(package in file.packages for file in files):
+                needing.setdefault(package, []).append(benchmark.name)
+    return tuple(needing), tuple(f"{listed(names)}: requirements lack {p}; adding it" for p, names in needing.items())
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _same(group: str, key: str, benchmarks: Sequence[Benchmark], values: Sequence[str | None]) -> str | None:
@@ -206,10 +196,10 @@ def _checked(name: str) -> str:
     return name
 
 
-def _digests_if_readable(folder: BenchmarkFolder, arch: str, variant: str | None) -> set[str]:
+def _digests_if_readable(environment: Environment, arch: str, variant: str | None) -> set[str]:
     """Of a member that is not to be installed, so what is wrong with it is no matter."""
     try:
-        paths = requirement_paths(folder, variant or variant_of(folder, arch))
+        paths = requirement_paths(environment, variant or variant_of(environment, arch))
         return {read_requirements(path).digest for path in paths}
     except InvalidInput:
         return set()

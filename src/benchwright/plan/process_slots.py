@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
-
-if TYPE_CHECKING:
-    from benchwright.plan.words.machine_facts import MachineFacts
 
 LOCALHOST = "localhost"
 
@@ -42,32 +37,3 @@ def plain_slots(benchmark: Benchmark, machine: Machine) -> list[ProcessSlot]:
         devices = tuple(a.index for a in machine.accelerators[: placement.needs_devices])
         return [ProcessSlot(devices=devices, device=devices[0] if devices else 0)]
     return [ProcessSlot(job=n, rank=n, together=placement.jobs) for n in range(placement.jobs)]
-
-
-def suite_slots(benchmark: Benchmark, facts: MachineFacts) -> list[ProcessSlot]:
-    """Of a suite's benchmark: the same on each of its machines, the main one first; jobs see all devices."""
-    placement = benchmark.placement
-    if placement.per_device:
-        slots = [ProcessSlot(devices=(device,), device=device) for device in facts.devices] or [ProcessSlot(device=0)]
-    elif placement.jobs > 1 or placement.numbered:
-        slots = [ProcessSlot(devices=facts.devices, job=n) for n in range(placement.jobs)]
-    else:
-        devices = facts.devices[: placement.needs_devices or None]
-        slots = [ProcessSlot(devices=devices, device=devices[0] if devices else 0)]
-    nodes = facts.nodes[: placement.machines]
-    address = nodes[0].ip if nodes else ProcessSlot().address
-    return [
-        ProcessSlot(
-            devices=slot.devices,
-            device=slot.device,
-            job=slot.job,
-            node=name,
-            rank=rank,
-            together=len(slots),
-            node_rank=node_rank,
-            machines=placement.machines,
-            address=address,
-        )
-        for node_rank, name in enumerate([node.name for node in nodes] or [LOCALHOST])
-        for rank, slot in enumerate(slots)
-    ]

@@ -28,9 +28,9 @@ from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import Warmup
 from benchwright.executors.local import LocalExecutor
 from benchwright.executors.observer import Observer
+from benchwright.kinds.suite.plan.batch_search import Bounds
 from benchwright.kinds.suite.scaling import observation
 from benchwright.kinds.suite.scaling_file import read_scaling
-from benchwright.plan.suite.batch_search import Bounds
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs
 

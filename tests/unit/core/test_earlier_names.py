@@ -10,15 +10,17 @@ import msgspec
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.earlier_names import renamed_run
+from benchwright.core.environment import Environment
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.settings import RunSettings
 from benchwright.runs.run_folder import RunFolder, StoredPlan
 
-FOLDER = BenchmarkFolder(path="/suite/b", group="g", install_group="torch", voir={"options": {"stop": 3}})
+FOLDER = BenchmarkFolder(path="/suite/b", group="g", voir={"options": {"stop": 3}})
 BENCHMARK = Benchmark(
     name="b",
     workload=Script(path="/suite/b/main.py", args=(), cwd="/suite/b", python=""),
     source="s.yaml:1 [b]",
+    environment=Environment(name="torch", folder="/suite/b", packages=("voir",), variant="cuda", pip_args=("--pre",)),
     folder=FOLDER,
 )
 PATHS = SuitePaths(base="/base", data="/d", extra="/e", cache="/c", venv="/v", runs="/r")
@@ -26,8 +28,10 @@ PATHS = SuitePaths(base="/base", data="/d", extra="/e", cache="/c", venv="/v", r
 
 def as_before(benchmark: Benchmark) -> dict[str, Any]:
     body: dict[str, Any] = msgspec.to_builtins(benchmark)
-    pack = body.pop("folder")
-    return {**body, "pack": {"definition": pack.pop("path"), **pack}}
+    folder, environment = body.pop("folder"), body.pop("environment")
+    moved = {key: environment[key] for key in ("variant", "requirements", "constraints", "pip_args")}
+    pack = {"definition": folder.pop("path"), "install_group": environment["name"], **moved, **folder}
+    return {**body, "pack": pack}
 
 
 def test_a_plan_of_an_earlier_version_is_read_whole(tmp_path: Path) -> None:

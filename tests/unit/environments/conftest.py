@@ -12,6 +12,7 @@ from local_wheels import make_packages, offline
 
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.environment import Environment
 
 MakeBenchmark = Callable[..., Benchmark]
 
@@ -45,12 +46,14 @@ def benchmark_of(tmp_path: Path) -> MakeBenchmark:
         definition.mkdir(parents=True, exist_ok=True)
         for file, text in (files or {}).items():
             (definition / file).write_text(text)
-        settings = {"group": name, "install_group": name, "variant": "unpinned", **fields}
+        own = {key: fields.pop(key) for key in ("voir", "prepare_script", "git", "config") if key in fields}
+        environment = {"name": fields.pop("install_group", name), "variant": "unpinned", **fields}
         return Benchmark(
             name=name,
             source=f"suite.yaml [{name}]",
             workload=Script(path=str(definition / "main.py"), args=args, cwd=str(definition), python=""),
-            folder=BenchmarkFolder(path=str(definition), **settings),
+            environment=Environment(folder=str(definition), **environment),
+            folder=BenchmarkFolder(path=str(definition), group=name, **own),
         )
 
     return make

@@ -186,11 +186,10 @@ def test_voir_is_installed_beside_pins_with_hashes(site: Site, benchmark_of: Any
 
     digest = hashlib.sha256((packages / "alpha-1.0-py3-none-any.whl").read_bytes()).hexdigest()
     files = {
-        "voirfile.py": "",
         "requirements.in": "alpha",
         "requirements.cpu.txt": f"alpha==1.0 --hash=sha256:{digest}\n",
     }
-    made = site.install(benchmark_of(files=files, variant=None), tool=tool)
+    made = site.install(benchmark_of(files=files, variant=None, packages=("voir",)), tool=tool)
     assert made.detail is None
     assert (made.packages["alpha"], made.packages["voir"]) == ("1.0", "0.2.24")
 

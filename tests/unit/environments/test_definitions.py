@@ -8,8 +8,8 @@ import pytest
 from builders import git
 
 from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.environments.definitions import CannotClone, clone
 from benchwright.environments.tools import Tools
+from benchwright.kinds.suite.setup.definitions import CannotClone, clone
 
 
 @pytest.fixture
@@ -29,9 +29,7 @@ def commit(folder: Path, text: str) -> None:
 
 
 def folder_of(place: Path, repository: Path, branch: str | None = None) -> BenchmarkFolder:
-    return BenchmarkFolder(
-        path=str(place / "bench-1234"), group="g", install_group="g", git=repository.as_uri(), branch=branch
-    )
+    return BenchmarkFolder(path=str(place / "bench-1234"), group="g", git=repository.as_uri(), branch=branch)
 
 
 def test_a_definition_is_cloned_once_and_anew_when_asked(tmp_path: Path, repository: Path) -> None:

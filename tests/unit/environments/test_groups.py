@@ -52,15 +52,15 @@ def test_a_folder_that_asks_for_nothing_needs_no_pins(benchmark_of: Any, files: 
 
 def test_a_requirements_file_that_is_no_in_file_is_its_own_pin(benchmark_of: Any) -> None:
     benchmark = benchmark_of("a", {"needs.txt": "alpha==1"}, requirements=("needs.txt",), variant=None)
-    assert [Path(p).name for p in requirement_paths(benchmark.folder, "cuda")] == ["needs.txt"]
+    assert [Path(p).name for p in requirement_paths(benchmark.environment, "cuda")] == ["needs.txt"]
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ({"variant": "unpinned"}, {"variant": "cuda"}),
-        ({"config": {"venv": {"python": "3.11"}}}, {"config": {"venv": {"python": "3.12"}}}),
-        ({"config": {"venv": {"python": "3.11"}}}, {}),
+        ({"python": "3.11"}, {"python": "3.12"}),
+        ({"python": "3.11"}, {}),
     ],
 )
 def test_members_that_disagree_are_both_named(benchmark_of: Any, one: dict[str, Any], other: dict[str, Any]) -> None:
@@ -71,11 +71,11 @@ def test_members_that_disagree_are_both_named(benchmark_of: Any, one: dict[str, 
     assert "second" in str(caught.value)
 
 
-def test_voir_is_added_where_a_voirfile_is_and_nobody_asks_for_it(benchmark_of: Any) -> None:
-    group = only(benchmark_of("a", {"voirfile.py": "", "requirements.in": "alpha"}))
+def test_a_package_is_added_where_it_is_needed_and_no_file_names_it(benchmark_of: Any) -> None:
+    group = only(benchmark_of("a", {"requirements.in": "alpha"}, packages=("voir",)))
     assert group.recipe.added == ("voir",)
-    assert "voir is added" in group.notes[0]
-    asked = only(benchmark_of("b", {"voirfile.py": "", "requirements.in": "Voir>=0.2"}))
+    assert group.notes == ("a: requirements lack voir; adding it",)
+    asked = only(benchmark_of("b", {"requirements.in": "Voir>=0.2"}, packages=("voir",)))
     assert (asked.recipe.added, asked.notes) == ((), ())
 
 
@@ -102,9 +102,7 @@ def test_a_constraints_file_changes_it_only_by_what_it_says(benchmark_of: Any, t
 
 def test_the_interpreter_is_ours_unless_the_entry_names_one(benchmark_of: Any) -> None:
     assert only(benchmark_of("a")).recipe.python == sys.implementation.cache_tag
-    assert only(benchmark_of("b", config={"venv": {"python": "3.12"}})).python == "3.12"
-    relative = benchmark_of("c", config={"venv": {"python": "bin/python"}})
-    assert only(relative).python == f"{relative.folder.path}/bin/python"
+    assert only(benchmark_of("b", python="3.12")).python == "3.12"
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ".hidden", "", "with space"])

@@ -137,7 +137,7 @@ def test_a_loss_that_is_not_a_number_comes_back_as_that(tmp_path: Path) -> None:
 
 def test_secrets_of_the_entry_do_not_leave(tmp_path: Path) -> None:
     config = {"argv": {"--lr": 1}, "env": {"HF_TOKEN": "abc", "N": 3}}
-    folder = BenchmarkFolder(path="/b", group="hf", install_group="hf", config=config)
+    folder = BenchmarkFolder(path="/b", group="hf", config=config)
     export_milabench([run_of(process(0), folder=folder)], tmp_path)
     (path,) = tmp_path.glob("*/*.data")
     first = json.loads(path.read_text().splitlines()[0])["data"]

@@ -27,7 +27,7 @@ END: Event = {"event": "end", "exit_code": 0, "duration_s": 60.0, "cpu_s": 1.5, 
 
 
 def benchmark(options: dict[str, Any] | None = None, **fields: Any) -> Benchmark:
-    folder = BenchmarkFolder(path="/b", group="g", install_group="g", voir={"options": options or {}})
+    folder = BenchmarkFolder(path="/b", group="g", voir={"options": options or {}})
     return Benchmark(
         name="b",
         workload=Script(path="/b/main.py", args=(), cwd="/b", python="python"),

@@ -85,7 +85,7 @@ def test_a_folder_of_a_suite_counts_whole(project: Path) -> None:
     (project / "_shared").mkdir()
     for name in ("bench/main.py", "bench/data.txt", "bench/__pycache__/x.pyc", "bench/.hidden", "_shared/common.py"):
         (project / name).write_text("")
-    folder = BenchmarkFolder(path=str(project / "bench"), group="g", install_group="g")
+    folder = BenchmarkFolder(path=str(project / "bench"), group="g")
     assert files_of(project, "true", of=folder) == {"bench/main.py", "bench/data.txt", "_shared/common.py"}
 
 

@@ -18,7 +18,7 @@ AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
 
 def suite_options(function: AnyFunction) -> AnyFunction:
-    """Which suite, what of it, on which system, out of which base folder."""
+    """Which suite, which of its benchmarks, on which system, in which base folder."""
     names = ("configs", "system", "base", "select", "exclude", "overrides", "use_current_env")
     return click.argument("suites", nargs=-1, metavar="[SUITE]...")(options(*names)(function))
 
@@ -50,8 +50,8 @@ def suite_request_from(values: Mapping[str, Any]) -> SuiteRequest:
 
 
 _INDEX_OPTIONS: list[Callable[[AnyFunction], AnyFunction]] = [
-    click.option("--index-url", metavar="URL", help="The package index.  [default: that of uv's or pip's settings]"),
+    click.option("--index-url", metavar="URL", help="The package index.  [default: as configured for uv or pip]"),
     click.option("--index", "indexes", multiple=True, metavar="URL", help="One more package index. Repeatable."),
-    click.option("--find-links", multiple=True, metavar="PLACE", help="A folder or page of packages. Repeatable."),
-    click.option("--installer", type=click.Choice(["uv", "pip"]), help="What installs.  [default: uv if there is one]"),
+    click.option("--find-links", multiple=True, metavar="PLACE", help="A folder or page with packages. Repeatable."),
+    click.option("--installer", type=click.Choice(["uv", "pip"]), help="What installs packages.  [default: uv if it is found]"),
 ]

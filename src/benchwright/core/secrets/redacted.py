@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
@@ -11,7 +9,19 @@ from benchwright.core.run import Run
 from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redact_text, redact_words
 
 # Where a user's own words are; patterns of metrics and names stay as they are, or nothing could be found again.
-_FIELDS = ("workload", "env", "labels", "parameters", "folder", "source", "notes", "fault", "withheld", "validation")
+_FIELDS = (
+    "workload",
+    "env",
+    "labels",
+    "parameters",
+    "environment",
+    "folder",
+    "source",
+    "notes",
+    "fault",
+    "withheld",
+    "validation",
+)
 
 
 def without_secrets(benchmark: Benchmark) -> Benchmark:
@@ -52,19 +62,7 @@ def secrets_of(benchmark: Benchmark) -> list[str]:
     """What a program needs and is not written down, in words: variables, and arguments of its command line."""
     shown = without_secrets(benchmark)
     found = [name for name, value in shown.env.items() if value != benchmark.env[name]]
-    for old, new in zip(_words(benchmark), _words(shown), strict=True):
+    for old, new in zip(benchmark.written_words, shown.written_words, strict=True):
         if old != new:
             found.append(f"'{new}'" if new != REDACTED else "an argument")
     return list(dict.fromkeys(found))
-
-
-def _words(benchmark: Benchmark) -> list[str]:
-    """Everything that becomes a word of a command line."""
-    work: Any = benchmark.workload
-    words = [*(work.argv if isinstance(work, Command) else work.args)]
-    folder = benchmark.folder
-    if folder is not None:
-        words += folder.launcher.args if folder.launcher is not None else ()
-        words += folder.serving.args if folder.serving is not None else ()
-        words += [*folder.pip_args, *folder.constraints, folder.git or ""]  # an environment is known by these
-    return words

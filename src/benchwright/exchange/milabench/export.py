@@ -85,7 +85,7 @@ def _lines(run: Run, result: Result, launch: Launch, offset_s: float) -> Iterato
 
 def _config(run: Run, result: Result, launch: Launch) -> dict[str, Any]:
     benchmark = result.benchmark
-    config: dict[str, Any] = dict(benchmark.folder.config) if benchmark.folder is not None else {}
+    config: dict[str, Any] = benchmark.entry
     config |= {
         "name": benchmark.name,
         "group": config.get("group") or benchmark.labels.get("group") or benchmark.name,

@@ -75,7 +75,7 @@ class SuiteKind(Kind):
     def planner(self, context: PlanContext) -> Planner:
         if context.settings.suite_paths is None:
             raise InvalidInput("benchmarks of a suite need a base folder", remedy="choose one with --base")
-        from benchwright.kinds.suite.plan import SuitePlanner
+        from benchwright.kinds.suite.plan.planner import SuitePlanner
 
         return SuitePlanner(context, context.settings.suite_paths)
 

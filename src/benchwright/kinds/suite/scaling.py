@@ -11,7 +11,7 @@ from benchwright.core.node.system import Observation
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Launch, Plan, Result, Run
 from benchwright.core.status import Reason, Status
-from benchwright.plan.suite.jobs import BATCH_SIZE
+from benchwright.kinds.suite.plan.planner import BATCH_SIZE
 
 _DEVICE_MEMORY = ("gpu.memory", "gpu.memory_peak")
 

@@ -98,11 +98,14 @@ def current_python() -> str:
 def _without_environment(benchmarks: Sequence[Benchmark], venv: str) -> dict[str, str]:
     """Groups that need nothing installed run with the interpreter at hand, unless an environment was made for them."""
     needing: dict[str, bool] = {}
-    for folder in (b.folder for b in benchmarks if b.folder is not None):
-        files = [f for f in folder.requirements if os.path.exists(os.path.join(folder.path, f))]
-        needs = any(map(_requires_something, (os.path.join(folder.path, f) for f in files)))
-        needs = needs or not os.path.isdir(folder.path) or bool(folder.git) or folder.voir is not None
-        needing[folder.install_group] = needing.get(folder.install_group, False) or needs
+    for benchmark in benchmarks:
+        folder, environment = benchmark.folder, benchmark.environment
+        if folder is None or environment is None:
+            continue
+        paths = [os.path.join(environment.folder, name) for name in environment.requirements]
+        needs = any(_requires_something(path) for path in paths if os.path.exists(path))
+        needs = needs or not os.path.isdir(folder.path) or bool(folder.git or environment.packages)
+        needing[environment.name] = needing.get(environment.name, False) or needs
     bare = [g for g, needs in needing.items() if not needs and not os.path.lexists(os.path.join(venv, g))]
     return dict.fromkeys(bare, current_python()) if bare else {}
 

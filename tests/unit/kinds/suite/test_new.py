@@ -53,9 +53,9 @@ def test_its_suite_has_that_one_benchmark(made):
     assert isinstance(benchmark.workload, Script)
     assert benchmark.workload.path == str(made / "main.py")
     assert benchmark.placement.per_device
-    assert benchmark.folder.variant == "unpinned"
+    assert benchmark.environment.variant == "unpinned"
     assert benchmark.notes == ()
-    for named in (benchmark.folder.prepare_script, *benchmark.folder.requirements):
+    for named in (benchmark.folder.prepare_script, *benchmark.environment.requirements):
         assert named is None or (made / named).is_file()
     assert (benchmark.folder.prepare_script is not None) == (made / "prepare.py").exists()
 

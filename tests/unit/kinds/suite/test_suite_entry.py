@@ -9,6 +9,7 @@ import pytest
 
 from benchwright.core.benchmark import Benchmark, Placement, Script
 from benchwright.core.benchmark_folder import Launcher, Serving
+from benchwright.core.environment import Environment
 from benchwright.core.errors import InvalidInput
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import KindOptions
@@ -64,12 +65,8 @@ def test_an_entry_with_nothing_but_a_folder(tmp_path: Path, code: Path) -> None:
     assert found.placement == Placement(numbered=True)
     assert (found.stop, found.warmup, found.weight, found.enabled) == (None, Warmup(), 1.0, True)
     assert found.folder is not None
-    assert (found.folder.group, found.folder.install_group, found.folder.variant, found.folder.voir) == (
-        "bench",
-        "bench",
-        None,
-        None,
-    )
+    assert (found.folder.group, found.folder.voir) == ("bench", None)
+    assert found.environment == Environment(name="bench", folder=str(code))
     assert found.folder.prepare_script is None
     assert found.notes == ()
     assert suite_file(found) == str(tmp_path / "s.yaml")
@@ -159,13 +156,10 @@ def test_everything_else_an_entry_may_say(tmp_path: Path, code: Path) -> None:
     assert found.tags == ("b", "a", "7")
     assert (found.weight, found.loop, found.timeout_s, found.requires) == (2.0, "train", 600.0, ("gpu",))
     assert found.validation == {"usage": {"gpu_load_threshold": 0.1}}
-    assert (folder.group, folder.install_group, folder.variant, folder.prepare_script) == (
-        "g",
-        "i",
-        "unpinned",
-        "get.py",
+    assert (folder.group, folder.prepare_script) == ("g", "get.py")
+    assert found.environment == Environment(
+        name="i", folder=str(code), variant="unpinned", constraints=("x<2",), pip_args=("--pre", "-q")
     )
-    assert (folder.constraints, folder.pip_args) == (("x<2",), ("--pre", "-q"))
     assert folder.config["server"]["script"] == "serve"
 
 
@@ -208,9 +202,10 @@ def test_attributes_of_a_benchfile_are_used_and_the_entry_wins(tmp_path: Path, c
     (code / "benchfile.py").write_text(
         "from milabench.pack import Package\nclass P(Package):\n    main_script = 'go.py'\n    base_requirements = ['a.in', 'b.in']\n__pack__ = P\n"
     )
-    folder = one(tmp_path, "").folder
-    assert folder is not None
-    assert (folder.main_script, folder.requirements) == ("go.py", ("a.in", "b.in"))
+    found = one(tmp_path, "")
+    assert found.folder is not None
+    assert found.environment is not None
+    assert (found.folder.main_script, found.environment.requirements) == ("go.py", ("a.in", "b.in"))
     assert one(tmp_path, "main: other.py").workload == Script(
         path=str(code / "other.py"), args=(), cwd=str(code), python=""
     )
@@ -241,6 +236,13 @@ def test_a_missing_script_is_refused(tmp_path: Path, code: Path) -> None:
         refuse_unrunnable([one(tmp_path, "")])
     (code / "main.py").write_text("")
     refuse_unrunnable([one(tmp_path, "")])
+
+
+@pytest.mark.parametrize(("written", "expected"), [("'3.12'", "3.12"), ("bin/python", "{code}/bin/python")])
+def test_an_entry_may_name_its_interpreter(tmp_path: Path, code: Path, written: str, expected: str) -> None:
+    environment = one(tmp_path, f"venv: {{python: {written}}}").environment
+    assert environment is not None
+    assert environment.python == expected.format(code=code)
 
 
 def test_a_definition_from_git_has_a_place_of_its_own(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from benchwright.core.metric import MetricSpec
 from benchwright.kinds.metric_option import parse_metric_option
 from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, read_benchfile
 from benchwright.kinds.suite.read.argv import argv_words
-from benchwright.kinds.suite.read.folder import folder_of, folder_of_entry
+from benchwright.kinds.suite.read.folder import environment_of, folder_of, folder_of_entry
 from benchwright.kinds.suite.read.inheritance import tag_list
 from benchwright.kinds.suite.read.keys import PER_DEVICE
 from benchwright.kinds.suite.read.stop_rules import Wrong, measuring_of, seconds_of, whole_of
@@ -85,6 +85,7 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
         tags=tuple(dict.fromkeys(str(tag) for tag in tag_list(entry.get("tags")))),
         parameters={str(key): _written(value) for key, value in (entry.get("matrix") or {}).items()},
         enabled=_enabled(entry),
+        environment=environment_of(entry, facts),
         folder=folder,
         weight=_weight(entry),
         requires=_conditions(entry),

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from benchwright.core.benchmark_folder import BenchmarkFolder, Launcher, Serving
+from benchwright.core.environment import Environment
 from benchwright.kinds.suite.benchfile.benchfile import BenchFacts
 from benchwright.kinds.suite.read.argv import argv_words
 from benchwright.kinds.suite.read.keys import LAUNCHERS
@@ -23,24 +24,42 @@ DEFAULT_SERVER = "server.py"
 def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder:
     """The folder of an entry whose folder `facts` is about; Wrong points at a key that cannot be meant."""
     git, branch = _repository(entry)
-    variant = entry.get("install_variant")
     return BenchmarkFolder(
         path=facts.folder,
         group=folder_name(entry, "group"),
-        install_group=folder_name(entry, "install_group"),
-        variant=None if variant in (None, ARCH, "{arch}") else folder_name(entry, "install_variant"),
         git=git,
         branch=branch,
-        requirements=facts.requirements,
         prepare_script=_prepare(entry, facts),
         main_script=main_script(entry, facts),
-        constraints=_lines((entry.get("pip") or {}).get("constraints")),
-        pip_args=tuple(word for line in _lines((entry.get("pip") or {}).get("args")) for word in line.split()),
         voir=(entry.get("voir") or {}) if facts.uses_voir else None,
         launcher=_launcher(entry),
         serving=_serving(entry),
         config=entry,
     )
+
+
+def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
+    """The environment of an entry whose folder `facts` is about; Wrong points at a key that cannot be meant."""
+    pip, variant = entry.get("pip") or {}, entry.get("install_variant")
+    return Environment(
+        name=folder_name(entry, "install_group"),
+        folder=facts.folder,
+        requirements=facts.requirements,
+        variant=None if variant in (None, ARCH, "{arch}") else folder_name(entry, "install_variant"),
+        packages=("voir",) if facts.uses_voir else (),
+        constraints=_lines(pip.get("constraints")),
+        pip_args=tuple(word for line in _lines(pip.get("args")) for word in line.split()),
+        python=_python(entry.get("venv"), facts.folder),
+    )
+
+
+def _python(venv: Any, folder: str) -> str | None:
+    """What `venv: {python: …}` asks for; a relative path is taken from the benchmark's folder."""
+    given = venv.get("python") if isinstance(venv, dict) else None
+    if given is None:
+        return None
+    text = os.path.expanduser(str(given))
+    return os.path.join(folder, text) if os.sep in text else text
 
 
 def folder_of(entry: dict[str, Any], definitions: str) -> str:

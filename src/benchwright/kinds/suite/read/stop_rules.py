@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.numbers.quantities import parse_duration, parse_percentage
-from benchwright.core.stop_rule import StopRule, Warmup, parse_stop_rule, parse_warmup
+from benchwright.core.numbers.quantities import parse_duration
+from benchwright.core.stop_rule import StopRule, Warmup, WrongRule, parse_stop_rule, parse_warmup
 
-_RULES = ("steps", "seconds", "observations", "precision")
+Rule = TypeVar("Rule", StopRule, Warmup)
 _DEFAULT_INTERVAL = "1s"
 
 
@@ -38,8 +39,8 @@ def measuring_of(entry: dict[str, Any]) -> Measuring:
     observed = _of_voir(options)
     stop, warmup = entry.get("stop"), entry.get("warmup")
     return Measuring(
-        stop=observed.stop if stop is None else _stop(stop),
-        warmup=observed.warmup if warmup is None else _warmup(warmup),
+        stop=observed.stop if stop is None else _parsed(parse_stop_rule, stop, ("stop",)),
+        warmup=observed.warmup if warmup is None else _parsed(parse_warmup, warmup, ("warmup",)),
         notes=observed.notes if stop is None else (),
     )
 
@@ -73,7 +74,7 @@ def _of_voir(options: dict[str, Any]) -> Measuring:
     rule: StopRule | None = None
     notes: tuple[str, ...] = ()
     if isinstance(stop, dict):
-        rule = _stop(stop, (*at, "stop"))
+        rule = _parsed(parse_stop_rule, stop, (*at, "stop"))
     elif stop is not None and whole_of(stop, (*at, "stop"), 0) > 0:
         rule = StopRule(steps=stop * each) if in_steps else StopRule(observations=stop, interval_s=interval_s)
         if in_steps:
@@ -93,50 +94,9 @@ def _skipped(skip: Any, each: int, interval_s: float, in_steps: bool) -> Warmup:
     return Warmup(seconds=skip * interval_s)
 
 
-def _stop(value: Any, at: tuple[Any, ...] = ("stop",)) -> StopRule:
-    if isinstance(value, str):
-        try:
-            return parse_stop_rule(value)
-        except InvalidInput as error:
-            raise Wrong(at, error.what, error.remedy) from None
-    if not isinstance(value, dict):
-        return StopRule(steps=whole_of(value, at, 1))
-    given = [key for key in _RULES if value.get(key) is not None]
-    if len(given) != 1:
-        what = "stop says nothing" if not given else f"stop says {' and '.join(given)}"
-        raise Wrong(at, what, f"give one of {', '.join(_RULES)}")
-    rule = given[0]
-    if value.get("interval") is not None and rule != "observations":
-        raise Wrong((*at, "interval"), f"{rule} have no interval", "it belongs to observations")
-    if rule == "steps":
-        return StopRule(steps=whole_of(value[rule], (*at, rule), 1))
-    if rule == "seconds":
-        return StopRule(seconds=seconds_of(value[rule], (*at, rule)))
-    if rule == "observations":
-        interval_s = 1.0 if value.get("interval") is None else seconds_of(value["interval"], (*at, "interval"))
-        return StopRule(observations=whole_of(value[rule], (*at, rule), 1), interval_s=interval_s)
-    return StopRule(precision=_precision(value[rule], (*at, rule)))
-
-
-def _precision(value: Any, at: tuple[Any, ...]) -> float:
+def _parsed(parse: Callable[[object], Rule], value: object, at: tuple[Any, ...]) -> Rule:
+    """What `parse` makes of `value`, which stands at `at` in the entry."""
     try:
-        fraction = parse_percentage(value) if isinstance(value, str) else float(value)
-    except InvalidInput as error:
-        raise Wrong(at, error.what, error.remedy) from None
-    if not 0 < fraction < 1:
-        raise Wrong(at, f"{value} is not a precision", "write 1%, or 0.01")
-    return fraction
-
-
-def _warmup(value: Any) -> Warmup:
-    if isinstance(value, dict):
-        given = [key for key in ("steps", "seconds") if value.get(key) is not None]
-        if len(given) != 1:
-            raise Wrong(("warmup",), "warmup needs steps or seconds", "give one of the two, or write auto")
-        if given[0] == "steps":
-            return Warmup(steps=whole_of(value["steps"], ("warmup", "steps"), 0))
-        return Warmup(seconds=seconds_of(value["seconds"], ("warmup", "seconds")))
-    try:
-        return parse_warmup(str(value))
-    except InvalidInput as error:
-        raise Wrong(("warmup",), error.what, error.remedy) from None
+        return parse(value)
+    except WrongRule as error:
+        raise Wrong(at if error.key is None else (*at, error.key), error.what, error.remedy) from None

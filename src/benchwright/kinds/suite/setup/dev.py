@@ -58,7 +58,7 @@ def _one(benchmarks: Sequence[Benchmark]) -> Benchmark:
     """The one that is meant; any of those that share a folder and an environment."""
     if not benchmarks:
         raise InvalidInput("no benchmark is selected", where="--select", remedy="name one")
-    places = {(b.folder.path, b.folder.install_group) for b in benchmarks if b.folder is not None}
+    places = {(b.environment.folder, b.environment.name) for b in benchmarks if b.environment is not None}
     if len(places) > 1:
         names = ", ".join(b.name for b in benchmarks[:8]) + (" …" if len(benchmarks) > 8 else "")
         raise InvalidInput(

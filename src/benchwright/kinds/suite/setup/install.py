@@ -84,9 +84,9 @@ def install_groups(
     """The groups of `wanted`, with all their other members that can be installed: one group, one environment."""
     arch = paths.system.arch or arch_here()
     names = {b.name for b in wanted}
-    groups = {b.folder.install_group for b in wanted if b.folder is not None}
+    groups = {b.environment.name for b in wanted if b.environment is not None}
     beside = [
-        b for b in everything if b.name not in names and b.folder is not None and b.folder.install_group in groups
+        b for b in everything if b.name not in names and b.environment is not None and b.environment.name in groups
     ]
     more = [b for b in beside if b.enabled and _can_be_installed(b, arch, options.variant)]
     members = {b.name for b in more} | names
@@ -142,12 +142,13 @@ def _in_order(wanted: Sequence[Benchmark], everything: Sequence[Benchmark]) -> l
 
 def _can_be_installed(benchmark: Benchmark, arch: str, variant: str | None) -> bool:
     """Nobody asked for it, so what is wrong with it must not be in the way of its group."""
-    assert benchmark.folder is not None
+    environment = benchmark.environment
+    assert environment is not None
     try:
-        requirement_paths(benchmark.folder, variant or variant_of(benchmark.folder, arch))
+        requirement_paths(environment, variant or variant_of(environment, arch))
     except InvalidInput:
         return False
-    return os.path.isdir(benchmark.folder.path)
+    return os.path.isdir(environment.folder)
 
 
 def _bring_about(
@@ -220,17 +221,19 @@ def _in_threads(
 
 def _clone(benchmarks: Sequence[Benchmark], *, anew: bool, observer: InstallObserver) -> bool:
     """Gets definitions that live in git repositories; whether any was got."""
-    folders = {b.folder.path: b.folder for b in benchmarks if b.folder is not None and b.folder.git is not None}
-    todo = [folder for folder in folders.values() if anew or not os.path.isdir(folder.path)]
+    cloned = {b.folder.path: b for b in benchmarks if b.folder is not None and b.folder.git is not None}
+    todo = [b for path, b in cloned.items() if anew or not os.path.isdir(path)]
     if not todo:
         return False
-    from benchwright.environments.definitions import CannotClone, clone
     from benchwright.environments.tools import Stopped, Tools
+    from benchwright.kinds.suite.setup.definitions import CannotClone, clone
 
     tools = Tools()
     with stops_on_signals(tools.stop):
-        for folder in todo:
-            observer.on_step(folder.install_group, f"cloning {folder.git}")
+        for benchmark in todo:
+            folder = benchmark.folder
+            assert folder is not None
+            observer.on_step(benchmark.name, f"cloning {folder.git}")
             try:
                 clone(folder, tools, anew=anew)
             except CannotClone as error:

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.benchmark_folder import UNPINNED
+from benchwright.core.environment import UNPINNED, Environment
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.request import SuiteRequest
-from benchwright.environments.groups import pinned_name, python_of, uses_voir
+from benchwright.environments.groups import pinned_name
 from benchwright.environments.installers import choose_installer
 from benchwright.environments.pins import CannotPin, PinGroup, PinnedFile, Pinner, PinSource, index_lines
 from benchwright.environments.requirement_files import read_requirements
@@ -107,51 +107,43 @@ def _groups(
     constraint_files: Sequence[str],
     observer: InstallObserver,
 ) -> list[PinGroup]:
-    names = {b.folder.install_group for b in wanted if b.folder is not None}
     chosen = {b.name for b in wanted}
     groups = []
-    for name in dict.fromkeys(
-        b.folder.install_group for b in wanted if b.folder is not None and b.folder.install_group in names
-    ):
-        members = [
-            b
+    for name in dict.fromkeys(b.environment.name for b in wanted if b.environment is not None):
+        environments = [
+            b.environment
             for b in everything
-            if b.folder is not None and b.folder.install_group == name and (b.enabled or b.name in chosen)
+            if b.environment is not None and b.environment.name == name and (b.enabled or b.name in chosen)
         ]
-        sources = _sources(members, variant, observer)
+        sources = _sources(environments, variant, observer)
         if not sources:
             observer.on_note(f"{name}: no requirements.in, so nothing to pin")
             continue
-        folders = [b.folder for b in members if b.folder is not None]
         read = [(path, read_requirements(path)) for path in constraint_files]
         groups.append(
             PinGroup(
                 name=name,
                 sources=tuple(sources),
                 constraint_files=tuple(path for path, file in read if not file.is_empty),
-                constraints=tuple(dict.fromkeys(line for folder in folders for line in folder.constraints)),
-                python=python_of(folders[0]),
+                constraints=tuple(dict.fromkeys(line for e in environments for line in e.constraints)),
+                python=environments[0].python,
             )
         )
     return groups
 
 
-def _sources(members: Sequence[Benchmark], variant: str, observer: InstallObserver) -> list[PinSource]:
+def _sources(environments: Sequence[Environment], variant: str, observer: InstallObserver) -> list[PinSource]:
     """Each file once, however many benchmarks share its folder."""
     found: dict[str, PinSource] = {}
-    for benchmark in members:
-        folder = benchmark.folder
-        assert folder is not None
-        for name in folder.requirements:
-            path = os.path.join(folder.path, name)
+    for environment in environments:
+        for name in environment.requirements:
+            path = os.path.join(environment.folder, name)
             if path in found or not name.endswith(".in") or not os.path.isfile(path):
                 continue
-            lacks_voir = uses_voir(folder) and "voir" not in read_requirements(path).packages
-            if lacks_voir:
-                observer.on_note(f"{path}: the folder has a voirfile.py; voir is pinned too")
-            found[path] = PinSource(
-                source=path,
-                target=os.path.join(folder.path, pinned_name(name, variant)),
-                added=("voir",) if lacks_voir else (),
-            )
+            named = read_requirements(path).packages
+            lacking = tuple(package for package in environment.packages if package not in named)
+            for package in lacking:
+                observer.on_note(f"{path}: lacks {package}; pinning it too")
+            target = os.path.join(environment.folder, pinned_name(name, variant))
+            found[path] = PinSource(source=path, target=target, added=lacking)
     return list(found.values())

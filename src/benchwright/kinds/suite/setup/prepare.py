@@ -17,7 +17,9 @@ from benchwright.core.job import Job, Outcome
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.request import SuiteRequest
 from benchwright.environments.locking import locked
-from benchwright.environments.prepared import (
+from benchwright.executors.base import Listener
+from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.suite.setup.prepared import (
     Marks,
     Preparation,
     Prepared,
@@ -26,8 +28,6 @@ from benchwright.environments.prepared import (
     missing_data,
     preparation_of,
 )
-from benchwright.executors.base import Listener
-from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.suite.setup.process import SuiteProcess, suite_process
 from benchwright.kinds.suite.setup.readiness import not_installed, readiness
 

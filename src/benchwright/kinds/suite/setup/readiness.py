@@ -9,13 +9,13 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.environment import Environment
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import SuitePaths
 from benchwright.environments.built import Built, EnvironmentFolders, failed_attempt, read_built, why_broken
 from benchwright.environments.groups import requirement_paths
-from benchwright.environments.prepared import Marks, missing_data, preparation_of
 from benchwright.environments.requirement_files import read_requirements
+from benchwright.kinds.suite.setup.prepared import Marks, missing_data, preparation_of
 from benchwright.runs.base_folder import BaseFolder
 
 _MOST_NAMED = 5  # in a command
@@ -56,9 +56,9 @@ def lacks(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[Lack]:
     code: dict[str, bytes] = {}
     lacking: list[Lack] = []
     for benchmark in benchmarks:
-        if benchmark.folder is None:
+        if benchmark.environment is None:
             continue
-        if (why := environments.why_not(benchmark.folder)) is not None:
+        if (why := environments.why_not(benchmark.environment)) is not None:
             lacking.append(Lack(benchmark, why, "install"))
         elif (why := _why_unprepared(benchmark, marks, code)) is not None:
             lacking.append(Lack(benchmark, why, "prepare"))
@@ -71,14 +71,14 @@ def not_installed(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> dict[st
     return {
         b.name: f"{why}; run: {phase_command('install', [b], paths)}"
         for b in benchmarks
-        if b.folder is not None and (why := environments.why_not(b.folder)) is not None
+        if b.environment is not None and (why := environments.why_not(b.environment)) is not None
     }
 
 
 def outdated(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[str]:
     """Benchmarks that run in the environment from before, because their requirements were installed in vain."""
     environments = _Environments(paths)
-    return [b.name for b in benchmarks if b.folder is not None and environments.is_outdated(b.folder)]
+    return [b.name for b in benchmarks if b.environment is not None and environments.is_outdated(b.environment)]
 
 
 def phase_command(phase: str, benchmarks: Sequence[Benchmark], paths: SuitePaths) -> str:
@@ -112,36 +112,36 @@ class _Environments:
         self._known: dict[str, tuple[Built | None, str | None]] = {}
         self._of_folders: dict[tuple[str, str, str | None], str | None] = {}
 
-    def why_not(self, folder: BenchmarkFolder) -> str | None:
-        key = (folder.path, folder.install_group, folder.variant)
+    def why_not(self, environment: Environment) -> str | None:
+        key = (environment.folder, environment.name, environment.variant)
         if key not in self._of_folders:  # many entries share one
-            self._of_folders[key] = self._why_not(folder)
+            self._of_folders[key] = self._why_not(environment)
         return self._of_folders[key]
 
-    def _why_not(self, folder: BenchmarkFolder) -> str | None:
-        if not os.path.isdir(folder.path):
-            return f"its folder {folder.path} is not there"
-        if self._paths.python is not None or folder.install_group in self._paths.interpreters:
+    def _why_not(self, environment: Environment) -> str | None:
+        if not os.path.isdir(environment.folder):
+            return f"its folder {environment.folder} is missing"
+        if self._paths.python is not None or environment.name in self._paths.interpreters:
             return None
-        if folder.install_group not in self._known:
-            self._known[folder.install_group] = self._look(folder.install_group)
-        built, why = self._known[folder.install_group]
+        if environment.name not in self._known:
+            self._known[environment.name] = self._look(environment.name)
+        built, why = self._known[environment.name]
         if why is not None or built is None:
             return why
         try:
-            changed = _changed_since(built, folder)
+            changed = _changed_since(built, environment)
         except InvalidInput as error:
             return str(error)
-        if changed - failed_attempt(self._folders, folder.install_group):
+        if changed - failed_attempt(self._folders, environment.name):
             return "its requirements changed since it was installed"
         return None
 
-    def is_outdated(self, folder: BenchmarkFolder) -> bool:
+    def is_outdated(self, environment: Environment) -> bool:
         """Only of one that can run."""
-        if self.why_not(folder) is not None or folder.install_group not in self._known:
+        if self.why_not(environment) is not None or environment.name not in self._known:
             return False
-        built = self._known[folder.install_group][0]
-        return built is not None and bool(_changed_since(built, folder))
+        built = self._known[environment.name][0]
+        return built is not None and bool(_changed_since(built, environment))
 
     def _look(self, group: str) -> tuple[Built | None, str | None]:
         if self._folders.is_foreign(group):
@@ -157,11 +157,11 @@ class _Environments:
         return built, None if why is None else f"its environment {self._folders.link(group)} is broken: {why}"
 
 
-def _changed_since(built: Built, folder: BenchmarkFolder) -> set[str]:
+def _changed_since(built: Built, environment: Environment) -> set[str]:
     """Digests of this benchmark's requirements that the environment was not made with."""
     # `install --variant` may have chosen another than the entry says; what it chose is what counts.
-    variant = built.variant if built.variant_given else folder.variant or built.variant
-    read = [read_requirements(path) for path in requirement_paths(folder, variant)]
+    variant = built.variant if built.variant_given else environment.variant or built.variant
+    read = [read_requirements(path) for path in requirement_paths(environment, variant)]
     return {file.digest for file in read if not file.is_empty} - set(built.recipe.requirements)
 
 

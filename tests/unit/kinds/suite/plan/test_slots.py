@@ -12,8 +12,8 @@ from benchwright.core.benchmark import Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Node, System
 from benchwright.core.status import Reason
-from benchwright.plan.capabilities import unmet_condition
-from benchwright.plan.words.machine_facts import machine_facts
+from benchwright.kinds.suite.plan.machine_facts import machine_facts
+from benchwright.kinds.suite.plan.planner import unmet_condition
 
 NODES = tuple(Node(name=f"n{i}", ip=f"10.0.0.{i}", main=i == 2) for i in range(1, 4))
 
@@ -81,9 +81,9 @@ def test_other_vendors_have_their_own_variable(arch: str, variable: str, value: 
 @pytest.mark.parametrize("arch", ["rocm", "hpu", "xpu"])
 def test_devices_that_cannot_be_counted_here_are_not_called_emulated(arch: str) -> None:
     plan = planned(entry("b"), gpus=0, system=System(arch=arch, gpu_count=2))
-    assert plan.notes["b"] == (f"2 {arch} devices as the system file says; of {arch} the machine itself is not asked",)
+    assert plan.notes["b"] == (f"2 {arch} devices according to the system file; {arch} devices are not detected",)
     one = planned(entry("b"), gpus=0, system=System(arch=arch, gpu_count=1))
-    assert one.notes["b"][0].startswith(f"1 {arch} device as the system file says;")
+    assert one.notes["b"][0].startswith(f"1 {arch} device according to the system file;")
 
 
 def test_devices_of_a_cpu_are_emulated_for_certain() -> None:
@@ -118,7 +118,7 @@ def test_more_machines_than_there_are_is_a_reason_to_skip() -> None:
     plan = planned(entry("b", placement=Placement(numbered=True, machines=4)), system=System(nodes=NODES))
     reason, said = plan.skipped["b"]
     assert reason is Reason.LACKS_CAPABILITY
-    assert said == "needs 4 machines, the system has 3 machines; list them under `nodes` of the system file"
+    assert said == "needs 4 machines, the system has 3 machines; list them under `nodes` in the system file"
 
 
 def test_more_devices_than_there_are_is_a_reason_to_skip() -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.machine import Machine
 from benchwright.core.node.system import Node, System
-from benchwright.plan.suite.system_options import check_options, switch, whole_number
+from benchwright.kinds.suite.plan.system_options import check_options, switch, whole_number
 
 _SAME_NAME = ("cpu", "cuda", "xpu", "hpu", "mps", "xla", "ipu", "mtia")  # arch and torch's device are one word
 _CCL = {"cuda": "nccl", "rocm": "rccl", "hpu": "hccl", "xpu": "ccl"}

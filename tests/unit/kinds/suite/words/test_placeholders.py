@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.plan.words.placeholders import Context, PlaceholderError, fill
+from benchwright.kinds.suite.words.placeholders import Context, PlaceholderError, fill
 
 CONTEXT = Context(
     {

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.plan.words.expressions import ExpressionError, evaluate
+from benchwright.kinds.suite.words.expressions import ExpressionError, evaluate
 
 NAMES = {
     "gpu": {"count": 8, "capacity": 80 << 30, "name": "H200"},

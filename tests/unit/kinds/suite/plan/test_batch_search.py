@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.plan.suite.batch_search import Bounds, next_size
+from benchwright.kinds.suite.plan.batch_search import Bounds, next_size
 
 
 def search(largest: int, bounds: Bounds) -> list[int]:

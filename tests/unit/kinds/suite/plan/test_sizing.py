@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.node.system import Observation, Scaling, Sizing
-from benchwright.plan.suite.sizing import choose_batch_size, memory_line, rounded
+from benchwright.kinds.suite.plan.sizing import choose_batch_size, memory_line, rounded
 
 GB = 10**9
 STRAIGHT = Scaling(

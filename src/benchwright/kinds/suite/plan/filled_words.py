@@ -11,10 +11,10 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.errors import UnfilledWord
 from benchwright.core.node.system import SuitePaths
-from benchwright.plan.suite.environment import folders_of
-from benchwright.plan.suite.sizing import BatchSize, choose_batch_size
-from benchwright.plan.words.machine_facts import MachineFacts
-from benchwright.plan.words.placeholders import Context, PlaceholderError, fill
+from benchwright.kinds.suite.plan.machine_facts import MachineFacts
+from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
+from benchwright.kinds.suite.plan.sizing import BatchSize, choose_batch_size
+from benchwright.kinds.suite.words.placeholders import Context, PlaceholderError, fill
 
 
 class FilledWords(msgspec.Struct, frozen=True):
@@ -29,12 +29,12 @@ class FilledWords(msgspec.Struct, frozen=True):
     batch_size: BatchSize | None
 
 
-def filled_words(benchmark: Benchmark, folder: BenchmarkFolder, paths: SuitePaths, facts: MachineFacts) -> FilledWords:
+def filled_words(benchmark: Benchmark, place: BenchmarkPlace, paths: SuitePaths, facts: MachineFacts) -> FilledWords:
     """UnfilledWord names the benchmark, the word and the remedy where a placeholder cannot be filled."""
     sizer = _Sizer(benchmark.name, paths, facts)
-    context = context_of(benchmark, folder, paths, facts, sizer)
+    context = _context(benchmark, place, facts, sizer)
     args = () if isinstance(benchmark.workload, Command) else benchmark.workload.args
-    serving, launcher = folder.serving, folder.launcher
+    serving, launcher = place.folder.serving, place.folder.launcher
     words = _Filling(benchmark, context)
     return FilledWords(
         args=words.all(args),
@@ -42,7 +42,7 @@ def filled_words(benchmark: Benchmark, folder: BenchmarkFolder, paths: SuitePath
         server=words.all((serving.script, *serving.args)) if serving is not None else (),
         ready=words.one(serving.ready) if serving is not None and serving.ready is not None else None,
         launcher_args=words.all(launcher.args) if launcher is not None else (),
-        image=_image(folder, paths, words),
+        image=_image(place.folder, paths, words),
         batch_size=sizer.chosen,
     )
 
@@ -53,15 +53,13 @@ def _image(folder: BenchmarkFolder, paths: SuitePaths, words: _Filling) -> str |
     return words.one(str(given)) if given and paths.system.container is not None else None
 
 
-def context_of(
-    benchmark: Benchmark, folder: BenchmarkFolder, paths: SuitePaths, facts: MachineFacts, sizer: _Sizer
-) -> Context:
+def _context(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, sizer: _Sizer) -> Context:
     """What the benchmark's placeholders may name."""
     names = dict(facts.names)
-    for name, place in folders_of(folder, paths).items():
-        names[f"milabench_{name}"] = names[f"benchwright_{name}"] = place
+    for name, folder in place.folders.items():
+        names[f"milabench_{name}"] = names[f"benchwright_{name}"] = folder
     names["milabench_name"] = names["benchwright_name"] = benchmark.name
-    names["benchmark_folder"] = folder.path
+    names["benchmark_folder"] = place.folder.path
     names["num_machines"] = benchmark.placement.machines
     names["total_gpu_count"] = len(facts.devices) * benchmark.placement.machines
     chosen = 0 if facts.auto_workers else 1

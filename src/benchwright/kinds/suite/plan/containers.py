@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Container
-from benchwright.plan.words.placeholders import Context, PlaceholderError, fill
+from benchwright.kinds.suite.words.placeholders import Context, PlaceholderError, fill
 
 # What the agent adds to the environment of the program it starts, which here is the engine.
 _AGENTS_VARIABLES = (

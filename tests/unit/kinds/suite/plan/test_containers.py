@@ -8,7 +8,7 @@ from suites import FOLDER, PATHS, entry, jobs_of, planned
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Container, System
-from benchwright.plan.containers import outermost
+from benchwright.kinds.suite.plan.containers import outermost
 
 PODMAN = Container(executable="podman", image="bench:${system.arch}", args=("-it", "--rm", "--gpus=all"))
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.plan.words.expression_functions import FUNCTIONS, MOST_BITS, Function, kind, power
+from benchwright.kinds.suite.words.expression_functions import FUNCTIONS, MOST_BITS, Function, kind, power
 
 LONGEST_EXPRESSION = 1000  # characters
 DEEPEST = 40

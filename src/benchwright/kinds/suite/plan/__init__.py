@@ -1,0 +1,1 @@
+"""How a suite's benchmarks become jobs."""

@@ -1,0 +1,124 @@
+"""What a suite's script finds around it: interpreter, folders, configuration, devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.node.system import SuitePaths
+from benchwright.core.secrets.redact import redact
+from benchwright.kinds.suite.plan.machine_facts import MachineFacts
+from benchwright.plan.process_slots import ProcessSlot
+
+_SELECTION = {"rocm": "ROCR_VISIBLE_DEVICES", "hpu": "HABANA_VISIBLE_MODULES", "xpu": "ONEAPI_DEVICE_SELECTOR"}
+CUDA_SELECTION = "CUDA_VISIBLE_DEVICES"
+
+
+class BenchmarkPlace:
+    """Where one benchmark of a suite finds its interpreter and its folders."""
+
+    def __init__(self, benchmark: Benchmark, paths: SuitePaths) -> None:
+        if benchmark.folder is None or benchmark.environment is None:
+            raise InvalidInput(f"{benchmark.name} does not belong to a suite", where=benchmark.source)
+        self.folder = benchmark.folder
+        self.python = paths.python_of(benchmark.environment.name)
+        self.folders = {  # by the names that suites use
+            "base": paths.base,
+            "venv": f"{paths.venv}/{benchmark.environment.name}",
+            "data": paths.data,
+            "runs": paths.runs,
+            "extra": f"{paths.extra}/{self.folder.group}",
+            "cache": paths.cache,
+            "code": self.folder.path,
+        }
+
+    @property
+    def made_folders(self) -> tuple[str, ...]:
+        """Folders that exist before a script starts, for it to write to."""
+        return self.folders["data"], self.folders["extra"], self.folders["cache"]
+
+    @property
+    def program_folders(self) -> tuple[str, ...]:
+        """Folders to put in front of $PATH: the programs beside the interpreter."""
+        programs, slash, _ = self.python.rpartition("/")
+        return (programs,) if slash and programs else ()
+
+    def variables(self) -> dict[str, str | None]:
+        """Environment variables that are the same for every process of the benchmark, in every phase."""
+        folders = self.folders
+        variables: dict[str, str | None] = {
+            "BENCHWRIGHT_BASE": folders["base"],
+            "BENCHWRIGHT_DATA_DIR": folders["data"],
+            "MILABENCH_BASE": folders["base"],
+            "MILABENCH_DATA_DIR": folders["data"],
+            **{f"MILABENCH_DIR_{name.upper()}": folder for name, folder in folders.items()},
+            "XDG_CACHE_HOME": folders["cache"],
+            "TORCH_HOME": f"{folders['cache']}/torch",
+            "HF_HOME": f"{folders['cache']}/huggingface",
+        }
+        if self.python == f"{folders['venv']}/bin/python":
+            variables["VIRTUAL_ENV"] = folders["venv"]
+        return variables
+
+
+class MilabenchConfig:
+    """$MILABENCH_CONFIG: the resolved entry, and what differs between the processes of a benchmark."""
+
+    def __init__(self, benchmark: Benchmark, place: BenchmarkPlace) -> None:
+        entry: dict[str, Any] = {"name": benchmark.name, **place.folder.config, "dirs": place.folders}
+        entry.setdefault("definition", place.folder.path)
+        if isinstance(entry.get("env"), dict):  # programs print it into their logs
+            entry["env"] = redact({str(k): str(v) for k, v in entry["env"].items()})
+        own = ("tag", "device", "devices", "job-number")
+        self._name = benchmark.name
+        self._common = msgspec.json.encode({k: v for k, v in entry.items() if k not in own}).decode()
+
+    def of(self, slot: ProcessSlot, repeat: int | None = None) -> str:
+        """As JSON."""
+        tag = [self._name]
+        if repeat is not None:
+            tag.append(f"R{repeat}")
+        own: dict[str, Any] = {"tag": tag, "devices": slot.devices}
+        if slot.job is not None:
+            tag.append(str(slot.job))
+            own["job-number"] = slot.job
+        elif slot.device is not None:
+            tag.append(f"D{slot.device}")
+            own["device"] = slot.device
+        if slot.machines > 1:
+            tag.append(slot.node)
+        return self._common[:-1] + "," + msgspec.json.encode(own).decode()[1:]
+
+
+def device_variables(slot: ProcessSlot, facts: MachineFacts) -> dict[str, str | None]:
+    """Variables that choose the devices a process sees; the agent sets CUDA's where it can."""
+    if not slot.devices:
+        return {}
+    variable = _SELECTION.get(facts.arch)
+    if variable is not None:
+        listed = ",".join(map(str, slot.devices))
+        # HIP reads CUDA's variable too, and would count again among those that are left.
+        return {variable: f"level_zero:{listed}" if facts.arch == "xpu" else listed, CUDA_SELECTION: None}
+    if facts.emulated or facts.unseen:
+        return {CUDA_SELECTION: ",".join(dict.fromkeys(_real(device, facts) for device in slot.devices))}
+    return {}
+
+
+def _real(device: int, facts: MachineFacts) -> str:
+    """Emulated devices share the real ones."""
+    return str(facts.real_devices[device % len(facts.real_devices)] if facts.real_devices else device)
+
+
+def node_variables(slot: ProcessSlot, port: int) -> dict[str, str | None]:
+    """For scripts that run on several machines without a launcher."""
+    if slot.machines == 1:
+        return {}
+    return {
+        "BENCHWRIGHT_NODE_RANK": str(slot.node_rank),
+        "BENCHWRIGHT_NODE_COUNT": str(slot.machines),
+        "BENCHWRIGHT_MAIN_ADDRESS": slot.address,
+        "BENCHWRIGHT_MAIN_PORT": str(port),
+    }

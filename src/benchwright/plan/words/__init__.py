@@ -1,1 +1,0 @@
-"""Words of a suite: placeholders, conditions, and what they may say of the machine."""
