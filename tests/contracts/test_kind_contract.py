@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from builders import MACHINE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from builders import MACHINE
 from suites import PATHS, machine_with
 
 from benchwright.core.benchmark import Benchmark, Command

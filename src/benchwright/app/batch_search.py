@@ -18,8 +18,8 @@ from benchwright.core.node.system import Observation
 from benchwright.core.run import Result
 from benchwright.core.status import Reason, Status
 from benchwright.executors.observer import Observer
-from benchwright.kinds.suite.scaling import peak_memory, performance, ran_out_of_memory
 from benchwright.kinds.suite.plan.batch_search import Bounds, next_size
+from benchwright.kinds.suite.scaling import peak_memory, performance, ran_out_of_memory
 from benchwright.runs.scaling_file import Saved, add_observations
 
 _AUTO_BATCH = re.compile(r"auto_batch\(\s*(\d{1,9})\s*\)", re.ASCII)
