@@ -19,7 +19,7 @@ from benchwright.core.results.efficiency import Peak, Work
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.secrets.redact import redact_text
-from benchwright.core.status import Status
+from benchwright.core.status import Reason, Status
 from benchwright.exchange.driver.result_file import machine_uptime_s, write_driver_result
 from benchwright.kinds.registry import kind_of
 from benchwright.report.base import Report
@@ -29,6 +29,7 @@ from benchwright.runs.run_folder import RunFolder
 
 _LOG_LINES = 8
 _SHOWN_LOG_LINES = 60
+_KNOWN_TO_THE_EXECUTOR = (Reason.AGENT_LOST, Reason.DISK_FULL, Reason.STOPPED)
 
 
 def summaries_of(run: Run) -> dict[str, list[Summary]]:
@@ -148,7 +149,7 @@ def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | No
 
     try:
         with Results.choose(base, store, os.environ) as results:
-            results.ingest(RunFolder(Path(run.folder)))
+            results.ingest(RunFolder(Path(run.folder)), run if _is_as_written(run) else None)
     except Exception as error:  # whatever it is, it must not make a complete run look like a failed one
         words = str(error) if isinstance(error, BenchwrightError) else f"{type(error).__name__}: {error}"
         return [f"{run.id} is complete, but not in the store: {words}"]
@@ -178,3 +179,8 @@ def save_scaling(run: Run) -> str | None:
     count = f"{saved.observations} observation{'' if saved.observations == 1 else 's'}"
     comments = "; its comments were dropped" if saved.lost_comments else ""
     return f"{count} added to {saved.path}{comments}"
+
+
+def _is_as_written(run: Run) -> bool:
+    """Whether its folder tells the same: of a launch whose stream has no end, only the executor knew how it ended."""
+    return not any(x.reason in _KNOWN_TO_THE_EXECUTOR for r in run.results for x in r.launches)

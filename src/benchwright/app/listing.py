@@ -22,7 +22,8 @@ from benchwright.kinds.registry import kind_of
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.known_runs import by_start
 from benchwright.runs.read_run import read_run
-from benchwright.runs.run_folder import RunFolder, StoredPlan
+from benchwright.runs.run_folder import RunFolder
+from benchwright.runs.stored_plan import StoredPlan
 
 if TYPE_CHECKING:
     from benchwright.store.base import RunFilter, RunRow, RunStanding, RunStore

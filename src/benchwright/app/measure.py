@@ -21,8 +21,6 @@ from benchwright.core.files.whole_file import write_whole
 from benchwright.core.job import Job, Outcome
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan, Run
-from benchwright.core.secrets.redact import redact_body
-from benchwright.core.secrets.redacted import without_secrets
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor
@@ -33,14 +31,14 @@ from benchwright.plan.placement import make_plan
 from benchwright.plan.turns import started_together
 from benchwright.record import is_complete, record_stream
 from benchwright.report.run_json import run_body
-from benchwright.runs.assembly import held_against_peaks, result_of, status_of
+from benchwright.runs.assembly import RunParts, assemble
 from benchwright.runs.base_folder import BaseFolder
-from benchwright.runs.mixed_versions import marked_mixed, mixed_notes
 from benchwright.runs.provenance.packages import environments_of
 from benchwright.runs.provenance.provenance import history_of_new, history_of_resumed
 from benchwright.runs.read_run import notes_of
 from benchwright.runs.resume import check_workers, refuse_other_machine, to_resume
-from benchwright.runs.run_folder import DiskTrouble, RunFolder, RunState, StoredPlan, new_uid
+from benchwright.runs.run_folder import DiskTrouble, RunFolder, RunState, new_uid
+from benchwright.runs.stored_plan import StoredJobs, StoredPlan
 
 _WRITE_EVERY_S = 2.0
 
@@ -160,7 +158,11 @@ class _Measurement:
         )
         told = (self.plan, kind_of, stored.settings.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
-        self.benchmarks = {b.name: without_secrets(b) for b in stored.benchmarks}  # as they are written down
+        # As they are written down, so that this run and the one that is read back are equal.
+        self.shown = self.stored.without_secrets()
+        self.jobs = StoredJobs.of(self.plan)
+        self.planned = self.jobs.plan(self.shown.benchmarks, str(folder.path))
+        self.benchmarks = {b.name: b for b in self.shown.benchmarks}
         self.launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
         self.ended: str | None = None
         self.state: RunState = "running"
@@ -188,21 +190,23 @@ class _Measurement:
             if self.ended < self.stored.started:
                 text = "the system clock was set back during this run, so it seems to end before it began"
                 self.notes += (Note(text=f"{text}; durations are measured by another clock and are not affected"),)
-        self._finish()
+        run = self._finish()
         if stopped():
             raise Interrupted(f"interrupted; go on with: benchwright run --resume={self.folder.id}")
-        return self.run()
+        return run
 
     def _write_beginning(self) -> None:
         """What never changes in the course of the run."""
         self.folder.write_history(self.history)
+        self.folder.write_jobs(self.jobs)
         self.folder.write_plan(self.stored)
         self.folder.write_machine(self.machine)
 
     def _mend(self) -> None:
         """A measured program can reach the run's folder: what it did to the files that are needed to read the run is undone."""
-        kept = (self.folder.read_history(), self.folder.read_machine(), self.folder.has_plan(self.stored))
-        if kept != (self.history, self.machine, True):
+        folder = self.folder
+        kept = (folder.read_history(), folder.read_machine(), folder.read_jobs(), folder.has_plan(self.stored))
+        if kept != (self.history, self.machine, self.jobs, True):
             self._tell(
                 "files of this run were changed while it was made, by a measured program perhaps; they were written again"
             )
@@ -258,64 +262,47 @@ class _Measurement:
             )
         return {outcome.job: outcome for outcome in outcomes}
 
-    def run(self) -> Run:
-        results = held_against_peaks(
-            [
-                result_of(
-                    b,
-                    self.plan,
-                    self.launches[b.name],
-                    promises_rate=kind_of(b).promises_rate,
-                    validations=self.stored.settings.validations,
-                    machine=self.machine,
-                    packages=self.packages,
-                    workers=self.stored.settings.workers,
-                )
-                for b in self.benchmarks.values()
-            ]
-        )
-        results = marked_mixed(results, self.history)
-        return Run(
-            id=self.folder.id,
-            uid=self.stored.uid,
-            name=self.stored.name_of(self.folder.id),
-            started=self.stored.started,
-            ended=self.ended,
-            folder=str(self.folder.path),
-            status=status_of([r.status for r in results]),
+    def _run(self) -> Run:
+        """As far as it is made: every stream was folded when its launch had ended."""
+        parts = RunParts(
+            folder=self.folder.path,
+            stored=self.shown,
             machine=self.machine,
-            results=results,
-            labels=redact_body(self.stored.labels),
-            notes=tuple(dict.fromkeys((*mixed_notes(self.history), *self.notes))),
-            workers=self.stored.settings.workers,
+            plan=self.planned,
+            launches=self.launches,
+            history=self.history,
             packages=self.packages,
+            notes=self.notes,
+            ended=self.ended,
         )
+        return assemble(parts, kind_of)
 
-    def _keep(self) -> None:
-        """Writes run.json; a full disk is said once and costs nothing else: the streams are the truth."""
+    def _keep(self) -> Run:
+        """Writes run.json, and returns what it tells; a full disk is said once and costs nothing else: the streams are the truth."""
         self.written_at = time.monotonic()
+        run = self._run()
         try:
-            run = self.run()
             body = run_body(run, summaries_of(run), run_efficiencies(run.results))
             self.folder.write_run(body, state=self.state)
         except DiskTrouble as error:
             if self.trouble is None:
                 self.observer.on_trouble(str(error))
             self.trouble = str(error)
+        return run
 
-    def _finish(self) -> None:
-        self._keep()
+    def _finish(self) -> Run:
         try:
             self._mend()
             everything = [x for launches in self.launches.values() for x in launches]
             self.packages = environments_of(everything, self.plan)
             self.folder.write_packages(self.packages)
-            self._keep()  # once more: a check may be about package versions
         except DiskTrouble as error:
             self.observer.on_trouble(str(error))
+        run = self._keep()
         barriers = self.folder.path / ".barrier"
         if barriers.exists():
             _remove(barriers)
+        return run
 
     def _note_environment(self) -> None:
         load = os.getloadavg()[0]

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _PART_OF_A_RUN = (
     ".data",
     "plan.json",
+    "jobs.json",
     "run.json",
     "machine.json",
     "packages.json",
@@ -286,25 +287,25 @@ class Results:
         except NoStoreYet:
             return
 
-    def ingest(self, folder: RunFolder) -> bool:
+    def ingest(self, folder: RunFolder, run: Run | None = None) -> bool:
         """Puts the run of a folder into the store; False if it was there already, unchanged.
 
-        InvalidInput if it is no run, or would take the place of another one.
+        `run`: what is in the folder, if it is known and need not be read. InvalidInput if it is no run, or would take the place of another one.
         """
         if not folder.path.is_dir():
             raise InvalidInput("there is no such folder", where=str(folder.path), remedy="check the path")
         try:
-            return self._ingested(folder)
+            return self._ingested(folder, run)
         except StoreGone:
             self.close()  # it was made anew meanwhile
-            return self._ingested(folder)
+            return self._ingested(folder, run)
 
-    def _ingested(self, folder: RunFolder) -> bool:
+    def _ingested(self, folder: RunFolder, run: Run | None) -> bool:
         folder = folder.read_once()
         digest = digest_of(folder)
         if self.store.digest_of(folder.unique_id) == digest:
             return False
-        entry = entry_of(folder, digest)
+        entry = entry_of(folder, digest, run)
         self.refuse_another(entry)
         self.store.ingest_all([entry])
         return True
@@ -396,11 +397,11 @@ def told_apart(runs: Iterable[Run]) -> list[Run]:
     ]
 
 
-def entry_of(folder: RunFolder, digest: str) -> StoreEntry:
-    """The run of a folder, to be put into the store; InvalidInput if it is no run."""
+def entry_of(folder: RunFolder, digest: str, run: Run | None = None) -> StoreEntry:
+    """The run of a folder, to be put into the store, read unless it is given; InvalidInput if it is no run."""
     from benchwright.store.base import StoreEntry
 
-    return StoreEntry(run=read_run(folder, kind_of), digest=digest, annotation=folder.read_annotation())
+    return StoreEntry(run=run or read_run(folder, kind_of), digest=digest, annotation=folder.read_annotation())
 
 
 def imported_digest(run: Run) -> str:

@@ -3,20 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import msgspec
 from msgspec.structs import replace
 
 from benchwright.analysis.checks.validation import Circumstances, check
 from benchwright.analysis.efficiency import peaks_of, with_peak_checked
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
+from benchwright.core.note import Note
+from benchwright.core.provenance import History
 from benchwright.core.results.check import CheckStatus
 from benchwright.core.results.overlap import worst_overlap
 from benchwright.core.results.whole_launches import only_whole
-from benchwright.core.run import Launch, Plan, Result, culprit
+from benchwright.core.run import Launch, Plan, Result, Run, culprit
 from benchwright.core.status import Reason, Status
+from benchwright.runs.base import Kinds
+from benchwright.runs.mixed_versions import marked_mixed, mixed_notes
+from benchwright.runs.stored_plan import StoredPlan
 
 _WARN_BELOW = 0.90  # of the time together; the check `planning` wants more
+
+
+class RunParts(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a Run is made of: as its folder holds it, or as it is known while it is being made."""
+
+    folder: Path
+    stored: StoredPlan  # without secrets
+    machine: Machine
+    plan: Plan  # as it is stored
+    launches: Mapping[str, Sequence[Launch]]  # by benchmark: those that were recorded so far, in their order
+    history: History | None = None
+    packages: dict[str, dict[str, str]] = {}
+    notes: tuple[Note, ...] = ()
+    ended: str | None = None
+
+
+def assemble(parts: RunParts, kinds: Kinds) -> Run:
+    """The run of its parts. Nothing else makes one, except what reads it whole from a file or the store."""
+    settings = parts.stored.settings
+    results = checked_against_peaks(
+        [
+            result_of(
+                benchmark,
+                parts.plan,
+                parts.launches.get(benchmark.name, ()),
+                validations=settings.validations,
+                machine=parts.machine,
+                packages=parts.packages,
+                workers=settings.workers,
+                promises_rate=kinds(benchmark).promises_rate,
+            )
+            for benchmark in parts.stored.benchmarks
+        ]
+    )
+    return Run(
+        id=parts.folder.name,
+        uid=parts.stored.uid,
+        name=parts.stored.name_of(parts.folder.name),
+        started=parts.stored.started,
+        ended=parts.ended,
+        folder=str(parts.folder),
+        status=status_of([r.status for r in results]),
+        machine=parts.machine,
+        results=marked_mixed(results, parts.history),
+        labels=parts.stored.labels,
+        notes=tuple(dict.fromkeys((*mixed_notes(parts.history), *parts.notes))),
+        workers=settings.workers,
+        packages=parts.packages,
+    )
 
 
 def result_of(
@@ -59,7 +115,7 @@ def _overlap_noted(result: Result) -> Result:
     return replace(result, benchmark=replace(result.benchmark, notes=(*result.benchmark.notes, text)))
 
 
-def held_against_peaks(results: Sequence[Result]) -> tuple[Result, ...]:
+def checked_against_peaks(results: Sequence[Result]) -> tuple[Result, ...]:
     """The results of a run; one that says to have done more arithmetic than the machine can, as measured in the same run, fails."""
     peaks = peaks_of(results)
     if not peaks:

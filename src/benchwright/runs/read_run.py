@@ -16,10 +16,10 @@ from benchwright.core.run import Launch, Plan, Run
 from benchwright.core.status import Reason
 from benchwright.plan.placement import make_plan
 from benchwright.record import record_stream
-from benchwright.runs.assembly import held_against_peaks, result_of, status_of
+from benchwright.runs.assembly import RunParts, assemble
 from benchwright.runs.base import Kinds
-from benchwright.runs.mixed_versions import marked_mixed, mixed_notes
-from benchwright.runs.run_folder import RunFolder, StoredPlan
+from benchwright.runs.run_folder import RunFolder
+from benchwright.runs.stored_plan import StoredPlan
 
 _SO_FAR = Note(text="this run is still being made: these are its results so far")
 
@@ -45,68 +45,45 @@ def read_run(folder: RunFolder, kinds: Kinds) -> Run:
 
 def _read_run(folder: RunFolder, kinds: Kinds) -> Run:
     stored = folder.read_plan()
-    machine = folder.read_machine()
-    if machine is None:
-        raise InvalidInput(
-            "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
-        )
+    machine = _machine(folder)
     ending = folder.read_ending()
     unfinished = ending.ended is None and folder.is_being_made()  # asked first: it may end while it is read
     plan = _plan(folder, stored, machine, kinds)
     benchmarks = {b.name: b for b in stored.benchmarks}
     launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
     ended = isinstance(ending.ended, str)  # then every job was launched: a stream that is not there was removed
-    for jobs in plan.launches:
-        for job in jobs:
-            if ended or Path(job.stream).is_file():
-                benchmark = benchmarks[job.benchmark]
-                launches[job.benchmark].append(record_stream(job.stream, job, benchmark, kinds))
+    for job in (job for jobs in plan.launches for job in jobs):
+        if ended or Path(job.stream).is_file():
+            launches[job.benchmark].append(record_stream(job.stream, job, benchmarks[job.benchmark], kinds))
     if unfinished:
         # What has no end yet is not lost: it still runs.
         launches = {name: [x for x in found if x.reason is not Reason.AGENT_LOST] for name, found in launches.items()}
-    packages = folder.read_packages()
-    results = held_against_peaks(
-        [
-            result_of(
-                b,
-                plan,
-                launches[b.name],
-                promises_rate=kinds(b).promises_rate,
-                validations=stored.settings.validations,
-                machine=machine,
-                packages=packages,
-                workers=stored.settings.workers,
-            )
-            for b in stored.benchmarks
-        ]
-    )
-    history = folder.read_history()
-    noted = mixed_notes(history)
-    return Run(
-        id=folder.id,
-        uid=stored.uid,
-        name=stored.name_of(folder.id),
-        started=stored.started,
-        ended=ending.ended if isinstance(ending.ended, str) else None,
-        folder=str(folder.path),
-        status=status_of([r.status for r in results]),
+    parts = RunParts(
+        folder=folder.path,
+        stored=stored,
         machine=machine,
-        results=marked_mixed(results, history),
-        labels=stored.labels,
-        notes=(*noted, *(n for n in notes_of(ending.notes) if n not in noted), *((_SO_FAR,) if unfinished else ())),
-        workers=stored.settings.workers,
-        packages=packages,
+        plan=plan,
+        launches=launches,
+        history=folder.read_history(),
+        packages=folder.read_packages(),
+        notes=(*notes_of(ending.notes), *((_SO_FAR,) if unfinished else ())),
+        ended=ending.ended if ended else None,
     )
+    return assemble(parts, kinds)
 
 
-def plan_of(folder: RunFolder, kinds: Kinds) -> Plan:
-    """The plan the run in `folder` was made by."""
+def _machine(folder: RunFolder) -> Machine:
     machine = folder.read_machine()
     if machine is None:
         raise InvalidInput(
             "there is no readable machine.json", where=str(folder.path), remedy="was it deleted by hand?"
         )
-    return _plan(folder, folder.read_plan(), machine, kinds)
+    return machine
+
+
+def plan_of(folder: RunFolder, kinds: Kinds) -> Plan:
+    """The plan the run in `folder` was made by, for reading: of each job what a reader needs."""
+    return _plan(folder, folder.read_plan(), _machine(folder), kinds)
 
 
 def commands_of(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
@@ -126,6 +103,9 @@ def commands_of(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
 
 
 def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds) -> Plan:
+    """As it is stored; made again for a run of an earlier version, or one whose jobs.json is damaged."""
+    if (jobs := folder.read_jobs()) is not None:
+        return jobs.plan(stored.benchmarks, str(folder.path))
     return make_plan(
         stored.benchmarks,
         machine,

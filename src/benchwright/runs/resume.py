@@ -16,7 +16,8 @@ from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import all_runs, find_run
-from benchwright.runs.run_folder import RunFolder, StoredPlan
+from benchwright.runs.run_folder import RunFolder
+from benchwright.runs.stored_plan import StoredPlan
 
 _REPEATED = {Reason.AGENT_LOST.value, Reason.DISK_FULL.value, Reason.STOPPED.value}
 NEWEST = "newest"  # resume the newest unfinished run of the same target

@@ -3,6 +3,7 @@
 runs/<name>.<time>/
   plan.json        what is to be measured and how; never changed after the start
   run.json         how far it got: statuses and condensed numbers, derived from the streams
+  jobs.json        the jobs that were planned for it, without secrets
   machine.json     what it ran on
   provenance.json  code, repositories, environment and packages that its numbers depend on
   packages.json    package versions of the measured environments
@@ -16,32 +17,24 @@ import errno
 import fcntl
 import os
 import re
-import shlex
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Meta
 
-from benchwright.core import earlier_names
-from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, CannotWrite, InvalidInput, RunFolderBusy
 from benchwright.core.files.private_files import PRIVATE_FOLDER, file_mode
-from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored, short
+from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored
 from benchwright.core.files.whole_file import write_own
 from benchwright.core.machine import Machine
 from benchwright.core.provenance import History
-from benchwright.core.secrets.redact import redact_body, redact_words
-from benchwright.core.secrets.redacted import secrets_of, without_secrets
-from benchwright.core.settings import RunSettings
+from benchwright.runs.stored_plan import JOBS_VERSION, PLAN_VERSION, TIME, StoredJobs, StoredPlan, decoded_plan
 
 RunState = Literal["running", "interrupted", "ended"]  # `running`, and nobody has the lock: it was killed
-TIME = "{time}"  # in a name: when the run began
-PLAN_VERSION = 1
 RUN_VERSION = 1
 MACHINE_VERSION = 1
 PACKAGES_VERSION = 1
@@ -65,99 +58,6 @@ class Ending(msgspec.Struct):
 
     ended: Any = None
     notes: Any = None
-
-
-class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """plan.json: enough to make the same plan again, except for secrets of the environment and the command line."""
-
-    format: str = "benchwright-plan"
-    version: int = PLAN_VERSION
-    uid: Annotated[str, Meta(pattern="^([0-9a-f]{32})?$")] = ""  # the run's, made with its folder
-    name: str  # as it was given: `{time}` stays in it
-    started: str
-    benchmarks: tuple[Benchmark, ...]
-    settings: RunSettings
-    labels: dict[str, str] = {}
-    not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
-    left_out: tuple[str, ...] = ()  # secrets that programs need and that are not kept, in words
-
-    def name_of(self, run_id: str) -> str:
-        """What the run is called. Where the time is part of its name, that is its id."""
-        return run_id if TIME in self.name else self.name
-
-    def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
-        return not self.differences(benchmarks, settings)
-
-    def without_secrets(self) -> StoredPlan:
-        found = [what for b in self.benchmarks for what in secrets_of(b)]
-        settings = self.settings
-        if settings.suite_paths is not None:
-            overrides = redact_words(settings.suite_paths.overrides)
-            paths = msgspec.structs.replace(settings.suite_paths, overrides=overrides)
-            settings = msgspec.structs.replace(settings, suite_paths=paths)
-        return msgspec.structs.replace(
-            self,
-            benchmarks=tuple(map(without_secrets, self.benchmarks)),
-            settings=settings,
-            labels=redact_body(self.labels),
-            left_out=tuple(dict.fromkeys((*self.left_out, *found))),
-        )
-
-    def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
-        """What differs between this plan and another, in words; empty if a resume is right."""
-        before = {b.name: b for b in self.benchmarks}
-        after = {b.name: b for b in benchmarks}
-        lines = [f"{name} was part of it" for name in before if name not in after]
-        lines += [f"{name} was not part of it" for name in after if name not in before]
-        for name in before:
-            if name in after:
-                lines += _benchmark_differences(name, without_secrets(before[name]), without_secrets(after[name]))
-        shown = ("echo", "shared")  # how output is shown, and to whom, does not change what is measured
-        for field in RunSettings.__struct_fields__:
-            if field not in shown:
-                old, new = (_setting(s, field) for s in (self.settings, settings))
-                lines += _value_differences(field, old, new)
-        return lines
-
-
-def _decoded_plan(raw: bytes) -> StoredPlan:
-    if not any(mark in raw for mark in earlier_names.MARKS):
-        return decode_stored_json(raw, StoredPlan)
-    try:
-        return msgspec.convert(earlier_names.renamed_plan(decode_stored_json(raw)), StoredPlan)
-    except msgspec.ValidationError as error:
-        raise Unreadable(short(str(error))) from None
-
-
-def _setting(settings: RunSettings, field: str) -> Any:
-    """As plain values. What the system file is called changes nothing, and what was overridden is seen elsewhere."""
-    value = msgspec.to_builtins(getattr(settings, field))
-    if field == "suite_paths" and value is not None:
-        value["system"]["file"] = value["overrides"] = None
-    return value
-
-
-def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[str]:
-    """What a suite's entry says is kept twice; as it was written, it is told only where nothing else differs."""
-    before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
-    for body in (before, after):  # where something is said, and what is remarked about that, changes nothing
-        del body["source"], body["notes"]
-    written = [(body.get("folder") or {}).pop("config", None) for body in (before, after)]
-    return _value_differences(name, before, after) or _value_differences(name, *written)
-
-
-def _value_differences(what: str, old: Any, new: Any) -> list[str]:
-    if old == new:
-        return []
-    if isinstance(old, dict) and isinstance(new, dict):
-        return [line for k in old | new for line in _value_differences(f"{what}: {k}", old.get(k), new.get(k))]
-    return [f"{what} was {_in_words(old)}, is {_in_words(new)}"]
-
-
-def _in_words(value: Any) -> str:
-    if isinstance(value, tuple | list) and all(isinstance(word, str) for word in value):
-        return f"'{shlex.join(value)}'"
-    return "not set" if value is None else str(value)
 
 
 def new_uid() -> str:
@@ -304,13 +204,24 @@ class RunFolder:
         except (InvalidInput, UnicodeDecodeError):
             return False
 
+    def write_jobs(self, jobs: StoredJobs) -> None:
+        self.write("jobs.json", jobs, indent=None)
+
+    def read_jobs(self) -> StoredJobs | None:
+        """What was planned; None if that was never written, is damaged or of a later version."""
+        try:
+            jobs = decode_stored_json(self.content("jobs.json"), StoredJobs)
+        except (OSError, Unreadable):
+            return None
+        return jobs if jobs.version == JOBS_VERSION else None
+
     def read_plan(self) -> StoredPlan:
         """InvalidInput if it is missing, damaged or of a later version."""
         path = self.path / "plan.json"
         try:
             raw = self.content("plan.json")
             try:
-                plan = _decoded_plan(raw)
+                plan = decoded_plan(raw)
             except Unreadable:
                 _check_version(decode_stored_json(raw), path)
                 raise
@@ -391,11 +302,12 @@ class RunFolder:
             return None
         return body if isinstance(body, dict) else None
 
-    def write(self, name: str, body: Any) -> None:
+    def write(self, name: str, body: Any, *, indent: int | None = 1) -> None:
         """Writes a whole JSON file aside and renames it; a full disk leaves the old one as it was."""
         path = self.path / name
+        text = msgspec.json.encode(body)
         try:
-            write_own(path, msgspec.json.format(msgspec.json.encode(body), indent=1) + b"\n")
+            write_own(path, (text if indent is None else msgspec.json.format(text, indent=indent)) + b"\n")
         except OSError as error:
             raise _unwritable(path, error) from error
 

@@ -16,7 +16,7 @@ from benchwright.app.results import Results
 from benchwright.core.results.efficiency import CPU, FLOPS, Work
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
-from benchwright.runs.assembly import held_against_peaks
+from benchwright.runs.assembly import checked_against_peaks
 
 FP32 = Work(FLOPS, "fp32", CPU)
 TELLING = run(result("b", working(50.0)), id="b.1")
@@ -74,7 +74,7 @@ def test_the_run_itself_is_no_other_run(results: Results) -> None:
 
 
 def test_more_than_the_peak_fails_whoever_assembles_the_run() -> None:
-    bad, good = held_against_peaks([result("b", working(150.0)), peak([100.0])])
+    bad, good = checked_against_peaks([result("b", working(150.0)), peak([100.0])])
     assert (bad.status, bad.reason) == (Status.FAILED, Reason.INVALID)
     assert "150 % of the 100 FLOP/s that matmul sustained" in (bad.detail or "")
     assert good.status is Status.OK

@@ -13,7 +13,8 @@ from benchwright.core.earlier_names import renamed_run
 from benchwright.core.environment import Environment
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.settings import RunSettings
-from benchwright.runs.run_folder import RunFolder, StoredPlan
+from benchwright.runs.run_folder import RunFolder
+from benchwright.runs.stored_plan import StoredPlan
 
 FOLDER = BenchmarkFolder(path="/suite/b", group="g", voir={"options": {"stop": 3}})
 BENCHMARK = Benchmark(

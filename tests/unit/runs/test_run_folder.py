@@ -15,7 +15,8 @@ from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput, RunFolderBusy
 from benchwright.core.settings import RunSettings
 from benchwright.runs.known_runs import all_runs, find_run, named_so
-from benchwright.runs.run_folder import DiskTrouble, RunFolder, StoredPlan
+from benchwright.runs.run_folder import DiskTrouble, RunFolder
+from benchwright.runs.stored_plan import StoredPlan
 
 IDS = [
     "train.v2.2026-11-15_10:00:04",

@@ -1,0 +1,180 @@
+"""plan.json and jobs.json: what a run was asked to measure, and the jobs that were planned for it."""
+
+from __future__ import annotations
+
+import shlex
+from functools import lru_cache
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from benchwright.core import earlier_names
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.files.stored_file import Unreadable, decode_stored_json, short
+from benchwright.core.job import Barrier, Job
+from benchwright.core.run import Plan
+from benchwright.core.secrets.redact import redact_body, redact_text, redact_words
+from benchwright.core.secrets.redacted import secrets_of, without_secrets
+from benchwright.core.settings import RunSettings
+from benchwright.core.status import Reason
+
+PLAN_VERSION = 1
+JOBS_VERSION = 1
+TIME = "{time}"  # in a name: when the run began
+# Variables that tell a reader how a job was started; of others the values are not kept.
+_KEPT_VARIABLES = ("DATA_FD", "BENCHWRIGHT_BATCH_SIZE")
+
+
+class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """plan.json: enough to make the same plan again, except for secrets of the environment and the command line."""
+
+    format: str = "benchwright-plan"
+    version: int = PLAN_VERSION
+    uid: Annotated[str, Meta(pattern="^([0-9a-f]{32})?$")] = ""  # the run's, made with its folder
+    name: str  # as it was given: `{time}` stays in it
+    started: str
+    benchmarks: tuple[Benchmark, ...]
+    settings: RunSettings
+    labels: dict[str, str] = {}
+    not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
+    left_out: tuple[str, ...] = ()  # secrets that programs need and that are not kept, in words
+
+    def name_of(self, run_id: str) -> str:
+        """What the run is called. Where the time is part of its name, that is its id."""
+        return run_id if TIME in self.name else self.name
+
+    def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
+        return not self.differences(benchmarks, settings)
+
+    def without_secrets(self) -> StoredPlan:
+        found = [what for b in self.benchmarks for what in secrets_of(b)]
+        settings = self.settings
+        if settings.suite_paths is not None:
+            overrides = redact_words(settings.suite_paths.overrides)
+            paths = msgspec.structs.replace(settings.suite_paths, overrides=overrides)
+            settings = msgspec.structs.replace(settings, suite_paths=paths)
+        return msgspec.structs.replace(
+            self,
+            benchmarks=tuple(map(without_secrets, self.benchmarks)),
+            settings=settings,
+            labels=redact_body(self.labels),
+            left_out=tuple(dict.fromkeys((*self.left_out, *found))),
+        )
+
+    def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
+        """What differs between this plan and another, in words; empty if a resume is right."""
+        before = {b.name: b for b in self.benchmarks}
+        after = {b.name: b for b in benchmarks}
+        lines = [f"{name} was part of it" for name in before if name not in after]
+        lines += [f"{name} was not part of it" for name in after if name not in before]
+        for name in before:
+            if name in after:
+                lines += _benchmark_differences(name, without_secrets(before[name]), without_secrets(after[name]))
+        shown = ("echo", "shared")  # how output is shown, and to whom, does not change what is measured
+        for field in RunSettings.__struct_fields__:
+            if field not in shown:
+                old, new = (_setting(s, field) for s in (self.settings, settings))
+                lines += _value_differences(field, old, new)
+        return lines
+
+
+def decoded_plan(raw: bytes) -> StoredPlan:
+    if not any(mark in raw for mark in earlier_names.MARKS):
+        return decode_stored_json(raw, StoredPlan)
+    try:
+        return msgspec.convert(earlier_names.renamed_plan(decode_stored_json(raw)), StoredPlan)
+    except msgspec.ValidationError as error:
+        raise Unreadable(short(str(error))) from None
+
+
+def _setting(settings: RunSettings, field: str) -> Any:
+    """As plain values. What the system file is called changes nothing, and what was overridden is seen elsewhere."""
+    value = msgspec.to_builtins(getattr(settings, field))
+    if field == "suite_paths" and value is not None:
+        value["system"]["file"] = value["overrides"] = None
+    return value
+
+
+def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[str]:
+    """What a suite's entry says is kept twice; as it was written, it is told only where nothing else differs."""
+    before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
+    for body in (before, after):  # where something is said, and what is remarked about that, changes nothing
+        del body["source"], body["notes"], body["kind"]
+    written = [(body.get("folder") or {}).pop("config", None) for body in (before, after)]
+    return _value_differences(name, before, after) or _value_differences(name, *written)
+
+
+def _value_differences(what: str, old: Any, new: Any) -> list[str]:
+    if old == new:
+        return []
+    if isinstance(old, dict) and isinstance(new, dict):
+        return [line for k in old | new for line in _value_differences(f"{what}: {k}", old.get(k), new.get(k))]
+    return [f"{what} was {_in_words(old)}, is {_in_words(new)}"]
+
+
+def _in_words(value: Any) -> str:
+    if isinstance(value, tuple | list) and all(isinstance(word, str) for word in value):
+        return f"'{shlex.join(value)}'"
+    return "not set" if value is None else str(value)
+
+
+class _StoredJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Of a Job what reading a run needs; its files are named by its id."""
+
+    id: Annotated[str, Meta(pattern=r"^[^/\x00.][^/\x00]*$")]
+    benchmark: str
+    argv: tuple[str, ...] = ()  # without secrets
+    cwd: str = ""
+    shell: bool = False
+    env: dict[str, str | None] = {}
+    devices: tuple[int, ...] = ()
+    node: str = "localhost"
+    machines: int = 1
+    barrier: Barrier | None = None
+    repeat: int | None = None
+    warmup: bool = False
+    block: int | None = None
+    position: int = 0
+
+    @classmethod
+    def of(cls, job: Job) -> _StoredJob:
+        kept = {name: getattr(job, name) for name in cls.__struct_fields__}
+        kept["argv"] = _shown(job.argv, job.shell)
+        kept["env"] = {name: job.env[name] for name in _KEPT_VARIABLES if name in job.env}
+        if job.barrier is not None:
+            kept["barrier"] = msgspec.structs.replace(job.barrier, folder="")
+        return cls(**kept)
+
+    def job(self, folder: str) -> Job:
+        """As a Job whose files are in `folder`; it cannot be started."""
+        fields = {name: getattr(self, name) for name in self.__struct_fields__}
+        return Job(**fields, stream=f"{folder}/{self.id}.data", log=f"{folder}/{self.id}.log")
+
+
+class StoredJobs(msgspec.Struct, frozen=True, kw_only=True):
+    """jobs.json: what was planned, so that reading a run plans nothing; without secrets."""
+
+    format: str = "benchwright-jobs"
+    version: int = JOBS_VERSION
+    launches: tuple[tuple[_StoredJob, ...], ...]
+    skipped: dict[str, tuple[Reason, str]] = {}
+    notes: dict[str, tuple[str, ...]] = {}
+
+    @classmethod
+    def of(cls, plan: Plan) -> StoredJobs:
+        return cls(
+            launches=tuple(tuple(map(_StoredJob.of, jobs)) for jobs in plan.launches),
+            skipped={name: (reason, redact_text(text)) for name, (reason, text) in plan.skipped.items()},
+            notes={name: tuple(map(redact_text, texts)) for name, texts in plan.notes.items()},
+        )
+
+    def plan(self, benchmarks: tuple[Benchmark, ...], folder: str) -> Plan:
+        """The plan, for reading: its jobs have what a reader needs, and cannot be started."""
+        launches = tuple(tuple(job.job(folder) for job in jobs) for jobs in self.launches)
+        return Plan(benchmarks=benchmarks, launches=launches, skipped=self.skipped, notes=self.notes)
+
+
+@lru_cache(maxsize=256)
+def _shown(argv: tuple[str, ...], shell: bool) -> tuple[str, ...]:
+    return tuple(map(redact_text, argv)) if shell else redact_words(argv)
