@@ -19,7 +19,7 @@ MAX_TEXT = 2000
 LEAST_ROOM_BYTES = 1 << 20
 
 
-class Failure(NamedTuple):
+class ModelFailure(NamedTuple):
     """As the event has it; `stage` None: that which ran."""
 
     kind: str
@@ -28,16 +28,16 @@ class Failure(NamedTuple):
     operator: Optional[str] = None
 
 
-def failure_of(error: BaseException) -> Failure:
+def failure_of(error: BaseException) -> ModelFailure:
     """What an exception means. One that knows its own stage (a runtime's Unsupported) keeps it."""
     stage, operator = getattr(error, "stage", None), getattr(error, "operator", None)
     text = getattr(error, "text", None)
     if isinstance(stage, str) and isinstance(text, str):
         kind = getattr(error, "kind", None)
-        return Failure(kind if isinstance(kind, str) else UNSUPPORTED, _short(text), stage, operator)
+        return ModelFailure(kind if isinstance(kind, str) else UNSUPPORTED, _short(text), stage, operator)
     if is_out_of_memory(error):
-        return Failure(OUT_OF_MEMORY, _short(_described(error)))
-    return Failure(ERROR, _short(_described(error)))
+        return ModelFailure(OUT_OF_MEMORY, _short(_described(error)))
+    return ModelFailure(ERROR, _short(_described(error)))
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -50,18 +50,18 @@ def is_out_of_memory(error: BaseException) -> bool:
     return of_runtime and _NO_MEMORY.search(str(error)) is not None
 
 
-def failure_of_ending(code: int, stage: str, ooms_before: Optional[int]) -> Failure:
+def failure_of_ending(code: int, stage: str, ooms_before: Optional[int]) -> ModelFailure:
     """Of a child that ended by itself with that code (as `Popen.returncode`) before it was done with `stage`."""
     if code >= 0:
-        return Failure(CRASHED, f"the process that builds ended with code {code} in {stage}", stage)
+        return ModelFailure(CRASHED, f"the process that builds ended with code {code} in {stage}", stage)
     name = _signal_name(-code)
     if -code == signal.SIGKILL:
         ooms = kernel_ooms()
         if ooms is not None and ooms_before is not None and ooms > ooms_before:
-            return Failure(
+            return ModelFailure(
                 OUT_OF_MEMORY, f"the kernel ended the process that builds ({name}): no memory was left", stage
             )
-    return Failure(CRASHED, f"the process that builds was ended by {name} in {stage}", stage)
+    return ModelFailure(CRASHED, f"the process that builds was ended by {name} in {stage}", stage)
 
 
 def kernel_ooms(path: str = "/proc/vmstat") -> Optional[int]:

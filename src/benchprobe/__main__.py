@@ -8,7 +8,7 @@ import sys
 from typing import Any, Dict, List, Optional
 
 from benchprobe.version import __version__
-from benchprobe.view.launch import Launch, run
+from benchprobe.view.launch import ScriptRun, run
 
 
 def duration_s(text: str) -> Optional[float]:
@@ -69,7 +69,7 @@ def main(argv: Optional[List[str]] = None) -> int:
         config["stop"] = options.stop
     if options.loop:
         config["loop"] = options.loop
-    return run(Launch(command, config, options.stream, options.json))
+    return run(ScriptRun(command, config, options.stream, options.json))
 
 
 if __name__ == "__main__":

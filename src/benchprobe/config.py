@@ -9,7 +9,7 @@ from typing import Any, Mapping, NamedTuple, Optional
 VARIABLE = "BENCHPROBE_CONFIG"
 
 
-class Barrier(NamedTuple):
+class Rendezvous(NamedTuple):
     """The processes that are measured together: their shared folder, how many they are, and which this is.
 
     `turn_s`: they do not run at the same time but take turns of that length.
@@ -31,7 +31,7 @@ class Config(NamedTuple):
     stop: Optional[Mapping[str, Any]] = None
     warmup: Mapping[str, Any] = {}
     loop: Optional[str] = None
-    barrier: Optional[Barrier] = None
+    barrier: Optional[Rendezvous] = None
 
 
 def parse(text: str) -> Config:
@@ -52,10 +52,10 @@ def parse(text: str) -> Config:
     return Config(raw["stream"], raw.get("stop") or None, raw.get("warmup") or {}, raw.get("loop"), met)
 
 
-def _barrier(raw: Mapping[str, Any]) -> Barrier:
+def _barrier(raw: Mapping[str, Any]) -> Rendezvous:
     turn_s = raw.get("turn_s")
     length = None if turn_s is None else float(turn_s)
-    return Barrier(str(raw["folder"]), int(raw["size"]), int(raw["rank"]), length)
+    return Rendezvous(str(raw["folder"]), int(raw["size"]), int(raw["rank"]), length)
 
 
 def from_environment(environment: Mapping[str, str] = os.environ) -> Optional[Config]:

@@ -11,15 +11,15 @@ two programs could not be started. Only the client sees the probe's configuratio
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from benchprobe.config import VARIABLE
 from benchprobe.readiness import Ready, parse_ready
-from benchprobe.signals import Signals
 
 PR_SET_PDEATHSIG = 1
 SERVER_ENDED, WRONG_USE, TOO_LATE, NOT_STARTED = 1, 2, 124, 127
@@ -28,7 +28,7 @@ CLIENT_ONLY = (VARIABLE, "DATA_FD")  # where the client writes what it measures
 USAGE = "python -m benchprobe.serving [--ready R] [--timeout S] [--grace S] --server N WORDS… -- CLIENT WORDS…"
 
 
-class Serving(NamedTuple):
+class ServingCommand(NamedTuple):
     """`ready` None: the client waits by itself."""
 
     server: List[str]
@@ -46,7 +46,7 @@ class Failed(Exception):
         self.code = code
 
 
-def parse(words: List[str]) -> Serving:
+def parse(words: List[str]) -> ServingCommand:
     """The command line; Failed says what is wrong with it."""
     ready: Optional[Ready] = None
     seconds = {"--timeout": 600.0, "--grace": 5.0}
@@ -68,19 +68,68 @@ def parse(words: List[str]) -> Serving:
     raise Failed(WRONG_USE, f"write {USAGE}")
 
 
-def _with_programs(rest: List[str], ready: Optional[Ready], seconds: Dict[str, float]) -> Serving:
+def _with_programs(rest: List[str], ready: Optional[Ready], seconds: Dict[str, float]) -> ServingCommand:
     """`rest` follows `--server`: a number, that many words, `--` and the client's."""
     count = int(rest[0]) if rest and rest[0].isdecimal() else 0
     server, after = rest[1 : 1 + count], rest[1 + count :]
     if count < 1 or len(server) < count or len(after) < 2 or after[0] != "--":
         raise Failed(WRONG_USE, f"write {USAGE}")
-    return Serving(server, after[1:], ready, seconds["--timeout"], seconds["--grace"])
+    return ServingCommand(server, after[1:], ready, seconds["--timeout"], seconds["--grace"])
+
+
+class SignalWait:
+    """Keeps the signals it listens to in `seen`; a child's end wakes it up, too. To be used in the main thread."""
+
+    def __init__(self, listened: Iterable[int]) -> None:
+        # One that is ignored stays so: nohup meant it.
+        self._listened = [number for number in listened if signal.getsignal(number) is not signal.SIG_IGN]
+        self.seen: List[int] = []
+        self.on_signal: Callable[[int], None] = lambda number: None
+
+    def __enter__(self) -> SignalWait:
+        self._read_fd, self._write_fd = os.pipe()
+        for fd in (self._read_fd, self._write_fd):
+            os.set_blocking(fd, False)
+        self._wakeup_before = signal.set_wakeup_fd(self._write_fd, warn_on_full_buffer=False)
+        self._before = {number: signal.signal(number, self._note) for number in self._listened}
+        self._before[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(self._wakeup_before)
+        os.close(self._read_fd)
+        os.close(self._write_fd)
+
+    def wait(self, timeout_s: Optional[float]) -> None:
+        """Until a signal, the end of a child, or the time."""
+        ready, _, _ = select.select([self._read_fd], [], [], timeout_s)
+        if ready:
+            try:
+                os.read(self._read_fd, 4096)
+            except BlockingIOError:
+                pass
+
+    def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
+        """Looks at `condition` after everything that happens; whether it came true in time."""
+        limit = time.monotonic() + timeout_s
+        while not condition():
+            left_s = limit - time.monotonic()
+            if left_s <= 0:
+                return False
+            self.wait(left_s)
+        return True
+
+    def _note(self, number: int, frame: Any) -> None:
+        self.seen.append(number)
+        self.on_signal(number)
 
 
 class _Together:
     """A server and its client, from the start of the one to the end of both."""
 
-    def __init__(self, serving: Serving, signals: Signals) -> None:
+    def __init__(self, serving: ServingCommand, signals: SignalWait) -> None:
         self._serving = serving
         self._signals = signals
         self._server: Optional[subprocess.Popen[bytes]] = None
@@ -226,7 +275,7 @@ def _ended(code: int) -> str:
 def main(words: Optional[List[str]] = None) -> int:
     try:
         serving = parse(sys.argv[1:] if words is None else words)
-        with Signals((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)) as signals:
+        with SignalWait((signal.SIGTERM, signal.SIGINT, signal.SIGHUP)) as signals:
             return _Together(serving, signals).run()
     except Failed as failure:
         print(f"benchprobe.serving: {failure}", file=sys.stderr, flush=True)

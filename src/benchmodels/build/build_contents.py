@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.work import Work
+from benchmodels.measure.work import CallWork
 from benchmodels.tensors import load_arrays, save_arrays
 
 FORMAT = 3
@@ -24,7 +24,7 @@ class Facts(NamedTuple):
     a model file."""
 
     batch: Optional[Batch]
-    work: Work
+    work: CallWork
     steps: List[Dict[str, Any]]
     weights: Optional[str] = None
     model: Optional[Dict[str, Any]] = None
@@ -55,7 +55,7 @@ def write_entry(folder: str, inputs: Mapping[str, Any], reference: Reference, fa
 def read_facts(folder: str) -> Facts:
     told = _read(folder)
     batch = None if told["batch"] is None else Batch(**told["batch"])
-    return Facts(batch, Work(**told["work"]), told["steps"], told["weights"], told["model"])
+    return Facts(batch, CallWork(**told["work"]), told["steps"], told["weights"], told["model"])
 
 
 def read_inputs(folder: str) -> Dict[str, Any]:

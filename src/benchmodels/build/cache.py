@@ -51,7 +51,7 @@ class CacheFailure(Exception):
         self.operator = None
 
 
-class Entry:
+class CachedBuild:
     """A verified entry. Nobody replaces it until `release`, or as long as this object or its process lives.
 
     `steps` are those of its build, whenever that was; `cached`: it was there already; `verify_s`: what the check took.
@@ -94,7 +94,7 @@ class BuildCache:
         parts: Optional[Mapping[str, Any]] = None,
         rebuild: str = IF_NEEDED,
         patience_s: Optional[float] = None,
-    ) -> Entry:
+    ) -> CachedBuild:
         """The entry, made by `make` if there is none. `make` writes into the folder it is given and returns its steps.
 
         What `make` raises is raised, and nothing of it is left; CacheFailure if there is no entry and none may be made, if
@@ -118,7 +118,7 @@ class BuildCache:
                 lock.release()
                 made = self._made(key, make, parts or {}, rebuild, give_up) or made
 
-    def _verified(self, key: str, made: Optional[str], lock: _Lock) -> Optional[Entry]:
+    def _verified(self, key: str, made: Optional[str], lock: _Lock) -> Optional[CachedBuild]:
         """The entry if there is a sound one."""
         folder = self._folder / key
         began = time.perf_counter()
@@ -128,7 +128,7 @@ class BuildCache:
                 verify(folder, manifest)
         except (Corrupt, FileNotFoundError):
             return None
-        return Entry(folder, manifest, manifest["mark"] != made, time.perf_counter() - began, lock)
+        return CachedBuild(folder, manifest, manifest["mark"] != made, time.perf_counter() - began, lock)
 
     def _made(
         self, key: str, make: Make, parts: Mapping[str, Any], rebuild: str, give_up: Optional[float]

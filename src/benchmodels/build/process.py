@@ -14,7 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from benchmodels.build.build import PARENT
 from benchmodels.build.build_contents import FACTS
-from benchmodels.failures import ERROR, TIMED_OUT, Failure, failure_of_ending, has_room, kernel_ooms
+from benchmodels.failures import ERROR, TIMED_OUT, ModelFailure, failure_of_ending, has_room, kernel_ooms
 from benchmodels.reports import STAGES, Reports
 from benchmodels.settings import BUILD, PART, ModelSettings, as_config
 from benchprobe.config import VARIABLE
@@ -26,7 +26,7 @@ POLL_INTERVAL_S = 0.02
 class BuildFailed(Exception):
     """There is no build; it has what a `failure` event says."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: ModelFailure) -> None:
         super().__init__(failure.text)
         self.kind, self.text, self.stage, self.operator = failure
 
@@ -43,7 +43,7 @@ def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], fo
         finally:
             _end(child)
     if not os.path.isfile(os.path.join(folder, FACTS)):
-        raise BuildFailed(Failure(ERROR, "the process that builds left nothing behind", "capture"))
+        raise BuildFailed(ModelFailure(ERROR, "the process that builds left nothing behind", "capture"))
 
 
 def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
@@ -53,7 +53,7 @@ def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
     if not full and os.strerror(errno.ENOSPC) not in failed.text:
         return failed
     text = f"no room is left in {' or '.join(full or places)}; make some ({failed.text})"
-    return BuildFailed(Failure(ERROR, text, failed.stage, failed.operator))
+    return BuildFailed(ModelFailure(ERROR, text, failed.stage, failed.operator))
 
 
 def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: str, stream: str) -> Any:
@@ -79,7 +79,7 @@ class _Watch:
         self._step: Optional[str] = None
         self._since = 0.0
         self._last_stage = "script"
-        self._failure: Optional[Failure] = None
+        self._failure: Optional[ModelFailure] = None
 
     def wait(self) -> None:
         """Until it ends; BuildFailed if it did so badly, or was ended."""
@@ -99,7 +99,7 @@ class _Watch:
         if self._step is None or time.monotonic() - self._since <= self._timeout_s:
             return
         text = f"{self._step} took longer than {self._timeout_s:g} s"
-        raise BuildFailed(Failure(TIMED_OUT, text, self._last_stage))
+        raise BuildFailed(ModelFailure(TIMED_OUT, text, self._last_stage))
 
     def _read(self) -> None:
         for event in self._new_events():
@@ -113,7 +113,7 @@ class _Watch:
             elif kind == "message":
                 self._tell_on(event)
             elif kind == "failure" and self._failure is None:
-                self._failure = Failure(event["kind"], event["text"], event["stage"], event.get("operator"))
+                self._failure = ModelFailure(event["kind"], event["text"], event["stage"], event.get("operator"))
 
     def _tell_on(self, event: Event) -> None:
         values: Dict[str, Any] = {k: v for k, v in event.items() if k not in ("event", "process", "t")}

@@ -16,7 +16,7 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUR_FOLDERS = (os.path.join(_HERE, ""), os.path.join(os.path.dirname(_HERE), "benchprobe", ""))
 
 
-class Place(NamedTuple):
+class SourcePlace(NamedTuple):
     """A line of the user's source."""
 
     file: str
@@ -49,18 +49,18 @@ def _is_installed_into(folder: str) -> bool:
         return False
 
 
-def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) -> Optional[Place]:
+def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) -> Optional[SourcePlace]:
     """The innermost line of the script on the stack from `frame` on; else that of any file of the user's.
 
     `without`: an object whose own `__init__` frames do not count, since they are not where it is made.
     """
-    other: Optional[Place] = None
+    other: Optional[SourcePlace] = None
     while frame is not None:
         code = frame.f_code
         in_script = code.co_filename == script
         counts = in_script or (other is None and not is_library(code.co_filename))
         if counts and (without is None or not _is_init_of(frame, without)):
-            other = Place(code.co_filename, frame.f_lineno)
+            other = SourcePlace(code.co_filename, frame.f_lineno)
             if in_script:
                 return other
         frame = frame.f_back

@@ -13,7 +13,7 @@ from typing import Any, Callable, List, NoReturn, Optional, Sequence
 
 from benchmodels import compat
 from benchmodels.discover.frameworks import Framework, HookOptions, open_frameworks
-from benchmodels.discover.model_entries import Call, Entry, Watcher
+from benchmodels.discover.model_entries import Call, ModelEntry, Watcher
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.identity.signatures import positional_names
 from benchmodels.identity.weights import weights_digest
@@ -78,12 +78,12 @@ class _Capture:
         self._exit = os._exit
         os._exit = self._leave
 
-    def _on_new(self, entry: Entry, call: Call) -> None:
+    def _on_new(self, entry: ModelEntry, call: Call) -> None:
         wanted = self._settings.identity
         if os.getpid() == self._process and entry.identity.startswith(wanted[: len(entry.identity)]):
             self._take(entry, call)
 
-    def _take(self, entry: Entry, call: Call) -> NoReturn:
+    def _take(self, entry: ModelEntry, call: Call) -> NoReturn:
         """Never comes back into the script."""
         self._told = True
         self._taken_by = threading.current_thread()
@@ -106,7 +106,7 @@ class _Capture:
         self._exit(code)
         raise AssertionError("unreachable")
 
-    def _captured(self, entry: Entry, call: Call) -> Captured:
+    def _captured(self, entry: ModelEntry, call: Call) -> Captured:
         undo_compilation(call.module)
         weights = None
         if self._settings.weights or self._settings.weights_digest is not None:

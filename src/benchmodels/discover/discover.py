@@ -12,7 +12,7 @@ from typing import Any, Callable, List, NoReturn, Optional, Sequence, Set
 from benchmodels import compat
 from benchmodels.build.build_key import content_digest
 from benchmodels.discover.frameworks import Framework, HookOptions, open_frameworks
-from benchmodels.discover.model_entries import Call, Entry, Watcher, model_event, uncalled_event
+from benchmodels.discover.model_entries import Call, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.discover.processes import StartedProcesses
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import error_text
@@ -30,7 +30,7 @@ NO_INPUT = "; nothing comes from standard input when models are looked for"
 
 def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     """The exit code is the script's own; what it raises goes on to the interpreter."""
-    discovery = Discovery(settings, script_name(script))
+    discovery = ScriptSearch(settings, script_name(script))
     discovery.begin()
     try:
         return run_script(script, args)
@@ -42,7 +42,7 @@ def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
         raise
 
 
-class Discovery:
+class ScriptSearch:
     """From before the script begins until the process ends, however it does."""
 
     def __init__(self, settings: ModelSettings, script: str, put: Callable[[Event], None] = put) -> None:
@@ -130,7 +130,7 @@ class Discovery:
             }
         )
 
-    def _on_new(self, entry: Entry, call: Call) -> None:
+    def _on_new(self, entry: ModelEntry, call: Call) -> None:
         entry.facts.update(flops=None, bytes=None, flops_note=None)
         if self._settings.weights:
             entry.facts["weights"] = weights_digest(call.module)
@@ -140,13 +140,13 @@ class Discovery:
         if not entry.hidden:
             self._tell(entry)
 
-    def _count_work(self, entry: Entry, call: Call) -> None:
+    def _count_work(self, entry: ModelEntry, call: Call) -> None:
         from benchmodels.measure.work import count_work
 
         work = count_work(call.module, call.args, call.kwargs)
         entry.facts.update(flops=work.flops, bytes=work.bytes_, flops_note=work.note)
 
-    def _tell(self, entry: Entry) -> None:
+    def _tell(self, entry: ModelEntry) -> None:
         if entry.identity not in self._of_the_parent:
             beside = self._watcher.signatures_beside(entry)
             self._put(model_event(entry, self._watcher.others_of(entry), self._in_main_process, beside))

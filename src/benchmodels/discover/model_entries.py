@@ -31,7 +31,7 @@ class Call(NamedTuple):
     graded: bool = False  # made in training mode, with gradients
 
 
-class Entry:
+class ModelEntry:
     """Calls of one model with one signature. The hook counts in it."""
 
     __slots__ = (
@@ -74,11 +74,11 @@ class Entry:
         return TRAINING if self.trained and self.graded == self.calls else INFERENCE
 
 
-class Group:
+class ShapeGroup:
     """Entries of models with the same structure, and how many more kinds of calls there were."""
 
     def __init__(self) -> None:
-        self.entries: List[Entry] = []
+        self.entries: List[ModelEntry] = []
         self.others: Set[int] = set()
 
 
@@ -88,21 +88,21 @@ class Watcher:
     def __init__(
         self,
         max_shapes: int,
-        on_new: Callable[[Entry, Call], None],
-        on_change: Callable[[Entry], None] = lambda entry: None,
+        on_new: Callable[[ModelEntry, Call], None],
+        on_change: Callable[[ModelEntry], None] = lambda entry: None,
     ) -> None:
         self._max_shapes = max(1, max_shapes)
         self._on_new = on_new
         self.changed = on_change
-        self._entries: Dict[str, Entry] = {}
-        self._groups: Dict[str, Group] = {}
+        self._entries: Dict[str, ModelEntry] = {}
+        self._groups: Dict[str, ShapeGroup] = {}
         self.lock = threading.RLock()
 
     @property
-    def entries(self) -> List[Entry]:
+    def entries(self) -> List[ModelEntry]:
         return list(self._entries.values())
 
-    def known(self, structure: str, signature: Signature) -> Optional[Entry]:
+    def known(self, structure: str, signature: Signature) -> Optional[ModelEntry]:
         return self._entries.get(identity_of(structure, signature)[:LENGTH])
 
     def has_room(self, structure: str, graded: bool) -> bool:
@@ -116,30 +116,30 @@ class Watcher:
         if len(others) < MAX_OTHERS:
             others.add(key)
 
-    def add(self, call: Call) -> Entry:
+    def add(self, call: Call) -> ModelEntry:
         """The entry of a call that is not known yet."""
         identity = identity_of(call.structure, call.signature)[:LENGTH]
-        entry = self._entries[identity] = Entry(identity, call, dict(call.facts))
+        entry = self._entries[identity] = ModelEntry(identity, call, dict(call.facts))
         entry.objects = 1
-        self._groups.setdefault(call.structure, Group()).entries.append(entry)
+        self._groups.setdefault(call.structure, ShapeGroup()).entries.append(entry)
         self._on_new(entry, call)
         return entry
 
-    def told(self) -> List[Entry]:
+    def told(self) -> List[ModelEntry]:
         """The entries that count: hidden ones only if there are no others."""
         return [entry for entry in self.entries if not entry.hidden] or self.entries
 
-    def signatures_beside(self, entry: Entry) -> List[Signature]:
+    def signatures_beside(self, entry: ModelEntry) -> List[Signature]:
         """Of other calls of the same model."""
         return [each.signature for each in self._groups[entry.group].entries if each is not entry]
 
-    def others_of(self, entry: Entry) -> int:
+    def others_of(self, entry: ModelEntry) -> int:
         """Told once for each model, with its first entry."""
         group = self._groups[entry.group]
         return len(group.others) if group.entries[0] is entry else 0
 
 
-def model_event(entry: Entry, other_shapes: int, in_main_process: bool, others: Sequence[Signature] = ()) -> Event:
+def model_event(entry: ModelEntry, other_shapes: int, in_main_process: bool, others: Sequence[Signature] = ()) -> Event:
     """What is known of an entry now. `others`: of further calls of the same model."""
     inputs = [leaf.as_dict() for leaf in entry.signature.leaves]
     if len(inputs) > MAX_INPUTS_TOLD:
@@ -163,7 +163,7 @@ def model_event(entry: Entry, other_shapes: int, in_main_process: bool, others: 
     }
 
 
-def _reason(entry: Entry) -> Optional[str]:
+def _reason(entry: ModelEntry) -> Optional[str]:
     """Why it will not be measured; None: it will."""
     if entry.failures and entry.failures == entry.calls:
         times = f"{entry.calls} time{'s' if entry.calls != 1 else ''}"

@@ -6,7 +6,7 @@ import sys
 import weakref
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from benchmodels.discover.callers import Place, place_of_call
+from benchmodels.discover.callers import SourcePlace, place_of_call
 from benchmodels.hooks.looking import attribute, is_a, members_of
 
 MAX_MADE = 200_000
@@ -17,7 +17,7 @@ class Made:
 
     __slots__ = ("called", "place", "ref", "seen")
 
-    def __init__(self, ref: Any, place: Optional[Place]) -> None:
+    def __init__(self, ref: Any, place: Optional[SourcePlace]) -> None:
         self.ref = ref
         self.place = place
         self.called = False

@@ -10,7 +10,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.model_file import FileInput, Size, named_batch
 from benchmodels.measure.batch import Batch, Dimension
-from benchmodels.measure.work import Work, count_work
+from benchmodels.measure.work import CallWork, count_work
 from benchmodels.runtimes.base import Captured, Unsupported
 from benchmodels.tensors import flatten_call
 
@@ -37,7 +37,7 @@ class ExportedFile:
         tensors = list(self._program.parameters())  # what it keeps beside them, such as running means, is no weight
         return Size(sum(t.numel() for t in tensors), sum(t.numel() * t.element_size() for t in tensors))
 
-    def work(self, arrays: Mapping[str, Any]) -> Work:
+    def work(self, arrays: Mapping[str, Any]) -> CallWork:
         args, kwargs = self._arguments(arrays)
         return count_work(self.module, args, kwargs)
 

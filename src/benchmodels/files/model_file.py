@@ -13,7 +13,7 @@ from benchmodels.check.reference import Reference
 from benchmodels.files.file_trust import code_in
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.measure import SUFFIXES
-from benchmodels.measure.work import Work
+from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
 
 Dimension = Union[int, str]  # a name: the size is free
@@ -50,7 +50,7 @@ class ModelFile(Protocol):
     def size(self) -> Size:
         """Of its weights."""
 
-    def work(self, arrays: Mapping[str, Any]) -> Work:
+    def work(self, arrays: Mapping[str, Any]) -> CallWork:
         """Of one call with those inputs."""
 
     def reference(self, arrays: Mapping[str, Any]) -> Reference:

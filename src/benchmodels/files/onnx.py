@@ -10,7 +10,7 @@ from benchmodels.check.reference import Reference, difference
 from benchmodels.files.model_file import Dimension, FileInput, Size, named_batch
 from benchmodels.files.onnx_work import onnx_work
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.work import Work
+from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
 
 REFERENCE = "onnxruntime unoptimised"
@@ -47,7 +47,7 @@ class OnnxFile:
         counts = [(_elements(tensor), self._itemsize(tensor.data_type)) for tensor in weights]
         return Size(sum(count for count, _ in counts), sum(count * each for count, each in counts))
 
-    def work(self, arrays: Mapping[str, Any]) -> Work:
+    def work(self, arrays: Mapping[str, Any]) -> CallWork:
         return onnx_work(self._model, arrays)
 
     def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:

@@ -7,7 +7,7 @@ import re
 from importlib import import_module
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
-from benchmodels.measure.work import Work
+from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, PRODUCTS
 
 Shape = Tuple[int, ...]
@@ -17,26 +17,28 @@ COUNTED = ("MatMul", "Gemm", "Conv", "ConvTranspose")
 NOT_COUNTED = re.compile("MatMul|Gemm|Conv|Attention|LSTM|GRU|RNN|Einsum|MoE|Search$|^(If|Loop|Scan|Sampling)$")
 
 
-def onnx_work(model: Any, arrays: Mapping[str, Any]) -> Work:
+def onnx_work(model: Any, arrays: Mapping[str, Any]) -> CallWork:
     """Of one call with those inputs. Never raises."""
     try:
         shapes = _shapes(model, arrays)
         graph = model.graph
         strange = sorted({node.op_type for node in graph.node if _is_strange(node.op_type)} | _own_functions(model))
         if strange:
-            return Work(None, _moved_bytes(graph, arrays, shapes), f"arithmetic of {', '.join(strange)} is not counted")
+            return CallWork(
+                None, _moved_bytes(graph, arrays, shapes), f"arithmetic of {', '.join(strange)} is not counted"
+            )
         counts = [_flops(node, shapes) for node in graph.node]
         if any(count is None for count in counts):
             unknown = sorted({node.op_type for node, count in zip(graph.node, counts) if count is None})
-            return Work(None, _moved_bytes(graph, arrays, shapes), f"shapes of {', '.join(unknown)} are not known")
+            return CallWork(None, _moved_bytes(graph, arrays, shapes), f"shapes of {', '.join(unknown)} are not known")
         kinds: Dict[str, float] = {}
         for node, count in zip(graph.node, counts):
             if count:
                 kind = CONVOLUTIONS if "Conv" in node.op_type else PRODUCTS
                 kinds[kind] = kinds.get(kind, 0.0) + count
-        return Work(float(sum(kinds.values())), _moved_bytes(graph, arrays, shapes), None, kinds)
+        return CallWork(float(sum(kinds.values())), _moved_bytes(graph, arrays, shapes), None, kinds)
     except Exception as error:
-        return Work(None, None, f"not counted: {type(error).__name__}: {error}"[:300])
+        return CallWork(None, None, f"not counted: {type(error).__name__}: {error}"[:300])
 
 
 def _is_strange(operator: str) -> bool:

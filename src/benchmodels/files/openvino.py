@@ -8,7 +8,7 @@ from typing import Any, List, Mapping, Optional
 from benchmodels.check.reference import Reference, difference
 from benchmodels.files.model_file import Dimension, FileInput, Size
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.work import Work
+from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
 from benchmodels.runtimes.openvino import openvino
 
@@ -37,14 +37,14 @@ class OpenvinoFile:
         weights = [port for port in constants if port.get_element_type().get_type_name() not in NO_WEIGHTS]
         return Size(sum(map(_elements, weights)), sum(map(_bytes, weights)))
 
-    def work(self, arrays: Mapping[str, Any]) -> Work:
+    def work(self, arrays: Mapping[str, Any]) -> CallWork:
         self._reshape(arrays)
         results = self._model.outputs
         moved = None
         if not any(port.get_partial_shape().is_dynamic for port in results):
             inputs = sum(int(array.nbytes) for array in arrays.values())
             moved = float((self.size().bytes_ or 0) + inputs + sum(map(_bytes, results)))
-        return Work(None, moved, "arithmetic of .xml files is not counted")
+        return CallWork(None, moved, "arithmetic of .xml files is not counted")
 
     def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
         """By the layout that may be kept with an input, such as NCHW."""

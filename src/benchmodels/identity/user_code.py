@@ -1,4 +1,14 @@
-"""The user's own code that a model's calls run, and the values it takes from outside of the model."""
+"""The user's own code that a model's calls run, and the values it takes from outside the model: part of its identity.
+
+Reason: two models of the same structure may compute different things, and a script edited between two runs must not be
+compared with, or built from the cache of, its earlier self.
+
+Limits: follows names, attributes, closures and wrappers from `forward` on, by the bytecode's names; not what code imports
+inside functions, builds at run time or reads from files. Gives up following after MAX_TEXTS functions.
+
+Switch: BENCHMODELS_HASH_CODE=0 leaves all of it out of identities: models are then told apart by structure, settings and
+inputs only. Set it for every process of a run alike.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +16,7 @@ import argparse
 import dis
 import functools
 import inspect
+import os
 import types
 from functools import lru_cache
 from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
@@ -15,6 +26,7 @@ from benchmodels.hooks.looking import attribute, attributes_of, is_a, members_of
 from benchmodels.identity.signatures import key_text, simple_text, tensor_text
 from benchmodels.identity.source_text import function_text, is_own, names_this_machine
 
+SWITCH = "BENCHMODELS_HASH_CODE"
 MAX_TEXTS = 1000
 MAX_VALUES = 4096  # in one list
 MAX_DEPTH = 4
@@ -185,6 +197,8 @@ class _Walk:
                 self.add(own_functions(innermost.__globals__.get(name)), object)
 
     def done(self) -> OwnCode:
+        if os.environ.get(SWITCH) == "0":
+            return OwnCode([], frozenset())
         while self._waiting and len(self._texts) < MAX_TEXTS:
             function, of = self._waiting.pop()
             told = (_name_of(function), _described(function))

@@ -19,12 +19,12 @@ from benchmodels.build.build_contents import (
     read_reference,
 )
 from benchmodels.build.building import inputs_of
-from benchmodels.build.cache import BuildCache, Entry
+from benchmodels.build.cache import BuildCache, CachedBuild
 from benchmodels.build.process import build_in_child
 from benchmodels.check.reference import reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.model_file import described, open_model_file
-from benchmodels.measure.measuring import Measuring, Subject
+from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
@@ -33,7 +33,7 @@ from benchmodels.settings import ModelSettings
 from benchprobe.config import from_environment
 
 
-class Job:
+class MeasureJob:
     """One model on one runtime. What its methods raise is a failure in `reports.stage`."""
 
     def __init__(self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports) -> None:
@@ -83,10 +83,10 @@ class Job:
         )
         self._measuring().measure(subject)
 
-    def _measuring(self) -> Measuring:
-        return Measuring(self._settings, self._runtime, self._options, self._reports, self._endless)
+    def _measuring(self) -> ModelMeasurement:
+        return ModelMeasurement(self._settings, self._runtime, self._options, self._reports, self._endless)
 
-    def _entry(self, script: str, args: Sequence[str], folder: str) -> Entry:
+    def _entry(self, script: str, args: Sequence[str], folder: str) -> CachedBuild:
         parts = self._key_parts(script, args)
         cache = BuildCache(folder, self._reports.message)
 
@@ -99,7 +99,7 @@ class Job:
         self._tell_build(entry)
         return entry
 
-    def _tell_build(self, entry: Entry) -> None:
+    def _tell_build(self, entry: CachedBuild) -> None:
         """Steps of an earlier build are told as such, and are no samples of this launch."""
         if entry.cached:
             for step in entry.steps:

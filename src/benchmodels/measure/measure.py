@@ -53,10 +53,10 @@ def _measure_in_script(
         leave(0)
 
     def measure_captured(captured: Captured) -> None:
-        from benchmodels.measure.jobs import Job
+        from benchmodels.measure.jobs import MeasureJob
 
         _refuse_without(runtime, options)  # not before: it may import torch, which is the script's to do
-        Job(settings, runtime, options, reports).measure_module(captured)
+        MeasureJob(settings, runtime, options, reports).measure_module(captured)
 
     reports.stage = "script"
     return run_until_call(settings, script, list(args), then)
@@ -65,9 +65,9 @@ def _measure_in_script(
 def _measure_elsewhere(
     settings: ModelSettings, script: str, args: Sequence[str], runtime: Runtime, reports: Reports
 ) -> None:
-    from benchmodels.measure.jobs import Job
+    from benchmodels.measure.jobs import MeasureJob
 
-    job = Job(settings, runtime, options_of(settings), reports)
+    job = MeasureJob(settings, runtime, options_of(settings), reports)
     if runtime.kind == MODULE:
         job.measure_exported()
     else:

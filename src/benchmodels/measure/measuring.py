@@ -17,7 +17,7 @@ from benchmodels.measure.batch import Batch
 from benchmodels.measure.memory import PeakMemory
 from benchmodels.measure.profiling import tell_operators
 from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
-from benchmodels.measure.work import Work
+from benchmodels.measure.work import CallWork
 from benchmodels.reports import HIGHER, BuildSteps, Reports
 from benchmodels.runtimes.base import Options, Runtime, Session, TimesItself, Unsupported
 from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic
@@ -40,11 +40,11 @@ class Subject(NamedTuple):
     inputs: Any
     batch: Callable[[], Optional[Batch]]
     reference: Callable[[], Reference]
-    work: Callable[[str], Work]
+    work: Callable[[str], CallWork]
     build_s: Optional[float] = None
 
 
-class Measuring:
+class ModelMeasurement:
     """One model on one runtime. What it raises is the failure of `reports.stage`. `endless`: a rule stops the loop."""
 
     def __init__(
@@ -171,7 +171,7 @@ class Measuring:
             self._reports.message(BATCH_UNKNOWN)
         return batch
 
-    def _tell_work(self, work: Work, batch: Optional[Batch], computed: Arithmetic) -> None:
+    def _tell_work(self, work: CallWork, batch: Optional[Batch], computed: Arithmetic) -> None:
         told: Dict[str, float] = {}
         what, items = ("call", 1) if batch is None else ("item", batch.items)
         for precision, flops in _by_precision(work, computed).items():
@@ -217,7 +217,7 @@ class Measuring:
                 self._reports.measured(f"error.{name}", [found.figures[name]], None, direction)
 
 
-def _by_precision(work: Work, computed: Arithmetic) -> Dict[str, float]:
+def _by_precision(work: CallWork, computed: Arithmetic) -> Dict[str, float]:
     """The arithmetic of a call, where some of it is done in TF32 and the rest is not, apart."""
     if not work.flops:
         return {}

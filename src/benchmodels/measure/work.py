@@ -25,7 +25,7 @@ NO_PRODUCTS = ("torchvision::",)  # boxes and crops, all but one of them
 BUT_FOR = ("torchvision::deform_conv2d", "torchvision::_deform_conv2d")
 
 
-class Work(NamedTuple):
+class CallWork(NamedTuple):
     """Of one call, whatever its batch. None: could not be counted, and `note` says why."""
 
     flops: Optional[float]
@@ -47,7 +47,7 @@ class _Call(NamedTuple):
 
 def count_work(
     module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], precision: str = "fp32", may_call: bool = False
-) -> Work:
+) -> CallWork:
     """Never raises, and leaves inputs and random numbers as they are.
 
     `may_call`: whether one more real call does no harm; of a small model it is by far the quickest way to count. Else it is
@@ -65,7 +65,7 @@ def count_work(
         except Exception as error:
             troubles.append(_first_line(error))
     else:
-        return Work(None, None, f"not counted: {troubles[-1]}")
+        return CallWork(None, None, f"not counted: {troubles[-1]}")
     note = f"counted in a real call ({troubles[-1]})" if way is _for_real and troubles else None
     flops: Optional[float] = call.flops
     kinds: Mapping[str, float] = call.kinds
@@ -74,9 +74,9 @@ def count_work(
         flops, note = None, f"arithmetic of {', '.join(sorted(call.unknown))} is not counted"
     try:
         moved = float(_moved_bytes(module, (args, kwargs, call.output), call.taken, precision))
-        return Work(flops, moved, note, kinds)
+        return CallWork(flops, moved, note, kinds)
     except Exception as error:
-        return Work(flops, None, f"bytes not counted: {_first_line(error)}", kinds)
+        return CallWork(flops, None, f"bytes not counted: {_first_line(error)}", kinds)
 
 
 def _on_no_device(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:

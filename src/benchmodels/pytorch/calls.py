@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 
 from benchmodels.discover.callers import outermost_forward, place_of_call
 from benchmodels.discover.frameworks import HookOptions, Uncalled
-from benchmodels.discover.model_entries import Call, Entry, Watcher
+from benchmodels.discover.model_entries import Call, ModelEntry, Watcher
 from benchmodels.discover.module_registry import MadeModules
 from benchmodels.hooks.looking import (
     ABSENT,
@@ -44,13 +44,13 @@ class Record:
         *("ref", "structure", "target", "wrappers"),
     )
 
-    def __init__(self, ref: Any, target: Any, wrappers: Tuple[str, ...], entries: Dict[Any, Entry]) -> None:
+    def __init__(self, ref: Any, target: Any, wrappers: Tuple[str, ...], entries: Dict[Any, ModelEntry]) -> None:
         self.ref = ref
         self.target = target
         self.wrappers = wrappers
         self.entries = entries
         self.ignored = False
-        self.last: Optional[Entry] = None  # of its last call, where sub-modules count
+        self.last: Optional[ModelEntry] = None  # of its last call, where sub-modules count
         self.structure: Optional[str] = None  # when it was last looked at
         self.changes = 0  # how many there had been in the program by then
         self.looks = MAX_LOOKS
@@ -72,7 +72,7 @@ class TorchCalls:
         self._made = MadeModules(options.script, torch_models.is_wrapper)
         self._uncalled = UncalledModules(self._made, self._has_entry)
         # Called with gradients since the last backward, which will tell whether that was training.
-        self.pending: List[Tuple[Entry, Any]] = []
+        self.pending: List[Tuple[ModelEntry, Any]] = []
         self._by_forward: List[Any] = []  # weak references to models that were called through `forward`
         self.made = self._made.note
         self.changes = 0  # modules that were made or converted outside of any model: a model may be another one since
@@ -88,7 +88,7 @@ class TorchCalls:
     def is_module(self, value: Any) -> bool:
         return is_a(value, self._module_class)
 
-    def note(self, module: Any, args: Any, kwargs: Any, via: Optional[str] = None) -> Tuple[bool, Optional[Entry]]:
+    def note(self, module: Any, args: Any, kwargs: Any, via: Optional[str] = None) -> Tuple[bool, Optional[ModelEntry]]:
         """Counts a call, and gives its entry, if it has one. True: the module has no parameters yet, so this is to be asked
         again when the call is over."""
         record = self.records.get(id(module))
@@ -143,7 +143,7 @@ class TorchCalls:
 
     def unknown(
         self, record: Record, key: Any, args: Any, kwargs: Any, via: Optional[str] = None
-    ) -> Tuple[bool, Optional[Entry]]:
+    ) -> Tuple[bool, Optional[ModelEntry]]:
         """As `note`, for a call that this module has not had yet."""
         module = record.target()
         try:
@@ -166,14 +166,14 @@ class TorchCalls:
             record.left_alone = str(error) if is_a(error, Undescribed) else error_text(error)
             return False, None
 
-    def _count(self, entry: Entry, record: Record, module: Any) -> None:
+    def _count(self, entry: ModelEntry, record: Record, module: Any) -> None:
         entry.calls += 1
         if self.gradients() and self.state_of(module).get("training"):
             entry.graded += 1
             if entry.undecided > 0:
                 self.await_backward(entry, record)
 
-    def await_backward(self, entry: Entry, record: Record) -> None:
+    def await_backward(self, entry: ModelEntry, record: Record) -> None:
         """The next backward will tell whether this was training."""
         entry.undecided = -entry.undecided
         self.pending.append((entry, record.target))
@@ -233,7 +233,7 @@ class TorchCalls:
     def _new_record(self, module: Any) -> Record:
         key = id(module)
         target, wrappers = torch_models.unwrap(module)
-        entries: Dict[Any, Entry] = {}
+        entries: Dict[Any, ModelEntry] = {}
         if target is not module:
             inner = self.records.get(id(target))
             entries = (inner if inner is not None and inner.ref() is target else self.record(target)).entries
@@ -250,7 +250,7 @@ class TorchCalls:
     def _stack(self) -> List[Any]:
         return self._stacks.get(get_ident(), [])
 
-    def _first(self, record: Record, key: Any, args: Any, kwargs: Any, via: Any, graded: bool) -> Optional[Entry]:
+    def _first(self, record: Record, key: Any, args: Any, kwargs: Any, via: Any, graded: bool) -> Optional[ModelEntry]:
         """The entry of a call that this module has not had yet; None: it does not count, or there is no room."""
         with self._watcher.lock:
             module = record.target()
@@ -270,7 +270,7 @@ class TorchCalls:
 
     def _entry(
         self, record: Record, args: Any, kwargs: Any, function: Any, graded: bool, frame: Optional[FrameType] = None
-    ) -> Optional[Entry]:
+    ) -> Optional[ModelEntry]:
         """The entry for such a call of the module; None: there is no room for another one."""
         module = record.target()
         signature = signature_of(function, args, kwargs)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from _thread import get_ident
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from benchmodels.discover.model_entries import Entry
+from benchmodels.discover.model_entries import ModelEntry
 from benchmodels.hooks.looking import error_text
 from benchmodels.pytorch.calls import TorchCalls
 from benchmodels.pytorch.models import unwrap
@@ -35,7 +35,7 @@ class _Uncounted:
 
 
 def _failed(token: Token, error: BaseException) -> None:
-    if type(token) is Entry:
+    if type(token) is ModelEntry:
         token.failures += 1
         token.failure = error_text(error)
 

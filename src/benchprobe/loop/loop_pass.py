@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from benchprobe.loop import batch_size as batch_sizes
 from benchprobe.loop.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
-from benchprobe.loop.measurement import MEASURED, STOPPED, Measurement
+from benchprobe.loop.measurement import MEASURED, STOPPED, LoopMeasurement
 from benchprobe.loop.probe import Given, Probe
 from benchprobe.stream.columns import complete_steps, step_times
 from benchprobe.stream.events import Chunk
@@ -43,7 +43,7 @@ class StepTimes(SequenceABC):  # type: ignore[type-arg]
         return self._times[index]
 
 
-class Passage:
+class LoopPass:
     """From the first step of a loop to its last. `append` is where stamps and given values go, `budget` the number of
     steps of the open chunk, `due` the stamp after which it is closed at the next step end."""
 
@@ -58,7 +58,7 @@ class Passage:
         """`loaded`: the batch size that the loader states."""
         self.name = whole_characters(name if type(name) is str else str(name))
         self.chunk: Optional[Chunk] = None
-        self.measurement: Optional[Measurement] = None
+        self.measurement: Optional[LoopMeasurement] = None
         self.append: Callable[[Given], None] = probe.outside.append
         self.budget = FIRST_STEPS
         self.due = 0

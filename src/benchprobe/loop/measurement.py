@@ -18,7 +18,7 @@ AFTER_POLL_NS = 20_000_000  # how often a process that is done looks whether the
 OPEN_BUDGET = 1 << 16
 
 
-class Measurement:
+class LoopMeasurement:
     """Fed between chunks, in the loop's own thread. Lives as long as the process: the next epoch goes on with it.
 
     A rule or a barrier that fails is told as a message and no longer used; the loop goes on.

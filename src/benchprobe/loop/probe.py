@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set,
 
 from benchprobe.config import Config
 from benchprobe.loop.device import DeviceTimer, find_timer, no_device
-from benchprobe.loop.measurement import STOPPED, Measurement
+from benchprobe.loop.measurement import STOPPED, LoopMeasurement
 from benchprobe.rendezvous.ranks import RankLease, find_lease
 from benchprobe.rendezvous.turns import meeting_at
 from benchprobe.stream.events import Chunk, message_event, probe_event
@@ -27,7 +27,7 @@ TRAIN = "train"  # the loop that counts where none is named
 DEFERRED_NS = 500_000_000  # values of a device given outside loops are read this much later
 
 
-class Place(Protocol):
+class GiveTarget(Protocol):
     """Where `give` puts values: the loop that runs in this context, or outside of any."""
 
     append: Callable[[Given], None]
@@ -36,12 +36,12 @@ class Place(Protocol):
         """Announces values that a device still has to compute; called before `append`."""
 
 
-class Passage(Place, Protocol):
+class RunningLoop(GiveTarget, Protocol):
     """What the probe needs to know of a loop that is running."""
 
     name: str
     chunk: Optional[Chunk]
-    measurement: Optional[Measurement]
+    measurement: Optional[LoopMeasurement]
     thread: int
 
     def close(self) -> None:
@@ -99,9 +99,9 @@ class Probe:
         self.outside = Outside(self)
         self.current: ContextVar[Any] = ContextVar("benchprobe_loop", default=self.outside)
         self._numbers = count(1)
-        self._live: Dict[int, Passage] = {}
+        self._live: Dict[int, RunningLoop] = {}
         self._lock = threading.RLock()
-        self._measurement: Optional[Measurement] = None
+        self._measurement: Optional[LoopMeasurement] = None
         self._counting_name: Optional[str] = None
         self._round = 0  # how often the processes measured together have met for a loop that no longer counts
         self._complaints: Set[Tuple[str, str]] = set()
@@ -127,7 +127,7 @@ class Probe:
     def next_number(self) -> int:
         return next(self._numbers)
 
-    def enter(self, passage: Passage) -> Optional[Measurement]:
+    def enter(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
         """A loop begins. Returns its measurement if it is the one that counts."""
         with self._lock:
             measurement = self._claim(passage)
@@ -135,7 +135,7 @@ class Probe:
         self.writer.watch(passage)
         return measurement
 
-    def leave(self, passage: Passage) -> None:
+    def leave(self, passage: RunningLoop) -> None:
         """The loop has ended and its last chunk was handed over."""
         self._live.pop(id(passage), None)
         self.writer.unwatch(passage)
@@ -157,7 +157,7 @@ class Probe:
     def complain_about_value(self, name: str, text: str) -> None:
         self.complain("give", name, f"'{name}' was not recorded: {text}")
 
-    def _claim(self, passage: Passage) -> Optional[Measurement]:
+    def _claim(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
         """The measurement of the loop that counts, if this is it; the next epoch goes on where the last one ended."""
         if _only_loads_data():
             return None
@@ -171,7 +171,7 @@ class Probe:
             self._take_over(self._measurement)
         self._counting_name = name
         barrier = self._config.barrier
-        self._measurement = Measurement(
+        self._measurement = LoopMeasurement(
             self._config.warmup,
             self._config.stop,
             meeting_at(barrier, self._round) if barrier else None,
@@ -200,7 +200,7 @@ class Probe:
             self.message("ranks", text, "error")
             return None
 
-    def _take_over(self, before: Measurement) -> None:
+    def _take_over(self, before: LoopMeasurement) -> None:
         """A loop named "train" begins after another one was taken for the loop that counts."""
         for other in self._live.values():
             if other.measurement is before:

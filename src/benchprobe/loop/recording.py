@@ -6,9 +6,9 @@ from contextlib import ContextDecorator
 from time import perf_counter_ns
 from typing import Any, Callable, NamedTuple
 
-from benchprobe import noop as inert
+from benchprobe import noop
 from benchprobe.loop.probe import Probe
-from benchprobe.loop.timed_loop import BatchSize, Loop, SizedLoop
+from benchprobe.loop.timed_loop import BatchSize, SizedTimedLoop, TimedLoop
 from benchprobe.stream.values import accept
 
 _ABSENT: Any = object()
@@ -20,6 +20,21 @@ class Functions(NamedTuple):
     iterate: Callable[..., Any]
     give: Callable[..., None]
     phase: Callable[[str], Any]
+
+
+class RecordedPhase(ContextDecorator):
+    def __init__(self, probe: Probe, name: str) -> None:
+        self._probe = probe
+        self._name = name
+
+    def __enter__(self) -> None:
+        self._emit("begin")
+
+    def __exit__(self, *error: object) -> None:
+        self._emit("end")
+
+    def _emit(self, edge: str) -> None:
+        self._probe.writer.emit({"event": "phase", "t": perf_counter_ns(), "name": self._name, "edge": edge})
 
 
 def functions(probe: Probe) -> Functions:
@@ -34,7 +49,7 @@ def functions(probe: Probe) -> Functions:
         ignore_loading: bool = False,
         batch_size: BatchSize = None,
     ) -> Any:
-        kind = SizedLoop if hasattr(type(iterable), "__len__") else Loop
+        kind = SizedTimedLoop if hasattr(type(iterable), "__len__") else TimedLoop
         return kind(probe, name, iterable, batch_size)
 
     def give(*, loss: Any = _ABSENT, **values: Any) -> None:
@@ -50,18 +65,8 @@ def functions(probe: Probe) -> Functions:
         if accepted:
             place.append(accepted)
 
-    class phase(ContextDecorator):
-        def __init__(self, name: str) -> None:
-            self._name = name
+    def phase(name: str) -> RecordedPhase:
+        return RecordedPhase(probe, name)
 
-        def __enter__(self) -> None:
-            self._emit("begin")
-
-        def __exit__(self, *error: object) -> None:
-            self._emit("end")
-
-        def _emit(self, edge: str) -> None:
-            probe.writer.emit({"event": "phase", "t": perf_counter_ns(), "name": self._name, "edge": edge})
-
-    iterate.__doc__, give.__doc__, phase.__doc__ = inert.iterate.__doc__, inert.give.__doc__, inert.phase.__doc__
+    iterate.__doc__, give.__doc__, phase.__doc__ = noop.iterate.__doc__, noop.give.__doc__, noop.phase.__doc__
     return Functions(iterate, give, phase)

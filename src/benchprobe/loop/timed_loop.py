@@ -9,14 +9,14 @@ from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, Ty
 
 from benchprobe.loop import batch_size as batch_sizes
 from benchprobe.loop.break_detection import left_on_purpose
-from benchprobe.loop.loop_pass import Passage
+from benchprobe.loop.loop_pass import LoopPass
 from benchprobe.loop.probe import Probe
 
 T = TypeVar("T")
 BatchSize = Union[None, int, Callable[[Any], Any]]
 
 
-class Loop(Generic[T]):
+class TimedLoop(Generic[T]):
     """Can be gone through several times, if what it is made from can."""
 
     def __init__(self, probe: Probe, name: str, iterable: Any, batch_size: BatchSize) -> None:
@@ -87,13 +87,13 @@ class Loop(Generic[T]):
     def __aiter__(self) -> AsyncIterator[T]:
         return AsyncSteps(None if self._probe.measured_enough(self._name) else self._passage(), self._iterable)
 
-    def _passage(self) -> Passage:
-        return Passage(
+    def _passage(self) -> LoopPass:
+        return LoopPass(
             self._probe, self._name, self._batch_size, _length(self._iterable), batch_sizes.of_loader(self._iterable)
         )
 
 
-class SizedLoop(Loop[T]):
+class SizedTimedLoop(TimedLoop[T]):
     """Of an iterable that knows its length."""
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class SizedLoop(Loop[T]):
 class AsyncSteps(Generic[T]):
     """The same for `async for`. Not an async generator: those are closed some time after a `break`, this at once."""
 
-    def __init__(self, passage: Optional[Passage], iterable: Any) -> None:
+    def __init__(self, passage: Optional[LoopPass], iterable: Any) -> None:
         self._passage = passage
         self._iterable = iterable
         self._source: Any = None
@@ -169,7 +169,7 @@ class AsyncSteps(Generic[T]):
             passage.close()
 
 
-def _notice_the_end(passage: Passage) -> Iterator[Any]:
+def _notice_the_end(passage: LoopPass) -> Iterator[Any]:
     """Put behind an iterable, this yields nothing and runs when that is exhausted."""
     passage.exhausted = True
     yield from ()

@@ -15,7 +15,7 @@ import os
 import time
 from typing import Any, Dict, Set
 
-from benchprobe.config import Barrier
+from benchprobe.config import Rendezvous
 
 POLL_INTERVAL_S = 0.001
 
@@ -23,7 +23,7 @@ POLL_INTERVAL_S = 0.001
 class Meeting:
     """This process's part in a barrier. Every method may raise OSError: the folder can go away."""
 
-    def __init__(self, barrier: Barrier, number: int = 0) -> None:
+    def __init__(self, barrier: Rendezvous, number: int = 0) -> None:
         """`number`: which meeting of these processes it is; the first is 0."""
         self._barrier = barrier
         self._round = str(number) if number else ""

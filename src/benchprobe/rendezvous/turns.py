@@ -15,7 +15,7 @@ import time
 from time import perf_counter_ns
 from typing import Any, Dict, Optional, Set
 
-from benchprobe.config import Barrier
+from benchprobe.config import Rendezvous
 from benchprobe.rendezvous.barrier import Meeting
 
 POLL_INTERVAL_S = 0.05  # how soon the turn of a process that died is taken over
@@ -24,7 +24,7 @@ POLL_INTERVAL_S = 0.05  # how soon the turn of a process that died is taken over
 class TurnMeeting(Meeting):
     """This process's part in it. A pause belongs to no step and to no stop rule."""
 
-    def __init__(self, barrier: Barrier, turn_s: float, number: int = 0) -> None:
+    def __init__(self, barrier: Rendezvous, turn_s: float, number: int = 0) -> None:
         super().__init__(barrier, number)
         self._turn_s = turn_s
         self._began_ns: Optional[int] = None  # when its turn began; None: it is somebody else's
@@ -129,7 +129,7 @@ class TurnMeeting(Meeting):
         return os.path.join(self._barrier.folder, name)
 
 
-def meeting_at(barrier: Barrier, number: int = 0) -> Meeting:
+def meeting_at(barrier: Rendezvous, number: int = 0) -> Meeting:
     """As it was asked for; `number`: how many meetings there were before."""
     if barrier.turn_s is None:
         return Meeting(barrier, number)

@@ -7,7 +7,7 @@ import time
 from textwrap import wrap
 from typing import Dict, List, Optional, Set, Tuple
 
-from benchprobe.view.summary import LoopFigures, Summary
+from benchprobe.view.summary import LoopFigures, StreamSummary
 
 WIDTH = 80
 BAR_WIDTH = 16
@@ -42,7 +42,7 @@ def _tree(root: int, parents: Dict[int, int]) -> Set[int]:
     return members
 
 
-def status(summary: Summary, elapsed_s: float, rss_bytes: int, goal: Optional[int], width: int = WIDTH) -> str:
+def status(summary: StreamSummary, elapsed_s: float, rss_bytes: int, goal: Optional[int], width: int = WIDTH) -> str:
     """One line, no longer than `width`: progress, rate, loss, memory, time. `goal`: so many steps are to be measured."""
     loop = summary.shown
     parts: List[str] = []
@@ -66,7 +66,7 @@ def status(summary: Summary, elapsed_s: float, rss_bytes: int, goal: Optional[in
     return line[:width]
 
 
-def table(summary: Summary, title: str, width: int = WIDTH) -> List[str]:
+def table(summary: StreamSummary, title: str, width: int = WIDTH) -> List[str]:
     """The summary, as lines of at most `width` characters."""
     lines = [title[:width]]
     if not summary.loops:
@@ -93,7 +93,7 @@ def _wrapped(note: str, width: int) -> List[str]:
     return wrap(f"note: {note}", width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def _row(loop: LoopFigures, summary: Summary) -> str:
+def _row(loop: LoopFigures, summary: StreamSummary) -> str:
     several = len({other.process for other in summary.loops}) > 1
     name = f"{loop.name} [{loop.process}]" if several else loop.name
     median_ms, rate, waiting = loop.median_ms, loop.rate, loop.waiting_percent

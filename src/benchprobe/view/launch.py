@@ -20,7 +20,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional
 
 from benchprobe.config import VARIABLE
 from benchprobe.view.dashboard import Memory, status, table, title
-from benchprobe.view.summary import Summary
+from benchprobe.view.summary import StreamSummary
 
 DRAW_INTERVAL_S = 0.2
 LINE_INTERVAL_S = 2.0
@@ -28,7 +28,7 @@ AFTER_END_S = 0.5  # how long to read on when a grandchild keeps the stream open
 F_SETPIPE_SZ = 1031
 
 
-class Launch(NamedTuple):
+class ScriptRun(NamedTuple):
     """`command` follows the interpreter; `config` is the probe's, without the stream."""
 
     command: List[str]
@@ -37,7 +37,7 @@ class Launch(NamedTuple):
     as_json: bool
 
 
-def run(launch: Launch) -> int:
+def run(launch: ScriptRun) -> int:
     """Runs it to its end, shows the summary on stderr, and returns the exit code of the child (128 + its signal)."""
     terminal = sys.stdout.isatty() and sys.stderr.isatty()
     master, slave = _raw_terminal() if terminal else (None, None)
@@ -117,14 +117,14 @@ def _environment(config: Dict[str, Any], folder: Path) -> Dict[str, str]:
 class _Watch:
     """Passes the child's output on, reads its stream, and draws."""
 
-    def __init__(self, launch: Launch, child: subprocess.Popen[bytes], pipe: Pipe, master: Optional[int]) -> None:
+    def __init__(self, launch: ScriptRun, child: subprocess.Popen[bytes], pipe: Pipe, master: Optional[int]) -> None:
         self._launch = launch
         self._child = child
         self._reader: Optional[int] = pipe.reader
         self._writer = pipe.writer
         self._master = master
         self._terminal = master is not None
-        self._summary = Summary()
+        self._summary = StreamSummary()
         self._memory = Memory(child.pid)
         self._began = time.monotonic()
         self._rest = b""

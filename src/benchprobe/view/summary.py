@@ -134,7 +134,7 @@ class LoopFigures:
         }
 
 
-class Summary:
+class StreamSummary:
     """Fed with the events of a stream, in any order of processes."""
 
     def __init__(self) -> None:

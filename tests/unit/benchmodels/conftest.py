@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from benchmodels.discover.frameworks import HookOptions
-from benchmodels.discover.model_entries import Call, Entry, Watcher, model_event, uncalled_event
+from benchmodels.discover.model_entries import Call, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.pytorch.hook import TorchHook
 from benchmodels.runtimes.parts.torch_modules import NO_COMPILER, allow_compiling
@@ -58,7 +58,7 @@ class Found:
 
 
 def find(
-    path: Path, complain: bool = False, on_new: Callable[[Entry, Call], None] | None = None, **settings: Any
+    path: Path, complain: bool = False, on_new: Callable[[ModelEntry, Call], None] | None = None, **settings: Any
 ) -> Found:
     """Runs the script in this process, under the hook, which is gone afterwards."""
     given = settings_from({"mode": "discover", **settings})

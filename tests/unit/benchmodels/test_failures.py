@@ -80,7 +80,7 @@ def test_a_full_disk_is_named_whatever_the_exporter_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: bool, said: str, told: bool
 ) -> None:
     monkeypatch.setattr(build_process, "has_room", lambda folder: not full)
-    failed = build_process.BuildFailed(failures.Failure("error", said, "convert"))
+    failed = build_process.BuildFailed(failures.ModelFailure("error", said, "convert"))
     text = build_process._with_want_of_room(failed, str(tmp_path / "entry")).text
     assert said in text
     assert (f"no room is left in {tmp_path}" in text) == told

@@ -158,6 +158,14 @@ def test_it_does_not_change_with_what_its_code_does_not_use(identity):
     assert identity(NET + compiled) == identity(NET + "Net()(x)")
 
 
+def test_code_is_no_part_of_it_where_that_is_switched_off(identity, monkeypatch):
+    other = NET.replace("torch.relu(x)", "torch.tanh(x)") + "Net()(x)"
+    assert identity(NET + "Net()(x)") != identity(other)
+    monkeypatch.setenv("BENCHMODELS_HASH_CODE", "0")
+    assert identity(NET + "Net()(x)") == identity(other)
+    assert identity(NET + "Net()(x)") != identity(NET + "Net(width=16)(x)")
+
+
 def test_helpers_in_other_files_of_the_user_count(under_discovery, tmp_path):
     program = """
         import torch

@@ -11,8 +11,8 @@ from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference
 from benchmodels.failures import failure_of
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.measuring import Measuring, Subject
-from benchmodels.measure.work import Work
+from benchmodels.measure.measuring import ModelMeasurement, Subject
+from benchmodels.measure.work import CallWork
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import OpTime, Options, Unsupported
 from benchmodels.settings import ModelSettings
@@ -84,7 +84,7 @@ def measured(
     reference: Any = RIGHT,
     build_s: float | None = None,
     batch: Batch | None = Batch(2, "--items"),  # noqa: B008 it never changes
-    work: Work = Work(100.0, 50.0),  # noqa: B008
+    work: CallWork = CallWork(100.0, 50.0),  # noqa: B008
     **settings: Any,
 ) -> list[Event]:
     events: list[Event] = []
@@ -102,7 +102,7 @@ def measured(
     reports = Reports(events.append)
     subject = Subject(load, INPUTS, lambda: batch, find, lambda precision: work, build_s)
     runtime: Any = FakeRuntime()
-    measuring = Measuring(ModelSettings(**settings), runtime, Options(), reports, endless=False)
+    measuring = ModelMeasurement(ModelSettings(**settings), runtime, Options(), reports, endless=False)
     try:
         measuring.measure(subject)
     except Exception as error:
@@ -277,7 +277,7 @@ def test_tf32_is_said_of_what_is_computed_in_it(
     session.details = {"threads": 3, "tf32_allowed": ["convolutions", "recurrent layers"]}
     # Missed by more than fp32 may miss it, and by less than TF32 may.
     rough = Reference({"y": RIGHT.outputs["y"] * (1 + 1e-3)}, RIGHT.label, [OutputError(0.0, 0.0, 1.0)])
-    events = measured(session, rough, batch=None, work=Work(100.0, None, None, kinds))
+    events = measured(session, rough, batch=None, work=CallWork(100.0, None, None, kinds))
     last = [event for event in events if event["event"] == "runtime"][-1]
     assert (last["precision"], last["details"].get("tf32")) == (precision, where)
     assert given == [{f"flops_per_call.{name}": value for name, value in flops.items()}]

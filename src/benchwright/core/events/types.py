@@ -44,7 +44,7 @@ class Start(_Event):
     pid: Whole | None = None
 
 
-class Probe(_OfProcess):
+class ProbeEvent(_OfProcess):
     t: Moment | None = None
     wall: Finite | None = None
     rank: Whole | None = None
@@ -55,14 +55,14 @@ class Probe(_OfProcess):
     version: Whole | None = None
 
 
-class Loop(_OfLoop):
+class LoopEvent(_OfLoop):
     name: str
     counts: bool | None = None
     total: Whole | None = None
     batch_size: Whole | None = None
 
 
-class Steps(_OfLoop):
+class StepsEvent(_OfLoop):
     t: Moment
     step_ns: list[Moment]
     wait_ns: list[Moment]
@@ -180,7 +180,7 @@ class _Input(_Event):
     value: str | None = None
 
 
-class Model(_Event):
+class ModelEvent(_Event):
     identity: str
     class_: str = msgspec.field(name="class")
     qualified: str = ""
@@ -203,7 +203,7 @@ class Model(_Event):
     flops_note: str | None = None
 
 
-class Runtime(_Event):
+class RuntimeEvent(_Event):
     name: str | None = None
     version: str | None = None
     device: str | None = None
@@ -240,14 +240,14 @@ class _Figures(_Event):
     reference: str | None = None
 
 
-class Check(_Event):
+class CheckEvent(_Event):
     name: str | None = None
     ok: bool | None = None
     detail: str | None = None
     figures: _Figures | None = None
 
 
-class Failure(_Event):
+class FailureEvent(_Event):
     stage: str | None = None
     kind: str | None = None
     text: str | None = None
@@ -274,9 +274,9 @@ class End(_Event):
 _TYPES: dict[str, type[_Event]] = {
     "stream": Stream,
     "start": Start,
-    "probe": Probe,
-    "loop": Loop,
-    "steps": Steps,
+    "probe": ProbeEvent,
+    "loop": LoopEvent,
+    "steps": StepsEvent,
     "measure": Measure,
     "stop": Stop,
     "loop_end": LoopEnd,
@@ -287,12 +287,12 @@ _TYPES: dict[str, type[_Event]] = {
     "metric": Metric,
     "voir": Voir,
     "extraction": Extraction,
-    "model": Model,
-    "runtime": Runtime,
+    "model": ModelEvent,
+    "runtime": RuntimeEvent,
     "build_step": BuildStep,
     "measured": Measured,
-    "check": Check,
-    "failure": Failure,
+    "check": CheckEvent,
+    "failure": FailureEvent,
     "end": End,
 }
 

@@ -11,11 +11,11 @@ from benchwright.core.earlier_names import renamed_run
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.types import (
     BuildStep,
-    Check,
-    Failure,
+    CheckEvent,
+    FailureEvent,
     Finite,
     Moment,
-    Runtime,
+    RuntimeEvent,
     StopDetail,
     Whole,
 )
@@ -65,10 +65,10 @@ class _Facts(msgspec.Struct, kw_only=True):
     voir: _Voir | None = None
     milabench: dict[str, Any] | None = None
     model: dict[str, Any] | None = None
-    runtime: Runtime | None = None
+    runtime: RuntimeEvent | None = None
     build: list[BuildStep] | None = None
-    check: Check | None = None
-    failure: Failure | None = None
+    check: CheckEvent | None = None
+    failure: FailureEvent | None = None
 
 
 def stored_run(value: Any, *, strict: bool = True, finish: Callable[[Run], Run] = lambda run: run) -> Run:

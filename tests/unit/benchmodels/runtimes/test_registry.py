@@ -6,9 +6,11 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from benchmodels.runtimes.base import Captured, Options
 from benchmodels.runtimes.registry import UnknownRuntime, all_runtimes, known_runtimes, names_known_here, runtime_named
 
 PLUGIN = """
@@ -67,6 +69,20 @@ def test_another_interpreter_says_which_names_it_knows(plugin):
     command = [sys.executable, "-m", "benchmodels.runtimes.registry", "fcy", "nosuch"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=plugin, env={"PYTHONPATH": str(plugin)})
     assert json.loads(done.stdout)["names"] == {"fcy": "fancy", "nosuch": None}
+
+
+def test_the_example_in_the_documentation_is_a_runtime():
+    torch = pytest.importorskip("torch")
+    page = (Path(__file__).parents[4] / "docs" / "extend" / "runtime.md").read_text()
+    names: dict[str, Any] = {"__name__": "doubling_runtime"}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)
+    runtime, x = names["Doubling"](), torch.ones(2, 3)
+    model = Captured(torch.nn.Identity(), (x,), {})
+    assert runtime.unavailable(Options()) is None
+    session = runtime.load(model, Options())
+    outputs = session.outputs(session.run(session.prepare(model)))
+    assert [array.tolist() for array in outputs.values()] == [(2 * x).tolist()]
+    session.close()
 
 
 def test_every_built_in_runtime_says_what_the_doctor_and_reports_ask():

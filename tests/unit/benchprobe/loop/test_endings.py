@@ -285,3 +285,15 @@ def test_run_plainly_it_is_inert(programs):
     done = subprocess.run([sys.executable, program], env=plain, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert not programs.stream.exists()
+
+
+@pytest.mark.parametrize(("switch", "steps", "how"), [("1", 7, "break"), ("0", 6, "left")])
+def test_break_detection_can_be_switched_off(programs, switch, steps, how):
+    program = """
+        from benchprobe import iterate
+        for i in iterate("train", range(100)):
+            if i == 6:
+                break
+    """
+    record = programs.finish(programs.start(program, env={"BENCHPROBE_BREAK_DETECTION": switch}))
+    assert (record.steps("train"), record.one("loop_end")["how"]) == (steps, how)

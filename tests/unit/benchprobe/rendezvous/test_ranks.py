@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from benchprobe.loop.measurement import STOPPED, Measurement
+from benchprobe.loop.measurement import STOPPED, LoopMeasurement
 from benchprobe.rendezvous.ranks import RankLease
 from benchwright.agent.voirfile import RankAgreement
 
@@ -94,7 +94,7 @@ class BrokenStore:
 def test_a_rank_that_cannot_ask_the_others_never_stops_alone():
     told = []
     agreement = RankLease(BrokenStore(), 1, 2, "train")
-    measurement = Measurement({"steps": 0}, {"steps": 5}, None, told.append, agreement)
+    measurement = LoopMeasurement({"steps": 0}, {"steps": 5}, None, told.append, agreement)
     measurement.begin(0)
     for step in range(20):
         measurement.add([1000], 1000 * step)
@@ -108,7 +108,7 @@ class Ranks:
 
     def __init__(self, size: int, instrumented: int) -> None:
         store = CountersInMemory()
-        self.together = threading.Barrier(size)
+        self.together = threading.Rendezvous(size)
         self.left: dict[int, int] = {}
         self.parts = [
             RankAgreement("voir", lambda rank=rank: (store, rank, size), patience_s=0.1) for rank in range(instrumented)

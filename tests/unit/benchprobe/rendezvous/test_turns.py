@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from benchprobe.config import Barrier
+from benchprobe.config import Rendezvous
 from benchprobe.rendezvous.turns import TurnMeeting, meeting_at
 
 TURN_S = 0.02
 
 
 def meeting(folder: Path, size: int, rank: int) -> TurnMeeting:
-    found = meeting_at(Barrier(str(folder), size, rank, TURN_S))
+    found = meeting_at(Rendezvous(str(folder), size, rank, TURN_S))
     assert isinstance(found, TurnMeeting)
     return found
 

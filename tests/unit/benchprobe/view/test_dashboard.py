@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from benchprobe.view.dashboard import status, table
-from benchprobe.view.summary import Summary
+from benchprobe.view.summary import StreamSummary
 
 LOOP = Path(__file__).parents[3] / "programs" / "training_loop.py"
 
@@ -131,7 +131,7 @@ def test_in_a_terminal_the_program_has_one_too(programs):
 
 
 def test_the_status_line_fits_any_width():
-    summary = Summary()
+    summary = StreamSummary()
     summary.add({"event": "loop", "process": 1, "loop": 1, "name": "train" * 9, "total": 10**9, "counts": True})
     summary.add({"event": "steps", "process": 1, "loop": 1, "phase": "measured", "step_ns": [10**9], "wait_ns": [1],
                  "items": 10**9, "given": {"loss": [[0], [float("nan")]]}})  # fmt: skip
