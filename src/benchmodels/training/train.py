@@ -14,7 +14,7 @@ from benchmodels.settings import ModelSettings
 from benchmodels.stream import complainer
 from benchmodels.training.hooks import TrainingHooks
 from benchmodels.training.steps import TrainingSteps
-from benchprobe.loop.loop_pass import Passage
+from benchprobe.loop.loop_pass import LoopPass
 from benchprobe.loop.probe import TRAIN, Probe
 
 NO_STEP = "no optimizer stepped in this process, so there is no training step to measure"
@@ -44,13 +44,13 @@ class RecordedSteps:
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
-        self._pass: Optional[Passage] = None
+        self._pass: Optional[LoopPass] = None
         self._began_ns = 0
         self._in_chunk = 0
 
     def begin(self) -> None:
         if self._pass is None:
-            self._pass = Passage(self._probe, TRAIN, None, None)
+            self._pass = LoopPass(self._probe, TRAIN, None, None)
             self._pass.open()
         else:
             self._turn_over(perf_counter_ns())
