@@ -27,7 +27,7 @@ def next_size(fits: Mapping[int, bool], bounds: Bounds) -> int | None:
     largest = max((size for size, fitted in fits.items() if fitted), default=0)
     too_large = min((size for size, fitted in fits.items() if not fitted and size > largest), default=None)
     if too_large is None:
-        return None if largest >= most else min(most, 2 * largest)
+        return None if largest >= most else min(most, _down(2 * largest, bounds.multiple))
     # Below the first multiple the steps are of one; above it they are of the multiple.
     step = bounds.multiple if too_large > bounds.multiple else 1
     middle = _down((largest + too_large) // 2, step)

@@ -33,6 +33,10 @@ def test_a_start_that_is_too_large_is_halved_down_to_one():
     assert search(0, Bounds(start=32)) == [32, 16, 8, 4, 2, 1]
 
 
+def test_a_start_below_the_multiple_still_reaches_only_multiples():
+    assert search(80, Bounds(start=5, multiple=64, most=128)) == [5, 10, 20, 40, 64, 128]
+
+
 def test_the_limit_ends_it():
     assert search(10_000, Bounds(most=100)) == [8, 16, 32, 64, 96]
     assert search(10_000, Bounds(most=5)) == [5]
