@@ -18,7 +18,7 @@ SUITES = Script(path="/suite/resnet/main.py", args=("--batch", "auto_batch(8)"),
 def report(**fields: object) -> Report:
     checks = (
         Check(layer="error", status=CheckStatus.PASSED, explanation="the one launch ended with exit code 0"),
-        Check(layer="loss", status=CheckStatus.NOT_APPLICABLE, explanation="no loss was told"),
+        Check(layer="loss", status=CheckStatus.NOT_APPLICABLE, explanation="no loss reported"),
     )
     of = msgspec.structs.replace(benchmark("resnet"), workload=SUITES)
     made = report_of(run(result("resnet", launch(10.0), launch(12.0, seat=1), of=of, checks=checks)))
@@ -48,7 +48,7 @@ def test_a_long_command_is_wrapped_and_at_last_cut() -> None:
 def test_every_check_is_listed() -> None:
     text = details(report())
     assert "   check error passed: the one launch ended with exit code 0\n" in text
-    assert "   check loss not applicable: no loss was told\n" in text
+    assert "   check loss not applicable: no loss reported\n" in text
 
 
 def test_a_process_is_shown_with_its_own_number_once() -> None:

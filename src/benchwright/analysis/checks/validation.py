@@ -108,7 +108,7 @@ def _loss(result: Result, _: Circumstances, named: bool) -> Check:
     measured = [x for x in result.launches if not x.warmup]
     series = [(x, m) for x in measured for m in x.measurements if _is_loss(m.metric, m.source)]
     if not series:
-        return _not_applicable("loss", "no loss was told")
+        return _not_applicable("loss", "no loss reported")
     count = 0
     for launch, m in series:
         of_launch = len(m.warmup_samples) + len(m.samples)
