@@ -28,8 +28,8 @@ BAR = 500.0
 REBUILD = """
 import json, resource, sys, time
 from pathlib import Path
-from benchwright.app.rebuild import rebuild
-from benchwright.app.results import Results
+from benchwright.app.results.rebuild import rebuild
+from benchwright.app.results.kept_runs import Results
 from benchwright.runs.base_folder import BaseFolder
 base = BaseFolder(Path(sys.argv[1]))
 began, cpu = time.perf_counter(), time.process_time()

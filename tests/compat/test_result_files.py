@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import Direction
 from benchwright.core.numbers.aggregates import aggregate

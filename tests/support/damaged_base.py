@@ -15,8 +15,8 @@ import msgspec
 from kept_runs import Kept
 
 from benchwright.app.measure import measure
-from benchwright.app.results import Results
-from benchwright.app.run_admin import annotate_run
+from benchwright.app.results.admin import annotate_run
+from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark, Command, Placement, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.environment import Environment

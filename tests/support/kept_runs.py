@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchwright.app.measure import measure
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.settings import RunSettings
 from benchwright.executors.fake import FakeExecutor

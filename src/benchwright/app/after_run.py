@@ -11,7 +11,7 @@ import msgspec
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.analysis.remarks import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
-from benchwright.app.scoring import Scoring, scores_of
+from benchwright.app.results.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
@@ -145,7 +145,7 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
 
 def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | None) -> list[str]:
     """Indexes a finished run; returns what went wrong, in words. The run folder is the truth: nothing is lost then."""
-    from benchwright.app.results import Results
+    from benchwright.app.results.kept_runs import Results
 
     try:
         with Results.choose(base, store, os.environ) as results:

@@ -17,7 +17,7 @@ from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_
 from benchwright.app.measure import measure, plan_only
 from benchwright.app.options import OPTIONS, refuse_unrelated
 from benchwright.app.resolve import resolve
-from benchwright.app.results import store_url
+from benchwright.app.results.kept_runs import store_url
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import System
 from benchwright.core.request import Request, Resolved

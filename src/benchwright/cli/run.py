@@ -62,7 +62,7 @@ def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
     reporter: Reporter = JsonReporter() if as_json else ScreenReporter()
     peaks = None
     if order.keep:
-        from benchwright.app.peaks import peaks_of_base
+        from benchwright.app.results.peaks import peaks_of_base
 
         peaks = peaks_of_base(run, order.base.path, order.store)
     text = reporter.render(report_of(run, width=terminal_width(), peaks=peaks))

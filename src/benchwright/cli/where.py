@@ -25,6 +25,6 @@ def where_options(function: AnyFunction) -> AnyFunction:
 
 def open_results(base: str | None, store: str | None, *, patience_s: float | None = None) -> Any:
     """The results of that base and store. `patience_s`: how long to wait for a store that others have locked."""
-    from benchwright.app.results import Results
+    from benchwright.app.results.kept_runs import Results
 
     return Results.choose(base, store, os.environ, patience_s=patience_s)

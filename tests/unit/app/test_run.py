@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import benchwright
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
 from benchwright.cli.main import cli
 from benchwright.core.errors import InvalidInput
 from benchwright.runs.known_runs import all_runs

@@ -10,7 +10,7 @@ import math
 import msgspec
 import pytest
 
-from benchwright.app.compare import failing
+from benchwright.app.results.compare import failing
 from benchwright.core.metric import Direction
 from benchwright.core.results.comparison import Comparison, Difference, Effect, Verdict
 from benchwright.core.results.summary import Interval

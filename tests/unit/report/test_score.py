@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from suite_runs import failed, launch, measured, on_devices, result, run
 
 from benchwright.app.after_run import report_of
-from benchwright.app.scoring import Scoring
+from benchwright.app.results.scoring import Scoring
 from benchwright.core.note import Note
 from benchwright.core.results.check import Check, CheckStatus
 from benchwright.core.run import Result

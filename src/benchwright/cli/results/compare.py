@@ -55,7 +55,7 @@ def command(
     The first run is the control, every further one a treatment. Runs of different machines or commands are refused
     unless --anyway. Commands measured together (`run -c A -c B`) are compared as pairs with --between.
     """
-    from benchwright.app.compare import compare_runs, failing, render
+    from benchwright.app.results.compare import compare_runs, failing, render
     from benchwright.report.comparison import count_words
 
     words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)

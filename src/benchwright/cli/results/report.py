@@ -14,7 +14,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.request import SuiteRequest
 
 if TYPE_CHECKING:
-    from benchwright.app.scoring import Scoring
+    from benchwright.app.results.scoring import Scoring
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -74,7 +74,7 @@ def command(
     Of a suite: one line for each benchmark, what failed, and the score of all.
     """
     from benchwright.app.after_run import report_of, sorted_by
-    from benchwright.app.peaks import peaks_for
+    from benchwright.app.results.peaks import peaks_for
     from benchwright.core.files.whole_file import unwritable, write_whole
     from benchwright.report.multi_run import render_several
     from benchwright.report.registry import reporter_named
@@ -107,7 +107,7 @@ def command(
 
 def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scoring:
     """What the options ask for; `results` finds the run to compare with."""
-    from benchwright.app.scoring import Scoring
+    from benchwright.app.results.scoring import Scoring
 
     return Scoring(
         rule=values["score"],
@@ -119,7 +119,7 @@ def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scorin
 
 
 def _weights(suite: str, base: str | None) -> dict[str, float]:
-    from benchwright.app.scoring import weights_of
+    from benchwright.app.results.scoring import weights_of
     from benchwright.kinds.suite.suites import every_benchmark
     from benchwright.runs.base_folder import BaseFolder
 

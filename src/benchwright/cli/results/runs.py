@@ -62,7 +62,7 @@ def list_(
 
     Exit code: 3 if the store cannot be used, and runs that only it has are missing from the list.
     """
-    from benchwright.app.listing import list_runs
+    from benchwright.app.results.listing import list_runs
 
     with open_results(base, store, patience_s=_PATIENCE_S) as results:
         listed = list_runs(results, labels=dict(_label(text) for text in labels), limit=limit, **wanted)
@@ -87,7 +87,7 @@ def list_(
 @where_options
 def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None) -> int:
     """Delete RUNS: their folders, with all raw samples, and their entries in the store."""
-    from benchwright.app.run_admin import delete_run, names_of
+    from benchwright.app.results.admin import delete_run, names_of
 
     with open_results(base, store) as results:
         meant = names_of(results, runs)
@@ -112,7 +112,7 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
 @where_options
 def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None) -> int:
     """Delete old runs. Baselines, and runs that are being made, are never deleted."""
-    from benchwright.app.run_admin import delete_run, to_prune
+    from benchwright.app.results.admin import delete_run, to_prune
 
     if keep is None and max_size is None:
         raise InvalidInput("nothing says what may go", where="prune", remedy="give --keep 30d, --max-size 20GB or both")
@@ -149,7 +149,7 @@ def _said(trouble: list[str]) -> int:
 @where_options
 def annotate(run: str, text: str | None, base: str | None, store: str | None) -> None:
     """Keep TEXT with RUN; without a text, remove it."""
-    from benchwright.app.run_admin import annotate_run
+    from benchwright.app.results.admin import annotate_run
 
     with open_results(base, store) as results:
         name = annotate_run(results, run, text or None)

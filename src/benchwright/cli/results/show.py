@@ -17,7 +17,7 @@ from benchwright.cli.where import open_results, where_options
 def command(run: str, as_json: bool, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, what it ran on and with."""
     from benchwright.app.after_run import report_of
-    from benchwright.app.peaks import peaks_for
+    from benchwright.app.results.peaks import peaks_for
     from benchwright.report.details import details
     from benchwright.report.run_json import JsonReporter
     from benchwright.report.screen import ScreenReporter

@@ -23,7 +23,7 @@ def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> 
 
     Runs that are called the same, or are there twice, are told; nothing is wrong with them.
     """
-    from benchwright.app.check_store import folder_problems
+    from benchwright.app.results.check_store import folder_problems
 
     with open_results(base, store) as results:
         problems = results.existing_store.check()
@@ -47,7 +47,7 @@ def rebuild(base: str | None, store: str | None) -> int:
 
     Exit code: 1 if a run could not be put into it.
     """
-    from benchwright.app.rebuild import rebuild as rebuilt
+    from benchwright.app.results.rebuild import rebuild as rebuilt
 
     total = failed = 0
     with open_results(base, store) as results:

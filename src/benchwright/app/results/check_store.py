@@ -9,7 +9,8 @@ import msgspec
 
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.app.after_run import summaries_of
-from benchwright.app.results import Results, digest_of
+from benchwright.app.results.kept_runs import Results
+from benchwright.app.results.run_digest import digest_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.kinds.registry import kind_of

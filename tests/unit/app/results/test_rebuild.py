@@ -12,8 +12,8 @@ import pytest
 from kept_runs import Kept
 from postgresql import Server
 
-from benchwright.app.rebuild import rebuild
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
+from benchwright.app.results.rebuild import rebuild
 from benchwright.core.errors import ForeignStore, InvalidInput, NewerStore, StoreTrouble
 from benchwright.kinds.registry import kind_of
 from benchwright.runs.read_run import read_run

@@ -11,8 +11,8 @@ import pytest
 from damaged_base import IMPORTS
 from kept_runs import Kept
 
-from benchwright.app.listing import Listed, list_runs
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
+from benchwright.app.results.listing import Listed, list_runs
 from benchwright.exchange.registry import import_results
 from benchwright.runs.run_folder import RunFolder
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from benchwright.app.results import Results, size_of
+from benchwright.app.results.kept_runs import Results
+from benchwright.app.results.run_digest import size_of
 from benchwright.core.errors import InvalidInput, NoStoreYet, StoreTrouble
 from benchwright.core.run import Run
 from benchwright.core.status import Status

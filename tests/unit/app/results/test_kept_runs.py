@@ -12,7 +12,7 @@ import pytest
 from kept_runs import Kept
 
 from benchwright.app.after_run import report_of
-from benchwright.app.results import digest_of
+from benchwright.app.results.run_digest import digest_of
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.registry import kind_of
 from benchwright.report.html.reporter import HtmlReporter
@@ -102,7 +102,7 @@ def test_a_store_that_cannot_be_asked_is_said_where_no_folder_is_found(kept: Kep
 
 
 def test_a_run_ingested_from_elsewhere_is_annotated_where_it_is_and_read_from_there(kept: Kept, tmp_path: Path) -> None:
-    from benchwright.app.run_admin import annotate_run
+    from benchwright.app.results.admin import annotate_run
 
     other = Kept(tmp_path / "other")("far")
     with kept.results() as results:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from benchwright.app.results import Results, digest_of, entry_of, folder_of, imported_digest
+from benchwright.app.results.kept_runs import Results
+from benchwright.app.results.run_digest import digest_of, entry_of, folder_of, imported_digest
 from benchwright.core.errors import (
     BenchwrightError,
     ForeignStore,

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from suite_runs import launch, result, run
 
 from benchwright.analysis.efficiency import run_efficiencies
-from benchwright.app.peaks import needs_peaks, peaks_for, peaks_of_base
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
+from benchwright.app.results.peaks import needs_peaks, peaks_for, peaks_of_base
 from benchwright.core.results.efficiency import CPU, FLOPS, Work
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status

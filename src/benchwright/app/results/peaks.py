@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from benchwright.analysis.efficiency import PEAK_TAG, peaks_of, run_efficiencies
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.results.efficiency import Peak, Work
 from benchwright.core.run import Run

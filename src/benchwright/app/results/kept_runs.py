@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from benchwright.app.results.run_digest import digest_of, entry_of, folder_of, imported_digest
 from benchwright.core.errors import (
     BenchwrightError,
     ForeignStore,
@@ -22,7 +21,6 @@ from benchwright.core.errors import (
     StoreTrouble,
     did_you_mean,
 )
-from benchwright.core.files.stored_file import open_stored
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Run
@@ -39,17 +37,6 @@ from benchwright.runs.run_folder import RunFolder
 if TYPE_CHECKING:
     from benchwright.store.base import RunRow, RunStore, StoreEntry
 
-_PART_OF_A_RUN = (
-    ".data",
-    "plan.json",
-    "jobs.json",
-    "run.json",
-    "machine.json",
-    "packages.json",
-    "provenance.json",
-    "annotation.json",
-)
-
 
 def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str]) -> str:
     """`--store`, else $BENCHWRIGHT_STORE, else the SQLite file of the base folder; InvalidInput if it names no store."""
@@ -62,7 +49,7 @@ def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str
     return str(base.path / "store.db")
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundRun(msgspec.Struct, frozen=True):
     """A run that a word named: what it is called, what tells it apart, and its folder unless only the store has it."""
 
     id: str
@@ -151,11 +138,11 @@ class Results:
         note = Note(text=f"its folder cannot be read, this is what the store has of it ({error})")
         return msgspec.structs.replace(run, notes=(*run.notes, note))
 
-    def find(self, word: str) -> Found:
+    def find(self, word: str) -> FoundRun:
         """The run that `word` names; InvalidInput if none does, or several do that only the store has."""
         try:
             folder = self.folder(word)
-            return Found(folder.id, folder.unique_id, folder)
+            return FoundRun(folder.id, folder.unique_id, folder)
         except InvalidInput as error:
             try:
                 known = self.only_in_store(word)
@@ -166,7 +153,7 @@ class Results:
             if not known:
                 raise
             _refuse_ambiguous(word, known)
-            return Found(known[0].id, known[0].uid, None)
+            return FoundRun(known[0].id, known[0].uid, None)
 
     def folder(self, word: str) -> RunFolder:
         """The run folder that `word` names; InvalidInput if there is none. A name counts as it was given to `run`, too."""
@@ -264,13 +251,13 @@ class Results:
                     found[uid] = row.id
         return found
 
-    def set_baseline(self, name: str, word: str) -> Found:
+    def set_baseline(self, name: str, word: str) -> FoundRun:
         """Lets `name` stand for a run, in a file of the base folder, which is the truth. See `share_baseline`."""
         found = self.find(word)
         self.own_baselines.set(name, found.id, found.uid)
         return found
 
-    def share_baseline(self, name: str, found: Found) -> None:
+    def share_baseline(self, name: str, found: FoundRun) -> None:
         """The same in the store, for others who use it; StoreTrouble if that cannot be."""
         if found.folder is not None:
             self.ingest(found.folder)
@@ -288,9 +275,10 @@ class Results:
             return
 
     def ingest(self, folder: RunFolder, run: Run | None = None) -> bool:
-        """Puts the run of a folder into the store; False if it was there already, unchanged.
+        """Adds the run of a folder to the store; False if it was there already, unchanged.
 
-        `run`: what is in the folder, if it is known and need not be read. InvalidInput if it is no run, or would take the place of another one.
+        `run`: what is in the folder, if it is known and need not be read. InvalidInput if the folder holds no run, or one
+        that would replace another.
         """
         if not folder.path.is_dir():
             raise InvalidInput("there is no such folder", where=str(folder.path), remedy="check the path")
@@ -395,55 +383,3 @@ def told_apart(runs: Iterable[Run]) -> list[Run]:
     return [
         msgspec.structs.replace(run, id=f"{run.id} ({run.unique_id[:8]})") if run.id in shared else run for run in runs
     ]
-
-
-def entry_of(folder: RunFolder, digest: str, run: Run | None = None) -> StoreEntry:
-    """The run of a folder, to be put into the store, read unless it is given; InvalidInput if it is no run."""
-    from benchwright.store.base import StoreEntry
-
-    return StoreEntry(run=run or read_run(folder, kind_of), digest=digest, annotation=folder.read_annotation())
-
-
-def imported_digest(run: Run) -> str:
-    return hashlib.sha256(msgspec.json.encode(msgspec.to_builtins(run))).hexdigest()
-
-
-def folder_of(row: RunRow) -> RunFolder | None:
-    """The folder a run was ingested from, if it is still there."""
-    folder = RunFolder(Path(row.folder))
-    try:
-        return folder if folder.id == row.id and (folder.path / "plan.json").is_file() else None
-    except (OSError, ValueError):
-        return None
-
-
-def digest_of(folder: RunFolder) -> str:
-    """Changes with anything a run is derived from."""
-    digest = hashlib.sha256()
-    with os.scandir(folder.path) as entries:
-        # Not even opened if it is no file: reading a pipe that somebody put there would wait for ever.
-        parts = [
-            (entry.name, entry.path)
-            for entry in entries
-            if entry.name.endswith(_PART_OF_A_RUN) and ".interrupted-" not in entry.name and entry.is_file()
-        ]
-    for name, path in sorted(parts):
-        digest.update(f"{name}\0".encode(errors="surrogateescape"))
-        if name.endswith(".json"):
-            digest.update(folder.content(name))
-            continue
-        with open_stored(path) as handle:
-            while block := handle.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
-
-
-def size_of(folder: Path) -> int:
-    """Bytes on disk of everything in a run's folder; what cannot be looked at counts for nothing."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                found = os.lstat(os.path.join(place, name))
-                total += found.st_size if stat.S_ISREG(found.st_mode) else 0
-    return total

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from kept_runs import Kept
 
-from benchwright.app.listing import list_runs
-from benchwright.app.results import Found
-from benchwright.app.run_admin import delete_run, names_of, to_prune
+from benchwright.app.results.admin import delete_run, names_of, to_prune
+from benchwright.app.results.kept_runs import FoundRun
+from benchwright.app.results.listing import list_runs
 from benchwright.core.errors import InvalidInput, RunFolderBusy
 from benchwright.runs.run_folder import RunFolder
 from benchwright.store.base import RunFilter
@@ -55,7 +55,7 @@ def test_only_the_link_to_a_run_of_elsewhere_is_deleted(kept: Kept, tmp_path: Pa
     kept.base.runs.mkdir(parents=True)
     (kept.base.runs / far.id).symlink_to(far.path)
     with kept.results() as results:
-        delete_run(results, Found(far.id, far.unique_id, RunFolder(kept.base.runs / far.id)))
+        delete_run(results, FoundRun(far.id, far.unique_id, RunFolder(kept.base.runs / far.id)))
     assert far.path.is_dir()
     assert list(kept.base.runs.iterdir()) == []
 
@@ -65,7 +65,7 @@ def test_an_id_that_leads_out_of_the_base_deletes_no_folder(kept: Kept, tmp_path
     outside = tmp_path / "base" / "precious"
     outside.mkdir()
     with kept.results() as results:
-        delete_run(results, Found("../precious", "../precious", RunFolder(outside)))
+        delete_run(results, FoundRun("../precious", "../precious", RunFolder(outside)))
     assert outside.is_dir()
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.app.results import Found, Results, size_of
+from benchwright.app.results.kept_runs import FoundRun, Results
+from benchwright.app.results.run_digest import size_of
 from benchwright.core.errors import InvalidInput, NoStoreYet, RunFolderBusy, StoreTrouble
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.known_runs import all_runs
@@ -27,9 +28,9 @@ class Deleted(msgspec.Struct, frozen=True):
     trouble: str | None = None
 
 
-def names_of(results: Results, words: Sequence[str]) -> list[Found]:
+def names_of(results: Results, words: Sequence[str]) -> list[FoundRun]:
     """The runs that are meant, each once; InvalidInput if one is not there, not of this base, or only perhaps meant."""
-    meant: dict[str, Found] = {}
+    meant: dict[str, FoundRun] = {}
     for word in words:
         found = results.find(word)
         if found.folder is not None and found.folder.path.parent.resolve() != results.base.runs.resolve():
@@ -56,7 +57,7 @@ def _refuse_ambiguous(results: Results, word: str) -> None:
         raise InvalidInput(f"'{word}' is the beginning of {len(known)} runs ({some})", remedy="name one of them whole")
 
 
-def delete_run(results: Results, run: Found) -> Deleted:
+def delete_run(results: Results, run: FoundRun) -> Deleted:
     """Deletes the folder or imported file, then the baselines that name it and the entry in the store.
 
     RunFolderBusy for a run that is being made. A store that cannot be written keeps nothing else from being deleted.
@@ -105,7 +106,7 @@ def _delete_import(results: Results, name: str) -> int:
     return freed
 
 
-def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -> list[Found]:
+def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -> list[FoundRun]:
     """Runs that may go, oldest first. Baselines and runs that are being made stay."""
     protected = set(results.baselines().values())
     oldest_first = all_runs(results.base.runs)[::-1]
@@ -121,7 +122,7 @@ def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -
             if folder.path not in chosen:
                 chosen.add(folder.path)
                 total -= size_of(folder.path)
-    return [Found(f.id, f.unique_id, f) for f in folders if f.path in chosen]
+    return [FoundRun(f.id, f.unique_id, f) for f in folders if f.path in chosen]
 
 
 def annotate_run(results: Results, word: str, text: str | None) -> str:
