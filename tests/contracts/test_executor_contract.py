@@ -12,7 +12,7 @@ from builders import events
 from builders import job as job_in
 from ssh_server import SshServer, start_ssh_server
 
-from benchwright.core.job import Barrier, Job, Outcome
+from benchwright.core.job import Job, JobBarrier, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.metric import MetricSpec
 from benchwright.executors.base import Executor, Listener
@@ -106,7 +106,7 @@ def test_a_job_that_cannot_start_says_why(executor, make_job):
 def test_outcomes_come_in_the_order_of_the_jobs(executor, make_job, tmp_path):
     names = ["broken", "fine", "missing", "fine"]
     jobs = [
-        make_job(name, id=f"{name}{rank}", barrier=Barrier(folder=str(tmp_path / "barrier"), size=4, rank=rank))
+        make_job(name, id=f"{name}{rank}", barrier=JobBarrier(folder=str(tmp_path / "barrier"), size=4, rank=rank))
         for rank, name in enumerate(names)
     ]
     outcomes = executor.run(jobs, Listener())

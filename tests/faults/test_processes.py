@@ -21,7 +21,7 @@ from builders import events
 from builders import job as job_in
 from processes import wait_for
 
-from benchwright.core.job import Barrier, Job, Outcome
+from benchwright.core.job import Job, JobBarrier, Outcome
 from benchwright.core.metric import MetricSpec
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
@@ -171,7 +171,9 @@ def test_a_program_that_closes_its_descriptors_goes_on(executor, make_job):
 
 def test_eight_jobs_together_all_leave_the_barrier(executor, make_job, tmp_path):
     jobs = [
-        make_job("sleep", "0.2", id=f"job{rank}", barrier=Barrier(folder=str(tmp_path / "barrier"), size=8, rank=rank))
+        make_job(
+            "sleep", "0.2", id=f"job{rank}", barrier=JobBarrier(folder=str(tmp_path / "barrier"), size=8, rank=rank)
+        )
         for rank in range(8)
     ]
     outcomes = executor.run(jobs, Listener())
@@ -280,8 +282,8 @@ def test_killing_a_part_of_the_agent_leaves_nothing_and_the_next_job_runs(execut
 
 def test_the_other_jobs_go_on_when_one_supervisor_is_killed(executor, make_job, tmp_path):
     barrier = str(tmp_path / "barrier")
-    victim = make_job("sleep", "300", id="victim", barrier=Barrier(folder=barrier, size=2, rank=0))
-    other = make_job("sleep", "2", id="other", barrier=Barrier(folder=barrier, size=2, rank=1))
+    victim = make_job("sleep", "300", id="victim", barrier=JobBarrier(folder=barrier, size=2, rank=0))
+    other = make_job("sleep", "2", id="other", barrier=JobBarrier(folder=barrier, size=2, rank=1))
 
     class KillVictim(KillWhenStarted):
         def on_started(self, job_id: str, pid: int) -> None:

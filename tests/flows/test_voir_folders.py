@@ -18,7 +18,7 @@ from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.environment import Environment
-from benchwright.core.job import Barrier, Job
+from benchwright.core.job import Job, JobBarrier
 from benchwright.core.results.overlap import overlap
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
@@ -272,7 +272,7 @@ class TestTogether:
         barrier.mkdir()
         probe = str(probe_folder(tmp_path / "artifacts"))
         jobs = [
-            bench.job(f"b.D{n}", str(n), barrier=Barrier(folder=str(barrier), size=size, rank=n), probe_path=probe)
+            bench.job(f"b.D{n}", str(n), barrier=JobBarrier(folder=str(barrier), size=size, rank=n), probe_path=probe)
             for n in range(size)
         ]
         executor.run(jobs, Listener())
@@ -335,7 +335,7 @@ class TestTogether:
         self, executor: LocalExecutor, folder: Callable[..., Folder], tmp_path: Path
     ) -> None:
         bench = folder()
-        barrier = Barrier(folder=str(tmp_path / "barrier"), size=2, rank=0)
+        barrier = JobBarrier(folder=str(tmp_path / "barrier"), size=2, rank=0)
         probe = str(probe_folder(tmp_path / "artifacts"))
         env = {"VOIRFILE": str(bench.path / "voirfile.py")}
         launch = bench.run(executor, bench.job(barrier=barrier, probe_path=probe, env=env))

@@ -15,7 +15,7 @@ from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from benchwright.core.benchmark import Benchmark
-    from benchwright.core.model import Discovery
+    from benchwright.core.model import ScriptDiscovery
 
 _EXAMPLES = """\b
 Examples:
@@ -65,9 +65,9 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     return 0 if any(each.models for each in found.values()) else 3
 
 
-def _unread(benchmark: Benchmark) -> Discovery | None:
+def _unread(benchmark: Benchmark) -> ScriptDiscovery | None:
     """A script of a folder that is no Python, which is no reason to list nothing: with what is wrong. None: no script."""
-    from benchwright.core.model import Discovery
+    from benchwright.core.model import ScriptDiscovery
     from benchwright.kinds.models.script import checked_notes
 
     if not benchmark.source.endswith(".py"):
@@ -76,5 +76,5 @@ def _unread(benchmark: Benchmark) -> Discovery | None:
         checked_notes(Path(benchmark.source))
     except InvalidInput as error:
         line = f" (line {error.line})" if error.line is not None else ""
-        return Discovery(script=benchmark.source, models=(), exit_code=None, trouble=f"it {error.what}{line}")
+        return ScriptDiscovery(script=benchmark.source, models=(), exit_code=None, trouble=f"it {error.what}{line}")
     return None

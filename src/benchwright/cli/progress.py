@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
-from benchwright.core.model import Discovery
+from benchwright.core.model import ScriptDiscovery
 from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.run import Launch, Plan
 from benchwright.core.status import Status
@@ -68,7 +68,7 @@ class Progress(Observer):
         self.words = f"[{number}/{total}] looking for models in {script.name}"
         self._start()
 
-    def on_discovered(self, script: Benchmark, found: Discovery) -> None:
+    def on_discovered(self, script: Benchmark, found: ScriptDiscovery) -> None:
         self.remind_at = float("inf")
         with self.lock:
             self._clear()

@@ -9,7 +9,7 @@ import msgspec
 from benchwright.core.metric import MetricSpec
 
 
-class Barrier(msgspec.Struct, frozen=True, kw_only=True):
+class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
     """The jobs of one launch meet here after warm-up, and run on until the last has been measured.
 
     `turn_s`: they are of launches that take turns of that length instead of running at the same time.
@@ -42,7 +42,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     metrics: tuple[MetricSpec, ...] = ()
     probe: dict[str, Any] = {}  # benchprobe's configuration, without the stream
     probe_path: str | None = None  # the folder that holds benchprobe and nothing else
-    barrier: Barrier | None = None
+    barrier: JobBarrier | None = None
     sample_interval_s: float = 0.5
     echo: bool = False  # forward the program's output to the listener
     discard_log: bool = False  # remove the log after success

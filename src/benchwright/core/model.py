@@ -106,7 +106,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason is None and self.mode == INFERENCE
 
 
-class Discovery(msgspec.Struct, frozen=True, kw_only=True):
+class ScriptDiscovery(msgspec.Struct, frozen=True, kw_only=True):
     """What one run of a script told. `trouble`: how it failed, if it did; what was found before that is kept."""
 
     script: str

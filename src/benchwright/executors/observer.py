@@ -9,7 +9,7 @@ from pathlib import Path
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
-from benchwright.core.model import Discovery
+from benchwright.core.model import ScriptDiscovery
 from benchwright.core.run import Launch, Plan
 from benchwright.executors.base import Listener
 
@@ -20,7 +20,7 @@ class Observer(Listener):
     def on_discovery(self, number: int, total: int, script: Benchmark) -> None:
         """A script is about to be run to find its models."""
 
-    def on_discovered(self, script: Benchmark, found: Discovery) -> None:
+    def on_discovered(self, script: Benchmark, found: ScriptDiscovery) -> None:
         """It ended, and told what it has."""
 
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:

@@ -12,7 +12,7 @@ from benchwright.core.errors import InvalidInput
 LARGEST_FILE_BYTES = 16 << 20
 
 
-class Place(msgspec.Struct, frozen=True):
+class TextPlace(msgspec.Struct, frozen=True):
     """A position in a file; both count from 1."""
 
     line: int

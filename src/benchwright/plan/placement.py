@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.job import Barrier, Job
+from benchwright.core.job import Job, JobBarrier
 from benchwright.core.machine import Machine
 from benchwright.core.run import Plan
 from benchwright.core.settings import MOST_LAUNCHES, RunSettings
@@ -198,17 +198,19 @@ class _JobMaker:
             data_file=command.data_file,
         )
 
-    def _barrier(self, benchmark: Benchmark, launch: LaunchSlot, slot: ProcessSlot, node: str | None) -> Barrier | None:
+    def _barrier(
+        self, benchmark: Benchmark, launch: LaunchSlot, slot: ProcessSlot, node: str | None
+    ) -> JobBarrier | None:
         turn_s, folder = self._context.settings.turn_s, self._context.folder
         if turn_s is not None and launch.block is not None:
             return barrier_of_turns(folder, launch.block, size=self._count, rank=launch.place, turn_s=turn_s)
         if slot.together < 2:
             return None
         name = stem(benchmark.name, repeat=launch.repeat, warmup=launch.warmup, node=node)
-        return Barrier(folder=f"{folder}/.barrier/{name}", size=slot.together, rank=slot.rank)
+        return JobBarrier(folder=f"{folder}/.barrier/{name}", size=slot.together, rank=slot.rank)
 
 
-def _timeout_s(benchmark: Benchmark, barrier: Barrier | None) -> float | None:
+def _timeout_s(benchmark: Benchmark, barrier: JobBarrier | None) -> float | None:
     """Time in which others have their turn is not its own."""
     shared = barrier is not None and barrier.turn_s is not None
     if barrier is None or benchmark.timeout_s is None or not shared:

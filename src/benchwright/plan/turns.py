@@ -10,7 +10,7 @@ from itertools import groupby
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.job import Barrier, Job
+from benchwright.core.job import Job, JobBarrier
 from benchwright.plan.base import Planner
 from benchwright.plan.process_slots import ProcessSlot
 
@@ -53,5 +53,5 @@ def refuse_too_few(benchmarks: Sequence[Benchmark], planner_of: Callable[[Benchm
         raise InvalidInput(f"{only}, and turns need two", where=WHERE, remedy="name another one, or leave --turns out")
 
 
-def barrier_of_turns(run_folder: str, block: int, *, size: int, rank: int, turn_s: float) -> Barrier:
-    return Barrier(folder=f"{run_folder}/.barrier/turns.{block}", size=size, rank=rank, turn_s=turn_s)
+def barrier_of_turns(run_folder: str, block: int, *, size: int, rank: int, turn_s: float) -> JobBarrier:
+    return JobBarrier(folder=f"{run_folder}/.barrier/turns.{block}", size=size, rank=rank, turn_s=turn_s)

@@ -23,7 +23,7 @@ _CLEARLY = 0.25  # in squares: leaving out more of them must make the mean known
 _NOTEWORTHY = 0.03  # a trend smaller than this is not worth a word
 
 
-class Observations(NamedTuple):
+class VoirObservations(NamedTuple):
     """The rates of one task, in their order. Those after the measured ones do not count."""
 
     warmup: list[Seen]
@@ -116,11 +116,11 @@ def _wanted(record: VoirRecord, benchmark: Benchmark, wanted: int | None) -> int
     return wanted or (benchmark.stop.observations if benchmark.stop is not None else None)
 
 
-def _split(record: VoirRecord, task: str, seen: list[Seen], wanted: int | None) -> Observations:
+def _split(record: VoirRecord, task: str, seen: list[Seen], wanted: int | None) -> VoirObservations:
     if BEGIN in record.marks and wanted is not None:
         first = record.marks[BEGIN][1].get(task, 0)
         last = record.marks[END][1].get(task, len(seen)) if END in record.marks else len(seen)
-        return Observations(seen[:first], seen[first:last], seen[last:], _too_few(last - first, wanted))
+        return VoirObservations(seen[:first], seen[first:last], seen[last:], _too_few(last - first, wanted))
     stopped_at = record.stops.get(task, len(seen)) if record.stopped else len(seen)
     after = seen[stopped_at:]
     points = [s for s in seen[:stopped_at] if math.isfinite(s.value) and s.value > 0]
@@ -131,7 +131,7 @@ def _split(record: VoirRecord, task: str, seen: list[Seen], wanted: int | None) 
     note = _too_few(last - first, wanted)
     if note is None and wanted is None and _has_trend([s.value for s in points[first:last]]):
         note = Note(text=f"the rates of '{task}' had not stabilised")
-    return Observations(points[:first], points[first:last], points[last:] + after, note)
+    return VoirObservations(points[:first], points[first:last], points[last:] + after, note)
 
 
 def _too_few(count: int, wanted: int | None) -> Note | None:
@@ -167,7 +167,7 @@ def _squared_error(values: Sequence[float]) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / len(values) ** 2
 
 
-def _span(record: VoirRecord, split: Observations) -> Span | None:
+def _span(record: VoirRecord, split: VoirObservations) -> Span | None:
     """An observation covers the time since the one before."""
     if not split.measured:
         return None
@@ -178,7 +178,7 @@ def _span(record: VoirRecord, split: Observations) -> Span | None:
     return (begin, end) if end > begin else None
 
 
-def _rate(record: VoirRecord, task: str, split: Observations, prefix: str) -> Measurement:
+def _rate(record: VoirRecord, task: str, split: VoirObservations, prefix: str) -> Measurement:
     return Measurement(
         metric=f"{prefix}rate",
         unit=record.units.get(task),

@@ -11,7 +11,7 @@ import pytest
 from builders import benchmark
 
 from benchwright.analysis.summary import launch_value
-from benchwright.core.job import Barrier, Job
+from benchwright.core.job import Job, JobBarrier
 from benchwright.core.metric import MetricSpec
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
@@ -293,7 +293,7 @@ def test_a_loss_that_diverges_counts_whenever_it_does(phase: str) -> None:
 
 
 def test_jobs_that_ran_together_are_labelled() -> None:
-    job = msgspec.structs.replace(JOB, barrier=Barrier(folder="/b", size=2, rank=1))
+    job = msgspec.structs.replace(JOB, barrier=JobBarrier(folder="/b", size=2, rank=1))
     launch = recorded(loop(), steps("measured", [1000]), job=job)
     assert {m.labels["job"] for m in launch.measurements} == {"1"}
 
@@ -303,7 +303,7 @@ def test_nodes_of_one_launch_are_labelled_and_a_node_by_itself_is_not() -> None:
     measured = loop(), steps("measured", [1000])
     one = msgspec.structs.replace(JOB, node="first")
     assert all("node" not in m.labels for m in recorded(*measured, job=one).measurements)
-    two = msgspec.structs.replace(one, machines=2, barrier=Barrier(folder="/b", size=2, rank=1))
+    two = msgspec.structs.replace(one, machines=2, barrier=JobBarrier(folder="/b", size=2, rank=1))
     assert all(
         m.labels.items() >= {"node": "first", "job": "1"}.items() for m in recorded(*measured, job=two).measurements
     )

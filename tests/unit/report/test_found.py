@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.core.model import NEVER_CALLED, TRAINING, Discovery, FoundInput, FoundModel
+from benchwright.core.model import NEVER_CALLED, TRAINING, FoundInput, FoundModel, ScriptDiscovery
 from benchwright.report.models.found import found_json, render_found
 
 
@@ -16,8 +16,8 @@ def found(identity: str, class_: str, **fields: Any) -> FoundModel:
     return FoundModel(identity=identity.ljust(16, "0"), class_=class_, **given)
 
 
-def discovery(*models: FoundModel, **fields: Any) -> Discovery:
-    return Discovery(script="bert.py", models=models, **fields)
+def discovery(*models: FoundModel, **fields: Any) -> ScriptDiscovery:
+    return ScriptDiscovery(script="bert.py", models=models, **fields)
 
 
 BERT = found(

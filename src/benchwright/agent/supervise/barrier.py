@@ -6,20 +6,20 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from benchwright.core.job import Barrier
+    from benchwright.core.job import JobBarrier
 
 
-def leave_barrier(barrier: Barrier | None) -> None:
+def leave_barrier(barrier: JobBarrier | None) -> None:
     """Create `gone-<rank>`, so that the others do not wait for the dead."""
     _create(barrier, "gone")
 
 
-def say_done(barrier: Barrier | None) -> None:
+def say_done(barrier: JobBarrier | None) -> None:
     """Create `done-<rank>`: the program was measured enough, and runs on for the sake of the others."""
     _create(barrier, "done")
 
 
-def all_done(barrier: Barrier | None) -> bool:
+def all_done(barrier: JobBarrier | None) -> bool:
     """Whether everybody was measured enough or is gone."""
     if barrier is None:
         return True
@@ -31,7 +31,7 @@ def all_done(barrier: Barrier | None) -> bool:
     return len(ranks) >= barrier.size
 
 
-def _create(barrier: Barrier | None, what: str) -> None:
+def _create(barrier: JobBarrier | None, what: str) -> None:
     if barrier is None:
         return
     try:

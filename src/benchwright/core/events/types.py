@@ -32,13 +32,13 @@ class _OfLoop(_OfProcess):
     loop: Whole
 
 
-class Stream(_Event):
+class StreamEvent(_Event):
     version: Whole | None = None
     t: Moment | None = None
     wall: Finite | None = None
 
 
-class Start(_Event):
+class StartEvent(_Event):
     t: Moment | None = None
     wall: Finite | None = None
     pid: Whole | None = None
@@ -79,7 +79,7 @@ class StepsEvent(_OfLoop):
                 raise ValueError("columns of different lengths")
 
 
-class Measure(_OfLoop):
+class MeasureEvent(_OfLoop):
     t: Moment | None = None
     step: Whole | None = None
     warmup: str | None = None
@@ -101,7 +101,7 @@ class StopDetail(_Event):
     observations: list[_Observation] | msgspec.UnsetType = msgspec.UNSET
 
 
-class Stop(_OfLoop):
+class StopEvent(_OfLoop):
     t: Moment | None = None
     step: Whole | None = None
     rule: str | None = None
@@ -113,39 +113,39 @@ class Stop(_OfLoop):
     paused_ns: Moment | None = None
 
 
-class LoopEnd(_OfLoop):
+class LoopEndEvent(_OfLoop):
     how: str
     steps: Whole | None = None
 
 
-class Give(_Event):
+class GiveEvent(_Event):
     values: dict[str, Scalar]
     loop: Whole | None = None
 
 
-class Message(_Event):
+class MessageEvent(_Event):
     text: str
     severity: str | None = None
     source: str | msgspec.UnsetType = msgspec.UNSET
 
 
-class Lost(_Event):
+class LostEvent(_Event):
     events: Whole | msgspec.UnsetType = msgspec.UNSET
 
 
-class Sample(_Event):
+class SampleEvent(_Event):
     t: Moment
     sampler: str
     values: dict[str, Finite | str | bool | None]
     device: Whole | str | None = None
 
 
-class Metric(_Event):
+class MetricEvent(_Event):
     name: str
     values: list[float]
 
 
-class Voir(_Event):
+class VoirEvent(_Event):
     t: Moment
     lines: list[str]
 
@@ -164,7 +164,7 @@ class _Extracted(_Event):
     nearest: list[_Nearest] | None = None
 
 
-class Extraction(_Event):
+class ExtractionEvent(_Event):
     metrics: dict[str, _Extracted] = {}
 
 
@@ -215,7 +215,7 @@ class RuntimeEvent(_Event):
     details: dict[str, Any] | None = None
 
 
-class BuildStep(_Event):
+class BuildStepEvent(_Event):
     step: str
     seconds: Finite | None = None
     cached: bool | None = None
@@ -224,7 +224,7 @@ class BuildStep(_Event):
     versions: dict[str, str | None] | None = None
 
 
-class Measured(_Event):
+class MeasuredEvent(_Event):
     metric: str
     values: list[float]
     unit: str | None = None
@@ -254,7 +254,7 @@ class FailureEvent(_Event):
     operator: str | None = None
 
 
-class End(_Event):
+class EndEvent(_Event):
     t: Moment | None = None
     wall: Finite | None = None
     exit_code: Whole | None = None
@@ -272,28 +272,28 @@ class End(_Event):
 
 
 _TYPES: dict[str, type[_Event]] = {
-    "stream": Stream,
-    "start": Start,
+    "stream": StreamEvent,
+    "start": StartEvent,
     "probe": ProbeEvent,
     "loop": LoopEvent,
     "steps": StepsEvent,
-    "measure": Measure,
-    "stop": Stop,
-    "loop_end": LoopEnd,
-    "give": Give,
-    "message": Message,
-    "lost": Lost,
-    "sample": Sample,
-    "metric": Metric,
-    "voir": Voir,
-    "extraction": Extraction,
+    "measure": MeasureEvent,
+    "stop": StopEvent,
+    "loop_end": LoopEndEvent,
+    "give": GiveEvent,
+    "message": MessageEvent,
+    "lost": LostEvent,
+    "sample": SampleEvent,
+    "metric": MetricEvent,
+    "voir": VoirEvent,
+    "extraction": ExtractionEvent,
     "model": ModelEvent,
     "runtime": RuntimeEvent,
-    "build_step": BuildStep,
-    "measured": Measured,
+    "build_step": BuildStepEvent,
+    "measured": MeasuredEvent,
     "check": CheckEvent,
     "failure": FailureEvent,
-    "end": End,
+    "end": EndEvent,
 }
 
 

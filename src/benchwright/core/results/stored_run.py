@@ -10,7 +10,7 @@ import msgspec
 from benchwright.core.earlier_names import renamed_run
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.types import (
-    BuildStep,
+    BuildStepEvent,
     CheckEvent,
     FailureEvent,
     Finite,
@@ -66,7 +66,7 @@ class _Facts(msgspec.Struct, kw_only=True):
     milabench: dict[str, Any] | None = None
     model: dict[str, Any] | None = None
     runtime: RuntimeEvent | None = None
-    build: list[BuildStep] | None = None
+    build: list[BuildStepEvent] | None = None
     check: CheckEvent | None = None
     failure: FailureEvent | None = None
 

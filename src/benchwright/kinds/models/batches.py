@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.model import Discovery, FoundModel, ModelScript
+from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
 
 ITEMS_OPTION = "--items"
 NAMES = ("batch_size", "batch-size", "batchsize", "batch", "bs")  # of a parameter that is one, by its name
@@ -21,7 +21,7 @@ class _Point(msgspec.Struct, frozen=True):
     models: tuple[FoundModel, ...]
 
 
-def with_batches_known(asked: Sequence[Benchmark], found: Mapping[str, Discovery]) -> dict[str, Discovery]:
+def with_batches_known(asked: Sequence[Benchmark], found: Mapping[str, ScriptDiscovery]) -> dict[str, ScriptDiscovery]:
     """The same discoveries, by benchmark, with the items of each model where the user or a parameter tells them.
 
     A parameter tells them if its value is the size of one and the same dimension at every point of the sweep.
@@ -51,7 +51,7 @@ def _known(model: FoundModel, benchmark: Benchmark, points: Mapping[str, _Point]
     return msgspec.structs.replace(model, items=own.size, items_from=f"parameter {own.name}={own.size}")
 
 
-def _point(benchmark: Benchmark, discovery: Discovery) -> _Point | None:
+def _point(benchmark: Benchmark, discovery: ScriptDiscovery) -> _Point | None:
     """With its parameter as the script got it, else as it was swept; None if it has none."""
     for name, value in (*discovery.parameters.items(), *benchmark.parameters.items()):
         text = str(value)

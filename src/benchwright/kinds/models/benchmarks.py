@@ -13,11 +13,11 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import (
     DEFAULT_RUNTIME,
     NEVER_CALLED,
-    Discovery,
     FoundModel,
     Model,
     ModelOptions,
     ModelScript,
+    ScriptDiscovery,
 )
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.models.sweep import idle_parameters, named_point
@@ -30,7 +30,7 @@ USUAL_WARMUP = Warmup(max_seconds=5.0)
 _IDLE = "--param {0}: the same models, weights and shapes of inputs whatever its value; the script may not read it"
 
 
-def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[Benchmark]:
+def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
     """What to measure of `asked`, whose workload is a ModelScript; the script itself as a command if it has no model.
 
     `builds`: the folder of cached builds.
@@ -52,7 +52,7 @@ def benchmarks_of(asked: Benchmark, discovery: Discovery, builds: str) -> list[B
     return [*training, *made]
 
 
-def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, Discovery]) -> list[Benchmark]:
+def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, ScriptDiscovery]) -> list[Benchmark]:
     """The same; a script in which a swept parameter changes nothing says so: rows that differ only in it look measured."""
     scripts: dict[str, list[Benchmark]] = {}
     for benchmark in asked:
@@ -94,7 +94,9 @@ def with_profile(benchmark: Benchmark) -> list[Benchmark]:
     return [plain, replace(benchmark, name=f"{benchmark.name} profile")]
 
 
-def _on_each(asked: Benchmark, model: FoundModel, name: str, discovery: Discovery, builds: str) -> Iterable[Benchmark]:
+def _on_each(
+    asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str
+) -> Iterable[Benchmark]:
     assert isinstance(asked.workload, ModelScript)
     for runtime, device, precision in variants(asked.workload.options):
         workload = msgspec.structs.replace(
@@ -115,7 +117,7 @@ def _on_each(asked: Benchmark, model: FoundModel, name: str, discovery: Discover
         )
 
 
-def _workload(script: ModelScript, model: FoundModel, discovery: Discovery, builds: str) -> Model:
+def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery, builds: str) -> Model:
     options = script.options
     return Model(
         runtime=DEFAULT_RUNTIME,
@@ -146,7 +148,7 @@ def _workload(script: ModelScript, model: FoundModel, discovery: Discovery, buil
     )
 
 
-def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: Discovery, builds: str) -> Benchmark:
+def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str) -> Benchmark:
     """One that was found and is not measured: it stays in the results, with the reason."""
     assert isinstance(asked.workload, ModelScript)
     why = model.reason or ("it is never called" if model.mode == NEVER_CALLED else f"it is in {model.mode}")
@@ -160,7 +162,7 @@ def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: Discove
     )
 
 
-def _as_command(asked: Benchmark, discovery: Discovery) -> Benchmark:
+def _as_command(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
     """The script as it is: it is run once more, and its own end is its result."""
     script = asked.workload
     assert isinstance(script, ModelScript)
@@ -190,7 +192,7 @@ def place_of(model: FoundModel) -> str:
     return f"{os.path.basename(str(place.get('file')))}:{place.get('line')}" if place else ""
 
 
-def _notes(model: FoundModel, discovery: Discovery) -> tuple[str, ...]:
+def _notes(model: FoundModel, discovery: ScriptDiscovery) -> tuple[str, ...]:
     notes = list(discovery.notes)
     if discovery.trouble and model.mode != NEVER_CALLED:
         notes.append(f"the script failed after this model had been found: {discovery.trouble}")
@@ -224,7 +226,7 @@ def _names(models: Sequence[FoundModel]) -> dict[str, str]:
     return {m.identity: m.class_ if count[m.class_] == 1 else f"{m.class_}-{m.identity[:4]}" for m in models}
 
 
-def _selected(discovery: Discovery, words: Sequence[str]) -> list[FoundModel]:
+def _selected(discovery: ScriptDiscovery, words: Sequence[str]) -> list[FoundModel]:
     """Those that `script.py::word,word` means, by class or by the beginning of their identity."""
     if not words:
         return list(discovery.models)

@@ -12,7 +12,7 @@ from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted
 from benchwright.core.job import Job, Outcome
-from benchwright.core.model import Discovery, FoundModel, ModelScript
+from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
 from benchwright.core.request import Resolved
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor
@@ -67,7 +67,7 @@ def discover(
     *,
     folder: Path | None = None,
     count_work: bool = False,
-) -> dict[str, Discovery]:
+) -> dict[str, ScriptDiscovery]:
     """Runs each script of `benchmarks` and tells by name what was found; Interrupted if asked to stop.
 
     `count_work`: a script that calls models is run once more to count their arithmetic. Counting calls them again, which must
@@ -94,10 +94,10 @@ def discover(
 
     try:
         again = launches("work", counting=True) if count_work else None
-        found: dict[str, Discovery] = {}
+        found: dict[str, ScriptDiscovery] = {}
         with stops_on_signals(executor.stop, second_ends=True) as stopped:
 
-            def told(script: Benchmark, jobs: list[Job]) -> Discovery:
+            def told(script: Benchmark, jobs: list[Job]) -> ScriptDiscovery:
                 outcomes = executor.run(jobs, observer)
                 if stopped():
                     raise Interrupted("stopped while looking for models; nothing has been measured yet")
@@ -116,7 +116,7 @@ def discover(
             _remove(aside)
 
 
-def _read(script: Benchmark, job: Job, outcome: Outcome) -> Discovery:
+def _read(script: Benchmark, job: Job, outcome: Outcome) -> ScriptDiscovery:
     from benchwright.kinds.models.found_events import record_discovery
     from benchwright.kinds.models.script_notes import read_notes
     from benchwright.record.reading import read_events
@@ -133,7 +133,7 @@ def _read(script: Benchmark, job: Job, outcome: Outcome) -> Discovery:
     return msgspec.structs.replace(discovery, labels=notes.labels, source_note=notes.docstring, log=tuple(log))
 
 
-def _with_work(discovery: Discovery, counted: Discovery) -> Discovery:
+def _with_work(discovery: ScriptDiscovery, counted: ScriptDiscovery) -> ScriptDiscovery:
     """With the arithmetic that another run of the script counted."""
     work = {model.identity: model for model in counted.models}
 

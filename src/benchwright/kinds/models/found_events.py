@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from benchwright.core.job import Outcome
-from benchwright.core.model import Discovery, FoundModel
+from benchwright.core.model import FoundModel, ScriptDiscovery
 from benchwright.record.verdict import signal_name
 
 Event = dict[str, Any]
 
 
-def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | None) -> Discovery:
+def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | None) -> ScriptDiscovery:
     """The models of one run of `script`, in the order they were first seen; the last word on each counts."""
     models: dict[str, FoundModel] = {}
     last: Event = {}
@@ -34,7 +34,7 @@ def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | No
         notes.append("the script replaced torch.nn.Module.__call__: models it called after that may be missing")
     if started := last.get("processes_started"):
         notes.append(f"the script started {started} other processes: models that they call are not seen")
-    return Discovery(
+    return ScriptDiscovery(
         script=script,
         models=tuple(models.values()),
         ended=bool(last),

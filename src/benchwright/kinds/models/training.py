@@ -8,7 +8,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.measurement import Measurement
-from benchwright.core.model import Discovery, ModelScript
+from benchwright.core.model import ModelScript, ScriptDiscovery
 from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule
@@ -54,7 +54,7 @@ def _called(call: ast.Call) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def training_of(asked: Benchmark, discovery: Discovery) -> list[Benchmark]:
+def training_of(asked: Benchmark, discovery: ScriptDiscovery) -> list[Benchmark]:
     """The training of a script, as a benchmark of its own, if its optimizer stepped while its models were looked for."""
     script = asked.workload
     if not isinstance(script, ModelScript) or not discovery.optimizer_steps or script.options.select:

@@ -7,18 +7,18 @@ import warnings
 
 import msgspec
 
-from benchwright.kinds.tasks.syntax import Entry, TaskFile
-from benchwright.kinds.text_file import Place
+from benchwright.kinds.tasks.syntax import TaskEntry, TaskFile
+from benchwright.kinds.text_file import TextPlace
 
 
 class Element(msgspec.Struct, frozen=True):
     """One string of a list. `place` is where its literal, quote included, begins."""
 
     text: str
-    place: Place
+    place: TextPlace
 
 
-def read_list(file: TaskFile, entry: Entry) -> list[Element]:
+def read_list(file: TaskFile, entry: TaskEntry) -> list[Element]:
     """The strings of a value such as `['speed', 'accuracy']`; InvalidInput where it is anything else."""
     tree = _parse(file, entry)
     if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
@@ -30,17 +30,17 @@ def read_list(file: TaskFile, entry: Entry) -> list[Element]:
     return [_element(file, entry, node) for node in tree.elts]
 
 
-def place_in_literal(file: TaskFile, element: Element, position: int) -> Place:
+def place_in_literal(file: TaskFile, element: Element, position: int) -> TextPlace:
     """Where character `position` of the element's text stands; its literal's beginning if escapes make that unsure."""
     line, start = file.lines[element.place.line - 1], element.place.column - 1
     for opening in ("'", '"', "r'", 'r"'):
         begin = start + len(opening)
         if line[start:begin] == opening and line[begin : begin + len(element.text)] == element.text:
-            return Place(element.place.line, begin + position + 1)
+            return TextPlace(element.place.line, begin + position + 1)
     return element.place
 
 
-def _parse(file: TaskFile, entry: Entry) -> ast.expr:
+def _parse(file: TaskFile, entry: TaskEntry) -> ast.expr:
     try:
         # '\d' in a plain string is an unknown escape, kept as it is: Python warns, every task file has it.
         with warnings.catch_warnings():
@@ -53,7 +53,7 @@ def _parse(file: TaskFile, entry: Entry) -> ast.expr:
         raise file.error(f"'{entry.key}' is not a list", entry.value_place, "write ['first', 'second']") from None
 
 
-def _element(file: TaskFile, entry: Entry, node: ast.expr) -> Element:
+def _element(file: TaskFile, entry: TaskEntry, node: ast.expr) -> Element:
     part = entry.parts[min(node.lineno, len(entry.parts)) - 1]
     # The parser counts columns in bytes of UTF-8.
     characters = len(part.text.encode("utf-8", "surrogatepass")[: node.col_offset].decode("utf-8", "replace"))
@@ -63,7 +63,7 @@ def _element(file: TaskFile, entry: Entry, node: ast.expr) -> Element:
     raise file.error(f"an element of '{entry.key}' is not a string", place, "write it in quotes")
 
 
-def _python_place(entry: Entry, lineno: int, column: int) -> Place:
+def _python_place(entry: TaskEntry, lineno: int, column: int) -> TextPlace:
     """The place in the file of Python's 1-based line and 0-based column in the value."""
     part = entry.parts[min(max(lineno, 1), len(entry.parts)) - 1]
-    return Place(part.place.line, part.place.column + min(max(column, 0), len(part.text)))
+    return TextPlace(part.place.line, part.place.column + min(max(column, 0), len(part.text)))

@@ -17,7 +17,7 @@ from benchwright.kinds.metric_option import check_distinct
 from benchwright.kinds.tasks.command_rewriting import rewrite_line
 from benchwright.kinds.tasks.flags import check_taken_as_typed, flag_changes, notes_on_missing
 from benchwright.kinds.tasks.metrics import LISTS, read_metrics
-from benchwright.kinds.tasks.syntax import Entry, Section, TaskFile, read_task_file
+from benchwright.kinds.tasks.syntax import Section, TaskEntry, TaskFile, read_task_file
 
 KEYS = (*LISTS, "command_to_execute", "num_gpus")
 POLICY_PREFIX = "metrics_"
@@ -258,7 +258,7 @@ def _num_gpus(file: TaskFile, section: Section) -> int:
     return int(entry.value)
 
 
-def _fail_at(file: TaskFile, entry: Entry) -> Fail:
+def _fail_at(file: TaskFile, entry: TaskEntry) -> Fail:
     return lambda what, position, remedy: file.error(what, entry.place_of(position), remedy)
 
 

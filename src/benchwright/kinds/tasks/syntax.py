@@ -13,7 +13,7 @@ import re
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.text_file import Place, decode, read_bytes
+from benchwright.kinds.text_file import TextPlace, decode, read_bytes
 
 DEFAULTS = "DEFAULT"
 _SECTION = re.compile(r"\[([^\]]*)\]\s*([#;].*)?")
@@ -24,12 +24,12 @@ class Part(msgspec.Struct, frozen=True):
     """A value's text in one line of the file, and where it begins."""
 
     text: str
-    place: Place
+    place: TextPlace
 
 
-class Entry(msgspec.Struct, frozen=True):
+class TaskEntry(msgspec.Struct, frozen=True):
     key: str
-    place: Place
+    place: TextPlace
     parts: tuple[Part, ...]
 
     @property
@@ -37,14 +37,14 @@ class Entry(msgspec.Struct, frozen=True):
         return "\n".join(part.text for part in self.parts)
 
     @property
-    def value_place(self) -> Place:
+    def value_place(self) -> TextPlace:
         return self.parts[0].place
 
-    def place_of(self, offset: int) -> Place:
+    def place_of(self, offset: int) -> TextPlace:
         """Where the character `offset` of the value stands in the file."""
         for part in self.parts:
             if offset <= len(part.text):
-                return Place(part.place.line, part.place.column + offset)
+                return TextPlace(part.place.line, part.place.column + offset)
             offset -= len(part.text) + 1
         return self.parts[-1].place
 
@@ -52,7 +52,7 @@ class Entry(msgspec.Struct, frozen=True):
 class Section(msgspec.Struct, frozen=True):
     name: str
     line: int
-    entries: dict[str, Entry]
+    entries: dict[str, TaskEntry]
 
 
 class TaskFile(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class TaskFile(msgspec.Struct, frozen=True):
     lines: tuple[str, ...]
     sections: dict[str, Section]
 
-    def error(self, what: str, place: Place | int, remedy: str | None = None) -> InvalidInput:
+    def error(self, what: str, place: TextPlace | int, remedy: str | None = None) -> InvalidInput:
         """An InvalidInput that points at `place` (a whole line if only that is known)."""
         return _error(self.path, self.lines, what, place, remedy)
 
@@ -110,14 +110,14 @@ class _Reader:
         self.lines = lines
         self.sections: dict[str, Section] = {}
         self.section: Section | None = None
-        self.key: tuple[str, Place] | None = None
+        self.key: tuple[str, TextPlace] | None = None
         self.parts: list[Part] = []
 
     def take(self, number: int, line: str) -> None:
         content = line.strip()
         if not content or content[0] in "#;":
             return
-        place = Place(number, len(line) - len(line.lstrip()) + 1)
+        place = TextPlace(number, len(line) - len(line.lstrip()) + 1)
         if self.key is not None and place.column > self.key[1].column:
             self.parts.append(Part(content, place))
         elif content.startswith("["):
@@ -129,7 +129,7 @@ class _Reader:
         self._end_entry()
         return self.sections
 
-    def _begin_section(self, content: str, place: Place) -> None:
+    def _begin_section(self, content: str, place: TextPlace) -> None:
         self._end_entry()
         match = _SECTION.fullmatch(content)
         name = match[1].strip() if match else ""
@@ -146,7 +146,7 @@ class _Reader:
             )
         self.section = self.sections[name] = Section(name, place.line, {})
 
-    def _begin_entry(self, content: str, place: Place) -> None:
+    def _begin_entry(self, content: str, place: TextPlace) -> None:
         self._end_entry()
         match = _ENTRY.fullmatch(content)
         if match is None:
@@ -168,21 +168,21 @@ class _Reader:
                 "remove one of the two",
             )
         self.key = (key, place)
-        self.parts = [Part(match[2], Place(place.line, place.column + match.start(2)))]
+        self.parts = [Part(match[2], TextPlace(place.line, place.column + match.start(2)))]
 
     def _end_entry(self) -> None:
         if self.key is not None and self.section is not None:
             key, place = self.key
             # `patterns =` with its list below: the value begins where its first text stands.
             parts = [part for part in self.parts if part.text] or self.parts[:1]
-            self.section.entries[key] = Entry(key, place, tuple(parts))
+            self.section.entries[key] = TaskEntry(key, place, tuple(parts))
         self.key = None
 
-    def _error(self, what: str, place: Place, remedy: str) -> InvalidInput:
+    def _error(self, what: str, place: TextPlace, remedy: str) -> InvalidInput:
         return _error(self.path, self.lines, what, place, remedy)
 
 
-def _error(path: str, lines: tuple[str, ...], what: str, place: Place | int, remedy: str | None) -> InvalidInput:
+def _error(path: str, lines: tuple[str, ...], what: str, place: TextPlace | int, remedy: str | None) -> InvalidInput:
     line = place if isinstance(place, int) else place.line
     return InvalidInput(
         what,

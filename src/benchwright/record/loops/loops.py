@@ -29,7 +29,7 @@ class Given:
 
 
 @dataclass
-class Observations:
+class LoopObservations:
     """Each a rate over the steps of one interval: where its steps begin among the measured ones, and how many."""
 
     interval_s: float
@@ -79,12 +79,12 @@ class LoopRecord:
                 self.phases[MEASURED].first_ns = None
 
     @property
-    def observations(self) -> Observations | None:
+    def observations(self) -> LoopObservations | None:
         """How its measured steps are divided, if it was measured by observations."""
         detail = (self.stop or {}).get("detail") or {}
         if "observations" not in detail:
             return None
-        return Observations(detail["interval_s"], [(o["first"], o["steps"]) for o in detail["observations"]])
+        return LoopObservations(detail["interval_s"], [(o["first"], o["steps"]) for o in detail["observations"]])
 
     @property
     def all_steps(self) -> int:

@@ -10,7 +10,7 @@ from benchwright.core.measurement import DELIVERED, Measurement
 from benchwright.core.metric import Direction, guess_direction
 from benchwright.core.note import Note
 from benchwright.core.numbers.columns import median
-from benchwright.record.loops.loops import MEASURED, LoopRecord, Observations, settled
+from benchwright.record.loops.loops import MEASURED, LoopObservations, LoopRecord, settled
 from benchwright.record.loops.pace import uneven_pace
 from benchwright.record.loops.steps import NS, Samples, Steps, samples_of
 
@@ -39,7 +39,7 @@ def loop_measurements(
 
 
 def _timings(
-    measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str], observations: Observations | None = None
+    measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str], observations: LoopObservations | None = None
 ) -> list[Measurement]:
     """Of steps that took some time. The rate is items over time; that of the median step stands beside it."""
     unit = measured.unit

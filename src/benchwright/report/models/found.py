@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.model import NEVER_CALLED, TRAINING, Discovery, FoundModel
+from benchwright.core.model import NEVER_CALLED, TRAINING, FoundModel, ScriptDiscovery
 from benchwright.core.numbers.quantities import format_prefixed
 from benchwright.report.models.table import SHOWN_DIGITS, count_words
 from benchwright.report.text.one_line import clip, one_line, packed
@@ -19,7 +19,7 @@ _STEP = 2  # how far a sub-module is set in
 _DEEPEST = 12  # further in, lines would have no room
 
 
-def render_found(discovery: Discovery, width: int = 80, point: str = "") -> str:
+def render_found(discovery: ScriptDiscovery, width: int = 80, point: str = "") -> str:
     """A text that ends with a newline. `point`: of a sweep, as it stands in the name of a benchmark."""
     lines = [clip(f" {_script_words(discovery, point)}", width)]
     roots, parts = _tree(discovery.models)
@@ -29,14 +29,14 @@ def render_found(discovery: Discovery, width: int = 80, point: str = "") -> str:
     return "\n".join(lines) + "\n"
 
 
-def found_json(discovery: Discovery) -> dict[str, Any]:
+def found_json(discovery: ScriptDiscovery) -> dict[str, Any]:
     """What `find --json` prints of one script; documented in docs/reference/models.md."""
     body: dict[str, Any] = msgspec.to_builtins(discovery)
     body["models"] = [{**msgspec.to_builtins(model), "measurable": model.measurable} for model in discovery.models]
     return {"format": FORMAT, "version": VERSION, **body}
 
 
-def _script_words(discovery: Discovery, point: str) -> str:
+def _script_words(discovery: ScriptDiscovery, point: str) -> str:
     labels = " ".join(f"{key}={value}" for key, value in discovery.labels.items())
     note = next((line.strip() for line in (discovery.source_note or "").splitlines() if line.strip()), "")
     return "  ".join(filter(None, (discovery.script + point, labels, note)))
@@ -127,7 +127,7 @@ def _calls(model: FoundModel) -> str:
     return ", ".join(words)
 
 
-def _closing(discovery: Discovery, width: int) -> list[str]:
+def _closing(discovery: ScriptDiscovery, width: int) -> list[str]:
     lines: list[str] = []
     if discovery.trouble:
         kept = "; what it had called before that is listed" if discovery.models else ""

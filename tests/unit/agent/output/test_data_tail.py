@@ -14,7 +14,7 @@ from builders import events
 from builders import job as job_in
 from voir.smuggle import encode_as_escape_sequence
 
-from benchwright.core.job import Barrier, Job, Outcome
+from benchwright.core.job import Job, JobBarrier, Outcome
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 
@@ -119,7 +119,7 @@ def test_one_that_is_measured_with_others_goes_on_until_they_have_enough(
 ) -> None:
     jobs = []
     for rank, wait_s in enumerate((0.0, 1.0)):
-        barrier = Barrier(folder=str(tmp_path / "barrier"), size=2, rank=rank)
+        barrier = JobBarrier(folder=str(tmp_path / "barrier"), size=2, rank=rank)
         code = f"time.sleep({wait_s})\nsay({{'$event': 'stop'}})\ntime.sleep(60)"
         jobs.append(make_job(code, name=f"job.{rank}", barrier=barrier))
     (tmp_path / "barrier").mkdir()
@@ -129,7 +129,7 @@ def test_one_that_is_measured_with_others_goes_on_until_they_have_enough(
 
 
 def test_one_that_crashes_after_asking_is_not_excused(executor: LocalExecutor, make_job: Any, tmp_path: Path) -> None:
-    barrier = Barrier(folder=str(tmp_path / "barrier"), size=2, rank=0)
+    barrier = JobBarrier(folder=str(tmp_path / "barrier"), size=2, rank=0)
     (tmp_path / "barrier").mkdir()
     job = make_job("say({'$event': 'stop'})\ntime.sleep(0.5)\nsys.exit(3)", barrier=barrier)
     [outcome] = executor.run([job], Listener())

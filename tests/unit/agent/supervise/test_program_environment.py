@@ -7,7 +7,7 @@ import pytest
 from builders import job
 
 from benchwright.agent.supervise.program_environment import build_environment, device_tokens, visible_devices
-from benchwright.core.job import Barrier
+from benchwright.core.job import JobBarrier
 
 
 def test_changes_are_applied_to_what_is_inherited():
@@ -17,7 +17,7 @@ def test_changes_are_applied_to_what_is_inherited():
 
 
 def test_benchprobe_is_told_where_to_write_and_whom_to_wait_for():
-    barrier = Barrier(folder="/b", size=2, rank=1)
+    barrier = JobBarrier(folder="/b", size=2, rank=1)
     built = build_environment(job(probe={"stop": {"steps": 3}}, barrier=barrier), {}, "mark")
     assert json.loads(built["BENCHPROBE_CONFIG"]) == {
         "stop": {"steps": 3},
@@ -83,9 +83,9 @@ def test_python_writes_each_hidden_line_at_once():
     ("fields", "taken"),
     [
         ({"data_file": "/d"}, False),  # by itself
-        ({"data_file": "/d", "barrier": Barrier(folder="/b", size=2, rank=0)}, True),
+        ({"data_file": "/d", "barrier": JobBarrier(folder="/b", size=2, rank=0)}, True),
         ({"env": {"DATA_FD": "1"}}, True),  # started by a launcher, so perhaps one of several ranks
-        ({"barrier": Barrier(folder="/b", size=2, rank=0)}, False),  # not run by voir
+        ({"barrier": JobBarrier(folder="/b", size=2, rank=0)}, False),  # not run by voir
         ({"env": {"DATA_FD": "1", "VOIRFILE": "own.py"}}, False),
     ],
 )

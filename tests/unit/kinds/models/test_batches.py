@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.model import Discovery, FoundInput, FoundModel, ModelOptions, ModelScript
+from benchwright.core.model import FoundInput, FoundModel, ModelOptions, ModelScript, ScriptDiscovery
 from benchwright.kinds.models.batches import with_batches_known
 
 
@@ -16,12 +16,12 @@ def script(name: str = "a.py", items: int | None = None, **parameters: str) -> B
     return Benchmark(name=name, workload=workload, source="a.py", parameters=parameters)
 
 
-def found(*shapes: tuple[int, ...], **fields: Any) -> Discovery:
+def found(*shapes: tuple[int, ...], **fields: Any) -> ScriptDiscovery:
     inputs = tuple(FoundInput(name=f"x{i}", shape=shape, dtype="float32") for i, shape in enumerate(shapes))
-    return Discovery(script="a.py", models=(FoundModel(identity="ab", class_="Net", inputs=inputs),), **fields)
+    return ScriptDiscovery(script="a.py", models=(FoundModel(identity="ab", class_="Net", inputs=inputs),), **fields)
 
 
-def known(*pairs: tuple[Benchmark, Discovery]) -> list[tuple[int | None, str | None]]:
+def known(*pairs: tuple[Benchmark, ScriptDiscovery]) -> list[tuple[int | None, str | None]]:
     made = with_batches_known([b for b, _ in pairs], {b.name: d for b, d in pairs})
     return [(model.items, model.items_from) for b, _ in pairs for model in made[b.name].models]
 
@@ -68,11 +68,11 @@ def test_what_the_script_got_counts_before_what_it_was_given() -> None:
 
 
 def test_a_point_at_which_the_script_failed_is_no_evidence_against_the_others() -> None:
-    failed = Discovery(script="a.py", models=(), trouble="out of memory")
+    failed = ScriptDiscovery(script="a.py", models=(), trouble="out of memory")
     pairs = [(script("a[2]", batch_size="2"), found((2, 10))), (script("a[999]", batch_size="999"), failed)]
     assert known(*pairs) == [(2, "parameter batch_size=2")]
 
 
 def test_what_a_library_says_stays_where_no_parameter_tells() -> None:
     model = FoundModel(identity="ab", class_="Net", items=5, items_from="dimension 0 of input_ids")
-    assert known((script(), Discovery(script="a.py", models=(model,)))) == [(5, "dimension 0 of input_ids")]
+    assert known((script(), ScriptDiscovery(script="a.py", models=(model,)))) == [(5, "dimension 0 of input_ids")]

@@ -9,7 +9,7 @@ import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
-from benchwright.core.model import NEVER_CALLED, Discovery, FoundModel, Model, ModelOptions, ModelScript
+from benchwright.core.model import NEVER_CALLED, FoundModel, Model, ModelOptions, ModelScript, ScriptDiscovery
 from benchwright.kinds.models.benchmarks import benchmarks_of, with_idle_parameters_noted
 
 
@@ -24,8 +24,8 @@ def model(identity: str = "8c1f02aa00000000", cls: str = "Bert", **more: Any) ->
     return FoundModel(identity=identity, class_=cls, weights="w1", place={"file": "/x/bert.py", "line": 21}, **more)
 
 
-def found(*models: FoundModel, **more: Any) -> Discovery:
-    return Discovery(script="bert.py", models=models, **more)
+def found(*models: FoundModel, **more: Any) -> ScriptDiscovery:
+    return ScriptDiscovery(script="bert.py", models=models, **more)
 
 
 def test_one_for_each_runtime_device_and_precision() -> None:

@@ -12,13 +12,13 @@ from benchwright.kinds.suite.read.value_kinds import (
     Either,
     Flag,
     Key,
-    Kind,
     ListOf,
     MapOf,
     Number,
     Problem,
     Scalar,
     Text,
+    ValueKind,
     count,
     table,
 )
@@ -150,7 +150,7 @@ _WARMUP = Either(
 )
 
 
-def _side(noun: str, script: str) -> Kind:
+def _side(noun: str, script: str) -> ValueKind:
     return table(
         noun,
         (

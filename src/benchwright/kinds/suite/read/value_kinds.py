@@ -29,7 +29,7 @@ class Problem(NamedTuple):
         return self._replace(path=(key, *self.path))
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """One kind of value."""
 
     @property
@@ -189,7 +189,7 @@ class Anything(msgspec.Struct, frozen=True):
 class ListOf(msgspec.Struct, frozen=True):
     """A list, or `{append: […]}`, which makes an inherited list longer."""
 
-    item: Any  # a Kind
+    item: Any  # a ValueKind
 
     @property
     def says(self) -> str:
@@ -223,7 +223,7 @@ class ListOf(msgspec.Struct, frozen=True):
 class MapOf(msgspec.Struct, frozen=True):
     """A map with keys of the user's choice."""
 
-    value: Any  # a Kind
+    value: Any  # a ValueKind
 
     @property
     def says(self) -> str:
@@ -275,7 +275,7 @@ class Key(msgspec.Struct, frozen=True):
     """A key of a Table and what it means."""
 
     name: str
-    kind: Any  # a Kind
+    kind: Any  # a ValueKind
     meaning: str
 
 

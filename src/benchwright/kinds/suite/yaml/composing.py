@@ -9,7 +9,7 @@ import yaml
 from yaml.nodes import Node
 from yaml.reader import Reader, ReaderError
 
-from benchwright.kinds.text_file import Place
+from benchwright.kinds.text_file import TextPlace
 
 try:
     from yaml import CSafeLoader as _Loader
@@ -64,15 +64,15 @@ def compose(text: str) -> tuple[Composer, Node | None]:
     return composer, composer.get_single_node()
 
 
-def syntax_error(error: Exception, text: str) -> tuple[str, Place, str]:
+def syntax_error(error: Exception, text: str) -> tuple[str, TextPlace, str]:
     """What is wrong, where, and what to do, from an exception of PyYAML."""
     if isinstance(error, ReaderError | UnicodeError):
         return _bad_character(text)
     if not isinstance(error, yaml.MarkedYAMLError):
-        return f"this is not YAML: {error}", Place(1, 1), "check the file"
+        return f"this is not YAML: {error}", TextPlace(1, 1), "check the file"
     mark = error.problem_mark or error.context_mark
     problem = error.problem or error.context or "it cannot be understood"
-    place = Place(1, 1) if mark is None else Place(mark.line + 1, mark.column + 1)
+    place = TextPlace(1, 1) if mark is None else TextPlace(mark.line + 1, mark.column + 1)
     remedy = next((r for part, r in _REMEDIES.items() if part in problem), "check the indentation and the quotes")
     if line_of(text, place.line)[place.column - 1 : place.column] == "\t":
         return "this is not YAML: a tab where none may be", place, "indent with spaces"
@@ -88,11 +88,11 @@ def line_of(text: str, number: int) -> str:
     return lines[number - 1] if 0 < number <= len(lines) else ""
 
 
-def _bad_character(text: str) -> tuple[str, Place, str]:
+def _bad_character(text: str) -> tuple[str, TextPlace, str]:
     found = Reader.NON_PRINTABLE.search(text)
     position = found.start() if found else 0
     before = text[:position]
     line_start = before.rfind("\n") + 1
-    place = Place(before.count("\n") + 1, position - line_start + 1)
+    place = TextPlace(before.count("\n") + 1, position - line_start + 1)
     character = f"the character U+{ord(text[position]):04X}" if position < len(text) else "a character"
     return f"{character} is not allowed in YAML", place, "remove it; this may be a binary file, or not UTF-8"

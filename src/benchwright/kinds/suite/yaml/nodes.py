@@ -16,7 +16,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.yaml.composing import TooDeep, compose, line_of, syntax_error
 from benchwright.kinds.suite.yaml.values import EXPAND_TAG, Builder, Misplaced, Remark
-from benchwright.kinds.text_file import Place, read_text
+from benchwright.kinds.text_file import TextPlace, read_text
 
 Path = Sequence[Any]  # keys of maps and positions in lists, from the root to a value
 
@@ -43,11 +43,11 @@ class YamlFile(msgspec.Struct, frozen=True):
         """Whether something is written at `path`."""
         return _walk(self.root, path)[2]
 
-    def place(self, path: Path, *, key: bool = False) -> Place:
+    def place(self, path: Path, *, key: bool = False) -> TextPlace:
         """Where the value at `path` stands, or its key; the nearest thing around it if it is not there."""
         key_node, node, found = _walk(self.root, path)
         at = key_node if key_node is not None and (key or not found) else node
-        return Place(1, 1) if at is None else Place(at.start_mark.line + 1, at.start_mark.column + 1)
+        return TextPlace(1, 1) if at is None else TextPlace(at.start_mark.line + 1, at.start_mark.column + 1)
 
     def error(self, what: str, path: Path = (), remedy: str | None = None, *, key: bool = False) -> InvalidInput:
         """An InvalidInput that points at the value at `path`, or at its key."""
@@ -68,7 +68,7 @@ def parse_yaml(text: str, path: str, *, extras: bool = False) -> YamlFile:
     try:
         composer, root = compose(text)
     except TooDeep as deep:
-        place = Place(1, 1) if deep.mark is None else Place(deep.mark.line + 1, deep.mark.column + 1)
+        place = TextPlace(1, 1) if deep.mark is None else TextPlace(deep.mark.line + 1, deep.mark.column + 1)
         raise _error(path, text, "values are nested too deep here", place, "take some levels out") from None
     except (yaml.YAMLError, UnicodeError) as error:
         raise _error(path, text, *syntax_error(error, text)) from None
@@ -79,11 +79,11 @@ def parse_yaml(text: str, path: str, *, extras: bool = False) -> YamlFile:
         value = builder.build(root)
     except Misplaced as error:
         mark = error.node.start_mark
-        raise _error(path, text, error.what, Place(mark.line + 1, mark.column + 1), error.remedy) from None
+        raise _error(path, text, error.what, TextPlace(mark.line + 1, mark.column + 1), error.remedy) from None
     return YamlFile(path, text, root, value, tuple(builder.remarks), builder.deletes, builder.plain)
 
 
-def _error(path: str, text: str, what: str, place: Place, remedy: str | None) -> InvalidInput:
+def _error(path: str, text: str, what: str, place: TextPlace, remedy: str | None) -> InvalidInput:
     line = line_of(text, place.line)
     shown = line if len(line) <= LONGEST_SHOWN else None
     return InvalidInput(what, where=path, line=place.line, column=place.column, remedy=remedy, text=shown)
