@@ -1,0 +1,141 @@
+"""The measurements of a launch: of its log, its loops, what it gave, what was sampled, and its process."""
+
+from __future__ import annotations
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import OURS, Direction, guess_direction
+from benchwright.core.note import Note
+from benchwright.core.results.peak_memory import PEAK_RSS
+from benchwright.record.fold import Fold
+from benchwright.record.loops.loops import MEASURED, LoopRecord
+from benchwright.record.loops.measurements import given_measurement, loop_measurements
+from benchwright.record.loops.ranks import over_ranks
+from benchwright.record.loops.steps import samples_of
+from benchwright.record.notes import loop_choice_notes
+from benchwright.record.samples import Span, united
+from benchwright.record.voir_rates import VoirMeasured
+
+_PREFIX = {"log": "log.", "give": "given."}  # of what a program says of itself
+
+
+def measurements_of(
+    fold: Fold, benchmark: Benchmark, counting: list[LoopRecord], through_voir: VoirMeasured, span: Span | None
+) -> tuple[list[Measurement], list[Note]]:
+    found: list[Measurement] = _log_measurements(fold, benchmark)
+    notes: list[Note] = list(through_voir.notes)
+    for record in sorted(fold.loops.values(), key=lambda r: r not in counting):
+        if not record.all_steps:
+            continue
+        labels = _labels(record, counting, fold)
+        prefix = "" if record in counting else f"{record.name}."
+        more, remarks = loop_measurements(record, labels, prefix=prefix)
+        found += more
+        notes += remarks
+    found += over_ranks(found, len({r.rank for r in fold.loops.values() if r.rank is not None}))
+    notes += loop_choice_notes(fold, benchmark, counting)
+    found += _given_outside_loops(fold)
+    found += [_beside(m) if counting and m.metric == "rate" else m for m in through_voir.measurements]
+    found += fold.gatherer.measurements()
+    found += _energy(fold, counting, span)
+    return found + fold.samples.measurements(span) + _process_measurements(fold), notes
+
+
+def _given_outside_loops(fold: Fold) -> list[Measurement]:
+    """Of several processes that give the same, the lowest rank speaks for the launch; the others are kept apart."""
+    found = []
+    for name, by_process in fold.given.items():
+        ranks = {process: fold.probes.get(process, {}).get("rank") for process in by_process}
+        order = sorted(by_process, key=lambda process: (ranks[process] is None, ranks[process] or 0))
+        for number, process in enumerate(order):
+            apart = {"process": str(number)} if ranks[process] is None else {"rank": str(ranks[process])}
+            found.append(given_measurement(name, name, by_process[process], labels=apart if number else {}))
+    return found
+
+
+def _labels(record: LoopRecord, counting: list[LoopRecord], fold: Fold) -> dict[str, str]:
+    """Which loop it is, and of which rank or process where several have one of that name."""
+    labels = {"loop": record.name}
+    same = [r for r in fold.loops.values() if r.name == record.name and r.all_steps]
+    if len(same) < 2:
+        return labels
+    if record in counting:
+        return labels | {"rank": str(record.rank)} if len(counting) > 1 else labels
+    if record.rank is not None and sum(1 for r in same if r.rank == record.rank) == 1:
+        return labels | {"rank": str(record.rank)}
+    return labels | {"process": str(same.index(record))}
+
+
+def _beside(rate: Measurement) -> Measurement:
+    """What voir says of a program whose loop we measure ourselves."""
+    return msgspec.structs.replace(rate, metric="voir.rate")
+
+
+def _energy(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:
+    """What one item took, of all devices together, while it was measured; what ran between two epochs is not its doing."""
+    items = [record.phases[MEASURED].items.total for record in counting]
+    if span is None or not items or not all(items):
+        return []
+    used = fold.samples.energy_j(united([s for record in counting for s in record.phases[MEASURED].stretches()]))
+    if used is None:
+        return []
+    each = used / sum(n for n in items if n is not None)
+    return [Measurement(metric="energy.item", unit="J", direction=Direction.LOWER, samples=(each,), source="sampler")]
+
+
+def _log_measurements(fold: Fold, benchmark: Benchmark) -> list[Measurement]:
+    return [
+        Measurement(
+            metric=spec.name,
+            unit=spec.unit,
+            direction=spec.direction or guess_direction(spec.name, spec.unit),
+            samples=samples_of(fold.log_values[spec.name]),
+            source="log",
+            aggregate=spec.aggregate,
+        )
+        for spec in benchmark.metrics
+        if fold.log_values.get(spec.name)
+    ]
+
+
+def _process_measurements(fold: Fold) -> list[Measurement]:
+    end = fold.end
+    if end is None:
+        return []
+
+    def one(metric: str, unit: str, value: float, bound: str | None = None) -> Measurement:
+        labels = {"bound": bound} if bound else {}
+        return Measurement(
+            metric=metric, unit=unit, direction=Direction.LOWER, samples=(value,), source="process", labels=labels
+        )
+
+    found = []
+    if end.get("duration_s"):
+        found.append(one("process.duration", "s", end["duration_s"]))
+    if end.get("cpu_s") is not None:
+        found.append(one("process.cpu_time", "s", end["cpu_s"]))
+    for metric, peak in fold.samples.memory_peaks(end.get("max_rss_bytes")).items():
+        bound = "upper" if metric == PEAK_RSS and end.get("max_rss_is_bound") else None
+        found.append(one(metric, "B", peak, bound=bound))
+    return found
+
+
+def told_apart(found: Sequence[Measurement]) -> tuple[list[Measurement], list[Note]]:
+    """A value that a program gave or printed under the name of a measured one goes by another name; a note says so.
+
+    Of two that a program says, the one asked for keeps its name: the one in the log.
+    """
+    taken = {m.metric for m in found if m.source not in _PREFIX}
+    printed = {m.metric for m in found if m.source == "log"}
+    renamed: dict[str, str] = {}
+    apart = []
+    for m in found:
+        clash = m.metric in taken or m.metric.startswith(OURS) or (m.source == "give" and m.metric in printed)
+        if m.source in _PREFIX and clash:
+            renamed[m.metric] = _PREFIX[m.source] + m.metric
+            m = msgspec.structs.replace(m, metric=renamed[m.metric])
+        apart.append(m)
+    notes = [Note(text=f"the program's own '{old}' is shown as '{new}'") for old, new in renamed.items()]
+    return apart, notes
