@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.task_overrides import TaskOverrides
+from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.kinds.base import KindOptions
 from benchwright.kinds.tasks.read import TaskKind, read_tasks
 from benchwright.kinds.tasks.syntax import read_task_file

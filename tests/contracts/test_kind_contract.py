@@ -18,7 +18,7 @@ from benchwright.core.job import Job
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
 from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind, KindOptions
-from benchwright.kinds.registry import BUILT_IN, kind_for, kind_named, kind_of
+from benchwright.kinds.registry import KINDS, kind_for, kind_named, kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.record import record_launch
 
@@ -35,13 +35,13 @@ EXAMPLES = {
 GIVEN = ("command",)  # is given as such, and never recognised
 
 
-@pytest.fixture(params=[name for name in BUILT_IN if name not in GIVEN])
+@pytest.fixture(params=[name for name in KINDS.built_in if name not in GIVEN])
 def kind(request: pytest.FixtureRequest) -> Kind:
     return kind_named(request.param)
 
 
 def test_the_registry_and_the_entry_points_agree() -> None:
-    assert PROJECT["entry-points"][ENTRY_POINT_GROUP] == BUILT_IN
+    assert PROJECT["entry-points"][ENTRY_POINT_GROUP] == KINDS.built_in
 
 
 def test_its_own_kind_is_recognised_and_read_without_writing(kind: Kind, tmp_path: Path) -> None:

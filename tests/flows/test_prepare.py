@@ -12,7 +12,7 @@ import pytest
 from command_line import CommandLine
 from suite_folder import PREPARE, SuiteFolder
 
-from benchwright.core.request import SuiteRequest
+from benchwright.core.inputs.request import SuiteRequest
 from benchwright.kinds.suite.setup.readiness import readiness
 from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
 

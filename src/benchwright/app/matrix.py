@@ -15,8 +15,8 @@ from benchwright.app.after_run import exit_code
 from benchwright.app.run import RunOrder, resolve_order
 from benchwright.app.run import run as run_order
 from benchwright.core.errors import BenchwrightError, Interrupted, InvalidInput, did_you_mean
+from benchwright.core.inputs.request import Resolved
 from benchwright.core.node.system import Multirun, MultirunEntry, System
-from benchwright.core.request import Resolved
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer

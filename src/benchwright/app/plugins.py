@@ -14,13 +14,12 @@ def all_registries() -> list[Registry[Any]]:
     from benchwright.agent.samplers.registry import SAMPLERS
     from benchwright.exchange.registry import IMPORTERS
     from benchwright.executors.registry import EXECUTORS
-    from benchwright.kinds import registry as kinds
-    from benchwright.kinds.base import ENTRY_POINT_GROUP
+    from benchwright.kinds.registry import KINDS
     from benchwright.report.registry import REPORTERS
     from benchwright.store.base import STORES
 
     return [
-        Registry(ENTRY_POINT_GROUP, "kind of target", kinds.BUILT_IN),
+        KINDS,
         Registry(runtimes.GROUP, "runtime", runtimes.BUILT_IN),
         SAMPLERS,
         EXTRACTORS,

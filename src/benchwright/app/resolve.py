@@ -11,9 +11,9 @@ import msgspec
 from benchwright.analysis.checks.validation import validation_names
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.metric import MetricSpec
 from benchwright.core.numbers.aggregates import workers_count
-from benchwright.core.request import Request, Resolved
 from benchwright.core.settings import RunSettings
 from benchwright.kinds.models.scripts import with_scripts
 from benchwright.kinds.registry import by_kind, kind_for, kind_named, kind_of
@@ -155,7 +155,7 @@ def _check_exists(target: str) -> None:
 
 
 def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> KindOptions:
-    from benchwright.core.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
+    from benchwright.core.inputs.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
     from benchwright.kinds.base import KindOptions
     from benchwright.kinds.models.sweep import sweep_points
     from benchwright.kinds.suite.suites import definitions_folder

@@ -19,8 +19,8 @@ from benchwright.app.options import OPTIONS, refuse_unrelated
 from benchwright.app.resolve import resolve
 from benchwright.app.results.kept_runs import store_url
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.node.system import System
-from benchwright.core.request import Request, Resolved
 from benchwright.core.run import Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site

@@ -14,9 +14,9 @@ from benchwright.cli.terminal import terminal_width
 from benchwright.executors.observer import Observer
 
 if TYPE_CHECKING:
+    from benchwright.core.inputs.request import Request
     from benchwright.core.job import Job
     from benchwright.core.machine import Machine
-    from benchwright.core.request import Request
     from benchwright.core.run import Plan, Run
 
 _EXAMPLES = """\b

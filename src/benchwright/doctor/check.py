@@ -17,12 +17,12 @@ from benchwright.agent.machine.runtimes import ask_interpreter, own_interpreter
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.samplers.base import SampledJob, Sampler
 from benchwright.core.errors import BenchwrightError, BrokenPlugin, CannotMeasure, Interrupted
+from benchwright.core.inputs.options import MeasureOptions
+from benchwright.core.inputs.request import Request
 from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Checkup, Finding, Interpreter, Noise, State
-from benchwright.core.options import MeasureOptions
 from benchwright.core.plugins.entry_points import EntryPoint, load_target
 from benchwright.core.plugins.registry import Registry
-from benchwright.core.request import Request
 from benchwright.core.run import Launch, Run
 from benchwright.doctor.judge_gpus import judge_gpus
 from benchwright.doctor.judge_health import judge_health

@@ -9,11 +9,11 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure
+from benchwright.core.inputs.request import Request
+from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import ModelOptions
-from benchwright.core.request import Request
 from benchwright.core.settings import RunSettings
-from benchwright.core.task_overrides import TaskOverrides
 from benchwright.plan.base import PlainPlanner, PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from importlib import metadata
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import InvalidInput
+from benchwright.core.plugins.registry import Registry
 from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind, KindOptions
 from benchwright.plan.base import PlanContext, Planner
 
-# The same as the entry points of this package: looking those up costs more than loading these.
-BUILT_IN = {
-    "suite": "benchwright.kinds.suite.kind:SuiteKind",
-    "tasks": "benchwright.kinds.tasks.read:TaskKind",
-    "script": "benchwright.kinds.models.script:ScriptKind",
-    "model": "benchwright.kinds.models.model_file:ModelFileKind",
-    "command": "benchwright.kinds.command.read:CommandKind",
-}
+KINDS: Registry[Callable[[], Kind]] = Registry(
+    ENTRY_POINT_GROUP,
+    "kind of target",
+    {
+        "suite": "benchwright.kinds.suite.kind:SuiteKind",
+        "tasks": "benchwright.kinds.tasks.read:TaskKind",
+        "script": "benchwright.kinds.models.script:ScriptKind",
+        "model": "benchwright.kinds.models.model_file:ModelFileKind",
+        "command": "benchwright.kinds.command.read:CommandKind",
+    },
+)
 
 
+@cache
 def kind_named(name: str) -> Kind:
-    """The kind that `--format` calls so."""
-    if (found := _kind(name)) is not None:
-        return found
-    known = [*BUILT_IN, *(entry.name for entry in metadata.entry_points(group=ENTRY_POINT_GROUP))]
-    remedy = did_you_mean(name, known) or f"use one of {', '.join(dict.fromkeys(known))}"
-    raise InvalidInput(f"'{name}' is not a format", where="--format", remedy=remedy)
+    """The kind that `--format` calls so; InvalidInput if there is none, BrokenPlugin if it cannot be loaded."""
+    return KINDS.load(name, where="--format")()
 
 
 def kind_for(target: str) -> Kind | None:
@@ -38,7 +37,7 @@ def kind_for(target: str) -> Kind | None:
 
 def kind_of(benchmark: Benchmark) -> Kind:
     """The kind of a benchmark. One that is not installed here can still be read back, but not planned."""
-    return _kind(benchmark.kind) or MissingKind(benchmark.kind)
+    return _installed(benchmark.kind) or MissingKind(benchmark.kind)
 
 
 def by_kind(benchmarks: Iterable[Benchmark]) -> list[tuple[Kind, list[Benchmark]]]:
@@ -51,11 +50,8 @@ def by_kind(benchmarks: Iterable[Benchmark]) -> list[tuple[Kind, list[Benchmark]
 
 def all_kinds() -> Iterator[Kind]:
     """Every kind there is, ours first."""
-    added = [entry.name for entry in metadata.entry_points(group=ENTRY_POINT_GROUP) if entry.name not in BUILT_IN]
-    for name in (*BUILT_IN, *added):
-        kind = _kind(name)
-        assert kind is not None
-        yield kind
+    yield from map(kind_named, KINDS.built_in)
+    yield from map(kind_named, KINDS.plugins())
 
 
 class MissingKind(Kind):
@@ -78,13 +74,5 @@ class MissingKind(Kind):
 
 
 @cache
-def _kind(name: str) -> Kind | None:
-    kind: Kind
-    if name in BUILT_IN:
-        module, _, class_name = BUILT_IN[name].partition(":")
-        kind = getattr(importlib.import_module(module), class_name)()
-        return kind
-    for entry in metadata.entry_points(group=ENTRY_POINT_GROUP, name=name):
-        kind = entry.load()()
-        return kind
-    return None
+def _installed(name: str) -> Kind | None:
+    return kind_named(name) if name in KINDS else None

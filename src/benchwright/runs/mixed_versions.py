@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from benchwright.core.note import Note
-from benchwright.core.provenance import History
+from benchwright.core.results.provenance import History
 from benchwright.core.run import Result
 
 _MOST_SAID = 5

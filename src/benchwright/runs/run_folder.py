@@ -31,7 +31,7 @@ from benchwright.core.files.private_files import PRIVATE_FOLDER, file_mode
 from benchwright.core.files.stored_file import Unreadable, decode_stored_json, open_stored, read_stored
 from benchwright.core.files.whole_file import write_own
 from benchwright.core.machine import Machine
-from benchwright.core.provenance import History
+from benchwright.core.results.provenance import History
 from benchwright.runs.stored_plan import JOBS_VERSION, PLAN_VERSION, TIME, StoredJobs, StoredPlan, decoded_plan
 
 RunState = Literal["running", "interrupted", "ended"]  # `running`, and nobody has the lock: it was killed

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from benchwright.core import earlier_names
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.files import earlier_names
 from benchwright.core.files.stored_file import Unreadable, decode_stored_json, short
 from benchwright.core.job import Job, JobBarrier
 from benchwright.core.run import Plan

@@ -21,7 +21,7 @@ from benchwright.app.measure import measure
 from benchwright.app.resolve import resolve
 from benchwright.app.run import RunOrder
 from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.request import Request, SuiteRequest
+from benchwright.core.inputs.request import Request, SuiteRequest
 from benchwright.core.run import Launch, Result
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status

@@ -9,9 +9,9 @@ import pytest
 from benchwright.app.resolve import resolve
 from benchwright.core.benchmark import Command, Script
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.options import MeasureOptions
+from benchwright.core.inputs.request import Request, SuiteRequest
 from benchwright.core.model import ModelScript
-from benchwright.core.options import MeasureOptions
-from benchwright.core.request import Request, SuiteRequest
 from benchwright.core.stop_rule import StopRule
 
 

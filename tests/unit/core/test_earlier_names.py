@@ -9,8 +9,8 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.core.earlier_names import renamed_run
 from benchwright.core.environment import Environment
+from benchwright.core.files.earlier_names import renamed_run
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.settings import RunSettings
 from benchwright.runs.run_folder import RunFolder

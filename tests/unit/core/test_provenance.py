@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.core.provenance import ABSENT, History, Provenance, Repository, Resumption, differences
+from benchwright.core.results.provenance import ABSENT, History, Provenance, Repository, Resumption, differences
 
 NAMES = st.text("abc/.", min_size=1, max_size=4)
 DIGESTS = st.sampled_from([ABSENT, "1", "2"])

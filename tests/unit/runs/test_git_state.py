@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from builders import git
 
-from benchwright.core.provenance import ABSENT, Provenance, Repository, differences
+from benchwright.core.results.provenance import ABSENT, Provenance, Repository, differences
 from benchwright.runs.provenance import git_state
 from benchwright.runs.provenance.git_state import repositories_of
 

@@ -11,7 +11,7 @@ import click
 from benchwright.cli.terminal import coloured, terminal_width
 from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
-from benchwright.core.request import SuiteRequest
+from benchwright.core.inputs.request import SuiteRequest
 
 if TYPE_CHECKING:
     from benchwright.app.results.scoring import Scoring

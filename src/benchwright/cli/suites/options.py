@@ -12,7 +12,7 @@ from benchwright.cli.options import options
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from benchwright.core.request import SuiteRequest
+    from benchwright.core.inputs.request import SuiteRequest
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 

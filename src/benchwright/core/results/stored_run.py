@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.earlier_names import renamed_run
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.types import (
     BuildStepEvent,
@@ -19,6 +18,7 @@ from benchwright.core.events.types import (
     StopDetail,
     Whole,
 )
+from benchwright.core.files.earlier_names import renamed_run
 from benchwright.core.files.stored_file import Unreadable, short
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import check_aggregate

@@ -11,9 +11,9 @@ import msgspec
 from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted
+from benchwright.core.inputs.request import Resolved
 from benchwright.core.job import Job, Outcome
 from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
-from benchwright.core.request import Resolved
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from benchwright.core.errors import InvalidInput
-from benchwright.core.request import Request
+from benchwright.core.inputs.request import Request
 
 _MEMBER = "::"
 _PASSED_OVER = ("__pycache__", "node_modules", "site-packages")

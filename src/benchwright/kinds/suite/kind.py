@@ -9,7 +9,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
-from benchwright.core.request import Request
+from benchwright.core.inputs.request import Request
 from benchwright.core.settings import RunSettings
 from benchwright.kinds.base import Kind, KindOptions, nothing_ready
 from benchwright.plan.base import PlanContext, Planner

@@ -12,8 +12,8 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import OPTION_KEYS, Node, Sizing, SuitePaths, System
-from benchwright.core.request import SuiteRequest
 
 CONFIG_VARIABLES = ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG")
 SYSTEM_VARIABLES = ("BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")

@@ -10,7 +10,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.task_overrides import TaskOverrides
+from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.command_words import Fail, check_line, command_from_line
 from benchwright.kinds.metric_option import check_distinct

@@ -6,7 +6,7 @@ import hashlib
 import os
 import stat
 
-from benchwright.core.provenance import ABSENT
+from benchwright.core.results.provenance import ABSENT
 
 _MOST_BYTES = 32 << 20  # of a larger one, size and time of change must do
 

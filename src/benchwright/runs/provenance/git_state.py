@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from benchwright.core.provenance import Repository
+from benchwright.core.results.provenance import Repository
 from benchwright.runs.provenance.file_digests import digest_of
 
 _PATIENCE_S = 2.0  # for all of them together

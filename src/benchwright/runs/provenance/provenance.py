@@ -10,7 +10,7 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
-from benchwright.core.provenance import History, Provenance, Resumption, differences
+from benchwright.core.results.provenance import History, Provenance, Resumption, differences
 from benchwright.core.run import Plan
 from benchwright.core.secrets.kept_variables import kept_variables
 from benchwright.record import is_complete

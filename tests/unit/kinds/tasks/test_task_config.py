@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.task_overrides import TaskOverrides, parse_flag_option
 from benchwright.core.metric import Direction, MetricSpec
-from benchwright.core.task_overrides import TaskOverrides, parse_flag_option
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.tasks.read import TaskKind, read_tasks
 

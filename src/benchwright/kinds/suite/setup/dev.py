@@ -11,7 +11,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.request import SuiteRequest
+from benchwright.core.inputs.request import SuiteRequest
 
 
 class Session(msgspec.Struct, frozen=True):

@@ -9,8 +9,8 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import SuitePaths
-from benchwright.core.request import SuiteRequest
 from benchwright.environments.built import EnvironmentFolders
 from benchwright.environments.groups import Group, groups_of, requirement_paths, variant_of
 from benchwright.environments.reuse import Installed, reused, standing

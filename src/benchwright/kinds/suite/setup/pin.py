@@ -10,7 +10,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.environment import UNPINNED, Environment
 from benchwright.core.errors import Interrupted, InvalidInput
-from benchwright.core.request import SuiteRequest
+from benchwright.core.inputs.request import SuiteRequest
 from benchwright.environments.groups import pinned_name
 from benchwright.environments.installers import choose_installer
 from benchwright.environments.pins import CannotPin, PinGroup, PinnedFile, Pinner, PinSource, index_lines

@@ -13,9 +13,9 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.job import Job, Outcome
 from benchwright.core.node.system import SuitePaths
-from benchwright.core.request import SuiteRequest
 from benchwright.environments.locking import locked
 from benchwright.executors.base import Listener
 from benchwright.executors.stopping import stops_on_signals

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.inputs.options import MeasureOptions
 from benchwright.core.model import ModelOptions
-from benchwright.core.options import MeasureOptions
 from benchwright.core.settings import RunSettings
 
 

@@ -1,0 +1,1 @@
+"""What a user asks to have measured."""
