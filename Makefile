@@ -1,21 +1,24 @@
-# make run     set up, then run the shipped suite `quick` and leave its report
+# make run     set up, run the shipped suite `quick`, write its report
 # make unit    unit tests that need no torch and start no process: under a minute
-# make test    every test, in parallel, with the coverage floor; up to 5 that fail are tried once more, alone
-# make check   formatting, lint, types, direction of dependencies, then the tests
-# make lies    programs that lie or misbehave, each with what has to be said about it; a thousand children where the tests have a hundred
-# make fuzz    damaged files through every command that reads them: MUTANTS=5000 of them, from FIRST=0 on
+# make test    every test, in parallel, with a coverage floor; up to 5 failures are tried again, alone
+# make lint    formatting, lint, types, layers, dead code
+# make check   lint, then the tests
+# make lies    programs that lie or misbehave, with 1000 children instead of 100
+# make fuzz    damaged files through every command that reads them: MUTANTS=5000, starting at FIRST=0
 # make bench   the side-by-side measurements of performance/, with quick settings
-# make kills   parts of benchwright are killed at random moments, 500 times or KILLS=n, and nothing may be lost
-# make docs    the documentation, as pages in site/
-# make wheels  both wheels, in dist/
-# make format  write the formatting
-# make clean   remove what these made
+# make kills   kill parts of benchwright at random, KILLS=500 times; nothing may be lost
+# make docs    build the documentation into site/
+# make wheels  build both wheels into dist/
+# make format  format the code
+# make clean   remove everything these commands made
 
 PYTHON ?= python3
 BIN := .venv/bin
 DEV := .venv/.dev-ready
 DOCS := .venv/.docs-ready
 KILLS ?= 500
+MUTANTS ?= 5000
+FIRST ?= 0
 SEED ?= 1
 PIP_INSTALL := $(BIN)/python -m pip install --quiet -c constraints.txt
 
@@ -45,20 +48,19 @@ lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tests/dead_code.py
 
 lies: $(DEV)
 	LIES_CHILDREN=1000 PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 -rxX tests/faults/test_lies.py
-MUTANTS ?= 5000
-FIRST ?= 0
 
 fuzz: $(DEV)
 	MUTANTS=$(MUTANTS) FIRST=$(FIRST) PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pytest -q -n auto tests/faults/test_mutated_files.py
 
-# A bar that is missed is said at the end: on a busy machine some will be.
+# Missed bars are listed at the end; expect some on a busy machine.
 bench: $(DEV)
 	@missed=; for script in performance/[!_]*.py; do \
 		echo "== $$script"; $(BIN)/python $$script --quick || missed="$$missed $$script"; \
-	done; [ -z "$$missed" ] || { echo "a bar was missed in:$$missed"; exit 1; }
+	done; [ -z "$$missed" ] || { echo "bars missed in:$$missed"; exit 1; }
 
 kills: $(DEV)
 	$(BIN)/python tests/faults/kill_campaign.py --kills $(KILLS) --seed $(SEED)
@@ -66,7 +68,7 @@ kills: $(DEV)
 docs: $(DOCS)
 	$(BIN)/python docs/generate_cli.py docs/reference/cli.md
 	$(BIN)/python docs/generate_schema.py
-	$(BIN)/mkdocs build --quiet --strict --clean --site-dir site
+	$(BIN)/mkdocs build --strict --clean --site-dir site
 
 wheels: $(DEV)
 	$(BIN)/python -m build --wheel --no-isolation --outdir dist .
@@ -79,15 +81,15 @@ format: $(DEV)
 clean:
 	rm -rf .venv dist site htmlcov .coverage .coverage.* .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
-# torch goes first, alone: it is the one large download, and the rest then only has to agree with it.
+# torch first, alone: it is the one large download, and the rest must match it.
 $(DEV): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-		echo "benchwright needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1);" \
-		     "say which one to use: make PYTHON=python3.12" >&2; exit 2; }
+		echo "benchwright needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version 2>&1);" \
+		     "choose another: make PYTHON=python3.12" >&2; exit 2; }
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-		echo "setting up .venv; torch is large, so the first time takes some minutes"; \
+		echo "setting up .venv; the first time takes some minutes, since torch is large"; \
 		$(PYTHON) -m venv --clear .venv || { \
-			echo "could not make .venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 2; }; }
+			echo "could not create .venv; on Debian and Ubuntu: apt install python3-venv" >&2; exit 2; }; }
 	$(PIP_INSTALL) torch
 	$(PIP_INSTALL) -e '.[dev,torch]'
 	@touch $@

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.machinery import PathFinder
-from typing import Protocol
 
 from benchwright.core.errors import InvalidInput
 from benchwright.environments.package_indexes import PackageIndexes
@@ -15,26 +14,8 @@ from benchwright.environments.package_indexes import PackageIndexes
 NAMES = ("uv", "pip")
 
 
-class Installer(Protocol):
-    """Each method gives an argv."""
-
-    name: str
-
-    def environment(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        """The variables to run it with."""
-        ...
-
-    def create(self, folder: str, python: str | None) -> list[str]:
-        """Makes an empty environment."""
-        ...
-
-    def install(self, python: str, wanted: Sequence[str], *, newest: bool = False) -> list[str]:
-        """Installs `wanted` (pip's words: -r FILE, -c FILE, names) for the interpreter `python`."""
-        ...
-
-
 class Uv:
-    """`program`: the path of uv."""
+    """`program`: the path of uv. Each method that Pip has, too, gives an argv, or the variables to run it with."""
 
     name = "uv"
 
@@ -47,9 +28,11 @@ class Uv:
         return {**base, **self.indexes.for_uv(base), "UV_NO_PROGRESS": "1"}
 
     def create(self, folder: str, python: str | None) -> list[str]:
+        """Makes an empty environment."""
         return [self.program, "venv", "--no-project", "--python", python or sys.executable, folder]
 
     def install(self, python: str, wanted: Sequence[str], *, newest: bool = False) -> list[str]:
+        """Installs `wanted` (pip's words: -r FILE, -c FILE, names) for the interpreter `python`."""
         fresh = ["--upgrade", "--refresh"] if newest else []
         return [self.program, "pip", "install", "--python", python, *self.indexes.uv_options, *fresh, *wanted]
 

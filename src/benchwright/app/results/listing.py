@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from benchwright.store.run_matching import Matchable
 
 RUNNING, KILLED, UNREADABLE = "running", "killed", "unreadable"
-STATUSES = ("ok", "failed", "skipped", "interrupted", RUNNING, KILLED, UNREADABLE)
 _OF_STORES = {status.value for status in Status}
 
 
