@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import builders
@@ -15,18 +13,6 @@ from command_line import CommandLine
 
 PY = sys.executable
 FULL = "the disk is full|No space left on device"  # the folder's own name has a disk in it, too
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MB; needs the right to mount one."""
-    place = tmp_path / "small"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], capture_output=True)
-    if made.returncode:
-        pytest.skip("cannot mount a small file system here: needs root")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 @pytest.mark.parametrize("left_bytes", [0, 40_000])

@@ -38,18 +38,6 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.database()
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MB; needs the right to mount one."""
-    place = tmp_path / "small"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], capture_output=True)
-    if made.returncode:
-        pytest.skip("cannot mount a small file system here: needs root")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
-
-
 def start(*arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, str(PROGRAM), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

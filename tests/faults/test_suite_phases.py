@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -170,18 +169,6 @@ def test_a_base_that_cannot_be_written_is_said_with_a_remedy(
         done = bw(phase, suite.path, "--select", name, "--base", below, code=3)
         assert "--base" in done.stderr
         assert "Traceback (most recent call last)" not in done.stderr
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 3 MB; needs the right to mount one."""
-    place = tmp_path / "small"
-    place.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], capture_output=True)
-    if made.returncode:
-        pytest.skip("cannot mount a small file system here: needs root")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
 
 
 def test_a_disk_that_fills_up_during_an_install_is_said_and_the_old_environment_stays(

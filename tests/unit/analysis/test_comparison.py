@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import builders
 import msgspec
 import pytest
-from builders import failed_launch, run
+from builders import failed_launch, measurement, run
 from comparable_runs import benchmark, result
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +22,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
 
 positive = st.floats(0.5, 2)
@@ -218,23 +218,8 @@ def test_what_was_measured_in_another_unit_or_direction_is_not_compared() -> Non
 
 def test_each_run_is_condensed_with_its_own_workers() -> None:
     def of(workers: int | None) -> Run:
-        launches = tuple(
-            Launch(
-                job="j",
-                status=Status.OK,
-                measurements=(
-                    Measurement(
-                        metric="speed",
-                        unit="1/s",
-                        direction=Direction.HIGHER,
-                        samples=(10.0, 10.0),
-                        source="log",
-                        aggregate="average_aggregate",
-                    ),
-                ),
-            )
-            for _ in range(6)
-        )
+        speed = measurement(10.0, 10.0, metric="speed", unit="1/s", source="log", aggregate="average_aggregate")
+        launches = [builders.launch(speed)] * 6
         one = builders.result(benchmark(), *launches)
         return msgspec.structs.replace(run(one), workers=workers)
 
@@ -272,6 +257,12 @@ def test_swapping_the_sides_of_pairs_inverts_the_ratio_and_mirrors_the_verdict(
 ) -> None:
     a, b = [list(x) for x in zip(*pairs, strict=True)]
     assert_mirrored(in_pairs(a, b), in_pairs(b, a))
+
+
+def test_an_interval_that_just_touches_no_change_decides_nothing_on_either_side() -> None:
+    pairs = [(2.0, 1.0)] * 7 + [(2.0, 2.0), (2.0, 1.5), (2.0, 1.9999999999999998), (1.25, 1.0), (0.75, 1.0)]
+    a, b = [list(x) for x in zip(*pairs, strict=True)]
+    assert in_pairs(a, b).verdict is in_pairs(b, a).verdict is Verdict.INCONCLUSIVE
 
 
 def assert_mirrored(there: Effect, back: Effect) -> None:
@@ -450,19 +441,10 @@ def test_load_says_nothing_about_memory_or_how_well_a_model_learns() -> None:
     for metric, unit in (("memory.peak", "B"), ("loss", None)):
         both = []
         for values in (noise(1, 12), noise(2, 12, 1.04)):
-            launches = tuple(
-                Launch(
-                    job="j",
-                    status=Status.OK,
-                    notes=(Note(text="busy", kind="busy"),),
-                    measurements=(
-                        Measurement(
-                            metric=metric, unit=unit, direction=Direction.LOWER, samples=(v,), source="process"
-                        ),
-                    ),
-                )
-                for v in values
-            )
+            busy = (Note(text="busy", kind="busy"),)
+            launches = [
+                builders.launch(measurement(v, metric=metric, unit=unit, source="process"), notes=busy) for v in values
+            ]
             both.append(run(builders.result(benchmark(), *launches)))
         (effect,) = compare(*both).effects
         assert effect.verdict is Verdict.REGRESSED, metric
@@ -499,22 +481,8 @@ def test_loops_that_drift_within_their_launches_say_so() -> None:
     rng = random.Random(5)
 
     def drifting(by: float) -> Run:
-        launches = tuple(
-            Launch(
-                job=f"j{n}",
-                status=Status.OK,
-                measurements=(
-                    Measurement(
-                        metric="step_time",
-                        unit="s",
-                        direction=Direction.LOWER,
-                        samples=tuple(rng.gauss(1, 0.01) * (1 + by * step / 100) for step in range(100)),
-                        source="loop",
-                    ),
-                ),
-            )
-            for n in range(6)
-        )
+        samples = [[rng.gauss(1, 0.01) * (1 + by * step / 100) for step in range(100)] for _ in range(6)]
+        launches = [builders.launch(measurement(*s, metric="step_time", unit="s")) for s in samples]
         return run(builders.result(benchmark(), *launches))
 
     (effect,) = compare(drifting(0.0), drifting(0.2)).effects
@@ -658,22 +626,8 @@ def test_times_that_do_not_trend_are_compared_over_all_that_was_measured() -> No
     rng = random.Random(3)
 
     def times(count: int) -> Run:
-        launches = tuple(
-            Launch(
-                job=f"j{n}",
-                status=Status.OK,
-                measurements=(
-                    Measurement(
-                        metric="ttft_ms",
-                        unit="ms",
-                        direction=Direction.LOWER,
-                        samples=tuple(rng.gauss(10, 0.1) for _ in range(count)),
-                        source="give",
-                    ),
-                ),
-            )
-            for n in range(6)
-        )
+        samples = [[rng.gauss(10, 0.1) for _ in range(count)] for _ in range(6)]
+        launches = [builders.launch(measurement(*s, metric="ttft_ms", unit="ms", source="give")) for s in samples]
         return run(builders.result(benchmark(), *launches))
 
     (effect,) = compare(times(20), times(50)).effects

@@ -12,6 +12,7 @@ from benchwright.core.results.summary import Interval
 
 FEWEST_LAUNCHES = 6
 ALTERNATE = "alternate both in one run: bw run -c A -c B, then bw compare RUN --between A B"
+_ROUNDING = 1e-12  # an end that is exactly 1 may come out a few bits beside it
 _MOST_ADVISED = 200
 
 
@@ -53,7 +54,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def differs(self) -> bool:
         """By more than chance, by itself: the interval leaves 1, which is the same as p ≤ 1 - confidence."""
-        return self.near_end > 0
+        return self.near_end > _ROUNDING
 
 
 def judged(e: Evidence) -> Verdict:

@@ -23,22 +23,13 @@ S = 1_000_000_000
 
 
 def drive(rule: LoopRule, steps: Sequence[int], begin_ns: int = 0) -> int | None:
-    """Run `steps` as an obedient loop does; how many of them were measured when the rule said stop (None: never)."""
-    rule.begin(begin_ns)
-    now, at = begin_ns, 0
-    while at < len(steps):
-        budget, deadline, first = rule.budget(), rule.deadline_ns(), at
-        assert budget >= 1
-        while at < len(steps) and at - first < budget and (at == first or deadline is None or now < deadline):
-            now += steps[at]
-            at += 1
-        if rule.add(steps[first:at], now):
-            return at
-    return None
+    """How many of `steps` were measured when the rule said stop (None: never)."""
+    ended = warm_up(rule, steps, begin_ns)
+    return None if ended is None else ended[0]
 
 
 def warm_up(rule: LoopRule, steps: Sequence[int], begin_ns: int = 0) -> tuple[int, str] | None:
-    """Run `steps` as an obedient loop does; how many of them were warm-up, and why it was over."""
+    """Run `steps` as an obedient loop does; how many of them it took, and why it was over."""
     rule.begin(begin_ns)
     now, at = begin_ns, 0
     while at < len(steps):
@@ -48,7 +39,7 @@ def warm_up(rule: LoopRule, steps: Sequence[int], begin_ns: int = 0) -> tuple[in
             now += steps[at]
             at += 1
         why = rule.add(steps[first:at], now)
-        if why is not None:
+        if why:
             return at, why
     return None
 
