@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from command_line import CommandLine
+from plugin_package import install_plugins
 from postgresql import Server, running_server
 
 # Two busy cores make single examples slow now and then; that is no failure.
@@ -42,6 +43,18 @@ def postgresql_server() -> Iterator[Server]:
     """One for all tests that use it; `xdist_group("postgresql")` brings them to the same process."""
     with running_server() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def plugin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """tests/plugins, installed: for PYTHONPATH."""
+    return install_plugins(tmp_path_factory.mktemp("plugins") / "site")
+
+
+@pytest.fixture
+def plugins(plugin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """tests/plugins is installed for this process."""
+    monkeypatch.syspath_prepend(str(plugin_folder))
 
 
 # Coverage in each of a test's processes costs more than all they do. It is had where a process is what is tested, and

@@ -15,9 +15,9 @@ from ssh_server import SshServer, start_ssh_server
 from benchwright.core.job import Job, JobBarrier, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.metric import MetricSpec
-from benchwright.executors.base import Executor, Listener
+from benchwright.executors.base import Executor, Listener, Site
 from benchwright.executors.fake import FakeExecutor
-from benchwright.executors.local import LocalExecutor
+from benchwright.executors.registry import open_executor
 from benchwright.executors.ssh import ClusterExecutor
 
 SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
@@ -35,18 +35,18 @@ def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
     server.stop()
 
 
-@pytest.fixture(params=["local", "fake", "cluster", "ssh"])
+@pytest.fixture(params=["local", "fake", "cluster", "ssh", "nice"])
 def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def executor(variant: str, request: pytest.FixtureRequest) -> Iterator[Executor]:
+def executor(variant: str, request: pytest.FixtureRequest, plugins: None) -> Iterator[Executor]:
     if variant in ("cluster", "ssh"):
         server = request.getfixturevalue("ssh_server")
         made: Executor = ClusterExecutor(server.system(), ssh=server.client)
     else:
-        made = LocalExecutor() if variant == "local" else fake()
+        made = fake() if variant == "fake" else open_executor("nice:3" if variant == "nice" else "local", Site())
     with made as opened:
         yield opened
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from plugin_package import variants
 
 from benchwright.agent.extractors import Block, Extractor
 from benchwright.agent.extractors.registry import EXTRACTORS
@@ -24,12 +25,13 @@ class Variant(msgspec.Struct, frozen=True):
 VARIANTS = [
     Variant("regex", r"loss is (\S+) now", lambda value: f"at step 7 loss is {value} now"),
     Variant("json", "train.loss", lambda value: f'INFO: {{"train": {{"loss": {value}}}, "step": 7}}'),
+    Variant("table", "loss", lambda value: f"| loss | {value} |"),
     Variant("key_value", "loss", lambda value: f"step: 7 val_loss=99 loss={value} lr=0.1"),
 ]
 
 
 @pytest.fixture(params=VARIANTS, ids=lambda variant: variant.kind)
-def variant(request: pytest.FixtureRequest) -> Variant:
+def variant(request: pytest.FixtureRequest, plugins: None) -> Variant:
     chosen: Variant = request.param
     return chosen
 
@@ -40,7 +42,7 @@ def extractor(variant: Variant) -> Extractor:
 
 
 def test_every_built_in_kind_is_held_to_the_contract() -> None:
-    assert {variant.kind for variant in VARIANTS} == set(EXTRACTORS.built_in)
+    assert {variant.kind for variant in VARIANTS} == set(variants(EXTRACTORS))
 
 
 def test_values_come_in_order_with_their_line_numbers(variant: Variant, extractor: Extractor) -> None:

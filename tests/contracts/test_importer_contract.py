@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plugin_package import variants
 
 from benchwright.analysis.summary import summarize
 from benchwright.core.errors import InvalidInput
@@ -18,6 +19,7 @@ from benchwright.core.run import Run
 from benchwright.exchange.base import Importer
 from benchwright.exchange.registry import IMPORTERS, import_results, importer_named
 
+pytestmark = pytest.mark.usefixtures("plugins")
 SAMPLES = Path(__file__).parents[1] / "compat" / "imports"
 FILES = {
     "hyperfine": ["hyperfine.json", "hyperfine_parameters.json", "hyperfine_shell.json"],
@@ -29,10 +31,11 @@ FILES = {
     ],
     "asv": [f"asv_v{version}/sample-machine/e0a94ef3-existing-py3.11.json" for version in (1, 2)],
     "driver": ["driver_result.json"],
+    "timings": ["timings.json"],
     "milabench": ["milabench/rijubigo.2023-03-24/benchio.0.R0.data", "milabench/replays/early_stop.data"],
 }
 REAL = [pytest.param(name, SAMPLES / file, id=file) for name, files in FILES.items() for file in files]
-any_importer = pytest.mark.parametrize("name", IMPORTERS.built_in)
+any_importer = pytest.mark.parametrize("name", variants(IMPORTERS))
 any_file = pytest.mark.parametrize(("name", "path"), REAL)
 # A file of lines is read as far as it goes: tests/unit/exchange/test_milabench.py changes and cuts those.
 any_json_file = pytest.mark.parametrize(("name", "path"), [p for p in REAL if p.id and p.id.endswith(".json")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 
 import msgspec
@@ -10,6 +9,7 @@ import pytest
 from builders import MACHINE
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plugin_package import variants
 from suites import PATHS, machine_with
 
 from benchwright.core.benchmark import Benchmark, Command
@@ -17,12 +17,11 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
-from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind, KindOptions
+from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.registry import KINDS, kind_for, kind_named, kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.record import record_launch
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXAMPLES = {
     "suite": ("a.yaml", "one:\n  definition: .\n  plan: {method: njobs, n: 2}\n  argv: {--lr: 0.1, --fast: true}\n"),
     "tasks": (
@@ -30,18 +29,15 @@ EXAMPLES = {
         "[one]\npatterns = ['x (\\d+)']\nmetrics = ['x']\ncompute_method = ['last']\ncommand_to_execute = true\nnum_gpus = 0\n",
     ),
     "script": ("loop.py", "from benchprobe import iterate\n"),
+    "bench-list": ("one.bench", "one: true\n"),
     "model": ("net.onnx", "any bytes: only a runtime knows"),
 }
 GIVEN = ("command",)  # is given as such, and never recognised
 
 
-@pytest.fixture(params=[name for name in KINDS.built_in if name not in GIVEN])
-def kind(request: pytest.FixtureRequest) -> Kind:
+@pytest.fixture(params=[name for name in variants(KINDS) if name not in GIVEN])
+def kind(request: pytest.FixtureRequest, plugins: None) -> Kind:
     return kind_named(request.param)
-
-
-def test_the_registry_and_the_entry_points_agree() -> None:
-    assert PROJECT["entry-points"][ENTRY_POINT_GROUP] == KINDS.built_in
 
 
 def test_its_own_kind_is_recognised_and_read_without_writing(kind: Kind, tmp_path: Path) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import tomllib
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import builders
 import pytest
 from builders import benchmark, measurement
+from plugin_package import variants
 
 from benchwright.analysis.summary import summarize
 from benchwright.core.metric import MetricSpec
@@ -18,10 +16,9 @@ from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
-from benchwright.report.base import ENTRY_POINT_GROUP, Report, Reporter
+from benchwright.report.base import Report, Reporter
+from benchwright.report.registry import REPORTERS, reporter_named
 
-PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-REPORTERS = PROJECT["entry-points"][ENTRY_POINT_GROUP]
 SPEC = MetricSpec(name="speed", pattern="x", aggregate="average")
 
 
@@ -47,11 +44,9 @@ RUNS = {
 }
 
 
-@pytest.fixture(params=REPORTERS.values(), ids=REPORTERS.keys())
-def reporter(request: pytest.FixtureRequest) -> Reporter:
-    module, _, name = request.param.partition(":")
-    made: Reporter = getattr(import_module(module), name)()
-    return made
+@pytest.fixture(params=variants(REPORTERS))
+def reporter(request: pytest.FixtureRequest, plugins: None) -> Reporter:
+    return reporter_named(request.param)
 
 
 def report(*results: Result) -> Report:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from plugin_package import variants
 
 from benchwright.agent.machine.nvml import open_nvml
 from benchwright.agent.samplers.base import SampledJob, Sampler
@@ -28,8 +29,8 @@ def subject() -> Iterator[SampledJob]:
     child.wait()
 
 
-@pytest.fixture(params=SAMPLERS.built_in)
-def open_sampler(request: pytest.FixtureRequest) -> Callable[[SampledJob], Sampler | None]:
+@pytest.fixture(params=variants(SAMPLERS))
+def open_sampler(request: pytest.FixtureRequest, plugins: None) -> Callable[[SampledJob], Sampler | None]:
     return SAMPLERS.load(request.param)
 
 

@@ -27,8 +27,11 @@ from benchwright.store.sql_store import SqlStore
 ALL = RunFilter()
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
+@pytest.fixture(params=["sqlite", "shelf", pytest.param("postgresql", marks=pytest.mark.xdist_group("postgresql"))])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "shelf":
+        request.getfixturevalue("plugins")
+        return f"shelf://{tmp_path / 'shelf'}"
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.db'}"
     server: Server = request.getfixturevalue("postgresql_server")

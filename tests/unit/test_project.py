@@ -139,3 +139,16 @@ def test_no_file_names_this_machine_or_a_package_registry() -> None:
         text = path.read_bytes().decode("utf-8", "replace")
         found += [f"{name}: {trace}" for trace in traces if trace in text]
     assert found == []
+
+
+def test_every_plugin_of_the_tests_is_the_example_of_its_page() -> None:
+    """docs/extend includes their code; the line that adds each is written there."""
+    plugins = ROOT / "tests" / "plugins"
+    entry_points = tomllib.loads((plugins / "pyproject.toml").read_text())["project"]["entry-points"]
+    for added in entry_points.values():
+        for name, target in added.items():
+            file = target.partition(":")[0].rpartition(".")[2] + ".py"
+            assert (plugins / "src" / "benchwright_test_plugins" / file).is_file()
+            page = ROOT / "docs" / "extend" / file.replace(".py", ".md")
+            assert f"benchwright_test_plugins/{file}" in page.read_text(), page
+            assert f'{name} = "{target}"' in page.read_text(), page

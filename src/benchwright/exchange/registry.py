@@ -15,7 +15,7 @@ from benchwright.exchange.foreign_json import load
 
 IMPORTERS: Registry[Callable[[], Importer]] = Registry(
     ENTRY_POINT_GROUP,
-    "tool whose results can be imported",
+    "importer",
     {
         "hyperfine": "benchwright.exchange.hyperfine:HyperfineImporter",
         "pytest-benchmark": "benchwright.exchange.pytest_benchmark:PytestBenchmarkImporter",
@@ -45,14 +45,15 @@ def import_results(path: Path, *, tool: str | None = None) -> Imported:
 
     A damaged file is InvalidInput when it was named, and a problem when it was found in a folder.
     """
-    problems: list[str] = []
-    importers = [importer_named(tool)] if tool is not None else _all(problems)
+    broken: list[str] = []
+    importers = [importer_named(tool)] if tool is not None else _all(broken)
     if not path.is_dir():
         importer = importers[0] if tool is not None else _recogniser(importers, path)
         if importer is None:
-            raise _unknown(path)
-        return Imported(runs=tuple(importer.read(path)), problems=tuple(problems))
+            raise _unknown(path, broken)
+        return Imported(runs=tuple(importer.read(path)))
     runs: dict[str, Run] = {}
+    problems = []
     read = 0
     for file in _result_files(path):
         found = _recogniser(importers, file)
@@ -64,16 +65,16 @@ def import_results(path: Path, *, tool: str | None = None) -> Imported:
         except InvalidInput as error:
             problems.append(str(error))
     if not read:
-        raise _unknown(path)
+        raise _unknown(path, broken)
     return Imported(runs=tuple(runs.values()), problems=tuple(problems))
 
 
-def _all(problems: list[str]) -> list[Importer]:
-    """Every importer that can be loaded, ours first; `problems` gains a line for each that cannot."""
+def _all(broken: list[str]) -> list[Importer]:
+    """Every importer that can be loaded, ours first; `broken` gains a line for each that cannot."""
     found: list[Importer] = []
     for _, made in IMPORTERS.load_all():
         if isinstance(made, BrokenPlugin):
-            problems.append(str(made))
+            broken.append(str(made))
         else:
             found.append(made())
     return found
@@ -89,7 +90,7 @@ def _recogniser(importers: Iterable[Importer], path: Path) -> Importer | None:
     return next((importer for importer in importers if importer.recognises(path)), None)
 
 
-def _unknown(path: Path) -> InvalidInput:
+def _unknown(path: Path, broken: list[str]) -> InvalidInput:
     if not path.exists():
         return InvalidInput("there is no such file", where=str(path), remedy="check the path")
     what = "no result file in this folder is known" if path.is_dir() else "this is not a result file that is known"
@@ -101,5 +102,6 @@ def _unknown(path: Path) -> InvalidInput:
     return InvalidInput(
         what,
         where=str(path),
-        remedy=f"files of {', '.join(IMPORTERS.names())} can be imported; --from TOOL says what it is and shows what is wrong with it",
+        remedy=f"files of {', '.join(IMPORTERS.names())} can be imported; --from TOOL says what it is and shows what is wrong with it"
+        + "".join(f"; {line}" for line in broken),
     )

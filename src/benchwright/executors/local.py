@@ -34,7 +34,11 @@ class LocalExecutor(AgentExecutor):
         if HERE in self._agents and not self._agents[HERE].is_alive():  # killed while nothing ran
             self._agents.pop(HERE).abandon()
         if HERE not in self._agents:
-            self._agents[HERE] = AgentProcess.start(agent_words(self._python), new_token())
+            self._agents[HERE] = AgentProcess.start(self._agent_command(), new_token())
+
+    def _agent_command(self) -> list[str]:
+        """For a subclass to put something before."""
+        return agent_words(self._python)
 
     def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
         if not agent.was_ready and not agent.was_killed:

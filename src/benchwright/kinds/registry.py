@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import InvalidInput
+from benchwright.core.errors import BrokenPlugin, InvalidInput
 from benchwright.core.plugins.registry import Registry
 from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind, KindOptions
 from benchwright.plan.base import PlanContext, Planner
@@ -36,7 +36,7 @@ def kind_for(target: str) -> Kind | None:
 
 
 def kind_of(benchmark: Benchmark) -> Kind:
-    """The kind of a benchmark. One that is not installed here can still be read back, but not planned."""
+    """The kind of a benchmark. One that is not installed here, or is broken, can still be read back, but not planned."""
     return _installed(benchmark.kind) or MissingKind(benchmark.kind)
 
 
@@ -49,9 +49,13 @@ def by_kind(benchmarks: Iterable[Benchmark]) -> list[tuple[Kind, list[Benchmark]
 
 
 def all_kinds() -> Iterator[Kind]:
-    """Every kind there is, ours first."""
+    """Every kind that can be loaded, ours first."""
     yield from map(kind_named, KINDS.built_in)
-    yield from map(kind_named, KINDS.plugins())
+    for name in KINDS.plugins():
+        try:
+            yield kind_named(name)
+        except BrokenPlugin:
+            continue  # `bw doctor` says so, and so does `--format` with its name
 
 
 class MissingKind(Kind):
@@ -75,4 +79,7 @@ class MissingKind(Kind):
 
 @cache
 def _installed(name: str) -> Kind | None:
-    return kind_named(name) if name in KINDS else None
+    try:
+        return kind_named(name) if name in KINDS else None
+    except BrokenPlugin:
+        return None

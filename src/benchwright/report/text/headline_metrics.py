@@ -13,10 +13,12 @@ _WAITS_PERCENT = 1.0  # and waiting for data has a line of its own
 
 
 def telling(summaries: Sequence[Summary]) -> list[Summary]:
-    """What the user asked for or the loop measured; if there is nothing else, how long it took."""
+    """What the user asked for or the loop measured, or else how long it took; then the series of added samplers."""
     rates = {(s.metric, tuple(s.labels.items())): s.value for s in summaries if _last_word(s) == "rate"}
     shown = [s for s in summaries if not is_aside(s) and _has_something_to_say(s, rates)]
-    return shown or [s for s in summaries if s.metric == "process.duration"]
+    sampled = [s for s in shown if s.source == "sampler"]
+    measured = [s for s in shown if s.source != "sampler"]
+    return [*(measured or [s for s in summaries if s.metric == "process.duration"]), *sampled]
 
 
 def is_aside(summary: Summary) -> bool:

@@ -1,0 +1,191 @@
+"""Every seam from outside: a package that adds one variant to each, by entry points alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine, metric
+from plugin_package import ADDED, PACKAGE
+
+# Prints a table and how nice it is, and writes for long enough to be sampled a few times.
+PROGRAM = """
+import os, time
+for step in range(8):
+    with open(os.devnull, "w") as file:
+        file.write("x" * 100_000)
+    print(f"| loss | {1 / (step + 1)} |", flush=True)
+    time.sleep(0.1)
+print(f"niceness={os.nice(0)}")
+"""
+METRICS = ("--metric", "loss[lower,last]=table:loss", "--metric", "niceness=kv:niceness")
+MODEL = """
+import torch
+model = torch.nn.Conv2d(3, 4, 3)
+model(torch.randn(1, 3, 16, 16))
+"""
+
+pytestmark = pytest.mark.xdist_group("plugins")
+
+
+@pytest.fixture(scope="module")
+def outside(plugin_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
+    """The command line where the package is installed."""
+    folder = tmp_path_factory.mktemp("outside")
+    bw = CommandLine(folder / "base", folder, is_process=True)
+    bw.env["PYTHONPATH"] = str(plugin_folder)
+    return bw
+
+
+@pytest.fixture(scope="module")
+def measured(outside: CommandLine) -> dict[str, Any]:
+    """One run with a kind, a sampler, an extractor, an executor and a store from outside."""
+    (outside.cwd / "program.py").write_text(PROGRAM)
+    (outside.cwd / "both.bench").write_text(
+        f"# two\nfirst: {sys.executable} program.py\nsecond: {sys.executable} program.py\n"
+    )
+    where = ("--on", "nice:7", "--store", f"shelf://{outside.cwd}/shelf", "--sample-interval", "0.1s")
+    return outside.json("run", *METRICS, *where, "both.bench")
+
+
+def test_the_kind_is_recognised_and_its_hooks_are_called(measured: dict[str, Any], outside: CommandLine) -> None:
+    assert [result["benchmark"] for result in measured["results"]] == ["first", "second"]
+    settings = json.loads((outside.last_run() / "plan.json").read_text())["settings"]
+    assert settings["interleave"] is True
+    done = outside("run", "--format", "bench-list", "program.py", code=2)
+    assert "program.py:2: this line names no command" in done.stderr.replace("\n", " ")
+
+
+def test_the_extractor_reads_the_log(measured: dict[str, Any]) -> None:
+    assert metric(measured, "loss")["value"] == 0.125
+
+
+def test_the_executor_runs_the_jobs(measured: dict[str, Any], outside: CommandLine) -> None:
+    assert metric(measured, "niceness")["value"] == 7
+    assert "'most' is not a priority" in outside("run", "--on", "nice:most", "--", "true", code=2).stderr
+
+
+def test_the_samplers_series_are_kept_and_shown_in_every_format(measured: dict[str, Any], outside: CommandLine) -> None:
+    body = json.loads((outside.last_run() / "run.json").read_text())
+    (counted,) = [m for m in body["results"][0]["launches"][0]["samples"] if m["metric"] == "disk.written"]
+    streamed = [json.loads(line) for line in next(outside.last_run().glob("first*.data")).read_text().splitlines()]
+    assert counted["measured"] == len([event for event in streamed if event.get("sampler") == "disk"]) >= 3
+    assert metric(measured, "disk.written")["value"] > 100_000
+    assert metric(measured, "disk.written")["unit"] == "B"
+    for format_ in ("screen", "markdown", "html", "json", "csv"):
+        shown = outside("report", "last", "--format", format_).stdout
+        assert "disk.written" in shown, format_
+    rows = list(csv.DictReader(io.StringIO(outside("report", "last", "--format", "csv").stdout)))
+    assert "disk.written" in {row.get("metric") for row in rows}
+
+
+def test_the_store_has_the_run(measured: dict[str, Any], outside: CommandLine) -> None:
+    assert (outside.cwd / "shelf" / "runs.db").is_file()
+    listed = outside("runs", "--store", f"shelf://{outside.cwd}/shelf", "--json").stdout
+    assert outside.last_run().name in listed
+    assert "'shell' is not a kind of store; did you mean 'shelf'" in outside(
+        "runs", "--store", "shell:///x", code=2
+    ).stderr.replace("\n", " ")
+
+
+def test_the_reporter_renders_it(measured: dict[str, Any], outside: CommandLine) -> None:
+    shown = outside("report", "last", "--format", "plain").stdout
+    assert "first\tloss\t0.125\t\n" in shown
+    assert "did you mean 'plain'?" in outside("report", "last", "--format", "plane", code=2).stderr
+
+
+@pytest.mark.parametrize("option", [(), ("--format", "timings"), ("--from", "timings")])
+def test_the_importer_reads_its_files(outside: CommandLine, option: tuple[str, ...]) -> None:
+    (outside.cwd / "old.json").write_text('{"timings": {"sort": [0.5, 0.25], "none": []}}')
+    outside("import", *option, "old.json")
+    listed = outside("runs", "--json", "--label", "imported_from=timings").stdout
+    assert "import.timings." in listed
+    (outside.cwd / "bad.json").write_text('{"timings": {"sort": ["soon"]}}')
+    assert "bad.json" in outside("import", "--from", "timings", "bad.json", code=2).stderr
+
+
+def test_task_files_and_suites_reach_the_extractor(outside: CommandLine) -> None:
+    (outside.cwd / "print.py").write_text("print('| loss | 2 |')\n")
+    (outside.cwd / "tasks.cfg").write_text(
+        f"[one]\npatterns = ['table:loss']\nmetrics = ['loss']\ncompute_method = ['last']\n"
+        f"command_to_execute = {sys.executable} print.py\n"
+    )
+    body = outside.json("run", "tasks.cfg")
+    assert metric(body, "loss")["value"] == 2
+
+
+def test_the_runtime_measures_a_model_by_its_alias(outside: CommandLine) -> None:
+    (outside.cwd / "model.py").write_text(MODEL)
+    quick = ("--stop", "20", "--warmup", "3", "--threads", "1", "--python", sys.executable)
+    body = outside.json("run", *quick, "--as", "models", "--runtime", "nhwc,torch-eager", "model.py")
+    runtimes = [result["model"]["runtime"] for result in body["results"] if result.get("model")]
+    assert runtimes == ["torch-channels-last", "torch-eager"]
+    assert body["status"] == "ok"
+
+
+def test_the_doctor_lists_them_all(outside: CommandLine) -> None:
+    body = json.loads(outside("doctor", "--quick", "--json", code=None).stdout)
+    found = {f["name"]: f for f in body["findings"]}
+    for group, name in ADDED.items():
+        assert found[f"plugin.{name}"]["figures"]["works"] is True, group
+        assert PACKAGE in found[f"plugin.{name}"]["text"]
+    assert found["sampler.disk"]["figures"]["works"] is True
+
+
+@pytest.fixture
+def broken(bw: CommandLine, tmp_path: Path) -> CommandLine:
+    """The command line where a package is installed of which nothing can be imported."""
+    info = tmp_path / "site" / "rusty-2.1.dist-info"
+    info.mkdir(parents=True)
+    (info / "entry_points.txt").write_text("".join(f"[{group}]\nrust = rusty.gone:thing\n\n" for group in ADDED))
+    bw.is_process = True
+    bw.env["PYTHONPATH"] = str(info.parent)
+    return bw
+
+
+def test_a_broken_package_takes_nothing_down(broken: CommandLine, script: Callable[[str, str], Path]) -> None:
+    body = broken.json("run", "--metric", "x=x=(.*)", "--sample-interval", "0.05s", "--", "echo", "x=1")
+    assert metric(body, "x")["value"] == 1
+    assert "rusty" in json.dumps(body)  # the sampler that is off is told with the run
+    broken("report", "last")
+    broken("runs")
+    script("old.json", '{"results": [{"command": "a", "mean": 1, "times": [1]}]}')
+    broken("import", "old.json")
+    text = broken("doctor", "--quick", code=None).stdout
+    assert "rusty" in text
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--on", "rust", "--", "true"),
+        ("run", "--metric", "x=rust:x", "--", "true"),
+        ("run", "--format", "rust", "x.rust"),
+        ("report", "last", "--format", "rust"),
+        ("runs", "--store", "rust://x"),
+        ("import", "--from", "rust", "x.json"),
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_a_broken_plugin_that_is_asked_for_is_named_with_its_package(
+    broken: CommandLine, words: tuple[str, ...]
+) -> None:
+    broken("run", "--", "true")
+    (broken.cwd / "x.rust").write_text("")
+    done = broken(*words, code=3)
+    said = " ".join(done.stderr.split())
+    assert "'rust' of the package rusty 2.1 cannot be loaded: ModuleNotFoundError: No module named 'rusty'" in said
+    assert "Traceback" not in said
+
+
+def test_a_run_is_kept_when_its_store_is_broken(broken: CommandLine) -> None:
+    done = broken("run", "--store", "rust://x", "--", "true", code=None)
+    assert "rusty 2.1 cannot be loaded" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+    assert (broken.last_run() / "run.json").is_file() or done.returncode == 3

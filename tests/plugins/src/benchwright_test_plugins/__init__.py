@@ -1,0 +1,1 @@
+"""One variant for every seam of benchwright."""
