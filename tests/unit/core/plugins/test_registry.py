@@ -81,7 +81,7 @@ def test_whatever_a_plugin_raises_is_told_with_its_package(site: Path, text: str
     assert isinstance(found["blue"], BrokenPlugin)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["--version"]])
+@pytest.mark.parametrize("words", [["--help"], ["--version"]])
 def test_help_looks_up_no_entry_point(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise AssertionError("looked up")
