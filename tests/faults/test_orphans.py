@@ -76,14 +76,14 @@ def test_a_resume_ends_them_before_it_measures_and_says_so(bw: CommandLine, mark
         other.kill()
         other.wait()
     assert carrying(marker) == []
-    assert "left processes running; they were ended before measuring: " in done.stderr
+    assert "its leftover processes were ended before measuring: " in done.stderr
     assert "sleep (" in done.stderr
-    assert "left processes running" in " ".join(done.stdout.split())
-    assert "left processes running" in bw("report", "last", "--format", "markdown").stdout
+    assert "its leftover processes were ended" in " ".join(done.stdout.split())
+    assert "its leftover processes were ended" in bw("report", "last", "--format", "markdown").stdout
 
 
 def test_another_run_leaves_them_alone_and_says_so(bw: CommandLine, marker: str) -> None:
     orphans = begun_and_killed(bw, marker)
     done = bw("run", "--", "true")
     assert sorted(carrying(marker)) == sorted(orphans)
-    assert "another run of benchwright was killed and its processes still run" in " ".join(done.stdout.split())
+    assert "another benchwright run was killed and its processes are still running" in " ".join(done.stdout.split())

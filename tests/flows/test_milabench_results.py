@@ -17,7 +17,7 @@ LOOP = (
 def test_their_runs_are_imported_once_and_give_their_figures(bw: CommandLine) -> None:
     first = bw("import", "milabench", str(RUNS / "rijubigo.2023-03-24")).stdout
     assert "1 benchmarks, imported" in first
-    assert "already there" in bw("import", str(RUNS / "rijubigo.2023-03-24")).stdout
+    assert "already imported" in bw("import", str(RUNS / "rijubigo.2023-03-24")).stdout
     report = bw("report", "--score", "milabench").stdout
     for figure in ("7979.82", "2.9%", "17.2%", "7980.82"):
         assert figure in report

@@ -196,7 +196,7 @@ def test_a_broken_script_of_a_folder_is_listed_and_each_point_has_its_name(
     listed = bw("find", "models", "--param", "k=1,2", code=1).stdout
     assert listed.count("it is not valid Python: invalid syntax (line 1)") == 2
     assert "models/b.py[k=2]" in listed
-    assert "close the quotation" in bw("find", "models", "--script-args", "'", code=2).stderr
+    assert "check the quotes" in bw("find", "models", "--script-args", "'", code=2).stderr
 
 
 def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: Callable[[str, str], Path]) -> None:

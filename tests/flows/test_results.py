@@ -76,7 +76,7 @@ def test_a_lost_store_is_rebuilt_from_the_folders_with_annotations_and_baselines
     (row,) = json.loads(bw("runs", "--json").stdout)
     assert (row["id"], row["annotation"]) == (name, "the <first> one")
     assert json.loads(bw("baseline", "list", "--json").stdout) == {"main": name}
-    assert "whole" in bw("store", "check").stdout
+    assert "intact" in bw("store", "check").stdout
 
 
 def test_ingesting_twice_changes_nothing(bw: CommandLine) -> None:
@@ -124,7 +124,7 @@ def test_raw_samples_are_exported_and_can_be_read_back(bw: CommandLine) -> None:
         bw("export", "--output", name)
     rows = list(csv.DictReader(io.StringIO((bw.cwd / "x.csv").read_text())))
     assert len([r for r in rows if r["metric"] == "speed"]) == 2
-    assert "ending" in bw("export", "--output", "x.zip", code=2).stderr
+    assert "unknown format" in bw("export", "--output", "x.zip", code=2).stderr
 
 
 def test_a_worse_run_is_called_regressed_and_fails_ci(bw: CommandLine) -> None:
@@ -208,10 +208,10 @@ def test_another_command_is_refused_unless_asked_for(bw: CommandLine) -> None:
 def test_a_baseline_stands_for_a_run(bw: CommandLine) -> None:
     name = measure(bw, 100)
     bw("baseline", "set", "main")
-    assert "compared with itself" in bw("compare", "--baseline", "main", "last", code=2).stderr
+    assert "with itself" in bw("compare", "--baseline", "main", "last", code=2).stderr
     measure(bw, 100)
     assert name in bw("compare", "--baseline", "main", "last").stdout
-    assert "no baseline called 'mian'" in bw("compare", "--baseline", "mian", "last", code=2).stderr
+    assert "no baseline is called 'mian'" in bw("compare", "--baseline", "mian", "last", code=2).stderr
 
 
 def test_interleaved_commands_are_compared_as_pairs(bw: CommandLine) -> None:
@@ -237,7 +237,7 @@ def test_deleting_and_pruning_leave_baselines_alone(bw: CommandLine) -> None:
     bw("runs", "prune", "--max-size", "1KB", "--yes")
     assert [p.name for p in (bw.base / "runs").iterdir()] == [kept]
     assert [row["id"] for row in json.loads(bw("runs", "--json").stdout)] == [kept]
-    assert "what may go" in bw("runs", "prune", code=2).stderr
+    assert "no limit given" in bw("runs", "prune", code=2).stderr
 
 
 def test_results_of_other_tools_join_the_store(bw: CommandLine) -> None:
@@ -271,13 +271,13 @@ def test_a_baseline_counts_even_when_the_store_is_unusable(bw: CommandLine) -> N
 def test_a_deleted_run_takes_its_baseline_with_it(bw: CommandLine) -> None:
     name = measure(bw, 100, repeat=1)
     bw("baseline", "set", "main", name)
-    assert "baseline 'main' is gone" in bw("runs", "delete", name, "--yes").stderr
+    assert "baseline 'main' was deleted" in bw("runs", "delete", name, "--yes").stderr
     assert json.loads(bw("baseline", "list", "--json").stdout) == {}
 
 
 def test_what_is_deleted_must_be_named(bw: CommandLine) -> None:
     first, second = measure(bw, 100, repeat=1), measure(bw, 100, repeat=1)
-    assert "is the beginning of 2 runs" in bw("runs", "delete", "told", "--yes", code=2).stderr
+    assert "matches 2 runs" in bw("runs", "delete", "told", "--yes", code=2).stderr
     assert "no run called ''" in bw("runs", "delete", "", "--yes", code=2).stderr
     assert {p.name for p in (bw.base / "runs").iterdir()} == {first, second}
     elsewhere = bw.cwd / "elsewhere"
@@ -348,7 +348,7 @@ def test_a_comparison_that_compares_nothing_is_an_error(bw: CommandLine) -> None
     program.write_text("import sys; print('speed=' + sys.argv[1])\n")
     bw("run", "--no-interleave", "--repeat", "2", "-c", f"{PY} told.py 1", "-c", f"{PY} told.py 2")
     done = bw("compare", "last", "--between", "told.py", "told.py-2", code=2)
-    assert "no launches in common blocks" in done.stderr
+    assert "were not interleaved" in done.stderr
 
 
 def test_a_damaged_store_is_made_anew(bw: CommandLine) -> None:
@@ -359,7 +359,7 @@ def test_a_damaged_store_is_made_anew(bw: CommandLine) -> None:
     store.write_bytes(content[:half] + b"\xff" * half)
     assert bw("store", "check", code=None).returncode != 0
     bw("store", "rebuild")
-    assert "whole" in bw("store", "check").stdout
+    assert "intact" in bw("store", "check").stdout
     assert [row["id"] for row in json.loads(bw("runs", "--json").stdout)] == [name]
     assert sorted(p.name for p in bw.base.glob("store.db*")) == ["store.db", "store.db.damaged"]
 

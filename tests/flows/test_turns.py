@@ -176,7 +176,7 @@ def test_an_interrupted_pair_is_run_again_as_a_pair(bw: CommandLine, script: Wri
         (("--turns", "0.5s", "--", "true"), "only true can be run, and turns need two"),
         (("--turns", "1ms", "-c", "true", "-c", "false"), "1ms is too short"),
         (("--turns", "soon", "-c", "true", "-c", "false"), "'soon' is not a duration"),
-        (("--turns", "1s", "--no-interleave", "-c", "true", "-c", "false"), "--no-interleave forbids it"),
+        (("--turns", "1s", "--no-interleave", "-c", "true", "-c", "false"), "contradicts --no-interleave"),
         (("--turns", "1s", "--metric", r"s=(\d+)", "-c", "true", "-c", "false"), "by its own clock"),
         (("--turns", "1s", "--jobs", "2", "-c", "true", "-c", "false"), "is measured by several processes"),
     ],

@@ -172,10 +172,10 @@ def save_scaling(run: Run) -> str | None:
 
         found = observations_of(run, plan_of(folder, kind_of))
         if not found:
-            return f"nothing was added to {paths.sizing.save}: no benchmark was given a batch size by auto_batch"
+            return f"nothing added to {paths.sizing.save}: no benchmark uses auto_batch"
         saved = add_observations(paths.sizing.save, found)
     except (BenchwrightError, OSError) as error:
-        return f"{run.id} is complete, but its batch sizes are not saved: {error}"
+        return f"{run.id} is complete, but its batch sizes could not be saved: {error}"
     count = f"{saved.observations} observation{'' if saved.observations == 1 else 's'}"
     comments = "; its comments were dropped" if saved.lost_comments else ""
     return f"{count} added to {saved.path}{comments}"

@@ -78,13 +78,13 @@ def find_largest_batch(
     problem = None
     while (size := next_size({s: t.fits for s, t in trials.items()}, limits)) is not None:
         if len(trials) >= limits.trials:
-            problem = f"{limits.trials} trials were not enough; the largest that fits may be larger"
+            problem = f"gave up after {limits.trials} trials; a larger batch may fit"
             break
         trials[size] = try_batch(benchmark, size)
         if on_trial is not None:
             on_trial(benchmark, size, trials[size])
         if trials[size].failed:
-            problem = f"batch size {size} failed: {trials[size].detail or 'for an unknown reason'}"
+            problem = f"batch size {size} failed: {trials[size].detail or 'unknown reason'}"
             break
     fitting = [size for size, trial in trials.items() if trial.fits]
     return BatchSearch(benchmark=benchmark, largest=max(fitting, default=None), trials=trials, problem=problem)
@@ -117,14 +117,14 @@ def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None =
     """The largest batch of every benchmark of a suite that leaves its batch size to be chosen."""
     asked = order.request.suite
     if asked is None:
-        raise InvalidInput("batch sizes are searched for benchmarks of a suite", remedy="name a suite file")
+        raise InvalidInput("only suites can be searched for batch sizes", remedy="name a suite file")
     request = msgspec.structs.replace(order.request, suite=msgspec.structs.replace(asked, size=None))
     order = msgspec.structs.replace(order, request=request)
     resolved = resolve_order(order)
     starts = {b.name: start for b in resolved.benchmarks if b.enabled and (start := default_batch(b)) is not None}
     if not starts:
         raise InvalidInput(
-            "no benchmark leaves its batch size to be chosen", where="--size", remedy="write auto_batch(N) in its argv"
+            "no benchmark lets its batch size be chosen", where="--size", remedy="write auto_batch(N) in its argv"
         )
     file = Path(asked.save_scaling or asked.scaling_file or order.base.path / "extra" / "scaling.yaml")
     paths = resolved.settings.suite_paths
@@ -149,7 +149,7 @@ def suite_trials(order: RunOrder, observer: Observer) -> TryBatch:
     """Tries a batch size of a suite's benchmark by a run of its own, made as `run` makes any."""
     suite = order.request.suite
     if suite is None:
-        raise InvalidInput("batch sizes are searched for benchmarks of a suite", remedy="name a suite file")
+        raise InvalidInput("only suites can be searched for batch sizes", remedy="name a suite file")
 
     def try_batch(name: str, size: int) -> Trial:
         options = {**suite.options, "sizer.batch_size": size}

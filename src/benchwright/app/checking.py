@@ -111,7 +111,7 @@ def _kind_of(path: str) -> str:
     raise InvalidInput(
         "is neither a suite, a system file, a task file nor a Python script",
         where=path,
-        remedy="say what it is with --format",
+        remedy="give its kind with --format",
     )
 
 

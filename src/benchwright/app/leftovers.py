@@ -20,16 +20,16 @@ def clear_leftovers(folder: Path, executor: Executor) -> tuple[Note, ...]:
 def _notes(found: Leftovers) -> list[Note]:
     notes = []
     if found.ended:
-        text = "an earlier attempt at this run was killed and left processes running; they were ended before measuring"
+        text = "an earlier attempt at this run was killed; its leftover processes were ended before measuring"
         notes.append(Note(text=text, evidence=_listed(found.ended)))
     if found.left:
-        text = "processes of an earlier attempt at this run cannot be ended, and run beside what is measured"
+        text = "leftover processes of an earlier attempt at this run cannot be ended and keep running"
         notes.append(Note(text=text, evidence=_listed(found.left), severity="error", kind="busy"))
     if found.unknown:
         text = "nodes that did not answer may still run processes of an earlier attempt at this run"
         notes.append(Note(text=text, evidence=_listed(found.unknown), kind="busy"))
     if found.of_others:
-        text = "another run of benchwright was killed and its processes still run; resume that run to end them, or kill them"
+        text = "another benchwright run was killed and its processes are still running; resume it to end them, or kill them"
         notes.append(Note(text=text, evidence=_listed(found.of_others), kind="busy"))
     return notes
 

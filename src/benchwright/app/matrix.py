@@ -67,12 +67,12 @@ def matrix_runs(multirun: Multirun, system: System, *, where: str) -> list[Matri
     """The runs of a system file in its order, each with a name of its own; `where` is that file."""
     if not multirun.runs:
         remedy = 'add multirun: {runs: [{name: "auto.{time}", matrix: {sizer.auto: 1}}]}'
-        raise InvalidInput("there is no run in multirun.runs", where=where, remedy=remedy)
+        raise InvalidInput("multirun.runs is empty", where=where, remedy=remedy)
     known = _flat(system.options)
     count = sum(math.prod(len(v) if isinstance(v, list) else 1 for v in e.matrix.values()) for e in multirun.runs)
     if count > _MOST_RUNS:
-        remedy = f"leave some values out: {_MOST_RUNS} is the most"
-        raise InvalidInput(f"multirun.runs makes {count} runs", where=where, remedy=remedy)
+        remedy = f"leave some values out: at most {_MOST_RUNS} are allowed"
+        raise InvalidInput(f"multirun.runs describes {count} runs", where=where, remedy=remedy)
     runs = [
         MatrixRun(name=_named(entry, {**known, **options}, where), options=options)
         for entry in multirun.runs
@@ -84,7 +84,7 @@ def matrix_runs(multirun: Multirun, system: System, *, where: str) -> list[Matri
         if first is not second:
             differing = [key for key, value in first.options.items() if second.options.get(key) != value]
             remedy = f"put {{{differing[0]}}} into the name" if differing else "give one of them another name"
-            raise InvalidInput(f"two runs are called '{first.name}'", where=where, remedy=remedy)
+            raise InvalidInput(f"two runs have the name '{first.name}'", where=where, remedy=remedy)
     return runs
 
 
@@ -101,7 +101,7 @@ def _named(entry: MultirunEntry, options: Mapping[str, Any], where: str) -> str:
         if match[1] not in options:
             known = [*options, _TIME]
             remedy = did_you_mean(match[1], known) or f"use {', '.join(known)}"
-            raise InvalidInput(f"'{match[0]}' in the name of a run is not an option of it", where=where, remedy=remedy)
+            raise InvalidInput(f"'{match[0]}' in a run's name is not one of its options", where=where, remedy=remedy)
         return _in_a_name(options[match[1]])
 
     return _PLACEHOLDER.sub(text, entry.name)
@@ -147,7 +147,7 @@ def _make(run: MatrixRun, make: Callable[[MatrixRun], Run]) -> MatrixOutcome:
     try:
         result = make(run)
     except Interrupted as error:
-        raise Interrupted(f"{error}; --resume does the same for the rest of the matrix") from None
+        raise Interrupted(f"{error}; continue the matrix with --resume") from None
     except BenchwrightError as error:
         return MatrixOutcome(run=run, how=MatrixStatus.FAILED, code=error.exit_code, detail=str(error))
     code = exit_code(result)
@@ -202,7 +202,7 @@ class SuiteMatrix:
             changed = changed or InvalidInput(
                 f"{folder.id} is unfinished and differs: " + "; ".join(differences[:5]),
                 where="--resume",
-                remedy="undo the change, or make the runs anew, without --resume",
+                remedy="undo the change, or start over without --resume",
             )
         if changed is not None and not finished:
             raise changed
@@ -211,7 +211,7 @@ class SuiteMatrix:
     def _with(self, options: Mapping[str, Any]) -> RunOrder:
         request = self._order.request
         if request.suite is None:
-            raise InvalidInput("a matrix is made of a suite", remedy="name a suite file")
+            raise InvalidInput("a matrix needs a suite", remedy="name a suite file")
         suite = msgspec.structs.replace(request.suite, options={**request.suite.options, **options})
         return msgspec.structs.replace(self._order, request=msgspec.structs.replace(request, suite=suite))
 

@@ -16,7 +16,7 @@ def words_of(text: str, *, where: str) -> tuple[str, ...]:
         return tuple(shlex.split(text))
     except ValueError as error:
         raise InvalidInput(
-            f"cannot be split into words: {error}", where=where, remedy="close the quotation", text=text
+            f"cannot be split into words: {error}", where=where, remedy="check the quotes", text=text
         ) from None
 
 
@@ -56,7 +56,7 @@ def cores_of(text: str) -> tuple[int, ...]:
 def timeout_of(text: str) -> float:
     seconds = parse_duration(text, where="--timeout")
     if seconds <= 0:
-        raise InvalidInput(f"{text} leaves no time", where="--timeout", remedy="leave it out for no limit")
+        raise InvalidInput(f"{text} is no time limit", where="--timeout", remedy="leave it out for no limit")
     return seconds
 
 
@@ -64,7 +64,7 @@ def interleave_of(asked: bool | None, turns: str | None) -> bool | None:
     if turns is None:
         return asked
     if asked is False:
-        raise InvalidInput("alternates, and --no-interleave forbids it", where="--turns", remedy="leave one out")
+        raise InvalidInput("contradicts --no-interleave", where="--turns", remedy="leave one out")
     return True
 
 

@@ -113,7 +113,7 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
         raise InvalidInput(
             "is neither a suite, a task file, a Python script nor a model file",
             where=target,
-            remedy="say what it is with --format, or put a command after --",
+            remedy="give its kind with --format, or put a command after --",
         )
     found = kind.read(target, _kind_options(request, cwd, metrics))
     return [b if b.kind == kind.name else msgspec.structs.replace(b, kind=kind.name) for b in found]

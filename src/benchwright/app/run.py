@@ -95,9 +95,22 @@ def resolve_order(order: RunOrder) -> Resolved:
         resolved = msgspec.structs.replace(resolved, benchmarks=alone)
     if resolved.benchmarks:
         refuse_unrelated(order.given, resolved.benchmarks)
+        _refuse_selection(order, resolved)
     else:
         _refuse_changes(order.given)
     return resolved
+
+
+def _refuse_selection(order: RunOrder, resolved: Resolved) -> None:
+    """Of scripts only labels can be selected, and only where there are several to choose from."""
+    words = order.request.suite.select if order.request.suite is not None else ()
+    if not words or any(b.kind == "suite" for b in resolved.benchmarks):
+        return
+    for word in words:
+        if "=" not in word:
+            raise InvalidInput(f"'{word}' is not a label", where="--select", remedy="for scripts, write KEY=VALUE")
+    if not order.request.all_scripts and all(os.path.isfile(t.partition("::")[0]) for t in order.request.targets):
+        raise InvalidInput("there is nothing to select from", where="--select", remedy="name a folder of scripts")
 
 
 def _refuse_changes(given: frozenset[str]) -> None:

@@ -28,14 +28,14 @@ Examples:
 
 
 @click.command(epilog=_EXAMPLES)
-@click.option("--quick", is_flag=True, help="Do not measure the noise.")
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--quick", is_flag=True, help="Skip the noise measurement.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--base", help="Where results are kept.")
 def command(quick: bool, as_json: bool, base: str | None) -> int:
-    """Tell what this machine is, what works on it, how noisy it is now, and what to do about it.
+    """Check this machine: hardware, runtimes, samplers and noise, with advice.
 
-    A small program is launched 14 times, as if it were two different ones, to see by how much equal programs differ here.
-    Nothing is kept. Exit code: 0 fine, or only warnings; 1 numbers measured now cannot be trusted.
+    To measure the noise, one small program is launched 14 times as if it were two. Nothing is kept. Exit code: 0 fine, or
+    only warnings; 1 measurements made now cannot be trusted.
     """
     from benchwright.app.plugins import all_registries
     from benchwright.app.run import RunOrder, run

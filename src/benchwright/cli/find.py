@@ -29,10 +29,10 @@ Examples:
 @options("params", "sweep", "max_depth", "search_dirs", "all_scripts", "weights", "script_args", "python", "cwd")
 @options("select", "timeout", "seed", "base", "show_output", as_json="Print the models as JSON.", quiet="No progress.")
 def command(scripts: tuple[str, ...], **values: Any) -> int:
-    """List the models that SCRIPTS build and call, with parameters, arithmetic, inputs and where they are called.
+    """List the models that SCRIPTS build and call: parameters, arithmetic, inputs and call sites.
 
-    The scripts are run, unmodified; nothing is measured. Exit code: 0 models were found, 1 a script failed, 2 the input is
-    wrong, 3 no model was found.
+    The scripts run unmodified; nothing is measured. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
+    models found.
     """
     from benchwright.app.requests import request_of
     from benchwright.app.resolve import resolve

@@ -18,27 +18,27 @@ COMMANDS = {
     "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
     "find": ("find", "List the models in scripts, without measuring them."),
     "plan": ("plan", "Show what would run, without running it."),
-    "install": ("suites.install", "Make the environments of a suite."),
-    "prepare": ("suites.prepare", "Bring the data of a suite, so that run needs no network."),
-    "resolve": ("suites.resolve", "Show a suite with everything resolved."),
-    "validate": ("validate", "Check suites and task files."),
-    "matrix": ("suites.matrix", "Run every combination of a system file's multirun."),
-    "pin": ("suites.pin", "Write exact requirements for a suite's environments."),
-    "dev": ("suites.dev", "Work in a benchmark's environment."),
-    "new": ("suites.new", "Begin a new benchmark from a template."),
+    "install": ("suites.install", "Create a suite's environments."),
+    "prepare": ("suites.prepare", "Download a suite's data, so that run needs no network."),
+    "resolve": ("suites.resolve", "Print a suite fully resolved."),
+    "validate": ("validate", "Check suites, task files and scripts for errors."),
+    "matrix": ("suites.matrix", "Run a suite once for each combination of options."),
+    "pin": ("suites.pin", "Pin the package versions of a suite."),
+    "dev": ("suites.dev", "Open a shell in a benchmark's environment."),
+    "new": ("suites.new", "Create a benchmark from a template."),
     "runs": ("results.runs", "List, delete, prune and annotate runs."),
     "show": ("results.show", "Show everything about a run."),
-    "logs": ("results.logs", "Show what a measured program printed."),
-    "report": ("results.report", "Show what runs measured, in many formats."),
-    "export": ("results.export", "Write raw samples for other tools."),
-    "compare": ("results.compare", "Compare runs, with intervals and verdicts."),
-    "baseline": ("results.baseline", "Give a run a name to compare with."),
-    "diff-env": ("results.diff_env", "Show how the environments of two runs differ."),
-    "ingest": ("store.ingest", "Put run folders into the store."),
-    "import": ("store.import_results", "Put results of other tools into the store."),
+    "logs": ("results.logs", "Show a program's output."),
+    "report": ("results.report", "Report runs as text, HTML, Markdown, CSV or JSON."),
+    "export": ("results.export", "Export raw samples as JSON, CSV or Parquet."),
+    "compare": ("results.compare", "Compare runs, with confidence intervals and verdicts."),
+    "baseline": ("results.baseline", "Name runs to compare with."),
+    "diff-env": ("results.diff_env", "Show how the machine and packages of two runs differ."),
+    "ingest": ("store.ingest", "Add run folders to the store."),
+    "import": ("store.import_results", "Import results of other tools."),
     "store": ("store.store", "Check, rebuild and migrate the store."),
-    "doctor": ("doctor", "Tell what this machine is, what works and how noisy it is."),
-    "completion": ("completion", "Print the completion script for a shell."),
+    "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
+    "completion": ("completion", "Print a shell completion script."),
 }
 _OLD_NAMES = {"multirun": "matrix"}  # milabench's; not listed
 
@@ -46,13 +46,13 @@ START = """\
 Benchwright measures machine-learning software honestly. Four ways to a first result:
 
   benchwright run --repeat 6 -- python train.py
-      how long a command takes, with an interval, and the memory it needs
+      a command's run time with its confidence interval, and its memory use
   benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
-      a number out of its log
+      a number from its log
   benchwright run model.py --runtime torch-eager,onnxruntime
-      the models that a script builds and calls, on several runtimes
+      the models in a script, on several runtimes
   benchwright new mybench && benchwright run mybench/dev.yaml
-      a benchmark of your own, as part of a suite
+      your own benchmark, as part of a suite
 
 In a training loop: `for batch in benchprobe.iterate("train", loader): …`
 Every command: benchwright --help
@@ -84,7 +84,7 @@ class LazyGroup(click.Group):
             args = [_OLD_NAMES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             remedy = did_you_mean(args[0], COMMANDS) or f"commands are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"there is no command '{args[0]}'; {remedy}", ctx)
+            raise click.UsageError(f"no such command: '{args[0]}'; {remedy}", ctx)
         return super().resolve_command(ctx, args)
 
 
@@ -97,7 +97,7 @@ class LazyGroup(click.Group):
 @click.version_option(__version__, prog_name="benchwright")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Tell the truth about machine-learning performance."""
+    """Measure machine-learning performance, honestly."""
     if ctx.invoked_subcommand is None:
         click.echo(START, nl=False)
 

@@ -32,7 +32,7 @@ class TableOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Without the aliases, and with the names that a registry knows."""
-        if self.row.names_from is not None and self.help:
+        if self.row.names_from is not None and self.help and "{names}" in self.help:
             module, _, function = self.row.names_from.partition(":")
             names = operator.attrgetter(function)(importlib.import_module(module))()
             self.help = self.help.replace("{names}", ", ".join(names))
@@ -81,11 +81,8 @@ def options(*names: str, **helps: str) -> Callable[[AnyFunction], AnyFunction]:
     return decorate
 
 
-class TargetCommand(click.Command):
-    """A command that takes `-- any command` at its end: what follows the first `--` is left untouched.
-
-    `--help` lists the common options, `--help KIND` those that apply to a kind of target, `--help-all` all of them.
-    """
+class PassingCommand(click.Command):
+    """A command that takes `-- any command` at its end: what follows the first `--` is left untouched."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--" in args:
@@ -93,6 +90,13 @@ class TargetCommand(click.Command):
             ctx.meta["command"] = tuple(args[at + 1 :])
             args = args[:at]
         return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
+
+
+class TargetCommand(PassingCommand):
+    """`--help` lists the common options, `--help KIND` those that apply to a kind of target, `--help-all` all of them."""
 
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         return click.Option(
@@ -111,21 +115,23 @@ class TargetCommand(click.Command):
         wanted = ctx.meta.get(_HELP)
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
-            if record is None:
-                continue
             row = getattr(parameter, "row", None)
-            if wanted is None:
-                if row is None or row.common:
-                    sections.setdefault(_COMMON, []).append((record[0], _first_sentence(record[1])))
-            elif row is None or wanted == _ALL or not row.applies or wanted in row.applies:
-                sections.setdefault(_OTHER if row is None else row.section, []).append(record)
+            if not isinstance(parameter, click.Option) or not _is_listed(row, wanted):
+                continue
+            if wanted is None and parameter.help:
+                parameter.help = _first_sentence(parameter.help)
+            if record := parameter.get_help_record(ctx):
+                heading = _COMMON if wanted is None else _OTHER if row is None else row.section
+                sections.setdefault(heading, []).append(record)
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
 
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- COMMAND...]"]
+
+def _is_listed(row: Option | None, wanted: str | None) -> bool:
+    if row is None or wanted == _ALL:
+        return True
+    return row.common if wanted is None else not row.applies or wanted in row.applies
 
 
 def _first_sentence(text: str) -> str:

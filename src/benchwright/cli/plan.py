@@ -31,7 +31,7 @@ _ONLY_RUN = (
 @target_options(without=_ONLY_RUN)
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **values: Any) -> None:
-    """Show what `run` would do with the same arguments: commands, environments, devices. Nothing is run or written."""
+    """Show what `run` would do with the same arguments: commands, environments, devices. Nothing runs."""
     from benchwright.app.run import plan
 
     found = plan(order_from(ctx, values, targets))
@@ -130,7 +130,7 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
         lines.append(f"environment {first.env.get('VIRTUAL_ENV') or '(current): nothing to install'}")
     if isinstance(benchmark.workload, ModelScript):
         runtimes = ", ".join(benchmark.workload.options.runtimes or (DEFAULT_RUNTIME,))
-        lines.append(f"then each model it calls, on {runtimes}; which these are, 'benchwright find' tells")
+        lines.append(f"then each model it calls, on {runtimes}; list them with 'benchwright find'")
     own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SELECTION}
     if own:
         given = _shown(own).items()

@@ -1,29 +1,21 @@
-"""Options that the commands which look at results share."""
+"""Where the commands that look at results find them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
-import click
+from benchwright.cli.options import options
 
-AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from benchwright.app.results.kept_runs import Results
 
-
-def where_options(function: AnyFunction) -> AnyFunction:
-    """`--base` and `--store`."""
-    function = click.option(
-        "--store", metavar="URL", help="The store.  [default: $BENCHWRIGHT_STORE, else store.db in the base]"
-    )(function)
-    return click.option(
-        "--base",
-        metavar="DIR",
-        help="Where results are kept.  [default: $BENCHWRIGHT_BASE, else the user's data folder]",
-    )(function)
+where_options = options(
+    "base", store="Store to use.  [default: $BENCHWRIGHT_STORE, else store.db in the base folder]"
+)  # --base and --store
 
 
-def open_results(base: str | None, store: str | None, *, patience_s: float | None = None) -> Any:
+def open_results(base: str | None, store: str | None, *, patience_s: float | None = None) -> Results:
     """The results of that base and store. `patience_s`: how long to wait for a store that others have locked."""
     from benchwright.app.results.kept_runs import Results
 

@@ -166,7 +166,7 @@ def measure_noise(measure: Measure) -> tuple[list[Noise], list[Finding]]:
         raise Interrupted("interrupted; nothing was kept") from error
     except (BenchwrightError, OSError) as error:
         problem = str(error)
-    advice = "benchwright cannot measure here; `benchwright run -- true` shows the same trouble with its log"
+    advice = "benchwright cannot measure here; see the log of: benchwright run -- true"
     return [], [Finding(name="noise.launches", state=State.BAD, text=f"not measured: {problem}", advice=advice)]
 
 

@@ -41,7 +41,10 @@ def checkup_text(checkup: Checkup, *, width: int = 80, colour: bool = False) -> 
             lines += ["", paint(f" {title}", "1"), *shown]
     silent = [_label(f) for f in checkup.findings if _is_silent(f)]
     if silent:
-        lines += ["", *_signed(State.UNKNOWN, "", "this system does not tell: " + ", ".join(silent), width, 5, paint)]
+        lines += [
+            "",
+            *_signed(State.UNKNOWN, "", "not available on this system: " + ", ".join(silent), width, 5, paint),
+        ]
     lines += ["", *_verdict(checkup, width, paint)]
     return "\n".join(lines) + "\n"
 
@@ -178,7 +181,7 @@ def _verdict(checkup: Checkup, width: int, paint: _Paint) -> list[str]:
     if checkup.bad:
         state = State.BAD
         what = ", ".join(_full_label(f) for f in checkup.bad)
-        text = f"numbers measured here now cannot be trusted ({what})" + (f"; {noted}" if warnings else "")
+        text = f"measurements made now cannot be trusted ({what})" + (f"; {noted}" if warnings else "")
     elif warnings:
         state = State.WARNING
         text = f"{noted}: measure with care"
@@ -186,5 +189,5 @@ def _verdict(checkup: Checkup, width: int, paint: _Paint) -> list[str]:
         state = State.OK
         text = "ready to measure"
     if not checkup.noise and not any(f.topic == "noise" for f in checkup.findings):
-        text += "; the noise was not measured (--quick)"
+        text += "; noise not measured (--quick)"
     return _signed(state, "", text, width, 3, paint)

@@ -94,7 +94,7 @@ def test_a_run_without_a_matrix_is_one_run():
 @pytest.mark.parametrize(
     ("multirun", "said"),
     [
-        (Multirun(), "there is no run in multirun.runs"),
+        (Multirun(), "multirun.runs is empty"),
         (entries(("{sizer.capcity}", {"sizer.capacity": 1})), "did you mean 'sizer.capacity'"),
         (entries(("{when}", {})), "use time"),
         (entries(("x", {"sizer.add": [0, 8]})), "put {sizer.add} into the name"),
@@ -164,7 +164,7 @@ def test_an_interruption_ends_it():
         asked.append(run.name)
         raise Interrupted("interrupted; go on with: benchwright run --resume=a")
 
-    with pytest.raises(Interrupted, match="--resume=a; --resume does the same for the rest of the matrix"):
+    with pytest.raises(Interrupted, match="--resume=a; continue the matrix with --resume"):
         run_matrix(RUNS, make)
     assert asked == ["a"]
 
@@ -236,7 +236,7 @@ def test_each_run_has_its_options_and_a_failed_one_does_not_end_the_others(matri
 def test_more_runs_than_anybody_can_mean_are_refused_before_they_are_made() -> None:
     matrix = {key: list(range(100)) for key in ("sizer.add", "sizer.power", "cpu.max", "cpu.min")}
     multirun = Multirun(runs=(MultirunEntry(name="x", matrix=matrix),))
-    with pytest.raises(InvalidInput, match="makes 100000000 runs"):
+    with pytest.raises(InvalidInput, match="describes 100000000 runs"):
         matrix_runs(multirun, System(), where="system.yaml")
 
 
@@ -292,7 +292,7 @@ def test_a_file_that_cannot_be_added_to_ends_nothing(matrix, tmp_path):
     file.write_text("[no, scaling, file]")
     result = matrix("--save-scaling", str(file))
     assert (result.return_value, len(runs_in(tmp_path))) == (0, 3)
-    assert result.stderr.count("is complete, but its batch sizes are not saved: ") == 3
+    assert result.stderr.count("is complete, but its batch sizes could not be saved: ") == 3
     assert file.read_text() == "[no, scaling, file]"
 
 

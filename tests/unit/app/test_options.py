@@ -109,6 +109,16 @@ def test_one_target_of_many_that_an_option_applies_to_is_enough(
     assert len(resolve_order(order).benchmarks) == 2
 
 
+@pytest.mark.parametrize(
+    ("word", "said"), [("one", "'one' is not a label"), ("a=b", "there is nothing to select from")]
+)
+def test_a_selection_that_would_select_nothing_of_a_script_is_refused(
+    word: str, said: str, targets: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        resolve_order(order_of({"select": (word,), "base": str(tmp_path)}, ["select"], **targets[LOOP]))
+
+
 def test_the_keywords_of_python_are_the_options_of_the_command_line() -> None:
     only_printed = {"show_output", "as_json", "dash", "quiet", "verbose"}
     assert set(RunOptions.__annotations__) == set(OPTIONS) - only_printed

@@ -63,12 +63,12 @@ def test_the_verdict_says_what_cannot_be_trusted():
     assert "ready to measure" in text_of(FINE)
     assert "1 warning: measure with care" in text_of(FINE, LOADED)
     last = text_of(FINE, LOADED, BAD).splitlines()[-1]
-    assert last == " ✗ numbers measured here now cannot be trusted (disk: free); 1 warning"
+    assert last == " ✗ measurements made now cannot be trusted (disk: free); 1 warning"
 
 
 def test_what_the_system_does_not_tell_is_listed_once():
     text = text_of(FINE, SILENT)
-    assert "this system does not tell: turbo" in text
+    assert "not available on this system: turbo" in text
     assert text.count("turbo") == 1
 
 

@@ -36,7 +36,7 @@ def names_of(results: Results, words: Sequence[str]) -> list[FoundRun]:
         if found.folder is not None and found.folder.path.parent.resolve() != results.base.runs.resolve():
             raise InvalidInput(
                 f"{found.folder.path} is not in {results.base.runs}",
-                remedy="name its base with --base, or remove it yourself",
+                remedy="give its base with --base, or delete it yourself",
             )
         if word not in ("last", found.id, found.uid):
             _refuse_ambiguous(results, word)
@@ -54,7 +54,7 @@ def _refuse_ambiguous(results: Results, word: str) -> None:
     known |= {row.uid: row.id for row in stored}
     if len(known) > 1:
         some = ", ".join(list(known.values())[:3]) + ("…" if len(known) > 3 else "")
-        raise InvalidInput(f"'{word}' is the beginning of {len(known)} runs ({some})", remedy="name one of them whole")
+        raise InvalidInput(f"'{word}' matches {len(known)} runs ({some})", remedy="give the full name of one")
 
 
 def delete_run(results: Results, run: FoundRun) -> Deleted:
@@ -88,7 +88,7 @@ def _delete_folder(runs: Path, name: str) -> int:
     if path.parent != runs or not path.is_dir():
         return 0
     if RunFolder(path).is_being_made():
-        raise RunFolderBusy(f"{name} is being written by another benchwright; wait for it")
+        raise RunFolderBusy(f"another benchwright is writing {name}; wait for it")
     freed = size_of(path)
     # Renamed first: a deletion that is interrupted leaves nothing that looks like a run.
     gone = path.with_name(f"{_DELETED}{name}")

@@ -33,9 +33,9 @@ def folder_problems(results: Results) -> Iterator[str]:
             continue
         if folder.unique_id not in stored:
             if run.ended is not None:
-                yield f"{folder.id}: is not in the store; put it there with: benchwright ingest {folder.path}"
+                yield f"{folder.id}: not in the store; add it with: benchwright ingest {folder.path}"
         elif stored[folder.unique_id] != digest_of(folder):
-            yield f"{folder.id}: its files changed after it was put into the store; benchwright ingest {folder.path}"
+            yield f"{folder.id}: its files changed after it was stored; update it with: benchwright ingest {folder.path}"
         yield from _not_following(folder, run)
 
 
@@ -45,12 +45,12 @@ def _not_following(folder: RunFolder, run: Run) -> Iterator[str]:
         return  # it is written every few seconds: it may be older than the streams
     body = folder.read_run()
     if body is None:
-        yield f"{folder.id}: run.json is gone or cannot be read; its numbers can be had with: benchwright report"
+        yield f"{folder.id}: run.json is missing or unreadable; show its numbers with: benchwright report"
         return
     derived = msgspec.json.decode(msgspec.json.encode(run_body(run, summaries_of(run), run_efficiencies(run.results))))
     for benchmark, said, follows in _pairs(body.get("results"), derived["results"]):
         if said != follows:
-            yield f"{folder.id}: what run.json says of {benchmark} does not follow from the streams"
+            yield f"{folder.id}: run.json disagrees with the streams about {benchmark}"
 
 
 def _pairs(said: Any, derived: list[dict[str, Any]]) -> Iterator[tuple[str, Any, Any]]:

@@ -36,10 +36,10 @@ def compare_runs(
                 remedy = did_you_mean(name, known) or f"it measured {', '.join(known)}"
                 raise InvalidInput(f"{runs[0].id} did not measure '{name}'", where="--between", remedy=remedy)
         if between[0] == between[1]:
-            raise InvalidInput(f"{between[0]} would be compared with itself", where="--between", remedy="name another")
+            raise InvalidInput(f"cannot compare {between[0]} with itself", where="--between", remedy="name another")
         if not interleaved(runs[0], *between):
             raise InvalidInput(
-                f"{between[0]} and {between[1]} have no launches in common blocks",
+                f"{between[0]} and {between[1]} were not interleaved",
                 where="--between",
                 remedy="measure them together: benchwright run --repeat 10 -c 'A' -c 'B' (task files: --interleave)",
             )
@@ -48,7 +48,7 @@ def compare_runs(
     for treatment in runs[1:]:
         if treatment.id == runs[0].id:
             raise InvalidInput(
-                f"{treatment.id} would be compared with itself",
+                f"cannot compare {treatment.id} with itself",
                 where="compare",
                 remedy="name another run; see 'benchwright runs'",
             )
@@ -66,7 +66,7 @@ def compare_runs(
             raise InvalidInput(
                 f"{comparison.control} and {comparison.treatment} are not comparable: {words}",
                 where="compare",
-                remedy="--anyway compares them all the same, with the difference shown",
+                remedy="use --anyway to compare them and show the difference",
             )
         found.append(comparison)
     return found

@@ -135,7 +135,7 @@ class Results:
             run = self.existing_store.load(uid)
         except BenchwrightError:
             raise error from None
-        note = Note(text=f"its folder cannot be read, this is what the store has of it ({error})")
+        note = Note(text=f"its folder cannot be read; shown as stored ({error})")
         return msgspec.structs.replace(run, notes=(*run.notes, note))
 
     def find(self, word: str) -> FoundRun:
@@ -148,7 +148,7 @@ class Results:
                 known = self.only_in_store(word)
             except StoreTrouble as trouble:
                 raise InvalidInput(
-                    error.what, where=error.where, remedy=f"{error.remedy}; the store was no help: {trouble}"
+                    error.what, where=error.where, remedy=f"{error.remedy}; the store cannot be searched: {trouble}"
                 ) from None
             if not known:
                 raise
@@ -281,7 +281,7 @@ class Results:
         that would replace another.
         """
         if not folder.path.is_dir():
-            raise InvalidInput("there is no such folder", where=str(folder.path), remedy="check the path")
+            raise InvalidInput("no such folder", where=str(folder.path), remedy="check the path")
         try:
             return self._ingested(folder, run)
         except StoreGone:
@@ -307,16 +307,16 @@ class Results:
             return
         if not run.uid and row.host != run.machine.hostname:
             raise InvalidInput(
-                f"the store has another run of this id, of {row.host}",
+                f"the store already has a run with this id, from {row.host}",
                 where=run.folder,
-                remedy=f"rename the folder and ingest it again; or, if that is the same run, 'benchwright runs delete {run.id}'",
+                remedy=f"rename the folder and ingest it again; if it is the same run, first: benchwright runs delete {run.id}",
             )
         other = None if row.folder == run.folder else folder_of(row)
         if other is not None and other.unique_id == run.unique_id and digest_of(other) != digest:
             raise InvalidInput(
-                f"this is a copy of {row.folder}, which is still there and says something else",
+                f"this is a copy of {row.folder}, which still exists and differs",
                 where=run.folder,
-                remedy="remove the one that is not right",
+                remedy="delete the wrong one",
             )
 
     def keep(self, run: Run) -> bool:
@@ -363,7 +363,7 @@ class Results:
 def _no_baseline(name: str, known: Mapping[str, str]) -> InvalidInput:
     there = ", ".join(known) or "there are none yet"
     return InvalidInput(
-        f"there is no baseline called '{name}'",
+        f"no baseline is called '{name}'",
         remedy=did_you_mean(name, known) or f"set it with: benchwright baseline set {name} RUN ({there})",
     )
 

@@ -12,7 +12,7 @@ from benchwright.core.errors import StoreTrouble
 
 @click.group(epilog="Example: benchwright baseline set main last")
 def command() -> None:
-    """Give a run a name to compare with."""
+    """Name runs to compare with."""
 
 
 @command.command("set", epilog="Example: benchwright baseline set main last")
@@ -20,7 +20,7 @@ def command() -> None:
 @click.argument("run", default="last")
 @where_options
 def set_(name: str, run: str, base: str | None, store: str | None) -> int:
-    """Let NAME stand for RUN."""
+    """Name RUN as baseline NAME."""
     with open_results(base, store) as results:
         found = results.set_baseline(name, run)
         click.echo(f"{name}: {found.id}")
@@ -36,7 +36,7 @@ def set_(name: str, run: str, base: str | None, store: str | None) -> int:
 @click.argument("name")
 @where_options
 def remove(name: str, base: str | None, store: str | None) -> int:
-    """Take NAME from its run, which stays."""
+    """Remove the name; the run stays."""
     with open_results(base, store) as results:
         try:
             results.remove_baseline(name)
@@ -51,7 +51,7 @@ def remove(name: str, base: str | None, store: str | None) -> int:
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @where_options
 def list_(as_json: bool, base: str | None, store: str | None) -> None:
-    """Which names there are."""
+    """List the baselines."""
     with open_results(base, store) as results:
         meant = results.baselines()
         called = results.called(meant.values())

@@ -12,20 +12,24 @@ from benchwright.core.numbers.quantities import parse_percentage
 
 @click.command(epilog="Example: benchwright compare --baseline main last --fail-on regressed")
 @click.argument("runs", nargs=-1, metavar="CONTROL TREATMENT...")
-@click.option("--baseline", metavar="NAME", help="The control is the run of that baseline.")
+@click.option("--baseline", metavar="NAME", help="Use this baseline as the control.")
 @click.option(
     "--between", nargs=2, metavar="A B", help="Compare two benchmarks of ONE run that were measured interleaved."
 )
-@click.option("--margin", default="2%", show_default=True, help="What counts as the same.")
+@click.option(
+    "--margin", default="2%", show_default=True, metavar="PERCENT", help="Differences up to this count as the same."
+)
 @click.option(
     "--run-to-run",
     metavar="PERCENT",
-    help="What separate runs of an unchanged program differ by here; smaller differences are not called. Default: 5%.",
+    help="Usual difference between separate runs of an unchanged program; smaller ones get no verdict.  [default: 5%]",
 )
 @click.option("--metric", "metrics", multiple=True, metavar="NAME", help="Only this metric. Repeatable.")
-@click.option("--all-metrics", is_flag=True, help="Memory, CPU and process times too.")
-@click.option("--anyway", is_flag=True, help="Compare runs of different machines or commands.")
-@click.option("--fail-on", type=click.Choice(["regressed", "inconclusive", "changed"]), help="Exit 1 if there is one.")
+@click.option("--all-metrics", is_flag=True, help="Also compare memory, CPU and process times.")
+@click.option("--anyway", is_flag=True, help="Compare even runs of different machines or commands.")
+@click.option(
+    "--fail-on", type=click.Choice(["regressed", "inconclusive", "changed"]), help="Exit with 1 if any metric is."
+)
 @click.option(
     "--format",
     "format_",
@@ -50,10 +54,10 @@ def command(
     base: str | None,
     store: str | None,
 ) -> int:
-    """Compare runs: effect as a ratio with its interval, and a verdict for each metric.
+    """Compare runs: for each metric the ratio, its confidence interval and a verdict.
 
-    The first run is the control, every further one a treatment. Runs of different machines or commands are refused
-    unless --anyway. Commands measured together (`run -c A -c B`) are compared as pairs with --between.
+    The first run is the control, the others are treatments. Runs of different machines or commands are refused without
+    --anyway. To compare commands measured together (`run -c A -c B`) as pairs, use --between.
     """
     from benchwright.app.results.compare import compare_runs, failing, render
     from benchwright.report.comparison import count_words

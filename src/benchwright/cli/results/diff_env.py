@@ -27,4 +27,4 @@ def command(control: str, treatment: str, as_json: bool, base: str | None, store
     for difference in found:
         click.echo(f"{difference.what}: {difference.control} → {difference.treatment}")
     if not found:
-        click.echo("no difference")
+        click.echo("no differences")

@@ -23,25 +23,25 @@ _FOLDERS = ("milabench",)
 
 @click.command(epilog="Example: benchwright export last --output samples.parquet")
 @click.argument("runs", nargs=-1)
-@click.option("-o", "--output", required=True, metavar="FILE", help="Where to write; for milabench, a folder.")
+@click.option("-o", "--output", required=True, metavar="FILE", help="File to write; for milabench, a folder.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice([*_FORMATS.values(), *_FOLDERS]),
-    help="milabench writes a folder of .data files for each run.  [default: told from the file's ending]",
+    help="milabench writes a folder of .data files per run.  [default: by the file's extension]",
 )
 @where_options
 def command(runs: tuple[str, ...], output: str, format_: str | None, base: str | None, store: str | None) -> None:
-    """Write the raw samples of RUNS (`last` by default) for other tools."""
+    """Export the raw samples of RUNS (default: last) for other tools."""
     from benchwright.exchange.milabench.export import export_milabench
     from benchwright.report.export import export_csv, export_json, export_parquet
 
     chosen = format_ or _FORMATS.get(Path(output).suffix)
     if chosen is None:
         raise InvalidInput(
-            f"the ending of {output} tells no format",
+            f"unknown format for {output}",
             where="--output",
-            remedy="end it with .json, .csv or .parquet, or give --format",
+            remedy="use .json, .csv or .parquet, or give --format",
         )
     write = {"json": export_json, "csv": export_csv, "parquet": export_parquet, "milabench": export_milabench}[chosen]
     with open_results(base, store) as results:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: benchwright logs last train.py --follow")
 @click.argument("run", default="last")
 @click.argument("bench", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on as long as the program prints.")
-@click.option("-n", "--tail", type=click.IntRange(0), help="Only the last lines.")
+@click.option("-f", "--follow", is_flag=True, help="Keep printing while the program runs.")
+@click.option("-n", "--tail", type=click.IntRange(0), metavar="N", help="Only the last N lines.")
 @where_options
 def command(run: str, bench: str | None, follow: bool, tail: int | None, base: str | None, store: str | None) -> None:
-    """Show what the programs of RUN printed: all of them, or those of one BENCH (or job, such as train.py.R0.D0)."""
+    """Show the output of RUN's programs, or of one BENCH (or job, such as train.py.R0.D0)."""
     from benchwright.plan.file_names import safe_name
     from benchwright.runs.logs import choose_logs, follow_log, read_log, tail_of
 
@@ -31,7 +31,7 @@ def command(run: str, bench: str | None, follow: bool, tail: int | None, base: s
         folder = found.folder or results.elsewhere(found.uid)
     if folder is None:
         raise InvalidInput(
-            f"{found.id} has no folder here, so it has no logs",
+            f"{found.id} has no logs here",
             remedy="it was imported, or measured elsewhere: look there",
         )
     try:

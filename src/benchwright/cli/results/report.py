@@ -22,21 +22,28 @@ _OPTIONS = [
     click.option(
         "--score",
         type=click.Choice(["ours", "milabench"]),
-        help="How suites are scored: medians after warm-up without what failed, or milabench's own figures.  [default: ours]",
+        help="Scoring rule: ours (medians after warm-up, failures left out) or milabench's.  [default: ours]",
     ),
     click.option(
-        "--config", metavar="SUITE", help="Take the weights from that suite; what it has and the run lacks is missing."
+        "--config",
+        metavar="SUITE",
+        help="Use the weights of this suite; its benchmarks that the run lacks count as missing.",
     ),
-    click.option("--price", type=click.FloatRange(min=0, min_open=True), help="Of the machine: shown for each point."),
+    click.option(
+        "--price",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="PRICE",
+        help="Price of the machine, to show the price per point.",
+    ),
     click.option(
         "--per-device",
         "--compare-gpus",
         "--compare_gpus",
         "per_device",
         is_flag=True,
-        help="What each device does, against the best.",
+        help="Compare each device with the best one.",
     ),
-    click.option("--compare", metavar="RUN", help="The scores of that run beside these, as ratios."),
+    click.option("--compare", metavar="RUN", help="Show this run's scores beside these, as ratios."),
 ]
 
 
@@ -53,7 +60,7 @@ def scoring_options(function: AnyFunction) -> AnyFunction:
     "--format", "format_", default="screen", show_default=True, help="screen, json, csv, markdown, html or driver."
 )
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
-@click.option("-o", "--output", metavar="FILE", help="Write it there instead of to stdout.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--html", metavar="FILE", help="The same as --format html --output FILE.")
 @scoring_options
@@ -69,9 +76,9 @@ def command(
     store: str | None,
     **scoring: Any,
 ) -> None:
-    """Show what RUNS measured: `last` (the default), a name, the beginning of one, or a folder.
+    """Report RUNS: `last` (the default), a name, the beginning of one, or a folder.
 
-    Of a suite: one line for each benchmark, what failed, and the score of all.
+    For a suite: a line per benchmark, the failures, and the score.
     """
     from benchwright.app.after_run import report_of, sorted_by
     from benchwright.app.results.peaks import peaks_for

@@ -34,7 +34,7 @@ class ListByDefault(click.Group):
 
 @click.group(cls=ListByDefault, epilog="Example: benchwright runs --status failed --since 2026-11-01")
 def command() -> None:
-    """List runs (the default), delete, prune and annotate them."""
+    """List (the default), delete, prune and annotate runs."""
 
 
 @command.command("list", epilog="Example: benchwright runs --name 'train*' --label author=google")
@@ -44,23 +44,29 @@ def command() -> None:
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Runs with this label. Repeatable.")
 @click.option("--machine", metavar="MACHINE", help="Runs made on this machine: its host name or fingerprint.")
 @click.option("--since", metavar="DATE", help="Runs started on or after this date (ISO 8601).")
-@click.option("--until", metavar="DATE", help="Runs started until then; a date means the whole day.")
+@click.option("--until", metavar="DATE", help="Runs started by this date; a day counts as a whole.")
 @click.option("--text", metavar="WORD", help="Runs with this word in a name, label or annotation.")
 @click.option(
     "--status", type=click.Choice(["ok", "failed", "skipped", "interrupted", "running", "killed", "unreadable"])
 )
 @click.option("--sort", type=click.Choice(["started", "name", "status", "size"]), default="started", show_default=True)
 @click.option(
-    "-n", "--limit", type=click.IntRange(1), default=30, show_default=True, help="At most so many, newest first."
+    "-n",
+    "--limit",
+    type=click.IntRange(1),
+    default=30,
+    show_default=True,
+    metavar="N",
+    help="At most N runs, newest first.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @where_options
 def list_(
     labels: tuple[str, ...], sort: str, limit: int, as_json: bool, base: str | None, store: str | None, **wanted: Any
 ) -> int:
-    """Every run, newest first: of the base folder, from the moment it begins, and of the store.
+    """List the runs of the base folder and of the store, newest first; unfinished ones too.
 
-    Exit code: 3 if the store cannot be used, and runs that only it has are missing from the list.
+    Exit code: 3 if the store cannot be used; runs that only it has are not listed then.
     """
     from benchwright.app.results.listing import list_runs
 
@@ -83,7 +89,7 @@ def list_(
 
 @command.command(epilog="Example: benchwright runs delete train.2026-11-01_10:00:00 --yes")
 @click.argument("runs", nargs=-1, required=True)
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @where_options
 def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None) -> int:
     """Delete RUNS: their folders, with all raw samples, and their entries in the store."""
@@ -99,23 +105,23 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
             deleted = delete_run(results, run)
             click.echo(f"deleted: {run.id} ({format_bytes(deleted.freed_bytes)})")
             for baseline in deleted.baselines:
-                click.echo(f"benchwright: the baseline '{baseline}' is gone with it", err=True)
+                click.echo(f"benchwright: baseline '{baseline}' was deleted with it", err=True)
             trouble += [deleted.trouble] if deleted.trouble else []
     return _said(trouble)
 
 
 @command.command(epilog="Example: benchwright runs prune --keep 30d --max-size 20GB --yes")
-@click.option("--keep", metavar="TIME", help="Delete runs that are older than this, such as 30d.")
-@click.option("--max-size", metavar="SIZE", help="Delete the oldest until the rest takes no more, such as 20GB.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("--keep", metavar="TIME", help="Delete runs older than this, such as 30d.")
+@click.option("--max-size", metavar="SIZE", help="Delete the oldest runs until the rest fit into this, such as 20GB.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be deleted.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @where_options
 def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base: str | None, store: str | None) -> int:
-    """Delete old runs. Baselines, and runs that are being made, are never deleted."""
+    """Delete old runs, except baselines and running ones."""
     from benchwright.app.results.admin import delete_run, to_prune
 
     if keep is None and max_size is None:
-        raise InvalidInput("nothing says what may go", where="prune", remedy="give --keep 30d, --max-size 20GB or both")
+        raise InvalidInput("no limit given", where="prune", remedy="give --keep 30d, --max-size 20GB or both")
     with open_results(base, store) as results:
         meant = to_prune(
             results,
@@ -139,7 +145,7 @@ def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base
 def _said(trouble: list[str]) -> int:
     """The exit code; says, once, what could not be done."""
     for text in dict.fromkeys(trouble):
-        click.echo(f"benchwright: deleted, but still named elsewhere: {text}; delete it again later", err=True)
+        click.echo(f"benchwright: deleted, but still listed elsewhere: {text}; delete it again later", err=True)
     return StoreTrouble.exit_code if trouble else 0
 
 
@@ -148,7 +154,7 @@ def _said(trouble: list[str]) -> int:
 @click.argument("text", required=False)
 @where_options
 def annotate(run: str, text: str | None, base: str | None, store: str | None) -> None:
-    """Keep TEXT with RUN; without a text, remove it."""
+    """Attach TEXT to RUN; without TEXT, remove the annotation."""
     from benchwright.app.results.admin import annotate_run
 
     with open_results(base, store) as results:

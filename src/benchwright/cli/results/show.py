@@ -12,10 +12,10 @@ from benchwright.cli.where import open_results, where_options
 
 @click.command(epilog="Example: benchwright show last")
 @click.argument("run", default="last")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @where_options
 def command(run: str, as_json: bool, base: str | None, store: str | None) -> None:
-    """Show everything about RUN: its report, every launch, what it ran on and with."""
+    """Show everything about RUN: its report, every launch, machine and packages."""
     from benchwright.app.after_run import report_of
     from benchwright.app.results.peaks import peaks_for
     from benchwright.report.details import details

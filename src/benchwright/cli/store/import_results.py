@@ -16,12 +16,12 @@ from benchwright.cli.where import open_results, where_options
     "--format",
     "tool",
     metavar="TOOL",
-    help="hyperfine, pytest-benchmark, google-benchmark, asv, driver, milabench or the importer of an installed package; may be given as the first word, too."
-    "  [default: told from the content]",
+    help="hyperfine, pytest-benchmark, google-benchmark, asv, driver, milabench or a plug-in; also as the first word."
+    "  [default: by the content]",
 )
 @where_options
 def command(paths: tuple[str, ...], tool: str | None, base: str | None, store: str | None) -> int:
-    """Put results of other tools into the store; the same file twice is kept once."""
+    """Import results of other tools into the store. Importing a file again changes nothing."""
     from benchwright.core.errors import InvalidInput
     from benchwright.exchange.registry import IMPORTERS, import_results, importer_named
 
@@ -41,11 +41,11 @@ def command(paths: tuple[str, ...], tool: str | None, base: str | None, store: s
                 continue
             for run in imported.runs:
                 added = results.keep(run)
-                click.echo(f"{run.id}: {len(run.results)} benchmarks, {'imported' if added else 'already there'}")
+                click.echo(f"{run.id}: {len(run.results)} benchmarks, {'imported' if added else 'already imported'}")
             for problem in imported.problems:
                 problems += 1
                 click.echo(f"benchwright: {problem}", err=True)
             if not imported.runs and not imported.problems:
                 problems += 1
-                click.echo(f"benchwright: {path}: it holds no result; was the tool stopped?", err=True)
+                click.echo(f"benchwright: {path}: no results in it; was the tool interrupted?", err=True)
     return 2 if wrong else 1 if problems else 0

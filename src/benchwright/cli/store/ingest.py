@@ -13,7 +13,7 @@ from benchwright.cli.where import open_results, where_options
 @click.argument("folders", nargs=-1, required=True, metavar="RUNDIR...")
 @where_options
 def command(folders: tuple[str, ...], base: str | None, store: str | None) -> int:
-    """Put the runs of these folders into the store; one that is there already, unchanged, is left alone."""
+    """Add the runs in these folders to the store; unchanged ones are skipped."""
     from benchwright.core.errors import InvalidInput
     from benchwright.runs.run_folder import RunFolder
 

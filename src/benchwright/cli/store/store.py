@@ -11,17 +11,17 @@ from benchwright.cli.where import open_results, where_options
 
 @click.group(epilog="Example: benchwright store check")
 def command() -> None:
-    """Look after the store: an index of the run folders, which are the truth."""
+    """Check, rebuild and migrate the store, an index of the run folders."""
 
 
 @command.command(epilog="Example: benchwright store check --json")
-@click.option("--folders", is_flag=True, help="Read every run folder too: does the store say what it says?")
+@click.option("--folders", is_flag=True, help="Also check the store against every run folder.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
 @where_options
 def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> int:
-    """Whether the store is whole and its numbers are those that were stored; exit 1 if not.
+    """Check that the store is intact and its numbers unchanged. Exit code: 0 intact, 1 problems.
 
-    Runs that are called the same, or are there twice, are told; nothing is wrong with them.
+    Duplicate runs and names are noted; they are no problem.
     """
     from benchwright.app.results.check_store import folder_problems
 
@@ -35,7 +35,7 @@ def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> 
         body = {"url": results.where, "version": version, "problems": problems, "notes": notes}
         click.echo(json.dumps(body, indent=1))
     else:
-        lines = problems or [f"{results.where}: whole, version {version}"]
+        lines = problems or [f"{results.where}: intact, version {version}"]
         click.echo("\n".join([*lines, *(f"note: {note}" for note in notes)]))
     return 1 if problems else 0
 
@@ -43,9 +43,9 @@ def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> 
 @command.command(epilog="Example: benchwright store rebuild")
 @where_options
 def rebuild(base: str | None, store: str | None) -> int:
-    """Make the store anew from the run folders, whatever state it is in; what only the old one has is carried over.
+    """Rebuild the store from the run folders, whatever its state; runs that only the old store has are kept.
 
-    Exit code: 1 if a run could not be put into it.
+    Exit code: 1 if a run could not be added.
     """
     from benchwright.app.results.rebuild import rebuild as rebuilt
 
@@ -64,7 +64,7 @@ def rebuild(base: str | None, store: str | None) -> int:
 @command.command(epilog="Example: benchwright store migrate")
 @where_options
 def migrate(base: str | None, store: str | None) -> None:
-    """Bring the store to the version of this benchwright."""
+    """Upgrade the store to this version of benchwright."""
     with open_results(base, store) as results:
         results.existing_store.migrate()
         click.echo(f"{results.where}: version {results.existing_store.schema_version()}")

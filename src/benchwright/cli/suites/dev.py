@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from benchwright.cli.options import TargetCommand
+from benchwright.cli.options import PassingCommand
 from benchwright.cli.suites.options import suite_options, suite_request_from, suite_targets_of
 from benchwright.core.errors import InvalidInput
 
@@ -19,16 +19,16 @@ Examples:
 """
 
 
-@click.command(cls=TargetCommand, epilog=_EXAMPLES)
+@click.command(cls=PassingCommand, epilog=_EXAMPLES)
 @suite_options
 @click.pass_context
 def command(ctx: click.Context, /, **values: Any) -> None:
-    """Open a shell in a benchmark's folder and environment, or run one command there; its exit code is returned."""
+    """Open a shell in a benchmark's folder and environment, or run COMMAND there and return its exit code."""
     from benchwright.kinds.suite.setup.dev import development_session
 
     words = ctx.meta.get("command", ())
     if "command" in ctx.meta and not words:
-        raise InvalidInput("there is no command after --", remedy="leave -- out for a shell")
+        raise InvalidInput("no command after --", remedy="leave -- out for a shell")
     session = development_session(
         suite_targets_of(values),
         suite_request_from(values),
@@ -36,7 +36,7 @@ def command(ctx: click.Context, /, **values: Any) -> None:
         tell=lambda text: click.echo(f"benchwright: {text}", err=True),
     )
     if not words:
-        click.echo(f"{session.benchmark}: {session.argv[0]} in {session.cwd}; leave it with exit", err=True)
+        click.echo(f"{session.benchmark}: {session.argv[0]} in {session.cwd}; type exit to leave", err=True)
     os.chdir(session.cwd)
     sys.stdout.flush()
     sys.stderr.flush()

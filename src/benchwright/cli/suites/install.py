@@ -24,11 +24,15 @@ Examples:
 
 @click.command(epilog=_EXAMPLES)
 @suite_options
-@click.option("--force", is_flag=True, help="Make the environments anew even if nothing changed.")
-@click.option("--update", is_flag=True, help="Make them anew if there are newer versions that fit.")
-@click.option("--variant", metavar="V", help="Install requirements.V.txt, or `unpinned`, whatever the suite says.")
-@click.option("--constraints", multiple=True, metavar="FILE", help="One more constraints file. Repeatable.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Environments at a time.  [default: up to 4]")
+@click.option("--force", is_flag=True, help="Recreate the environments even if nothing changed.")
+@click.option("--update", is_flag=True, help="Recreate them if newer versions fit.")
+@click.option(
+    "--variant", metavar="V", help="Install requirements.V.txt, or `unpinned`, instead of the suite's choice."
+)
+@click.option("--constraints", multiple=True, metavar="FILE", help="Additional constraints file. Repeatable.")
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="Environments to install in parallel.  [default: up to 4]"
+)
 @index_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -46,10 +50,10 @@ def command(
     quiet: bool,
     **values: Any,
 ) -> int:
-    """Make the environments of SUITE: one for each install group, kept until something changes.
+    """Create SUITE's environments, one per install group; existing ones are reused until something changes.
 
-    A failed install names the package, and leaves the environment from before in use. Exit code: 0 all are there, 1 one
-    could not be made, 2 the suite is wrong, 3 the base folder cannot be used.
+    If an install fails, the package is named and the previous environment stays in use. Exit code: 0 success, 1 an
+    environment failed, 2 wrong suite, 3 the base folder cannot be used.
     """
     from benchwright.cli.suites.progress import PhaseProgress
     from benchwright.kinds.suite.setup.install import IndexOptions, InstallOptions, install

@@ -12,7 +12,7 @@ import msgspec
 
 from benchwright.app.matrix import MatrixObserver
 from benchwright.app.options import SUITE
-from benchwright.cli.options import TargetCommand, order_from, target_options
+from benchwright.cli.options import order_from, target_options
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ Examples:
 """
 
 
-_ANOTHER_MEANING = ("run_name", "resume", "dash", "verbose", "as_json", "size", "commands", "format")
+_ANOTHER_MEANING = ("run_name", "resume", "dash", "verbose", "as_json", "commands", "format", "name")
 
 
-@click.command(cls=TargetCommand, epilog=_EXAMPLES)
+@click.command(epilog=_EXAMPLES)
 @target_options(without=_ANOTHER_MEANING, applying_to=SUITE)
 @click.option("--list", "only_list", is_flag=True, help="Show the runs and their names; run nothing.")
 @click.option("--resume", is_flag=True, help="Skip finished runs, and continue unfinished ones.")

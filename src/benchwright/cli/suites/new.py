@@ -25,15 +25,15 @@ Examples:
     default="simple",
     show_default=True,
     metavar="simple|voir|stdout|model",
-    help="What to start from: a loop timed by benchprobe, one instrumented with voir, a program that prints its numbers, "
+    help="Starting point: a loop timed by benchprobe, one instrumented with voir, a program that prints its numbers, "
     "or a torch model.",
 )
-@click.option("--dir", "parent", default=".", metavar="DIR", help="Where to make its folder.  [default: here]")
-@click.option("--force", is_flag=True, help="Write into a folder that exists, over files of the same name.")
+@click.option("--dir", "parent", default=".", metavar="DIR", help="Parent folder.  [default: this one]")
+@click.option("--force", is_flag=True, help="Overwrite files in an existing folder.")
 def command(name: str | None, name_too: str | None, template: str, parent: str, force: bool) -> None:
-    """Make a folder for a new benchmark, NAME, that runs as it is.
+    """Create a folder with a new benchmark, NAME, that runs as it is.
 
-    Its dev.yaml is a suite with this one benchmark, for `install`, `prepare`, `run` and all other commands.
+    Its dev.yaml is a suite with this benchmark alone, for `install`, `prepare`, `run` and the other commands.
     """
     from benchwright.kinds.suite.setup.new import SUITE, make_benchmark
 

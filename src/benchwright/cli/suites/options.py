@@ -50,10 +50,8 @@ def suite_request_from(values: Mapping[str, Any]) -> SuiteRequest:
 
 
 _INDEX_OPTIONS: list[Callable[[AnyFunction], AnyFunction]] = [
-    click.option("--index-url", metavar="URL", help="The package index.  [default: as configured for uv or pip]"),
-    click.option("--index", "indexes", multiple=True, metavar="URL", help="One more package index. Repeatable."),
-    click.option("--find-links", multiple=True, metavar="PLACE", help="A folder or page with packages. Repeatable."),
-    click.option(
-        "--installer", type=click.Choice(["uv", "pip"]), help="What installs packages.  [default: uv if it is found]"
-    ),
+    click.option("--index-url", metavar="URL", help="Package index.  [default: as configured for uv or pip]"),
+    click.option("--index", "indexes", multiple=True, metavar="URL", help="Additional package index. Repeatable."),
+    click.option("--find-links", multiple=True, metavar="PLACE", help="Folder or page with packages. Repeatable."),
+    click.option("--installer", type=click.Choice(["uv", "pip"]), help="Installer.  [default: uv if it is found]"),
 ]

@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 @click.command(epilog="Example: benchwright pin suite.yaml --select torch --variant cuda")
 @suite_options
 @click.option(
-    "--variant", metavar="V", help="cpu, cuda, rocm, xpu, hpu or any word.  [default: what the machine or system has]"
+    "--variant", metavar="V", help="cpu, cuda, rocm, xpu, hpu or any word.  [default: by the machine or system file]"
 )
-@click.option("--constraints", multiple=True, metavar="FILE", help="One more constraints file. Repeatable.")
-@click.option(
-    "--from-scratch", "--from_scratch", is_flag=True, help="Choose all versions anew instead of keeping pinned ones."
-)
+@click.option("--constraints", multiple=True, metavar="FILE", help="Additional constraints file. Repeatable.")
+@click.option("--from-scratch", "--from_scratch", is_flag=True, help="Ignore existing pins.")
 @index_options
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
@@ -38,10 +36,10 @@ def command(
     quiet: bool,
     **values: Any,
 ) -> int:
-    """Write requirements.V.txt with exact versions for each requirements.in of SUITE, with hashes where there are any.
+    """Pin package versions: write requirements.V.txt, with hashes if known, for each requirements.in of SUITE.
 
-    All benchmarks of an install group get the same versions, because they share an environment. Indexes named here are
-    written into the files. Exit code: 0 pinned, 1 a group has no solution, 2 the suite is wrong.
+    Benchmarks of an install group share an environment, so they get the same versions. Indexes given here are written to
+    the files. Exit code: 0 pinned, 1 a group has no solution, 2 wrong suite.
     """
     from benchwright.cli.suites.progress import PhaseProgress
     from benchwright.kinds.suite.setup.install import IndexOptions

@@ -20,9 +20,9 @@ _LAST_LINES = 8
 
 @click.command(epilog="Example: benchwright prepare suite.yaml --select resnet50")
 @suite_options
-@click.option("--force", is_flag=True, help="Prepare again what is prepared.")
+@click.option("--force", is_flag=True, help="Prepare everything again.")
 @click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", default=1, help="Scripts that run at a time.  [default: 1]"
+    "--jobs", type=click.IntRange(1), metavar="N", default=1, help="Scripts to run in parallel.  [default: 1]"
 )
 @click.option(
     "--on", metavar="NAME[:ARG]", default="local", help="Where the scripts run, as in run --on.  [default: local]"
@@ -31,10 +31,10 @@ _LAST_LINES = 8
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, quiet: bool, **values: Any) -> int:
-    """Run the prepare scripts of SUITE, each once: they bring data and models, so that `run` needs no network.
+    """Download SUITE's data and models by running its prepare scripts, so that `run` needs no network.
 
-    What is done is known by the script's content and arguments; a script that failed or was killed runs again. Exit
-    code: 0 all is prepared, 1 a script failed, 2 the suite is wrong or not installed, 3 a folder cannot be written.
+    Finished work is skipped, unless a script or its arguments changed. Exit code: 0 success, 1 a script failed, 2 the
+    suite is wrong or not installed, 3 a folder cannot be written.
     """
     from benchwright.cli.suites.progress import PrepareProgress
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
@@ -60,7 +60,7 @@ def _body(done: Sequence[Preparing]) -> dict[str, Any]:
 
 def _text(done: Sequence[Preparing]) -> str:
     width = max(len(x.name) for x in done)
-    words = {"nothing": "nothing to prepare", "reused": "is prepared"}
+    words = {"nothing": "nothing to prepare", "reused": "already prepared"}
     return "".join(
         f"{x.name:<{width}}  {words.get(x.status, x.status)}"
         + (f", {format_duration(x.seconds)}" if x.seconds else "")

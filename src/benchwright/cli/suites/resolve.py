@@ -7,34 +7,25 @@ from typing import Any
 
 import click
 
+from benchwright.cli.options import options
+from benchwright.core.errors import InvalidInput
+
 EPILOG = "Example: benchwright resolve suite.yaml --select nlp --override '*.max_duration=60'"
 
 
 @click.command(epilog=EPILOG)
 @click.argument("suite", required=False)
-@click.option("--config", help="The suite; the same as naming it.  [default: $BENCHWRIGHT_CONFIG]")
-@click.option(
-    "--select", multiple=True, metavar="WORDS", help="Only entries with these names, groups or tags. Repeatable."
-)
-@click.option(
-    "--exclude", multiple=True, metavar="WORDS", help="Not entries with these names, groups or tags. Repeatable."
-)
-@click.option("--override", "overrides", multiple=True, metavar="ENTRY.KEY=VALUE", help="Change a value. Repeatable.")
+@options("configs", "select", "exclude", "overrides")
 @click.option("--system", hidden=True, help="Makes no difference: placeholders stay as they are.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of YAML.")
-def command(
-    suite: str | None,
-    config: str | None,
-    select: tuple[str, ...],
-    exclude: tuple[str, ...],
-    overrides: tuple[str, ...],
-    system: str | None,
-    as_json: bool,
-) -> None:
-    """Print the entries of SUITE as they end up: included, inherited, expanded, with defaults. Placeholders stay."""
+def command(suite: str | None, configs: tuple[str, ...], system: str | None, as_json: bool, **chosen: Any) -> None:
+    """Print SUITE with includes, inheritance, matrices and defaults resolved; placeholders stay."""
     from benchwright.app.checking import resolve_suite
 
-    resolved = resolve_suite(suite or config, select=select, exclude=exclude, overrides=overrides)
+    named = [*filter(None, [suite]), *configs]
+    if len(named) > 1:
+        raise InvalidInput("only one suite can be resolved", remedy=f"leave {named[1]} out")
+    resolved = resolve_suite(next(iter(named), None), **chosen)
     for warning in resolved.warnings:
         click.echo(f"benchwright: {warning}", err=True)
     if as_json:

@@ -165,7 +165,7 @@ def test_a_run_without_a_uid_does_not_take_the_place_of_another_machines(kept: K
     theirs.write_machine(msgspec.structs.replace(machine, hostname="another"))
     with kept.results() as results:
         results.ingest(ours)
-        with pytest.raises(InvalidInput, match="another run of this id"):
+        with pytest.raises(InvalidInput, match="already has a run with this id"):
             results.ingest(theirs)
         assert [row.host for row in results.store.runs(RunFilter())] == [machine.hostname]
 
