@@ -39,7 +39,7 @@ unit: $(DEV)
 	$(BIN)/python -m pytest -q -n auto -m "not slow" $(UNIT:%=tests/unit/%) tests/unit/benchprobe/stream/test_columns.py tests/unit/benchprobe/rules/test_stop_rules.py
 
 test: $(DEV)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/run_tests.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/run_tests.py --hypothesis-profile repeatable
 
 check: lint test
 
