@@ -13,10 +13,11 @@ from command_line import CommandLine
 from plugin_package import install_plugins
 from postgresql import Server, running_server
 
-# Two busy cores make single examples slow now and then; that is no failure. `make test` uses the second profile: the same
-# examples every time, so that a change fails by its own faults only. Plain pytest goes on looking for new ones.
+# Two busy cores make single examples slow now and then; that is no failure. `make test` uses `repeatable`: the
+# same examples every time, so that a change fails by its own faults only; `make unit` uses few. Plain pytest looks for new ones.
 hypothesis.settings.register_profile("shared-machine", deadline=None)
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("shared-machine")
 
 

@@ -46,7 +46,8 @@ def test_a_suite_has_a_table_failures_and_one_line_that_sums_it_up() -> None:
 
 def test_what_is_no_suite_has_no_score_unless_it_is_asked_for() -> None:
     plain = msgspec.structs.replace(
-        on_devices("a", (5.0,)), benchmark=msgspec.structs.replace(on_devices("a").benchmark, folder=None)
+        on_devices("a", (5.0,)),
+        benchmark=msgspec.structs.replace(on_devices("a").benchmark, folder=None, kind="command"),
     )
     assert "score" not in text(plain)
     assert "score" not in body(plain)
