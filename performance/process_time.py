@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 
 from benchwright.core.job import Job
-from benchwright.environments.probe_folder import probe_folder
+from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 
