@@ -74,7 +74,7 @@ def main() -> int:
         print({pairs: round(needed(rng, pairs, trials), 2) for pairs in SIZES})
         return 0
     slack = 2 * (0.16 / trials) ** 0.5
-    print(f"% called regressed (and, on average, the difference told); {trials} trials, margin {DEFAULT_MARGIN:.0%}\n")
+    print(f"% called regressed (and the mean difference predicted); {trials} trials, margin {DEFAULT_MARGIN:.0%}\n")
     print(
         "| launches spread by | "
         + " | ".join(f"{pairs} pairs" for pairs in SIZES)
