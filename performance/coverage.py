@@ -83,7 +83,9 @@ def print_interval_table(families: Sequence[Family], replicas: int, seed: int) -
     print(
         f"\n## Intervals: coverage in % (median width in % of the value); {replicas} replicas, {SAMPLES} samples a launch\n"
     )
-    print("Nominal 95 %. Each is compared with its own truth: medians for ours and the quartiles, means for the others.")
+    print(
+        "Nominal 95 %. Each is compared with its own truth: medians for ours and the quartiles, means for the others."
+    )
     print("'implied' is the t-interval that the tool's own test rests on; 'printed' is what it prints after ±.\n")
     print(
         "| family | launches | **ours** | widened % | flagged % | short unnoticed % "
@@ -207,7 +209,9 @@ def main() -> int:
     if not covering:
         print("bar missed: coverage of an independent family outside 93-97 %", file=sys.stderr)
     if not saying:
-        print("bar missed: more than 1 % of intervals of dependent launches too narrow without a warning", file=sys.stderr)
+        print(
+            "bar missed: more than 1 % of intervals of dependent launches too narrow without a warning", file=sys.stderr
+        )
     return 0 if covering and saying else 1
 
 

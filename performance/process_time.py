@@ -20,8 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchwright.core.job import Job
 from benchwright.artifacts.probe_folder import probe_folder
+from benchwright.core.job import Job
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 

@@ -1,0 +1,174 @@
+"""The order of the house: how large things may grow, that names are unique, and who may ask what.
+
+Each bar has a list of today's exceptions. One that is new fails, and so does one that no longer applies: take it off.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SRC = ROOT / "src"
+FILES = {path.relative_to(SRC).as_posix(): path.read_text(encoding="utf-8") for path in sorted(SRC.rglob("*.py"))}
+TREES = {name: ast.parse(text) for name, text in FILES.items()}
+
+WORKLOAD = r"isinstance\([\w.]*workload"
+FOLDER = r"\bbenchmark\.folder\b|isinstance\(.*BenchmarkFolder\)"
+
+BENCHPROBE_LINES = 4_400  # on the way to 4,000
+
+FULL_FOLDERS: set[str] = {
+    "benchwright/kinds/suite/read",
+}
+LONG_FILES: set[str] = {
+    "benchwright/agent/supervise/supervisor.py",
+}
+LONG_FUNCTIONS: set[str] = set()
+NAMES_TWICE: set[str] = {
+    "Builder",
+    "Finding",
+    "Launch",
+    "Row",
+    "Session",
+}
+SILENT_EXCEPTS: set[str] = {
+    "benchmodels/check/reference.py",
+    "benchmodels/discover/capture.py",
+    "benchmodels/files/onnx_work.py",
+    "benchmodels/measure/work.py",
+    "benchprobe/loop/batch_size.py",
+    "benchprobe/loop/loop_pass.py",
+}
+ASK_THE_WORKLOAD: set[str] = {
+    "benchwright/analysis/comparison/differences.py",
+    "benchwright/app/batch_search.py",
+    "benchwright/cli/plan.py",
+    "benchwright/core/secrets/redacted.py",
+    "benchwright/exchange/milabench/export.py",
+    "benchwright/report/models/csv.py",
+    "benchwright/report/models/facts.py",
+    "benchwright/report/models/rows.py",
+    "benchwright/report/run_json.py",
+}
+ASK_THE_FOLDER: set[str] = set()
+
+
+def lines_of(name: str) -> int:
+    return FILES[name].count("\n")
+
+
+def places(pattern: str, home: str) -> set[str]:
+    """The files outside of `home` that match."""
+    return {name for name, text in FILES.items() if not name.startswith(home) and re.search(pattern, text)}
+
+
+def test_a_folder_holds_at_most_fifteen_files() -> None:
+    folders = Counter(Path(name).parent.as_posix() for name in FILES)
+    assert {folder for folder, count in folders.items() if count > 15} == FULL_FOLDERS
+
+
+def test_a_file_has_at_most_four_hundred_lines() -> None:
+    assert {name for name in FILES if lines_of(name) > 400} == LONG_FILES
+
+
+def test_a_function_has_at_most_sixty_lines() -> None:
+    long = {
+        f"{name}:{node.name}"
+        for name, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (node.end_lineno or 0) - node.lineno >= 60
+    }
+    assert long == LONG_FUNCTIONS
+
+
+def test_no_two_classes_share_a_name() -> None:
+    defined: dict[str, list[str]] = defaultdict(list)
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined[node.name].append(name)
+    assert {name for name, where in defined.items() if len(where) > 1} == NAMES_TWICE
+
+
+def silent_excepts() -> Iterator[str]:
+    """The files with a handler of every exception that neither does anything nor says why it need not."""
+    for name, tree in TREES.items():
+        rows = FILES[name].splitlines()
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ExceptHandler) or not isinstance(node.type, ast.Name):
+                continue
+            passes = all(isinstance(step, ast.Pass | ast.Continue | ast.Return) for step in node.body)
+            said = "#" in "".join(rows[node.lineno - 1 : node.body[0].end_lineno])
+            if node.type.id in ("Exception", "BaseException") and passes and not said:
+                yield name
+
+
+def test_an_exception_that_is_swallowed_has_its_reason_beside_it() -> None:
+    assert set(silent_excepts()) == SILENT_EXCEPTS
+
+
+def test_only_kinds_ask_what_a_workload_is() -> None:
+    assert places(WORKLOAD, "benchwright/kinds/") == ASK_THE_WORKLOAD
+
+
+def test_only_the_suite_asks_whether_a_benchmark_has_a_folder() -> None:
+    assert places(FOLDER, "benchwright/kinds/suite/") == ASK_THE_FOLDER
+
+
+def test_benchprobe_can_be_read_in_an_afternoon() -> None:
+    assert sum(lines_of(name) for name in FILES if name.startswith("benchprobe/")) <= BENCHPROBE_LINES
+
+
+def test_the_version_is_written_down_once_for_each_wheel() -> None:
+    versions = {
+        name: found[1] for name, text in FILES.items() if (found := re.search(r'^__version__ = "(.+)"$', text, re.M))
+    }
+    assert set(versions) == {"benchwright/version.py", "benchprobe/version.py"}  # benchprobe is a wheel of its own, too
+    assert len(set(versions.values())) == 1
+
+
+def imported_by_scripts() -> list[tuple[str, str, str]]:
+    """File, module and name of whatever scripts beside the packages import from them, within functions too."""
+    found = []
+    for folder in ("performance", "docs", "tests/programs", "tests/faults", "packaging"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bench"):
+                    names = [name.name for name in node.names]
+                    found += [(path.relative_to(ROOT).as_posix(), node.module or "", name) for name in names]
+    return found
+
+
+def test_scripts_beside_the_packages_import_what_is_there() -> None:
+    missing = []
+    for file, module, name in imported_by_scripts():
+        try:
+            there = hasattr(importlib.import_module(module), name) or importlib.util.find_spec(f"{module}.{name}")
+        except ImportError:
+            there = False
+        if not there:
+            missing.append(f"{file}: from {module} import {name}")
+    assert missing == []
+
+
+def documented() -> list[str]:
+    page = (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    return re.findall(r"^::: (\S+)$", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", documented())
+def test_what_the_python_reference_names_is_there(name: str) -> None:
+    module, _, attribute = name.rpartition(".")
+    try:
+        found: object = getattr(importlib.import_module(module), attribute)
+    except AttributeError:
+        found = importlib.import_module(name)
+    assert found.__doc__
