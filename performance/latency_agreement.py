@@ -98,7 +98,7 @@ class Ours:
         self._stream = open(json.loads(os.environ["BENCHPROBE_CONFIG"])["stream"], "rb")  # noqa: SIM115 open to the end
 
     def block(self) -> float:
-        from benchmodels.stream import put
+        from benchmodels.reports import put
 
         self._loop()
         put({"event": "message", "source": "block", "text": "end", "severity": "info"})

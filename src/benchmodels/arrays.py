@@ -8,15 +8,17 @@ import os
 import sys
 from typing import Any, Dict, Mapping, Optional, Tuple
 
+from benchmodels.types import Array, Arrays, Details, Tensor, Value
+
 FORMAT = 1
 
 
-def is_tensor(value: Any) -> bool:
+def is_tensor(value: Value) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
-def to_array(tensor: Any) -> Any:
+def to_array(tensor: Tensor) -> Any:
     """A copy of the tensor's values as a numpy array."""
     plain = on_host(tensor)
     try:
@@ -26,7 +28,7 @@ def to_array(tensor: Any) -> Any:
     return array.copy()
 
 
-def on_host(tensor: Any) -> Any:
+def on_host(tensor: Tensor) -> Any:
     """The tensor on the CPU, dense, with nothing lazy about it."""
     plain = tensor.detach()
     if plain.is_quantized:
@@ -36,7 +38,7 @@ def on_host(tensor: Any) -> Any:
     return plain.cpu().resolve_conj().resolve_neg()
 
 
-def save_arrays(path: str, arrays: Mapping[str, Any]) -> None:
+def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Writes tensors and arrays of numpy to one file, aside first. No pickle; types without numpy's as their bits."""
     numpy = importlib.import_module("numpy")
     members: Dict[str, Any] = {}
@@ -64,14 +66,14 @@ def save_arrays(path: str, arrays: Mapping[str, Any]) -> None:
         raise
 
 
-def load_arrays(path: str) -> Dict[str, Any]:
+def load_arrays(path: str) -> Details:
     """What `save_arrays` wrote, in its order; values of types that numpy lacks as float32, exactly. Needs no torch."""
     numpy = importlib.import_module("numpy")
     with numpy.load(path, allow_pickle=False) as members:
         description = json.loads(bytes(members["description"]))
         if description.get("format") != FORMAT:
             raise ValueError(f"{path}: format {description.get('format')}, not {FORMAT}")
-        arrays: Dict[str, Any] = {}
+        arrays: Arrays = {}
         for index, described in enumerate(description["arrays"]):
             array = members[str(index)]
             if described["bits_of"] == "bfloat16":
@@ -82,7 +84,7 @@ def load_arrays(path: str) -> Dict[str, Any]:
         return arrays
 
 
-def _as_bits(tensor: Any) -> Tuple[Any, Optional[str]]:
+def _as_bits(tensor: Tensor) -> Tuple[Any, Optional[str]]:
     """The values, or their bits and the name of their type where numpy does not know it."""
     torch = importlib.import_module("torch")
     plain = on_host(tensor)

@@ -4,9 +4,34 @@ from __future__ import annotations
 
 import contextlib
 from time import perf_counter_ns
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Callable, Iterator, List, Mapping, Optional, Sequence, Set
 
+from benchmodels.types import Details, Value
+from benchprobe import active_probe
 from benchprobe.stream.events import Event, message_event
+
+EXIT_PATIENCE_S = 0.5
+
+
+def put(event: Event) -> None:
+    """Nothing happens where nobody records this process."""
+    probe = active_probe()
+    if probe is not None:
+        probe.writer.emit(event)
+        probe.writer.flush()
+
+
+def complainer(put: Callable[[Event], None] = put) -> Callable[[str], None]:
+    """Tells a trouble of ours, each text once."""
+    told: Set[str] = set()
+
+    def complain(text: str) -> None:
+        if text not in told and len(told) < 100:
+            told.add(text)
+            put(message_event("models", text))
+
+    return complain
+
 
 LOWER, HIGHER = "lower", "higher"
 # Steps of a build that are another stage of the whole.
@@ -21,7 +46,7 @@ class Reports:
         self.stage = "load"
         self.failed = False
 
-    def event(self, event: str, /, **values: Any) -> None:
+    def event(self, event: str, /, **values: Value) -> None:
         self._put({"event": event, "t": perf_counter_ns(), **values})
 
     def measured(
@@ -60,7 +85,7 @@ class BuildSteps:
     def __init__(self, reports: Reports, versions: Optional[Mapping[str, str]] = None) -> None:
         self._reports = reports
         self._versions = dict(versions or {})
-        self.done: List[Dict[str, Any]] = []
+        self.done: List[Details] = []
 
     @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
+from benchmodels.types import Details
 from benchprobe.config import VARIABLE
 
 DISCOVER, MEASURE, BUILD, TRAIN = "discover", "measure", "build", "train"
@@ -74,7 +75,7 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> ModelSettings:
     return settings_from(config[PART])
 
 
-def as_config(settings: ModelSettings) -> Dict[str, Any]:
+def as_config(settings: ModelSettings) -> Details:
     """The part "models" that gives these settings, without what is usual."""
     usual = ModelSettings()._asdict()
     return {key: value for key, value in settings._asdict().items() if value != usual[key]}

@@ -28,6 +28,7 @@ from typing import (
 )
 
 from benchmodels.arrays import is_tensor, load_arrays, save_arrays, to_array
+from benchmodels.types import Details, Module, Tensor, Value
 
 __all__ = [
     "Named",
@@ -53,10 +54,10 @@ class Named(NamedTuple):
     """A tensor and where it was found, such as `past.layers.0.keys`."""
 
     name: str
-    tensor: Any
+    tensor: Tensor
 
 
-def flatten(value: Any, root: str = "output") -> List[Named]:
+def flatten(value: Value, root: str = "output") -> List[Named]:
     """The tensors in `value` in a fixed order; `root` is the name of one that is not inside anything.
 
     No two have the same name, and a tensor that is there twice is listed twice.
@@ -64,7 +65,7 @@ def flatten(value: Any, root: str = "output") -> List[Named]:
     return unique_names([Named(path or root, tensor) for path, tensor in _walk(value, "", set(), 0)])
 
 
-def flatten_call(args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str] = ()) -> List[Named]:
+def flatten_call(args: Sequence[Value], kwargs: Mapping[str, Value], names: Sequence[str] = ()) -> List[Named]:
     """The tensors among the arguments of a call. `names`: those of the positional ones, as far as they are known."""
     found: List[Named] = []
     seen: Set[int] = set()
@@ -88,7 +89,7 @@ def unique_names(found: Sequence[Named]) -> List[Named]:
     return result
 
 
-def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
+def rebuilt(value: Value, replace: Callable[[Any], Any]) -> Any:
     """A copy of `value` in which `replace(tensor)` is in the place of each tensor, asked in the order of `flatten`.
 
     Nothing that a call could change is shared with the original, as far as it can be copied.
@@ -97,7 +98,7 @@ def rebuilt(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 def rebuilt_call(
-    args: Sequence[Any], kwargs: Mapping[str, Any], replace: Callable[[Any], Any]
+    args: Sequence[Value], kwargs: Mapping[str, Value], replace: Callable[[Any], Any]
 ) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     """The same for the arguments of a call, in the order of `flatten_call`."""
     copies: Dict[int, Any] = {}
@@ -105,7 +106,7 @@ def rebuilt_call(
     return new_args, {name: _rebuilt(value, replace, copies, 0) for name, value in kwargs.items()}
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: Value) -> bool:
     """Whether it consists of tensors, simple values and Python's own containers: a call adds nothing to it."""
     if is_tensor(value) or _is_simple(value):
         return True
@@ -114,12 +115,12 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, PLAIN_CONTAINERS) and all(is_plain(child) for child in value)
 
 
-def _is_simple(value: Any) -> bool:
+def _is_simple(value: Value) -> bool:
     torch = sys.modules.get("torch")
     return isinstance(value, SIMPLE) or (torch is not None and isinstance(value, (torch.dtype, torch.device)))
 
 
-def _is_opaque(value: Any) -> bool:
+def _is_opaque(value: Value) -> bool:
     """Nothing to look into, and nothing to copy: classes, functions, modules of both sorts."""
     torch = sys.modules.get("torch")
     if torch is None:
@@ -128,7 +129,7 @@ def _is_opaque(value: Any) -> bool:
     return isinstance(value, (*OPAQUE, torch.nn.Module, torch.Generator, *symbols))
 
 
-def _walk(value: Any, path: str, seen: Set[int], depth: int) -> Iterator[Tuple[str, Any]]:
+def _walk(value: Value, path: str, seen: Set[int], depth: int) -> Iterator[Tuple[str, Any]]:
     if is_tensor(value):
         yield path, value
         return
@@ -143,7 +144,7 @@ def _walk(value: Any, path: str, seen: Set[int], depth: int) -> Iterator[Tuple[s
         yield from _walk(child, f"{path}.{key}" if path else key, seen, depth + 1)
 
 
-def _rebuilt(value: Any, replace: Callable[[Any], Any], copies: Dict[int, Any], depth: int) -> Any:
+def _rebuilt(value: Value, replace: Callable[[Any], Any], copies: Dict[int, Any], depth: int) -> Any:
     if is_tensor(value):
         return replace(value)
     if _is_simple(value) or _is_opaque(value) or depth > MAX_DEPTH:
@@ -160,11 +161,11 @@ def _rebuilt(value: Any, replace: Callable[[Any], Any], copies: Dict[int, Any], 
     return copies[id(value)]
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: Value) -> bool:
     return not isinstance(value, (Mapping, list, tuple))
 
 
-def _children(value: Any) -> Optional[List[Tuple[str, Any]]]:
+def _children(value: Value) -> Optional[List[Tuple[str, Any]]]:
     """The parts of a container with their keys; None: it is none."""
     if _is_simple(value) or _is_opaque(value):
         return None
@@ -181,7 +182,7 @@ def _children(value: Any) -> Optional[List[Tuple[str, Any]]]:
     return attributes or None
 
 
-def _attributes(value: Any) -> List[Tuple[str, Any]]:
+def _attributes(value: Value) -> List[Tuple[str, Any]]:
     slots = [name for kind in type(value).__mro__ for name in _as_list(kind.__dict__.get("__slots__", ()))]
     in_slots = [(name, getattr(value, name)) for name in slots if name[:2] != "__" and hasattr(value, name)]
     return [*in_slots, *getattr(value, "__dict__", {}).items()]
@@ -191,7 +192,7 @@ def _as_list(slots: Any) -> List[str]:
     return [slots] if isinstance(slots, str) else list(slots)
 
 
-def _with_children(value: Any, children: List[Any]) -> Any:
+def _with_children(value: Value, children: List[Any]) -> Any:
     """A container of the same kind, with these parts."""
     kind = type(value)
     if kind in (list, tuple):
@@ -209,7 +210,7 @@ def _with_children(value: Any, children: List[Any]) -> Any:
     return kind(children)
 
 
-def _shallow_copy(value: Any) -> Any:
+def _shallow_copy(value: Value) -> Any:
     try:
         return copy.copy(value)
     except Exception:
@@ -218,7 +219,7 @@ def _shallow_copy(value: Any) -> Any:
         return empty
 
 
-def _set(value: Any, name: str, part: Any) -> None:
+def _set(value: Value, name: str, part: Module) -> None:
     attributes = getattr(value, "__dict__", {})
     if name in attributes:
         attributes[name] = part
@@ -226,14 +227,14 @@ def _set(value: Any, name: str, part: Any) -> None:
         object.__setattr__(value, name, part)
 
 
-def _deep_copy(value: Any) -> Any:
+def _deep_copy(value: Value) -> Any:
     try:
         return copy.deepcopy(value)
     except Exception:  # a lock, a file: shared then
         return value
 
 
-def to_arrays(value: Any, root: str = "output") -> Dict[str, Any]:
+def to_arrays(value: Value, root: str = "output") -> Details:
     """The tensors in `value` as numpy arrays of their own, by name; those numpy has no type for as float32, exactly.
 
     Where there is none: its arrays of numpy, and its numbers as one array.
@@ -242,12 +243,12 @@ def to_arrays(value: Any, root: str = "output") -> Dict[str, Any]:
     return tensors or _numbers_in(value, root)
 
 
-def _numbers_in(value: Any, root: str) -> Dict[str, Any]:
+def _numbers_in(value: Value, root: str) -> Details:
     numpy = import_module("numpy")
     numbers: List[Any] = []
     arrays: List[Named] = []
 
-    def visit(value: Any, path: str, depth: int) -> None:
+    def visit(value: Value, path: str, depth: int) -> None:
         if isinstance(value, (numpy.ndarray, numpy.generic)):
             if value.dtype.kind in "biufc":
                 arrays.append(Named(path or root, numpy.array(value)))

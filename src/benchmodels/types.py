@@ -13,3 +13,5 @@ Module = Any  # torch.nn.Module
 Value = Any  # whatever a script passes to its model, or gets from it
 Arrays = Dict[str, Array]
 Details = Dict[str, Any]  # what an event or a file says, as JSON holds it
+Prepared = Any  # what a session's `prepare` returns: its own business
+ModelInputs = Any  # `Inputs` or `Captured` for a module, arrays by name for an artifact

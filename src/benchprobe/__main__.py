@@ -64,11 +64,7 @@ def main(argv: Optional[List[str]] = None) -> int:
     command = ["-m", *options.module] if options.module else options.script
     if not command or (options.module is not None and not options.module):
         parser().error("name a script to run, or -m and a module")
-    config: Dict[str, Any] = {"warmup": options.warmup}
-    if options.stop:
-        config["stop"] = options.stop
-    if options.loop:
-        config["loop"] = options.loop
+    config = {"warmup": options.warmup, **{k: v for k in ("stop", "loop") if (v := getattr(options, k))}}
     return run(ScriptRun(command, config, options.stream, options.json))
 
 

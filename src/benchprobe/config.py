@@ -1,4 +1,4 @@
-"""What the launcher asked for, read once from the environment variable `BENCHPROBE_CONFIG`."""
+"""The launcher's request, read once from the environment variable `BENCHPROBE_CONFIG`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ VARIABLE = "BENCHPROBE_CONFIG"
 
 
 class Rendezvous(NamedTuple):
-    """The processes that are measured together: their shared folder, how many they are, and which this is.
-
-    `turn_s`: they do not run at the same time but take turns of that length.
-    """
+    """Processes measured together: their shared folder, their number, and which one this is. `turn_s`: they take turns."""
 
     folder: str
     size: int
@@ -24,7 +21,7 @@ class Rendezvous(NamedTuple):
 class Config(NamedTuple):
     """`stream` is an absolute path or `fd:N`. `loop` None: the first named "train", else the first one.
 
-    `stop` and `warmup` are handed to `stop_rules` as they are.
+    `stop` and `warmup` are settings for `rules`.
     """
 
     stream: str
@@ -41,10 +38,12 @@ def parse(text: str) -> Config:
     raw = json.loads(text)
     if not isinstance(raw, dict) or not isinstance(raw.get("stream"), str) or not raw["stream"]:
         raise ValueError('it must be a JSON object with a "stream"')
-    barrier = raw.get("barrier")
+    barrier, met = raw.get("barrier"), None
     try:
-        met = None if barrier is None else _barrier(barrier)
-    except (KeyError, TypeError) as error:
+        if barrier is not None:
+            turn_s = None if barrier.get("turn_s") is None else float(barrier["turn_s"])
+            met = Rendezvous(str(barrier["folder"]), int(barrier["size"]), int(barrier["rank"]), turn_s)
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError('"barrier" needs a folder, a size and a rank') from error
     for key in ("stop", "warmup"):
         if not isinstance(raw.get(key), (dict, type(None))):
@@ -52,17 +51,8 @@ def parse(text: str) -> Config:
     return Config(raw["stream"], raw.get("stop") or None, raw.get("warmup") or {}, raw.get("loop"), met)
 
 
-def _barrier(raw: Mapping[str, Any]) -> Rendezvous:
-    turn_s = raw.get("turn_s")
-    length = None if turn_s is None else float(turn_s)
-    return Rendezvous(str(raw["folder"]), int(raw["size"]), int(raw["rank"]), length)
-
-
 def from_environment(environment: Mapping[str, str] = os.environ) -> Optional[Config]:
-    """None when nothing was asked for: then the probe is inert.
-
-    A configuration that cannot be read must not break the program either: it is told on stderr, once.
-    """
+    """None if there is none: the probe is then inert. An invalid one does not break the program, but is reported on stderr."""
     text = environment.get(VARIABLE)
     if not text:
         return None

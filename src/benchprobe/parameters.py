@@ -4,7 +4,7 @@
 
     batch_size, max_seq_length = parse(["batch_size", "max_seq_length"])
 
-`python bert.py --batch_size 8` gives 8; what is not given has the standard value.
+`python bert.py --batch_size 8` gives 8; parameters that are not given have their standard value.
 """
 
 from __future__ import annotations
@@ -48,15 +48,12 @@ PARAMETERS: Dict[str, Parameter] = {
 }
 
 
-# What scripts of this process asked for, and got: a batch size, above all.
+# What scripts of this process asked for and got, above all a batch size.
 asked: Dict[str, Any] = {}
 
 
 def parse(names: Union[str, Sequence[str]], argv: Optional[Sequence[str]] = None) -> List[Any]:
-    """The values of the standard parameters `names`, in that order, from the command line (or `argv`).
-
-    A script may have arguments of its own: what is not asked for here is left alone.
-    """
+    """The values of the standard parameters `names`, in that order, from the command line (or `argv`); ignores others."""
     wanted = [names] if isinstance(names, str) else list(names)
     unknown = [name for name in wanted if name not in PARAMETERS]
     if unknown:
@@ -67,19 +64,15 @@ def parse(names: Union[str, Sequence[str]], argv: Optional[Sequence[str]] = None
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for name in dict.fromkeys(wanted):
         default, convert, about = PARAMETERS[name]
-        if convert is _flag:
-            parser.add_argument(
-                f"--{name}", type=_argument(convert), default=default, nargs="?", const=True, help=about
-            )
-        else:
-            parser.add_argument(f"--{name}", type=_argument(convert), default=default, help=about)
+        flag: Dict[str, Any] = {"nargs": "?", "const": True} if convert is _flag else {}
+        parser.add_argument(f"--{name}", type=_argument(convert), default=default, help=about, **flag)
     given, _ = parser.parse_known_args(list(sys.argv[1:] if argv is None else argv))
     asked.update((name, getattr(given, name)) for name in wanted)
     return [getattr(given, name) for name in wanted]
 
 
 def _argument(convert: Callable[[str], Any]) -> Callable[[str], Any]:
-    """The same conversion under a name that argparse can put into its message: "invalid number value: 'x'"."""
+    """The conversion under a name for argparse's message: "invalid number value: 'x'"."""
 
     def number(text: str) -> Any:
         return convert(text)

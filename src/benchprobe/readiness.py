@@ -1,55 +1,35 @@
-"""Whether a server answers: at a TCP port, or with a page that is fine."""
+"""Whether a server is up: it accepts TCP connections, or serves a page."""
 
 from __future__ import annotations
 
 import re
 import socket
-from typing import Protocol
+from typing import NamedTuple
 
 EXAMPLES = "write tcp:HOST:PORT or http://HOST:PORT/PATH"
 
 
-class Ready(Protocol):
-    """A place to look at. Its text is what the user wrote."""
+class Ready(NamedTuple):
+    """A TCP port or, if `url` is set, a web page that must answer with a status of success."""
 
-    def answers(self, timeout_s: float) -> bool:
-        """One look, that takes no longer than about `timeout_s`."""
-
-
-class TcpPort:
-    """Ready when somebody takes connections there."""
-
-    def __init__(self, host: str, port: int) -> None:
-        self._address = (host, port)
+    host: str = ""
+    port: int = 0
+    url: str = ""
 
     def __str__(self) -> str:
-        host, port = self._address
-        return f"tcp:[{host}]:{port}" if ":" in host else f"tcp:{host}:{port}"
+        return self.url or (f"tcp:[{self.host}]:{self.port}" if ":" in self.host else f"tcp:{self.host}:{self.port}")
 
     def answers(self, timeout_s: float) -> bool:
-        try:
-            socket.create_connection(self._address, timeout_s).close()
-            return True
-        except OSError:
-            return False
-
-
-class HttpPage:
-    """Ready when it is there: status 200, or another of success."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    def __str__(self) -> str:
-        return self._url
-
-    def answers(self, timeout_s: float) -> bool:
+        """One look, which takes no longer than about `timeout_s`."""
         from http.client import HTTPException
         from urllib.request import ProxyHandler, build_opener
 
-        opener = build_opener(ProxyHandler({}))  # a proxy has no business between a server and its benchmark
         try:
-            with opener.open(self._url, timeout=timeout_s) as answer:
+            if not self.url:
+                socket.create_connection((self.host, self.port), timeout_s).close()
+                return True
+            opener = build_opener(ProxyHandler({}))  # never through a proxy
+            with opener.open(self.url, timeout=timeout_s) as answer:
                 return bool(200 <= answer.status < 300)
         except (OSError, HTTPException):
             return False
@@ -58,8 +38,8 @@ class HttpPage:
 def parse_ready(text: str) -> Ready:
     """`tcp:HOST:PORT`, `http://…` or `https://…`; ValueError says what is wrong."""
     if re.match(r"https?://[^/\s]", text):
-        return HttpPage(text)
+        return Ready(url=text)
     match = re.fullmatch(r"tcp:(?://)?(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})", text)
     if match is None or not 0 < int(match[3]) < 65536:
         raise ValueError(EXAMPLES)
-    return TcpPort(match[1] or match[2], int(match[3]))
+    return Ready(match[1] or match[2], int(match[3]))

@@ -1,11 +1,11 @@
-"""Measures a client against a server: starts the server, waits until it answers, runs the client, ends the server.
+"""Measures a client against a server: starts the server, waits until it answers, runs the client, stops the server.
 
     python -m benchprobe.serving [--ready tcp:HOST:PORT | --ready http://…] [--timeout SECONDS] [--grace SECONDS]
         --server N WORD_1 … WORD_N -- CLIENT WORDS…
 
-The N words after `--server` are the server's command, whatever they look like. Exit code: the client's (128 + its
-signal); 1 if the server ended too early, 2 for a wrong command line, 124 if it did not answer in time, 127 if one of the
-two programs could not be started. Only the client sees the probe's configuration: the server is not measured.
+The N words after `--server` are the server's command. Exit code: the client's (128 + its signal); 1 if the server ended too
+early, 2 for a wrong command line, 124 if it did not answer in time, 127 if one of the two could not be started. Only the
+client gets the probe's configuration: the server is not measured.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def _with_programs(rest: List[str], ready: Optional[Ready], seconds: Dict[str, f
 
 
 class SignalWait:
-    """Keeps the signals it listens to in `seen`; a child's end wakes it up, too. To be used in the main thread."""
+    """Signals as something to wait for; a child's end wakes it up, too. For the main thread only."""
 
     def __init__(self, listened: Iterable[int]) -> None:
-        # One that is ignored stays so: nohup meant it.
+        # An ignored one stays ignored: nohup meant it.
         self._listened = [number for number in listened if signal.getsignal(number) is not signal.SIG_IGN]
         self.seen: List[int] = []
         self.on_signal: Callable[[int], None] = lambda number: None
@@ -112,7 +112,7 @@ class SignalWait:
                 pass
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
-        """Looks at `condition` after everything that happens; whether it came true in time."""
+        """Whether `condition` came true in time; checked after every event."""
         limit = time.monotonic() + timeout_s
         while not condition():
             left_s = limit - time.monotonic()
@@ -148,19 +148,16 @@ class _Together:
             self._end_server()
 
     def _refuse_a_stranger(self) -> None:
-        """Whoever answers before our server runs is another one, and it would be the one that is measured."""
+        """Another server already answering there would be the one that is measured."""
         ready = self._serving.ready
         if ready is not None and ready.answers(1.0):
-            raise Failed(
-                SERVER_ENDED, f"{ready} answers already: another server runs there; end it, or change the port"
-            )
+            raise Failed(SERVER_ENDED, f"{ready} already answers: stop the other server, or change the port")
 
     def _start_server(self) -> None:
         environment = {name: value for name, value in os.environ.items() if name not in CLIENT_ONLY}
-        # A session of its own: Ctrl-C reaches the client first, and all it starts can be ended together.
-        self._server = _start(
-            "server", self._serving.server, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
-        )
+        # In its own session: Ctrl-C reaches the client first, and its whole group can be ended together.
+        options = {"env": environment, "stdin": subprocess.DEVNULL, "start_new_session": True}
+        self._server = _start("server", self._serving.server, **options)
 
     def _wait_until_ready(self) -> None:
         ready, began, pause_s = self._serving.ready, time.monotonic(), FIRST_LOOK_S
@@ -204,7 +201,7 @@ class _Together:
         if self._client is None:
             self._asked.append(number)
         elif number != signal.SIGINT or not any(os.isatty(fd) for fd in (0, 1, 2)):
-            # Ctrl-C in a terminal reaches the client by itself; twice would break off how it ends.
+            # A terminal sends Ctrl-C to the client itself; a second one would interrupt its shutdown.
             self._client.send_signal(number)
 
     def _end_client(self, client: subprocess.Popen[bytes]) -> None:
@@ -214,7 +211,7 @@ class _Together:
         client.wait()
 
     def _end_server(self) -> None:
-        """TERM to all of its group, and after the grace (or a signal to hurry) KILL; nothing of it is left."""
+        """TERM to its whole group, and after the grace period (or a signal to hurry) KILL."""
         server = self._server
         if server is None:
             return
@@ -236,12 +233,12 @@ def _start(what: str, words: List[str], **options: Any) -> subprocess.Popen[byte
 
 
 def _end_with_parent() -> Optional[Callable[[], None]]:
-    """What the new process does first: have the kernel end it if this one is killed. None where it cannot."""
+    """What the new process does first: ask the kernel to kill it with this one. None if that is impossible."""
     if sys.platform != "linux":
         return None
     import ctypes
 
-    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()  # looked up here: after the fork nothing may be loaded
+    prctl, parent = ctypes.CDLL(None).prctl, os.getpid()  # looked up here: nothing may be loaded after the fork
 
     def before_exec() -> None:
         prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
@@ -252,7 +249,7 @@ def _end_with_parent() -> Optional[Callable[[], None]]:
 
 
 def _code_of(process: subprocess.Popen[bytes]) -> Optional[int]:
-    """How it ended, as `Popen.returncode` says it; None: it runs. Not reaped, so that its group keeps its number."""
+    """Its `Popen.returncode`; None: it runs. Not reaped, so that its group keeps its number."""
     if process.returncode is not None or not hasattr(os, "waitid"):
         return process.poll()
     ended = os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -269,7 +266,7 @@ def _signal_group(leader: subprocess.Popen[bytes], number: int) -> None:
 
 
 def _ended(code: int) -> str:
-    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
 def main(words: Optional[List[str]] = None) -> int:

@@ -17,7 +17,7 @@ from command_line import CommandLine
 from damaged_base import IMPORTS, copied, files_of, make_base
 from mutants import mutate
 
-from benchmodels.build.manifests import Corrupt, read_manifest, verify
+from benchmodels.build.cache import Corrupt, read_manifest, verify
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.node.system import Observation
 from benchwright.environments.built import read_built, why_broken

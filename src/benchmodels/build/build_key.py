@@ -19,12 +19,13 @@ from benchmodels.identity.signatures import tensors_in, walk
 from benchmodels.identity.source_text import is_own, names_this_machine
 from benchmodels.identity.weights import tensors_digest
 from benchmodels.pytorch.module_parts import parts_of
+from benchmodels.types import Module, Value
 
 LENGTH = 16
 MOST_PARSED_BYTES = 300_000  # of all files: a fraction of a second; of more code, comments count too
 
 
-def content_digest(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[str]:
+def content_digest(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Optional[str]:
     """None where it cannot be told."""
     try:
         inputs = tensors_digest(tensors_in(args, kwargs))
@@ -43,7 +44,7 @@ def content_digest(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:LENGTH]
 
 
-def _configurations(module: Any) -> Iterator[str]:
+def _configurations(module: Module) -> Iterator[str]:
     """Those that can be written down, as those of transformers, each once."""
     seen: Dict[int, Any] = {}
     for _, part in parts_of(module):
@@ -84,7 +85,7 @@ def _source_digest(file: str, parsed: bool) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _versions(module: Any) -> Dict[str, str]:
+def _versions(module: Module) -> Dict[str, str]:
     packages = {type(part).__module__.partition(".")[0] for _, part in parts_of(module)}
     found = ((name, attribute(sys.modules.get(name), "__version__")) for name in packages)
     return {name: str(version) for name, version in found if version is not None}

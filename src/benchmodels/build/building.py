@@ -1,21 +1,93 @@
-"""Builds a captured model, or a model file, for a runtime, into a folder. Imports numpy: not before the script has run."""
+"""Builds a captured model, or a model file, for a runtime, into a folder, and reads it back.
+
+Beside the runtime's own files the folder holds inputs, reference outputs and facts about them. Imports numpy: only after the
+script has run.
+"""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
-from benchmodels.build.build_contents import Facts, write_entry
+from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.failures import has_room
 from benchmodels.files.model_file import ModelFile, described, made_inputs, open_model_file, resolved_shapes
+from benchmodels.measure.batch import Batch
 from benchmodels.measure.runtime_options import options_of, shown_batch, tell_failure
-from benchmodels.measure.work import count_work
+from benchmodels.measure.work import CallWork, count_work
 from benchmodels.reports import BuildSteps, Reports
 from benchmodels.runtimes.base import Captured, Runtime
 from benchmodels.settings import ModelSettings
-from benchmodels.tensors import flatten_call
+from benchmodels.tensors import flatten_call, load_arrays, save_arrays
+from benchmodels.types import Array, Arrays, Details
+
+FORMAT = 3
+INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
+NOT_OF_THE_BUILD = ("reference",)  # a step of ours: it is no part of the time that a build takes
+
+Step = Mapping[str, Any]  # as the `build_step` event has it
+
+
+class Facts(NamedTuple):
+    """`batch`: what the model itself shows of it. `weights`: the digest of those that were built. `steps`: those of the build. `model`: what a `model` event says, of
+    a model file."""
+
+    batch: Optional[Batch]
+    work: CallWork
+    steps: List[Details]
+    weights: Optional[str] = None
+    model: Optional[Details] = None
+
+
+def build_seconds(steps: Sequence[Step]) -> float:
+    """What a build took of the time to a first result."""
+    return float(sum(step["seconds"] for step in steps if step["step"] not in NOT_OF_THE_BUILD))
+
+
+def write_entry(folder: str, inputs: Mapping[str, Array], reference: Reference, facts: Facts) -> None:
+    """Facts last: a folder without them is no build."""
+    save_arrays(os.path.join(folder, INPUTS), inputs)
+    save_arrays(os.path.join(folder, REFERENCE), reference.outputs)
+    told = {
+        "format": FORMAT,
+        "reference": reference._replace(outputs={})._asdict(),
+        **facts._asdict(),
+        "batch": None if facts.batch is None else facts.batch._asdict(),
+        "work": facts.work._asdict(),
+    }
+    aside = os.path.join(folder, f"{FACTS}.aside")
+    with open(aside, "w") as file:
+        json.dump(told, file)
+    os.replace(aside, os.path.join(folder, FACTS))
+
+
+def read_facts(folder: str) -> Facts:
+    told = _read(folder)
+    batch = None if told["batch"] is None else Batch(**told["batch"])
+    return Facts(batch, CallWork(**told["work"]), told["steps"], told["weights"], told["model"])
+
+
+def read_inputs(folder: str) -> Details:
+    """Arrays by name."""
+    return load_arrays(os.path.join(folder, INPUTS))
+
+
+def read_reference(folder: str) -> Reference:
+    told = _read(folder)["reference"]
+    own = [OutputError(*error) for error in told["own"]]
+    outputs = load_arrays(os.path.join(folder, REFERENCE))
+    return Reference(outputs, told["label"], own, told["varies"], told["note"], told["keeps"])
+
+
+def _read(folder: str) -> Details:
+    with open(os.path.join(folder, FACTS)) as file:
+        told: Details = json.load(file)
+    if told.get("format") != FORMAT:
+        raise ValueError(f"{folder}: format {told.get('format')}, not {FORMAT}")
+    return told
 
 
 class Building:
@@ -48,7 +120,7 @@ class Building:
         except BaseException as error:
             tell_failure(self._reports, error)
 
-    def _build(self, captured: Captured, told: Optional[Dict[str, Any]] = None) -> None:
+    def _build(self, captured: Captured, told: Optional[Details] = None) -> None:
         """The reference first: exporting may leave a model unfit to be called."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         with self._steps.step("reference"):
@@ -62,7 +134,7 @@ class Building:
         work = count_work(module, args, kwargs, self._settings.precision, may_call=True)
         self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
 
-    def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Dict[str, Any], told: Dict[str, Any]) -> None:
+    def _build_as_it_is(self, path: str, opened: ModelFile, arrays: Arrays, told: Details) -> None:
         with self._steps.step("reference"):
             reference = opened.reference(arrays)
             work = opened.work(arrays)
@@ -71,14 +143,14 @@ class Building:
             self._runtime.build_file(path, self._settings.builds, self._options, self._steps, shapes)
         self._write(arrays, reference, Facts(opened.batch(arrays), work, self._steps.done, None, told))
 
-    def _write(self, inputs: Mapping[str, Any], reference: Reference, facts: Facts) -> None:
+    def _write(self, inputs: Mapping[str, Array], reference: Reference, facts: Facts) -> None:
         with self._reports.at("convert"):
             if not has_room(self._settings.builds):  # what was built may have been cut short without a word
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._settings.builds)
             write_entry(self._settings.builds, inputs, reference, facts)
 
 
-def inputs_of(opened: ModelFile, settings: ModelSettings) -> Dict[str, Any]:
+def inputs_of(opened: ModelFile, settings: ModelSettings) -> Details:
     """Those saved with the file, if no shape was asked for; else made from the shapes."""
     saved = getattr(opened, "saved_inputs", None)
     if saved is not None and not settings.shapes:

@@ -13,7 +13,7 @@ import time
 from typing import Any, Dict, List, Optional, Sequence
 
 from benchmodels.build.build import PARENT
-from benchmodels.build.build_contents import FACTS
+from benchmodels.build.building import FACTS
 from benchmodels.failures import ERROR, TIMED_OUT, ModelFailure, failure_of_ending, has_room, kernel_ooms
 from benchmodels.reports import STAGES, Reports
 from benchmodels.settings import BUILD, PART, ModelSettings, as_config

@@ -15,6 +15,8 @@ import math
 from importlib import import_module
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from benchmodels.types import Array, Details
+
 np = import_module("numpy")
 
 OWN_ERRORS = 4.0  # so many times the model's own error is tolerated
@@ -63,12 +65,12 @@ class Agreement(NamedTuple):
 
     ok: bool
     detail: str
-    figures: Dict[str, Any]
+    figures: Details
     claimed: bool = True
 
 
 def compare(
-    outputs: Mapping[str, Any],
+    outputs: Mapping[str, Array],
     reference: Mapping[str, Any],
     precision: str,
     own: Optional[Sequence[OutputError]] = None,
@@ -117,7 +119,7 @@ def _nothing_claimed(
     return None
 
 
-def errors_of(outputs: Mapping[str, Any], reference: Mapping[str, Any]) -> List[OutputError]:
+def errors_of(outputs: Mapping[str, Array], reference: Mapping[str, Any]) -> List[OutputError]:
     """One for each output of the reference; both hold as many."""
     by_name = set(outputs) == set(reference)
     pairs = [(outputs[n], reference[n]) for n in reference] if by_name else zip(outputs.values(), reference.values())
@@ -234,9 +236,9 @@ def _excused(error: OutputError, own: OutputError) -> bool:
     return math.isnan(own.max_abs) or not math.isnan(error.max_abs)
 
 
-def _figures(errors: Sequence[OutputError], limits: Sequence[Tolerance]) -> Dict[str, Any]:
+def _figures(errors: Sequence[OutputError], limits: Sequence[Tolerance]) -> Details:
     """The worst of each kind; a NaN is worse than any number."""
-    figures: Dict[str, Any] = {"tolerance": max(limit.relative_l2 for limit in limits)}
+    figures: Details = {"tolerance": max(limit.relative_l2 for limit in limits)}
     figures["max_abs"] = _worst([error.max_abs for error in errors])
     l2s = [error.relative_l2 for error in errors if error.relative_l2 is not None]
     cosines = [error.cosine for error in errors if error.cosine is not None]
@@ -266,12 +268,12 @@ def _worst(values: Sequence[float]) -> float:
     return math.nan if any(math.isnan(v) for v in values) else max(values)
 
 
-def _sort(array: Any) -> str:
+def _sort(array: Array) -> str:
     """Whole numbers and truths, real numbers, or complex ones."""
     return WHOLE if array.dtype.kind in "biu" else "complex" if array.dtype.kind == "c" else "real"
 
 
-def _largest(array: Any) -> float:
+def _largest(array: Array) -> float:
     """From here on a number of this type counts as infinite."""
     try:
         return min(float(np.finfo(array.dtype).max) * 0.999, NO_NUMBER)
@@ -279,14 +281,14 @@ def _largest(array: Any) -> float:
         return NO_NUMBER
 
 
-def _flat(array: Any) -> Any:
+def _flat(array: Array) -> Any:
     """As one row of float64; complex numbers as their two parts."""
     if array.dtype.kind == "c":
         array = np.ascontiguousarray(array.astype(np.complex128).reshape(-1)).view(np.float64)
     return array.astype(np.float64).reshape(-1)
 
 
-def _shape(array: Any) -> str:
+def _shape(array: Array) -> str:
     return "×".join(map(str, array.shape)) or "scalar"
 
 

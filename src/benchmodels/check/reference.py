@@ -22,8 +22,9 @@ from benchmodels.check.output_check import (
     has_other_shape,
 )
 from benchmodels.measure.memory import available_host_bytes
-from benchmodels.pytorch.module_state import ModuleState
+from benchmodels.pytorch.module_parts import ModuleState
 from benchmodels.tensors import flatten_call, rebuilt_call, to_array, to_arrays
+from benchmodels.types import Array, Arrays, Details, Module, Tensor, Value
 
 np = import_module("numpy")
 
@@ -38,7 +39,7 @@ class Reference(NamedTuple):
     is more than rounding: then outputs cannot be judged. `note`: why it is not in float64. `keeps`: what of the module its
     calls change, so that a call may depend on those before it."""
 
-    outputs: Dict[str, Any]
+    outputs: Arrays
     label: str
     own: List[OutputError]
     varies: Optional[float] = None
@@ -46,7 +47,7 @@ class Reference(NamedTuple):
     keeps: Optional[str] = None
 
 
-def reference_of(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Reference:
+def reference_of(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Reference:
     """Calls the module twice, and a copy of it in float64; but for what such calls change, it and its inputs stay as they
     are. Raises what the module raises."""
     state = ModuleState(module)
@@ -87,7 +88,7 @@ def judged(calls: Sequence[Mapping[str, Any]], reference: Reference, precision: 
     return Agreement(worst.ok, f"{worst.detail}{which} (reference: {reference.label})", figures, worst.claimed)
 
 
-def _wrong_by_all_means(outputs: Mapping[str, Any], reference: Reference) -> bool:
+def _wrong_by_all_means(outputs: Mapping[str, Array], reference: Reference) -> bool:
     """NaN, a missing output, a shape that the model never returns: no chance explains those."""
     if len(outputs) != len(reference.outputs):
         return True
@@ -98,7 +99,7 @@ def _wrong_by_all_means(outputs: Mapping[str, Any], reference: Reference) -> boo
     )
 
 
-def _has_nan(array: Any) -> bool:
+def _has_nan(array: Array) -> bool:
     return array.dtype.kind in "fc" and bool(np.isnan(array).any())
 
 
@@ -118,7 +119,7 @@ def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Optional[
     return worst or None
 
 
-def _without_shared_nan(arrays: Mapping[str, Any], others: Mapping[str, Any]) -> Dict[str, Any]:
+def _without_shared_nan(arrays: Mapping[str, Array], others: Mapping[str, Any]) -> Details:
     """Zeros where both have NaN."""
     return {
         name: np.where(np.isnan(array) & np.isnan(others[name]), 0, array)
@@ -128,7 +129,7 @@ def _without_shared_nan(arrays: Mapping[str, Any], others: Mapping[str, Any]) ->
     }
 
 
-def call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dtype: Any = None) -> Dict[str, Any]:
+def call(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], dtype: Any = None) -> Details:
     """The outputs of one call in eager mode, with copies of the inputs, as arrays; `dtype`: what floats are cast to."""
     torch = import_module("torch")
     was_training = [part for part in module.modules() if part.training]
@@ -142,7 +143,7 @@ def call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], dtype: Any
             part.training = True
 
 
-def _exact(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: Dict[str, Any]) -> Any:
+def _exact(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], eager: Dict[str, Any]) -> Any:
     torch = import_module("torch")
     try:
         _refuse_without_memory(module, args, kwargs)
@@ -153,11 +154,11 @@ def _exact(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: D
         note = f"float64 failed: {type(error).__name__}: {lines[0][:300]}"
     try:
         return _in_float32(module, args, kwargs, eager), FLOAT32, note
-    except Exception:
+    except Exception:  # some models only run as they are; `note` says why float64 failed
         return eager, "eager as it is", note
 
 
-def _in_float32(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eager: Dict[str, Any]) -> Dict[str, Any]:
+def _in_float32(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], eager: Dict[str, Any]) -> Details:
     if _is_float32(module):
         return eager
     torch = import_module("torch")
@@ -165,9 +166,9 @@ def _in_float32(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], eag
 
 
 def _same_computation(
-    module: Any,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
+    module: Module,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
     eager: Dict[str, Any],
     exact: Dict[str, Any],
     scale: float,
@@ -177,7 +178,7 @@ def _same_computation(
         return exact, FLOAT64, None
     try:
         single = _in_float32(module, args, kwargs, eager)
-    except Exception:
+    except Exception:  # nothing to compare float64 with: it stays the reference
         return exact, FLOAT64, None
     another = [error for error in errors_of(single, exact) if _is_another(error, scale)]
     if len(single) != len(exact) or not another:
@@ -201,17 +202,17 @@ def _told(error: OutputError) -> str:
     return error.trouble or f"relative L2 {error.relative_l2:.2g} apart"
 
 
-def _arrays_of(args: Sequence[Any], kwargs: Mapping[str, Any]) -> List[Any]:
+def _arrays_of(args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Any]:
     return [to_array(tensor) for _, tensor in flatten_call(args, kwargs)]
 
 
-def _largest(arrays: Sequence[Any]) -> float:
+def _largest(arrays: Sequence[Array]) -> float:
     """The largest of all real numbers that are finite."""
     finite = [np.abs(array[np.isfinite(array)]) for array in arrays if array.dtype.kind == "f"]
     return max((float(each.max()) for each in finite if each.size), default=0.0)
 
 
-def _refuse_without_memory(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def _refuse_without_memory(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> None:
     weights = [*module.parameters(), *module.buffers()]
     needed = 8 * sum(tensor.numel() for tensor in weights) + 8 * sum(t.numel() for _, t in flatten_call(args, kwargs))
     devices = {tensor.device for tensor in weights if tensor.device.type == "cuda"}
@@ -224,11 +225,11 @@ def _refuse_without_memory(module: Any, args: Sequence[Any], kwargs: Mapping[str
         raise MemoryError(f"it would take {needed / 1e9:.1f} GB more, {free / 1e9:.1f} GB are free")
 
 
-def _is_float32(module: Any) -> bool:
+def _is_float32(module: Module) -> bool:
     return all(str(tensor.dtype) == "torch.float32" for tensor in module.parameters() if tensor.is_floating_point())
 
 
-def _cast(tensor: Any, dtype: Any) -> Any:
+def _cast(tensor: Tensor, dtype: Any) -> Any:
     copied = tensor.detach().clone()
     if dtype is None:
         return copied

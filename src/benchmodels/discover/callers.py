@@ -11,6 +11,7 @@ from types import CodeType, FrameType, FunctionType
 from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
 
 from benchmodels.hooks.looking import class_attribute, is_a
+from benchmodels.types import Details, Module
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUR_FOLDERS = (os.path.join(_HERE, ""), os.path.join(os.path.dirname(_HERE), "benchprobe", ""))
@@ -22,7 +23,7 @@ class SourcePlace(NamedTuple):
     file: str
     line: int
 
-    def as_dict(self) -> Dict[str, Any]:
+    def as_dict(self) -> Details:
         return {"file": self.file, "line": self.line}
 
 
@@ -79,7 +80,7 @@ def first_argument(frame: FrameType) -> Any:
 class ForwardCall(NamedTuple):
     """A method `forward` that was called by itself. `arguments` None: they were changed before it could be seen."""
 
-    module: Any
+    module: Module
     caller: Optional[FrameType]
     arguments: Optional[Tuple[Tuple[Any, ...], Dict[str, Any]]]
 

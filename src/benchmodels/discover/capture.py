@@ -14,15 +14,14 @@ from typing import Any, Callable, List, NoReturn, Optional, Sequence
 from benchmodels import compat
 from benchmodels.discover.frameworks import Framework, HookOptions, open_frameworks
 from benchmodels.discover.model_entries import Call, ModelEntry, Watcher
-from benchmodels.hooks.imports import ImportWatch
+from benchmodels.hooks.imports import ImportWatch, seed_on_import
 from benchmodels.identity.signatures import positional_names
 from benchmodels.identity.weights import weights_digest
 from benchmodels.pytorch.modes import as_outside_of_modes, plain_inputs, undo_compilation
+from benchmodels.reports import complainer, put
 from benchmodels.running import run_script, script_name
 from benchmodels.runtimes.base import Captured
-from benchmodels.seeds import seed_on_import
 from benchmodels.settings import ModelSettings
-from benchmodels.stream import complainer, put
 from benchprobe.stream.events import message_event
 
 Then = Callable[[Captured], Any]
@@ -163,7 +162,7 @@ def _flush_output() -> None:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except Exception:
+        except Exception:  # closed or replaced by the script
             pass
 
 

@@ -14,13 +14,12 @@ from benchmodels.build.build_key import content_digest
 from benchmodels.discover.frameworks import Framework, HookOptions, open_frameworks
 from benchmodels.discover.model_entries import Call, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.discover.processes import StartedProcesses
-from benchmodels.hooks.imports import ImportWatch
+from benchmodels.hooks.imports import ImportWatch, seed_on_import
 from benchmodels.hooks.looking import error_text
 from benchmodels.identity.weights import weights_digest
+from benchmodels.reports import complainer, put
 from benchmodels.running import run_script, script_name
-from benchmodels.seeds import seed_on_import
 from benchmodels.settings import ModelSettings
-from benchmodels.stream import complainer, put
 from benchprobe import parameters
 from benchprobe.stream.events import Event, message_event
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Protocol
+from typing import Callable, Iterator, List, NamedTuple, Protocol
 
 from benchmodels.discover.model_entries import Watcher
 from benchmodels.hooks.imports import ImportWatch
+from benchmodels.types import Details
 
 FRAMEWORKS = {"torch": "benchmodels.pytorch.hook:TorchHook"}
 
@@ -25,7 +26,7 @@ class Uncalled(NamedTuple):
     """A model that was made, but not seen called; `reason` says what is known. `called`: it was, in a way that is no use."""
 
     identity: str
-    facts: Dict[str, Any]
+    facts: Details
     reason: str
     called: bool = False
 

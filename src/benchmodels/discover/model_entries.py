@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 from benchmodels.identity.identity import LENGTH, identity_of
 from benchmodels.identity.signatures import Signature
 from benchmodels.measure.batch import varying_dimensions
+from benchmodels.types import Details, Module, Value
 from benchprobe.stream.events import Event
 
 INFERENCE, TRAINING, NEVER_CALLED = "inference", "training", "never_called"
@@ -20,13 +21,13 @@ FORKED = "it was called in a process that the script started, not in the script'
 class Call(NamedTuple):
     """One call of a model, seen for the first time. It must not be kept: it holds the inputs."""
 
-    module: Any
-    args: Sequence[Any]
-    kwargs: Dict[str, Any]
+    module: Module
+    args: Sequence[Value]
+    kwargs: Dict[str, Value]
     function: Any  # the method that takes the inputs
     signature: Signature
     structure: str
-    facts: Dict[str, Any]  # those keys of the event that the framework knows
+    facts: Details  # those keys of the event that the framework knows
     hidden: bool = False  # told only if nothing better is found
     graded: bool = False  # made in training mode, with gradients
 
@@ -50,7 +51,7 @@ class ModelEntry:
         "undecided",
     )
 
-    def __init__(self, identity: str, call: Call, facts: Dict[str, Any]) -> None:
+    def __init__(self, identity: str, call: Call, facts: Details) -> None:
         self.identity = identity
         self.facts = facts
         self.group = call.structure
@@ -174,7 +175,7 @@ def _reason(entry: ModelEntry) -> Optional[str]:
     return f"it was called in {steps} only ({entry.signature}), with gradients and backward; a training step is not an inference"
 
 
-def uncalled_event(identity: str, facts: Dict[str, Any], reason: str, called: bool = False) -> Event:
+def uncalled_event(identity: str, facts: Details, reason: str, called: bool = False) -> Event:
     """For a model that has no inputs to measure it with."""
     return {
         "event": "model",

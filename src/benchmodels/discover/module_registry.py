@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from benchmodels.discover.callers import SourcePlace, place_of_call
 from benchmodels.hooks.looking import attribute, is_a, members_of
+from benchmodels.types import Details, Module
 
 MAX_MADE = 200_000
 
@@ -21,13 +22,13 @@ class Made:
         self.ref = ref
         self.place = place
         self.called = False
-        self.seen: Optional[Dict[str, Any]] = None  # its description, taken while it was alive and nobody's part
+        self.seen: Optional[Details] = None  # its description, taken while it was alive and nobody's part
 
 
 class Parent(NamedTuple):
     """The outermost module that another one is a part of, and the path to it."""
 
-    module: Any
+    module: Module
     path: str
 
 
@@ -40,7 +41,7 @@ class MadeModules:
         self._made: Dict[int, Made] = {}
         self._gone: List[Made] = []  # dead before the end, described, never called
 
-    def note(self, module: Any) -> None:
+    def note(self, module: Module) -> None:
         """Called when a module's constructor begins: it has its class, and nothing else yet."""
         if len(self._made) > MAX_MADE:
             return
@@ -53,12 +54,12 @@ class MadeModules:
         if made is not None and made.seen is not None and not made.called:
             self._gone.append(made)
 
-    def mark_called(self, module: Any) -> None:
+    def mark_called(self, module: Module) -> None:
         made = self.find(module)
         if made is not None:
             made.called = True
 
-    def find(self, module: Any) -> Optional[Made]:
+    def find(self, module: Module) -> Optional[Made]:
         made = self._made.get(id(module))
         return made if made is not None and made.ref() is module else None
 
@@ -81,7 +82,7 @@ class MadeModules:
         """Dead ones that had been described and were never called."""
         return list(self._gone)
 
-    def parent(self, module: Any) -> Optional[Parent]:
+    def parent(self, module: Module) -> Optional[Parent]:
         """The outermost living module that holds it; None: it stands for itself."""
         above: Dict[int, Tuple[Any, str]] = {}
         for _, holder in self._alive():
@@ -99,6 +100,6 @@ class MadeModules:
         return Parent(top, ".".join(names)) if names else None
 
 
-def _children(module: Any) -> Dict[str, Any]:
+def _children(module: Module) -> Details:
     parts = attribute(module, "_modules")
     return {str(name): part for name, part in members_of(parts) if part is not None} if is_a(parts, dict) else {}

@@ -13,6 +13,7 @@ from benchmodels.measure.batch import Batch, Dimension
 from benchmodels.measure.work import CallWork, count_work
 from benchmodels.runtimes.base import Captured, Unsupported
 from benchmodels.tensors import flatten_call
+from benchmodels.types import Array, Details, Module, Value
 
 
 class ExportedFile:
@@ -29,7 +30,7 @@ class ExportedFile:
         except Exception as error:
             text = str(error).strip().splitlines() or [""]
             raise Unsupported("load", f"{path} is no model of torch.export: {text[0][:300]}", kind="error") from None
-        self.module: Any = _callable_in_eval(self._program.module())
+        self.module: Module = _callable_in_eval(self._program.module())
         self.title = os.path.splitext(os.path.basename(path))[0]
         self.inputs: List[FileInput] = self._inputs()
 
@@ -37,11 +38,11 @@ class ExportedFile:
         tensors = list(self._program.parameters())  # what it keeps beside them, such as running means, is no weight
         return Size(sum(t.numel() for t in tensors), sum(t.numel() * t.element_size() for t in tensors))
 
-    def work(self, arrays: Mapping[str, Any]) -> CallWork:
+    def work(self, arrays: Mapping[str, Array]) -> CallWork:
         args, kwargs = self._arguments(arrays)
         return count_work(self.module, args, kwargs)
 
-    def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
+    def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
         return named_batch(self.inputs, arrays)
 
     def varying(self) -> List[List[Dimension]]:
@@ -59,11 +60,11 @@ class ExportedFile:
                     found.setdefault(size, []).append((names[index], place))
         return list(found.values())
 
-    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+    def reference(self, arrays: Mapping[str, Array]) -> Reference:
         args, kwargs = self._arguments(arrays)
         return reference_of(self.module, args, kwargs)
 
-    def saved_inputs(self) -> Optional[Dict[str, Any]]:
+    def saved_inputs(self) -> Optional[Details]:
         """The inputs that were saved with it, as tensors by name; None: there are none."""
         saved = self._program.example_inputs
         if not saved:
@@ -73,7 +74,7 @@ class ExportedFile:
             return None
         return {each.name: tensor.detach() for each, tensor in zip(self.inputs, tensors)}
 
-    def captured(self, arrays: Mapping[str, Any], identity: str) -> Captured:
+    def captured(self, arrays: Mapping[str, Array], identity: str) -> Captured:
         """As if a script had called it with those."""
         args, kwargs = self._arguments(arrays)
         return Captured(self.module, args, kwargs, (), identity)
@@ -108,30 +109,30 @@ class ExportedFile:
         rows = [int(user.args[0].meta["val"].shape[0]) for user in users if user.args[1] is node]
         return min(rows) if rows else None
 
-    def _arguments(self, arrays: Mapping[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+    def _arguments(self, arrays: Mapping[str, Array]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
         """The inputs in the structure that the module is called with."""
         flat = [self._tensor(arrays[x.name], x.dtype) if isinstance(x, FileInput) else x for x in self._leaves]
         args, kwargs = self._torch.utils._pytree.tree_unflatten(flat, self._program.call_spec.in_spec)
         return tuple(args), dict(kwargs)
 
-    def _tensor(self, value: Any, dtype: str) -> Any:
+    def _tensor(self, value: Value, dtype: str) -> Any:
         if isinstance(value, self._torch.Tensor):
             return value
         known = value if value.dtype.kind in "biufc" else value.astype("float32")  # torch takes numpy's own types only
         return self._torch.from_numpy(known).to(getattr(self._torch, dtype))
 
 
-def _callable_in_eval(module: Any) -> Any:
+def _callable_in_eval(module: Module) -> Any:
     """What torch.export makes refuses `eval()`, though it has nothing that training would change."""
     module.train, module.eval = MethodType(_trained, module), MethodType(_in_eval, module)
     return module.eval()
 
 
-def _trained(module: Any, mode: bool = True) -> Any:
+def _trained(module: Module, mode: bool = True) -> Any:
     for part in module.modules():
         part.training = mode
     return module
 
 
-def _in_eval(module: Any) -> Any:
+def _in_eval(module: Module) -> Any:
     return _trained(module, False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Protocol, Sequence, Tuple, Union
 
 from benchmodels.check.reference import Reference
@@ -15,6 +16,7 @@ from benchmodels.measure.batch import Batch
 from benchmodels.measure.measure import SUFFIXES
 from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
+from benchmodels.types import Array, Details
 
 Dimension = Union[int, str]  # a name: the size is free
 
@@ -50,13 +52,13 @@ class ModelFile(Protocol):
     def size(self) -> Size:
         """Of its weights."""
 
-    def work(self, arrays: Mapping[str, Any]) -> CallWork:
+    def work(self, arrays: Mapping[str, Array]) -> CallWork:
         """Of one call with those inputs."""
 
-    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+    def reference(self, arrays: Mapping[str, Array]) -> Reference:
         """The outputs that those of runtimes are compared with."""
 
-    def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
+    def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
         """How many items a call with those inputs has, where the file tells."""
 
 
@@ -131,7 +133,7 @@ def _given(each: FileInput, given: Sequence[int]) -> Tuple[int, ...]:
     return tuple(given)
 
 
-def named_batch(inputs: Sequence[FileInput], arrays: Mapping[str, Any]) -> Optional[Batch]:
+def named_batch(inputs: Sequence[FileInput], arrays: Mapping[str, Array]) -> Optional[Batch]:
     """By a free dimension whose name says that it is one."""
     for each in inputs:
         for place, name in enumerate(each.shape or ()):
@@ -140,14 +142,14 @@ def named_batch(inputs: Sequence[FileInput], arrays: Mapping[str, Any]) -> Optio
     return None
 
 
-def made_inputs(inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]], seed: int) -> Dict[str, Any]:
+def made_inputs(inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]], seed: int) -> Details:
     """Arrays of those shapes: floats normally distributed; whole numbers below what they index, else 0 and 1; masks of ones."""
     np = import_module("numpy")
     source = np.random.default_rng(seed)
     return {each.name: _made(np, source, each, shapes[each.name]) for each in inputs}
 
 
-def _made(np: Any, source: Any, each: FileInput, shape: Sequence[int]) -> Any:
+def _made(np: ModuleType, source: Any, each: FileInput, shape: Sequence[int]) -> Any:
     try:
         dtype = np.dtype(each.dtype)
     except TypeError:  # bfloat16: whoever takes the array converts it
@@ -166,7 +168,7 @@ def _made(np: Any, source: Any, each: FileInput, shape: Sequence[int]) -> Any:
     return made
 
 
-def described(opened: ModelFile, arrays: Mapping[str, Any], identity: str) -> Dict[str, Any]:
+def described(opened: ModelFile, arrays: Mapping[str, Array], identity: str) -> Details:
     """What a `model` event says of it."""
     size = opened.size()
     inputs = [

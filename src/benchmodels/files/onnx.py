@@ -12,6 +12,7 @@ from benchmodels.files.onnx_work import onnx_work
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
+from benchmodels.types import Array, Tensor, Value
 
 REFERENCE = "onnxruntime unoptimised"
 # Operators that hand numbers on as they are.
@@ -47,13 +48,13 @@ class OnnxFile:
         counts = [(_elements(tensor), self._itemsize(tensor.data_type)) for tensor in weights]
         return Size(sum(count for count, _ in counts), sum(count * each for count, each in counts))
 
-    def work(self, arrays: Mapping[str, Any]) -> CallWork:
+    def work(self, arrays: Mapping[str, Array]) -> CallWork:
         return onnx_work(self._model, arrays)
 
-    def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
+    def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
         return named_batch(self.inputs, arrays)
 
-    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+    def reference(self, arrays: Mapping[str, Array]) -> Reference:
         try:
             runtime = import_module("onnxruntime")
         except ImportError:
@@ -67,7 +68,7 @@ class OnnxFile:
         outputs, again = (dict(zip(names, session.run(names, dict(arrays)))) for _ in range(2))
         return Reference(outputs, f"{REFERENCE} {_widest(outputs)}", [], difference(outputs, again))
 
-    def _input(self, value: Any) -> FileInput:
+    def _input(self, value: Value) -> FileInput:
         kind = value.type.tensor_type
         if not value.type.HasField("tensor_type"):
             raise Unsupported("load", f"input {value.name} is no tensor, but {value.type.WhichOneof('value')}")
@@ -89,7 +90,7 @@ def _dimension(place: int, size: Any) -> Dimension:
     return size.dim_param or f"dim{place}"
 
 
-def _elements(tensor: Any) -> int:
+def _elements(tensor: Tensor) -> int:
     count = 1
     for size in tensor.dims:
         count *= size
@@ -124,6 +125,6 @@ def _first_sizes(graph: Any) -> Dict[str, int]:
     return sizes
 
 
-def _widest(outputs: Mapping[str, Any]) -> str:
+def _widest(outputs: Mapping[str, Array]) -> str:
     kinds = sorted({str(array.dtype) for array in outputs.values() if array.dtype.kind == "f"})
     return kinds[-1] if kinds else "float32"

@@ -9,6 +9,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, PRODUCTS
+from benchmodels.types import Array
 
 Shape = Tuple[int, ...]
 COUNTED = ("MatMul", "Gemm", "Conv", "ConvTranspose")
@@ -17,7 +18,7 @@ COUNTED = ("MatMul", "Gemm", "Conv", "ConvTranspose")
 NOT_COUNTED = re.compile("MatMul|Gemm|Conv|Attention|LSTM|GRU|RNN|Einsum|MoE|Search$|^(If|Loop|Scan|Sampling)$")
 
 
-def onnx_work(model: Any, arrays: Mapping[str, Any]) -> CallWork:
+def onnx_work(model: Any, arrays: Mapping[str, Array]) -> CallWork:
     """Of one call with those inputs. Never raises."""
     try:
         shapes = _shapes(model, arrays)
@@ -37,7 +38,7 @@ def onnx_work(model: Any, arrays: Mapping[str, Any]) -> CallWork:
                 kind = CONVOLUTIONS if "Conv" in node.op_type else PRODUCTS
                 kinds[kind] = kinds.get(kind, 0.0) + count
         return CallWork(float(sum(kinds.values())), _moved_bytes(graph, arrays, shapes), None, kinds)
-    except Exception as error:
+    except Exception as error:  # any model file of the user; the note says why
         return CallWork(None, None, f"not counted: {type(error).__name__}: {error}"[:300])
 
 
@@ -49,7 +50,7 @@ def _own_functions(model: Any) -> Set[str]:
     return {function.name for function in model.functions} & {node.op_type for node in model.graph.node}
 
 
-def _shapes(model: Any, arrays: Mapping[str, Any]) -> Dict[str, Shape]:
+def _shapes(model: Any, arrays: Mapping[str, Array]) -> Dict[str, Shape]:
     """Of every value in the graph whose shape is known once those of the inputs are."""
     onnx = import_module("onnx")
     fixed = onnx.ModelProto()
@@ -95,7 +96,7 @@ def _attribute(node: Any, name: str) -> int:
     return next((int(attribute.i) for attribute in node.attribute if attribute.name == name), 0)
 
 
-def _moved_bytes(graph: Any, arrays: Mapping[str, Any], shapes: Mapping[str, Shape]) -> Optional[float]:
+def _moved_bytes(graph: Any, arrays: Mapping[str, Array], shapes: Mapping[str, Shape]) -> Optional[float]:
     onnx = import_module("onnx")
 
     def size(shape: Sequence[int], data_type: int) -> int:

@@ -11,6 +11,7 @@ from benchmodels.measure.batch import Batch
 from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
 from benchmodels.runtimes.openvino import openvino
+from benchmodels.types import Array
 
 REFERENCE = "openvino CPU float32"
 NO_WEIGHTS = ("i64", "boolean")  # shapes, axes and places
@@ -37,7 +38,7 @@ class OpenvinoFile:
         weights = [port for port in constants if port.get_element_type().get_type_name() not in NO_WEIGHTS]
         return Size(sum(map(_elements, weights)), sum(map(_bytes, weights)))
 
-    def work(self, arrays: Mapping[str, Any]) -> CallWork:
+    def work(self, arrays: Mapping[str, Array]) -> CallWork:
         self._reshape(arrays)
         results = self._model.outputs
         moved = None
@@ -46,7 +47,7 @@ class OpenvinoFile:
             moved = float((self.size().bytes_ or 0) + inputs + sum(map(_bytes, results)))
         return CallWork(None, moved, "arithmetic of .xml files is not counted")
 
-    def batch(self, arrays: Mapping[str, Any]) -> Optional[Batch]:
+    def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
         """By the layout that may be kept with an input, such as NCHW."""
         for port, each in zip(self._model.inputs, self.inputs):
             layout = str(port.get_node().get_layout()).strip("[]").replace(",", "")
@@ -54,7 +55,7 @@ class OpenvinoFile:
                 return Batch(int(arrays[each.name].shape[layout.index("N")]), f"{each.name} is laid out as {layout}")
         return None
 
-    def reference(self, arrays: Mapping[str, Any]) -> Reference:
+    def reference(self, arrays: Mapping[str, Array]) -> Reference:
         settings = {"INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": "1"}
         self._reshape(arrays)
         request = self._core.compile_model(self._model, "CPU", settings).create_infer_request()
@@ -67,7 +68,7 @@ class OpenvinoFile:
             )
         return Reference(found[0], REFERENCE, [], difference(*found))
 
-    def _reshape(self, arrays: Mapping[str, Any]) -> None:
+    def _reshape(self, arrays: Mapping[str, Array]) -> None:
         self._model.reshape({i: list(arrays[each.name].shape) for i, each in enumerate(self.inputs)})
 
 

@@ -1,4 +1,4 @@
-"""Something to do as soon as a module was imported, without importing it."""
+"""Runs something as soon as a script has imported a module, without importing it; above all, seeds random numbers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,18 @@ from types import ModuleType
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from benchmodels.hooks.looking import pass_on_signal
+
+
+def seed_on_import(imports: ImportWatch, seed: int) -> None:
+    """A script that seeds them itself does so later, and has its way."""
+
+    def seed_numpy(random: Any) -> None:
+        random.seed(seed % (1 << 32))
+
+    imports.after("random", lambda random: random.seed(seed))
+    imports.after("numpy.random", seed_numpy)
+    imports.after("torch", lambda torch: torch.manual_seed(seed))
+
 
 Action = Callable[[ModuleType], None]
 

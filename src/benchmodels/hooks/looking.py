@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import signal
 from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
-from typing import Any, Dict, List, Set, Tuple, Union
+from typing import Any, List, Set, Tuple, Union
+
+from benchmodels.types import Details, Value
 
 ABSENT: Any = object()
 Kinds = Union[type, Tuple[type, ...]]
@@ -17,7 +19,7 @@ _DICT_OF_CLASS = type.__dict__["__dict__"].__get__
 _MRO_OF_CLASS = type.__dict__["__mro__"].__get__
 
 
-def is_a(value: Any, kinds: Kinds) -> bool:
+def is_a(value: Value, kinds: Kinds) -> bool:
     """As `isinstance`, by the object's real class: `isinstance` also asks for its attribute `__class__`."""
     return issubclass(type(value), kinds)
 
@@ -31,9 +33,9 @@ def class_attribute(kind: type, name: str) -> Any:
     return ABSENT
 
 
-def attributes_of(value: Any) -> Dict[str, Any]:
+def attributes_of(value: Value) -> Details:
     """What is kept in the object itself: its dictionary and its slots."""
-    found: Dict[str, Any] = {}
+    found: Details = {}
     for owner in _MRO_OF_CLASS(type(value)):
         for name, member in _DICT_OF_CLASS(owner).items():
             if type(member) is MemberDescriptorType and name not in found and name != "__dict__":
@@ -44,7 +46,7 @@ def attributes_of(value: Any) -> Dict[str, Any]:
     return {**found, **_dictionary(value)}
 
 
-def attribute(value: Any, name: str, otherwise: Any = None) -> Any:
+def attribute(value: Value, name: str, otherwise: Any = None) -> Any:
     """One of those, else what the class has under that name, as it is defined there: a property stays a property."""
     own = _dictionary(value)
     if name in own:
@@ -55,7 +57,7 @@ def attribute(value: Any, name: str, otherwise: Any = None) -> Any:
     return otherwise if found is ABSENT else found
 
 
-def _dictionary(value: Any) -> Dict[str, Any]:
+def _dictionary(value: Value) -> Details:
     for owner in _MRO_OF_CLASS(type(value)):
         member = _DICT_OF_CLASS(owner).get("__dict__")
         if type(member) in (GetSetDescriptorType, MemberDescriptorType) and not is_a(value, type):
@@ -64,7 +66,7 @@ def _dictionary(value: Any) -> Dict[str, Any]:
     return {}
 
 
-def members_of(value: Any) -> List[Tuple[Any, Any]]:
+def members_of(value: Value) -> List[Tuple[Any, Any]]:
     """Keys and values of a dictionary, positions and values of a list or tuple, whatever class was made of those."""
     if is_a(value, dict):
         return list(dict.items(value))

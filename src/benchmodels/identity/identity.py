@@ -28,6 +28,7 @@ from benchmodels.identity.source_text import function_text, is_own, names_this_m
 from benchmodels.identity.user_code import OwnCode, code_of, code_of_class, is_own_object, replaced_in
 from benchmodels.pytorch.module_parts import children_of, own_tensors
 from benchmodels.pytorch.quietly import shape_of
+from benchmodels.types import Details, Module, Value
 
 LENGTH = 16
 COMPILED = "torch._dynamo.eval_frame.OptimizedModule"
@@ -59,7 +60,7 @@ def identity_of(structure: str, signature: Signature) -> str:
     return _digest([structure, signature.canonical()])
 
 
-def structure_of(module: Any) -> str:
+def structure_of(module: Module) -> str:
     """The hash of everything but the inputs."""
     parts: List[Any] = []
     codes: Dict[type, OwnCode] = {}
@@ -86,7 +87,7 @@ def structure_of(module: Any) -> str:
     return _digest([parts, sorted(classes), *_replaced()])
 
 
-def _callables_of(module: Any) -> List[Any]:
+def _callables_of(module: Module) -> List[Any]:
     """What was put into this one module to be called: functions, hooks, another `forward`."""
     own = attributes_of(module)
     hooks = [hook for name in ("_forward_pre_hooks", "_forward_hooks") for _, hook in _members(own.get(name))]
@@ -94,18 +95,18 @@ def _callables_of(module: Any) -> List[Any]:
     return [value for value in (*values, *hooks) if _may_be_own(value)]
 
 
-def _members(value: Any) -> List[Tuple[Any, Any]]:
+def _members(value: Value) -> List[Tuple[Any, Any]]:
     return members_of(value) if is_a(value, dict) else []
 
 
-def _may_be_own(value: Any) -> bool:
+def _may_be_own(value: Value) -> bool:
     """Quickly, since modules have many attributes."""
     if is_a(value, CALLED):
         return True
     return type(value).__module__.partition(".")[0] not in ("builtins", "collections", "torch")
 
 
-def _is_compiled_forward(module: Any, name: str, value: Any) -> bool:
+def _is_compiled_forward(module: Module, name: str, value: Value) -> bool:
     """`net.forward = torch.compile(net.forward)`: the model is the same one."""
     inner: Any = attribute(value, "_torchdynamo_orig_callable") if name == "forward" else None
     return is_a(inner, types.MethodType) and inner.__func__ is class_attribute(type(module), "forward")
@@ -119,7 +120,7 @@ def _replaced() -> List[Any]:
     return [texts] if texts else []
 
 
-def _parts(module: Any) -> Iterator[Tuple[str, Any]]:
+def _parts(module: Module) -> Iterator[Tuple[str, Any]]:
     """The module and its parts with their paths; a part that was compiled counts as what it was before."""
     waiting: List[Tuple[str, Any, FrozenSet[int]]] = [("", module, frozenset())]
     while waiting:
@@ -131,7 +132,7 @@ def _parts(module: Any) -> Iterator[Tuple[str, Any]]:
         waiting += [(f"{path}.{name}" if path else str(name), each, inside) for name, each in reversed(inner)]
 
 
-def uncompiled(module: Any) -> Any:
+def uncompiled(module: Module) -> Any:
     """What `torch.compile` was given, where this is what it gave back."""
     kind = type(module)
     while f"{kind.__module__}.{kind.__qualname__}" == COMPILED and children_of(module).get("_orig_mod") is not None:
@@ -140,7 +141,7 @@ def uncompiled(module: Any) -> Any:
     return module
 
 
-def class_name(module: Any) -> str:
+def class_name(module: Module) -> str:
     """With its module; `__main__` for a class of the script, and torch.nn's own without the file they are in."""
     if type(module).__module__.startswith("torch.jit"):
         original = getattr(module, "original_name", None)  # of a class that TorchScript compiled
@@ -155,7 +156,7 @@ def class_name(module: Any) -> str:
     return f"{place}.{kind.__qualname__}"
 
 
-def settings_of(module: Any, asked: FrozenSet[str] = frozenset()) -> List[List[str]]:
+def settings_of(module: Module, asked: FrozenSet[str] = frozenset()) -> List[List[str]]:
     """What a module was set to, as far as it is simple. Of torch's own classes: what their constructors take.
 
     `asked`: what its code asks of objects; of those that are settings, only that counts.
@@ -179,7 +180,7 @@ def settings_of(module: Any, asked: FrozenSet[str] = frozenset()) -> List[List[s
     return [[name, text] for name, text in texts if text is not None] + code
 
 
-def _setting_text(value: Any, own: bool, asked: FrozenSet[str], depth: int) -> Optional[str]:
+def _setting_text(value: Value, own: bool, asked: FrozenSet[str], depth: int) -> Optional[str]:
     """None: not a setting. Of the user's own classes, what is inside of dictionaries and plain objects counts, too."""
     if is_a(value, str) and names_this_machine(value):
         return None
@@ -218,7 +219,7 @@ class Configs:
     def __init__(self) -> None:
         self._unusual: Dict[int, Dict[str, Any]] = {}
 
-    def text_of(self, module: Any, asked: FrozenSet[str]) -> List[List[str]]:
+    def text_of(self, module: Module, asked: FrozenSet[str]) -> List[List[str]]:
         config = attribute(module, "config")
         if class_attribute(type(config), "to_diff_dict") is ABSENT:
             return []
@@ -229,7 +230,7 @@ class Configs:
         return [[name, text] for name, text in texts if text is not None]
 
     @staticmethod
-    def _read(config: Any) -> Dict[str, Any]:
+    def _read(config: Any) -> Details:
         if is_own(type(config)):  # to make another one would run the program's code: every value counts as unusual
             return attributes_of(config)
         try:
@@ -266,7 +267,7 @@ def _attributes_of_bare(base: type) -> FrozenSet[str]:
     return frozenset(vars(base())) | {"_compiled_call_impl"}
 
 
-def _code(module: Any) -> str:
+def _code(module: Module) -> str:
     """Of a graph that was traced, scripted or exported."""
     try:
         return "".join(str(module.code).split())
@@ -275,7 +276,7 @@ def _code(module: Any) -> str:
         return ""
 
 
-def _tensors_of(module: Any, path: str, seen: Dict[int, Tuple[str, Any]]) -> List[List[Any]]:
+def _tensors_of(module: Module, path: str, seen: Dict[int, Tuple[str, Any]]) -> List[List[Any]]:
     """Names, shapes and dtypes of its own parameters and buffers; one that was there before is told by its first name."""
     found: List[List[Any]] = []
     for kind in ("parameter", "buffer"):

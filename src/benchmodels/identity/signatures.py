@@ -8,7 +8,7 @@ import hashlib
 import inspect
 import sys
 import types
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, FrozenSet, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from benchmodels.discover.callers import is_library
 from benchmodels.hooks.looking import (
@@ -21,6 +21,7 @@ from benchmodels.hooks.looking import (
     pass_on_signal,
 )
 from benchmodels.pytorch.quietly import Undescribed, is_torch_tensor, quietly, shape_of
+from benchmodels.types import Details, Value
 
 SIMPLE = (type(None), bool, int, float, complex, str, bytes)
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
@@ -39,7 +40,7 @@ class Leaf(NamedTuple):
     dtype: Optional[str] = None
     value: Optional[str] = None
 
-    def as_dict(self) -> Dict[str, Any]:
+    def as_dict(self) -> Details:
         if self.shape is None:
             return {"name": self.name, "value": self.value}
         return {"name": self.name, "shape": list(self.shape), "dtype": self.dtype}
@@ -67,7 +68,7 @@ class Signature(NamedTuple):
         return ", ".join(str(leaf) for leaf in self.leaves if leaf.shape is not None)
 
 
-def signature_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Signature:
+def signature_of(function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Signature:
     """What `function(*args, **kwargs)` is given; `function` is a method without its `self`."""
     leaves: List[Leaf] = []
     for name, value in bind(function, args, kwargs):
@@ -75,7 +76,7 @@ def signature_of(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     return Signature(tuple(leaves))
 
 
-def bind(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> List[Tuple[str, Any]]:
+def bind(function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Tuple[str, Any]]:
     """The arguments by the names of the parameters, without those that only repeat a default, or say None to nobody in particular."""
     found = parameters_of(function)
     try:
@@ -119,11 +120,11 @@ def parameters_of(function: Any) -> inspect.Signature:
         return found
 
 
-def _repeats(value: Any, default: Any) -> bool:
+def _repeats(value: Value, default: Any) -> bool:
     return type(value) in SIMPLE and type(value) is type(default) and value == default
 
 
-def walk(name: str, value: Any) -> List[Leaf]:
+def walk(name: str, value: Value) -> List[Leaf]:
     """The leaves of one input. Of a library's object, such as a cache, only the tensors: the rest changes with its version.
 
     None of the program's code runs. Undescribed: there is a tensor in it that cannot be described.
@@ -134,7 +135,7 @@ def walk(name: str, value: Any) -> List[Leaf]:
     return leaves
 
 
-def _walk(name: str, value: Any, leaves: List[Leaf], above: Tuple[int, ...], tensors_only: bool) -> None:
+def _walk(name: str, value: Value, leaves: List[Leaf], above: Tuple[int, ...], tensors_only: bool) -> None:
     try:
         shape = tensor_shape(value)
     except Undescribed as what:
@@ -164,7 +165,7 @@ def _walk(name: str, value: Any, leaves: List[Leaf], above: Tuple[int, ...], ten
         _walk(f"{name}.{key}", part, leaves, (*above, id(value)), tensors_only)
 
 
-def tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any]) -> List[Tuple[str, Any]]:
+def tensors_in(args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Tuple[str, Any]]:
     """The tensors of torch among the arguments of a call and inside of them, under names of their places."""
     found: List[Tuple[str, Any]] = []
     waiting: List[Tuple[str, Any, Tuple[int, ...]]] = [(str(index), value, ()) for index, value in enumerate(args)]
@@ -186,7 +187,7 @@ def _is_of_library(kind: type) -> bool:
     return type(file) is not str or is_library(file)
 
 
-def tensor_shape(value: Any) -> Optional[Tuple[int, ...]]:
+def tensor_shape(value: Value) -> Optional[Tuple[int, ...]]:
     """The shape of a tensor or array of any framework; None: it is none. Undescribed: a tensor that has no shape."""
     if is_torch_tensor(value):
         return shape_of(value)
@@ -200,7 +201,7 @@ def tensor_shape(value: Any) -> Optional[Tuple[int, ...]]:
         return None
 
 
-def tensor_text(value: Any) -> Optional[str]:
+def tensor_text(value: Value) -> Optional[str]:
     """Shape and dtype; None: it is no tensor."""
     try:
         shape = tensor_shape(value)
@@ -209,7 +210,7 @@ def tensor_text(value: Any) -> Optional[str]:
     return None if shape is None else f"tensor {list(shape)} {dtype_name(value.dtype)}"
 
 
-def layout_of(value: Any) -> Tuple[str, ...]:
+def layout_of(value: Value) -> Tuple[str, ...]:
     """How a tensor lies in memory, where that is not the usual way: `sparse_coo`, `channels_last`."""
     if not is_torch_tensor(value):
         return ()
@@ -227,7 +228,7 @@ def dtype_name(dtype: Any) -> str:
     return str(getattr(dtype, "name", dtype)).replace("torch.", "")
 
 
-def simple_text(value: Any) -> Optional[str]:
+def simple_text(value: Value) -> Optional[str]:
     """A simple value as text; None: it is none. Devices are all alike: a model is the same one on any."""
     kind = type(value)
     if is_a(value, enum.Enum):
@@ -244,7 +245,7 @@ def simple_text(value: Any) -> Optional[str]:
     return None
 
 
-def _name_of(value: Any) -> str:
+def _name_of(value: Value) -> str:
     if is_a(value, types.MethodType):
         value = value.__func__
     if is_a(value, type):
@@ -253,7 +254,7 @@ def _name_of(value: Any) -> str:
     return named if type(named) is str else type(value).__name__
 
 
-def _plain_repr(value: Any) -> str:
+def _plain_repr(value: Value) -> str:
     """Of a subclass, such as numpy's floats, as of the class itself."""
     for kind in (bool, int, float, complex, str, bytes):
         if is_a(value, kind):
@@ -261,7 +262,7 @@ def _plain_repr(value: Any) -> str:
     return repr(value)
 
 
-def _parts(value: Any, everything: bool) -> List[Tuple[str, Any]]:
+def _parts(value: Value, everything: bool) -> List[Tuple[str, Any]]:
     """What is inside a container or an object, by name; `everything`: attributes with an underscore, too."""
     if is_a(value, dict):
         return sorted(((key_text(key), part) for key, part in members_of(value)), key=lambda part: part[0])
@@ -286,7 +287,7 @@ def key_text(key: Any) -> str:
     return key if type(key) is str else _text_of(key)
 
 
-def _text_of(value: Any) -> str:
+def _text_of(value: Value) -> str:
     text = simple_text(value)
     return f"<{type(value).__name__}>" if text is None else text
 
@@ -298,7 +299,7 @@ def key_maker(tensor_types: FrozenSet[type]) -> Callable[[Sequence[Any], Mapping
     """
     simple = frozenset((type(None), bool, int, float, str))
 
-    def add(value: Any, into: List[Any], depth: int = 0) -> None:
+    def add(value: Value, into: List[Any], depth: int = 0) -> None:
         kind = type(value)
         if kind in tensor_types:
             if value.is_nested:
@@ -319,7 +320,7 @@ def key_maker(tensor_types: FrozenSet[type]) -> Callable[[Sequence[Any], Mapping
         else:
             into.extend(walk("", value))
 
-    def key(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tuple[Any, ...]:
+    def key(args: Sequence[Value], kwargs: Mapping[str, Value]) -> Tuple[Any, ...]:
         made: List[Any] = []
         for value in args:
             add(value, made)

@@ -12,6 +12,7 @@ from typing import Any, Iterator, List, Optional, Tuple
 
 from benchmodels.discover.callers import is_library
 from benchmodels.hooks.looking import is_a
+from benchmodels.types import Value
 
 _DEVICE = re.compile(r"(cpu|cuda|mps|xpu|hpu|meta)(:\d+)?")
 _DROPPED = (tokenize.COMMENT, tokenize.NL, tokenize.ENDMARKER, tokenize.ENCODING)
@@ -30,7 +31,7 @@ def is_own(function: Any) -> bool:
         return False
 
 
-def names_this_machine(value: Any) -> bool:
+def names_this_machine(value: Value) -> bool:
     """Whether a value is a place in the file system or a device: a model is the same one wherever it is."""
     return is_a(value, str) and (str.startswith(value, ("/", "~")) or _DEVICE.fullmatch(value) is not None)
 

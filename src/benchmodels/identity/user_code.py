@@ -19,12 +19,13 @@ import inspect
 import os
 import types
 from functools import lru_cache
-from typing import Any, Dict, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from benchmodels.discover.callers import is_library
 from benchmodels.hooks.looking import attribute, attributes_of, is_a, members_of, pass_on_signal
 from benchmodels.identity.signatures import key_text, simple_text, tensor_text
 from benchmodels.identity.source_text import function_text, is_own, names_this_machine
+from benchmodels.types import Details, Value
 
 SWITCH = "BENCHMODELS_HASH_CODE"
 MAX_TEXTS = 1000
@@ -84,7 +85,7 @@ def replaced_in(places: Sequence[Any]) -> OwnCode:
     return walk.done()
 
 
-def own_functions(value: Any) -> List[types.FunctionType]:
+def own_functions(value: Value) -> List[types.FunctionType]:
     """Those below methods, properties, partials, decorators and compilers, from the outside to the inside."""
     found: List[types.FunctionType] = []
     try:
@@ -100,18 +101,18 @@ def own_functions(value: Any) -> List[types.FunctionType]:
     return found
 
 
-def is_own_object(value: Any) -> bool:
+def is_own_object(value: Value) -> bool:
     """A plain object whose attributes are the user's: of a class of theirs, or a namespace of arguments."""
     if is_a(value, (type, types.ModuleType, types.FunctionType, types.MethodType)) or _is_torch_module(value):
         return False
     return is_a(value, (argparse.Namespace, types.SimpleNamespace)) or is_own(type(value))
 
 
-def _is_torch_module(value: Any) -> bool:
+def _is_torch_module(value: Value) -> bool:
     return attribute(value, "_modules") is not None
 
 
-def constant_text(value: Any, depth: int = 0) -> Optional[str]:
+def constant_text(value: Value, depth: int = 0) -> Optional[str]:
     """A value that looks constant, as text. Not one is a list with fractions: it may be a log of times."""
     if names_this_machine(value) or (value is None and not depth):
         return None
@@ -220,7 +221,7 @@ class _Walk:
             for name in sorted(used.attributes & space.values.keys()):
                 self._take(f"{space.name}.{name}", space.values[name], space.of, spaces, space.has_constants)
 
-    def _take(self, name: str, value: Any, of: type, spaces: _Spaces, constants: bool = True) -> None:
+    def _take(self, name: str, value: Value, of: type, spaces: _Spaces, constants: bool = True) -> None:
         functions = own_functions(value)
         if functions:
             self.add(functions, of)
@@ -233,7 +234,7 @@ class _Walk:
         elif constants and name.rpartition(".")[2][:2] != "__":
             self._take_value(name, value, spaces)
 
-    def _take_value(self, name: str, value: Any, spaces: _Spaces) -> None:
+    def _take_value(self, name: str, value: Value, spaces: _Spaces) -> None:
         text = constant_text(value)
         if text is not None:
             self._texts.add((name, text))
@@ -244,13 +245,13 @@ class _Walk:
                 spaces.add(name, value, type(value))
             self._take_object(value, type(value), spaces)
 
-    def _take_object(self, value: Any, kind: type, spaces: _Spaces) -> None:
+    def _take_object(self, value: Value, kind: type, spaces: _Spaces) -> None:
         """It is made or called somewhere in the code."""
         spaces.add_class(kind)
         self.add([function for word in RUN_BY_USE for function in _methods(kind, word)], kind)
 
 
-def _inside(value: Any) -> Any:
+def _inside(value: Value) -> Any:
     """What is below one wrapper; None: it is none."""
     if is_a(value, (staticmethod, classmethod, types.MethodType)):
         return value.__func__
@@ -283,8 +284,8 @@ def _described(function: types.FunctionType) -> str:
     return text + "".join(f" {name} = {value}" for name, value in closed if value is not None)
 
 
-def _closure(function: types.FunctionType) -> Dict[str, Any]:
-    found: Dict[str, Any] = {}
+def _closure(function: types.FunctionType) -> Details:
+    found: Details = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         try:
             if name != "__class__":
@@ -307,6 +308,6 @@ def _name_of(function: types.FunctionType) -> str:
     return name if code == function.__name__ else f"{name}@{code}"
 
 
-def _module_name(value: Any) -> str:
+def _module_name(value: Value) -> str:
     name = value.__module__ if is_a(value, (type, types.FunctionType)) else None
     return "__main__" if name == "__mp_main__" else name if type(name) is str else ""

@@ -15,13 +15,14 @@ from typing import Any, Iterable, Iterator, Optional, Tuple
 from benchmodels.hooks.looking import attributes_of, members_of, pass_on_signal
 from benchmodels.pytorch.module_parts import buffers_of, parameters_of, parts_of
 from benchmodels.pytorch.quietly import has_values, is_torch_tensor, quietly, shape_of
+from benchmodels.types import Module, Tensor, Value
 
 LENGTH = 16
 MAX_DEPTH = 3
 MAX_PARTS = 4096
 
 
-def weights_digest(module: Any) -> Optional[str]:
+def weights_digest(module: Module) -> Optional[str]:
     """None where the values cannot be read: they are nowhere yet, or in a form of their own."""
     return tensors_digest(_tensors(module))
 
@@ -44,7 +45,7 @@ def _torch() -> Any:
     return sys.modules["torch"]
 
 
-def _tensors(module: Any) -> Iterator[Tuple[str, Any]]:
+def _tensors(module: Module) -> Iterator[Tuple[str, Any]]:
     yield from parameters_of(module)
     yield from buffers_of(module)
     for path, part in parts_of(module):
@@ -53,7 +54,7 @@ def _tensors(module: Any) -> Iterator[Tuple[str, Any]]:
                 yield from _loose(f"{path}.{name}", value, 0)
 
 
-def _loose(name: str, value: Any, depth: int) -> Iterator[Tuple[str, Any]]:
+def _loose(name: str, value: Value, depth: int) -> Iterator[Tuple[str, Any]]:
     """Tensors and arrays that are mere attributes, or in a list or dictionary that is one."""
     if is_torch_tensor(value):
         yield name, value
@@ -65,7 +66,7 @@ def _loose(name: str, value: Any, depth: int) -> Iterator[Tuple[str, Any]]:
             yield from _loose(f"{name}.{key if type(key) in (str, int) else type(key).__name__}", part, depth + 1)
 
 
-def _add(digest: Any, tensor: Any) -> None:
+def _add(digest: Any, tensor: Tensor) -> None:
     torch = _torch()
     if not has_values(tensor):
         raise ValueError("it has no values")
@@ -93,7 +94,7 @@ def _sums(numbers: Any) -> Iterator[Any]:
     yield numbers[count // width * width :]
 
 
-def _bytes(tensor: Any) -> bytes:
+def _bytes(tensor: Tensor) -> bytes:
     on_host = tensor.contiguous().cpu()
     size = on_host.numel() * on_host.element_size()
     if size and not on_host.data_ptr():

@@ -13,6 +13,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from benchmodels.hooks.looking import class_attribute
 from benchmodels.identity.signatures import Leaf, Signature
+from benchmodels.types import ModelInputs, Module, Value
 
 Dimension = Tuple[str, int]  # of the input of that name
 Varying = Sequence[Sequence[Any]]  # dimensions, as [name, position], that change together
@@ -38,7 +39,7 @@ class Batch(NamedTuple):
     source: str
 
 
-def of_known_task(module: Any, signature: Signature) -> Optional[Batch]:
+def of_known_task(module: Module, signature: Signature) -> Optional[Batch]:
     """By the contract of the library that the class comes from."""
     shapes = {leaf.name: leaf.shape for leaf in signature.leaves if leaf.shape is not None}
     if _is_of(type(module), "transformers.modeling_utils", "PreTrainedModel"):
@@ -90,7 +91,7 @@ def _changed(own: Sequence[Leaf], other: Sequence[Leaf]) -> Optional[List[Dimens
     return changed if len(sizes) == 1 else None
 
 
-def of_layers(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Optional[Batch]:
+def of_layers(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Optional[Batch]:
     """By the contract of the first layer that has one, if what it is given has the shape of an input of the model."""
     from benchmodels.check.reference import call
     from benchmodels.tensors import flatten_call
@@ -98,7 +99,7 @@ def of_layers(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Op
     shapes = {tuple(tensor.shape) for _, tensor in flatten_call(args, kwargs)}
     seen: List[Tuple[Any, Tuple[int, ...]]] = []
 
-    def look(layer: Any, inputs: Any) -> None:
+    def look(layer: Module, inputs: ModelInputs) -> None:
         if inputs and hasattr(inputs[0], "shape"):
             seen.append((layer, tuple(inputs[0].shape)))
         raise _Seen
@@ -124,11 +125,11 @@ class _Seen(Exception):
     """The first layer was called."""
 
 
-def _has_contract(part: Any) -> bool:
+def _has_contract(part: Module) -> bool:
     return _batch_dimension(part, 2) is not None or any(_batch_dimension(part, n) is not None for n in (3, 4, 5))
 
 
-def _batch_dimension(layer: Any, dimensions: int) -> Optional[int]:
+def _batch_dimension(layer: Module, dimensions: int) -> Optional[int]:
     """Which dimension of its input torch defines to be the batch; None: none is, or it is not known."""
     nn = import_module("torch.nn")
     convolutions: Dict[Any, int] = {nn.modules.conv._ConvNd: 2, nn.modules.batchnorm._BatchNorm: 2}
@@ -149,7 +150,7 @@ def _batch_dimension(layer: Any, dimensions: int) -> Optional[int]:
 
 
 def of_independent_entries(
-    module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str], varying: Varying
+    module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], names: Sequence[str], varying: Varying
 ) -> Optional[Batch]:
     """The one set of varying dimensions along which each entry of the outputs depends on its own entry of the inputs only.
 
@@ -164,7 +165,11 @@ def of_independent_entries(
 
 
 def _independent(
-    module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], names: Sequence[str], dimensions: Sequence[Dimension]
+    module: Module,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    names: Sequence[str],
+    dimensions: Sequence[Dimension],
 ) -> Optional[Batch]:
     from benchmodels.check.reference import call
 
@@ -179,7 +184,7 @@ def _independent(
     size = sizes.pop()
     half = size // 2
 
-    def part(name: str, value: Any) -> Any:
+    def part(name: str, value: Value) -> Any:
         return value.narrow(cut[name], half, size - half) if name in cut else value
 
     try:
@@ -195,7 +200,7 @@ def _independent(
     return Batch(size, f"dimension {place} of {name}: calls differ in it, and each entry is computed by itself")
 
 
-def _alike(module: Any) -> float:
+def _alike(module: Module) -> float:
     half = any(tensor.is_floating_point() and tensor.element_size() < 4 for tensor in module.parameters())
     return ALIKE_IN_HALF if half else ALIKE
 

@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence
 
-from benchmodels.build.build_contents import (
+from benchmodels.build.building import (
     FORMAT,
     NOT_OF_THE_BUILD,
     build_seconds,
+    inputs_of,
     read_facts,
     read_inputs,
     read_reference,
 )
-from benchmodels.build.building import inputs_of
 from benchmodels.build.cache import BuildCache, CachedBuild
 from benchmodels.build.process import build_in_child
 from benchmodels.check.reference import reference_of
@@ -30,6 +30,7 @@ from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, Runtime, Unsupported
 from benchmodels.settings import ModelSettings
+from benchmodels.types import Details
 from benchprobe.config import from_environment
 
 
@@ -90,7 +91,7 @@ class MeasureJob:
         parts = self._key_parts(script, args)
         cache = BuildCache(folder, self._reports.message)
 
-        def make(place: Path) -> List[Dict[str, Any]]:
+        def make(place: Path) -> List[Details]:
             build_in_child(self._settings, script, args, str(place), self._reports)
             return read_facts(str(place)).steps
 
@@ -111,9 +112,9 @@ class MeasureJob:
         for step in built:
             self._reports.measured(f"build.{step['step']}", [step["seconds"]])
 
-    def _key_parts(self, script: str, args: Sequence[str]) -> Dict[str, Any]:
+    def _key_parts(self, script: str, args: Sequence[str]) -> Details:
         settings = self._settings
-        parts: Dict[str, Any] = {
+        parts: Details = {
             "runtime": self._runtime.name,
             "precision": settings.precision,
             "device": self._options.device_type,

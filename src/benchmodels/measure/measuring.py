@@ -6,7 +6,7 @@ import gc
 import threading
 from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional
+from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import benchprobe
 from benchmodels.check.output_check import Agreement
@@ -15,14 +15,46 @@ from benchmodels.ending import end_children, leave
 from benchmodels.failures import TIMED_OUT
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.memory import PeakMemory
-from benchmodels.measure.profiling import tell_operators
 from benchmodels.measure.timing import Caller, latency_loop, streams_rates, times_in_runtime
 from benchmodels.measure.work import CallWork
-from benchmodels.reports import HIGHER, BuildSteps, Reports
-from benchmodels.runtimes.base import Options, Runtime, Session, TimesItself, Unsupported
+from benchmodels.reports import HIGHER, LOWER, BuildSteps, Reports
+from benchmodels.runtimes.base import OpTime, Options, Runtime, Session, TimesItself, Unsupported
 from benchmodels.runtimes.parts.tf32 import FP32, TF32, Arithmetic, arithmetic
 from benchmodels.settings import ModelSettings
 from benchmodels.tensors import flatten_call
+from benchmodels.types import Arrays, Details, ModelInputs, Value
+
+SLOWEST = 20
+OTHER = "other"
+
+
+class Operator(NamedTuple):
+    """All nodes of one kind together: seconds and how often it ran, in one call of the model."""
+
+    op: str
+    seconds: float
+    calls: float
+
+
+def operators(found: Sequence[OpTime]) -> List[Operator]:
+    """Those of one kind together, the slowest first; the rest are one, `other`."""
+    sums: Dict[str, List[float]] = {}
+    for each in found:
+        of_kind = sums.setdefault(str(each.op), [0.0, 0.0])
+        of_kind[0] += float(each.seconds_per_call)
+        of_kind[1] += float(each.calls)
+    ordered = sorted((Operator(op, s, n) for op, (s, n) in sums.items()), key=lambda each: (-each.seconds, each.op))
+    rest = ordered[SLOWEST:]
+    if not rest:
+        return ordered
+    return [*ordered[:SLOWEST], Operator(OTHER, sum(r.seconds for r in rest), sum(r.calls for r in rest))]
+
+
+def tell_operators(reports: Reports, found: Sequence[OpTime]) -> None:
+    """One figure for each operator: what it takes of a call."""
+    for op, seconds, times in operators(found):
+        reports.measured("op.time", [seconds], "s", LOWER, {"op": op, "calls": f"{times:g}"})
+
 
 SMALL_BYTES = 16_000_000
 FRESH_BYTES = 256_000_000  # of the inputs that a stream may have ready, where each call uses them up
@@ -37,7 +69,7 @@ class Subject(NamedTuple):
     """
 
     load: Callable[[], Session]
-    inputs: Any
+    inputs: ModelInputs
     batch: Callable[[], Optional[Batch]]
     reference: Callable[[], Reference]
     work: Callable[[str], CallWork]
@@ -84,7 +116,7 @@ class ModelMeasurement:
         self._tell_work(work, batch, computed)
         self._check(outputs, subject.reference, TF32 if computed.kinds else computed.precision)
 
-    def _first_calls(self, calls: _Calls, build_s: Optional[float], load_s: float) -> List[Dict[str, Any]]:
+    def _first_calls(self, calls: _Calls, build_s: Optional[float], load_s: float) -> List[Details]:
         """The outputs of the first call, unless they are large: kept, they would count as memory of the runtime."""
         with self._reports.at("first_run"):
             if calls.session.first_run_builds:
@@ -186,7 +218,7 @@ class ModelMeasurement:
             else:
                 self._reports.message(f"work: {work.note}", "info")
 
-    def _check(self, outputs: List[Dict[str, Any]], find: Callable[[], Reference], precision: str) -> None:
+    def _check(self, outputs: List[Arrays], find: Callable[[], Reference], precision: str) -> None:
         with self._reports.at("check"):
             gc.collect()  # the session's copies of the weights
             try:
@@ -230,20 +262,20 @@ def _by_precision(work: CallWork, computed: Arithmetic) -> Dict[str, float]:
 class _Calls:
     """A session with inputs prepared beforehand; they are made anew for each call once one was seen to use them up."""
 
-    def __init__(self, session: Session, inputs: Any, peak: PeakMemory) -> None:
+    def __init__(self, session: Session, inputs: ModelInputs, peak: PeakMemory) -> None:
         self.session = session
         self._inputs = inputs
         self._prepared = session.prepare(inputs)
         self._peak = peak
         self._changed = False
-        self.of_streams: List[Dict[str, Any]] = []
+        self.of_streams: List[Details] = []
         self._making = threading.Lock()
 
     @property
     def used_up(self) -> bool:
         return self._changed or self.session.consumes_inputs
 
-    def looked_at(self, result: Any) -> Dict[str, Any]:
+    def looked_at(self, result: Value) -> Details:
         """The outputs of the call that was made with what is prepared now; also sees whether it changed that."""
         with self.apart():
             outputs = self.session.outputs(result)
@@ -273,7 +305,7 @@ class _Calls:
     def new_caller(self, keep: bool) -> Caller:
         """One more stream, to be asked for in its own thread. `keep` the outputs of its last call: it may have an engine of its own."""
 
-        def look(result: Any) -> None:
+        def look(result: Value) -> None:
             if keep:
                 self.of_streams.append(stream.outputs(result))
 

@@ -7,10 +7,9 @@ from typing import Optional
 
 from benchmodels.failures import failure_of
 from benchmodels.measure.batch import Batch, of_independent_entries, of_layers
-from benchmodels.reports import Reports
+from benchmodels.reports import Reports, put
 from benchmodels.runtimes.base import Captured, Options
 from benchmodels.settings import ModelSettings
-from benchmodels.stream import put
 
 
 def options_of(settings: ModelSettings) -> Options:

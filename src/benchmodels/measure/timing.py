@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
 
 import benchprobe
 from benchmodels.runtimes.base import TimesItself
+from benchmodels.types import Prepared
 
 LOOP = "latency"
 CALLS_WITHOUT_RULE = 100  # where nobody said when to stop
@@ -33,7 +34,7 @@ class Caller(NamedTuple):
 
 def latency_loop(
     run: Callable[[Any], Any],
-    prepared: Any,
+    prepared: Prepared,
     fresh: Optional[Callable[[], Any]] = None,
     endless: bool = True,
 ) -> None:
@@ -68,7 +69,7 @@ def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[Li
         yield held
 
 
-def times_in_runtime(session: TimesItself, prepared: Any) -> Tuple[List[float], List[float]]:
+def times_in_runtime(session: TimesItself, prepared: Prepared) -> Tuple[List[float], List[float]]:
     """What the runtime's own clock says of each of some calls, and what ours says more of the same ones, in seconds.
 
     Calls of 50 ms, or the fewest that tell something.

@@ -12,10 +12,12 @@ from __future__ import annotations
 import copy
 from contextlib import contextmanager
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, PRODUCTS, RECURRENT
 from benchmodels.tensors import flatten, rebuilt_call
+from benchmodels.types import Details, Module, Tensor, Value
 
 SMALL = 50_000_000  # parameters; one more call takes less than importing what counting without data needs
 FLOAT_BYTES = {"bf16": 2, "fp16": 2}  # of a floating number, where the precision changes it
@@ -39,14 +41,14 @@ class _Call(NamedTuple):
     if nothing else was done with them, and the operators whose arithmetic is not known."""
 
     flops: float
-    output: Any
+    output: Value
     taken: Dict[str, int]
     unknown: Sequence[str] = ()
     kinds: Mapping[str, float] = {}
 
 
 def count_work(
-    module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], precision: str = "fp32", may_call: bool = False
+    module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], precision: str = "fp32", may_call: bool = False
 ) -> CallWork:
     """Never raises, and leaves inputs and random numbers as they are.
 
@@ -75,11 +77,11 @@ def count_work(
     try:
         moved = float(_moved_bytes(module, (args, kwargs, call.output), call.taken, precision))
         return CallWork(flops, moved, note, kinds)
-    except Exception as error:
+    except Exception as error:  # odd tensors of the user's model; the note says why
         return CallWork(flops, None, f"bytes not counted: {_first_line(error)}", kinds)
 
 
-def _on_no_device(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
+def _on_no_device(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> _Call:
     """On torch's device `meta`: the quickest, but every tensor that the model makes must be there as well."""
     torch = import_module("torch")
     memo: Dict[int, Any] = {}
@@ -93,7 +95,7 @@ def _on_no_device(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
         return _counted(copied, args, kwargs, _light_counter())
 
 
-def _without_data(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
+def _without_data(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> _Call:
     """On torch's fake tensors, which seem to be on their device. Importing what they need takes a second."""
     fake_tensor = import_module("torch._subclasses.fake_tensor")
     mode = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
@@ -106,7 +108,7 @@ def _without_data(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -
             return _counted(module, args, kwargs)
 
 
-def _for_real(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _Call:
+def _for_real(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> _Call:
     torch = import_module("torch")
     args, kwargs = rebuilt_call(args, kwargs, lambda tensor: tensor.detach().clone())
     training = [part for part in module.modules() if part.training]
@@ -119,7 +121,7 @@ def _for_real(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> _C
                 part.training = True
 
 
-def _counted(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], counter: Any = None) -> _Call:
+def _counted(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], counter: Any = None) -> _Call:
     torch = import_module("torch")
     if counter is None:
         own = _own_formulas()
@@ -134,7 +136,7 @@ def _counted(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any], counte
 
 
 @contextmanager
-def _recurrent_told(module: Any, counter: Any) -> Iterator[None]:
+def _recurrent_told(module: Module, counter: Any) -> Iterator[None]:
     """While a recurrent layer runs, the counter knows: its products are made by other kernels than those of other layers."""
     layers = import_module("torch.nn").RNNBase
     hooks = []
@@ -195,20 +197,20 @@ def _own_formulas() -> Dict[Any, Callable[..., int]]:
     """Of products that torch's counter leaves out, by its rules."""
     aten = import_module("torch").ops.aten
 
-    def of_matrix(matrix: Any, *others: Any, **values: Any) -> int:
+    def of_matrix(matrix: Tensor, *others: Any, **values: Value) -> int:
         return 2 * int(matrix.numel())
 
-    def of_second(first: Any, matrix: Any, *others: Any, **values: Any) -> int:
+    def of_second(first: Value, matrix: Tensor, *others: Any, **values: Value) -> int:
         return 2 * int(matrix.numel())
 
-    def of_matrices(first: Any, second: Any, *others: Any, **values: Any) -> int:
+    def of_matrices(first: Value, second: Value, *others: Any, **values: Value) -> int:
         return 2 * int(first.numel()) * int(second.shape[1])
 
-    def of_groups(first: Any, second: Any, *others: Any, **values: Any) -> int:
+    def of_groups(first: Value, second: Value, *others: Any, **values: Value) -> int:
         rows = first.numel() // (first.shape[0] if first.dim() > second.dim() else 1)
         return 2 * int(rows) * int(second.shape[-1])
 
-    def of_last(first: Any, second: Any, third: Any, *others: Any, **values: Any) -> int:
+    def of_last(first: Value, second: Value, third: Any, *others: Any, **values: Value) -> int:
         return of_matrices(second, third)
 
     found: Dict[Any, Callable[..., int]] = {
@@ -226,7 +228,7 @@ def _own_formulas() -> Dict[Any, Callable[..., int]]:
     return found
 
 
-def _of_a_product(torch: Any, args: Sequence[Any]) -> float:
+def _of_a_product(torch: ModuleType, args: Sequence[Value]) -> float:
     """How much more or less one multiplication is than that of two numbers which are there."""
     factor = 1.0
     tensors = [each for each in args if isinstance(each, torch.Tensor)]
@@ -238,7 +240,7 @@ def _of_a_product(torch: Any, args: Sequence[Any]) -> float:
     return factor
 
 
-def _held(torch: Any, tensor: Any) -> Any:
+def _held(torch: ModuleType, tensor: Tensor) -> Any:
     """The values of a sparse tensor; ValueError where they are not there to be counted."""
     if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
         raise ValueError("how much a sparse tensor holds is only known in a real call")
@@ -269,7 +271,7 @@ def _nothing_fused() -> Iterator[None]:
             library.enabled = enabled
 
 
-def _lookups(module: Any) -> Any:
+def _lookups(module: Module) -> Any:
     """Notes while it is entered how many numbers are taken out of each weight, and which are used otherwise."""
     torch = import_module("torch")
     mode = import_module("torch.overrides").TorchFunctionMode
@@ -301,11 +303,11 @@ def _lookups(module: Any) -> Any:
     return Lookups()
 
 
-def _weights(module: Any) -> Dict[str, Any]:
+def _weights(module: Module) -> Details:
     return {**dict(module.named_parameters()), **dict(module.named_buffers())}
 
 
-def _moved_bytes(module: Any, others: Any, taken: Mapping[str, int], precision: str) -> int:
+def _moved_bytes(module: Module, others: Any, taken: Mapping[str, int], precision: str) -> int:
     weights, looked_up = _weights_bytes(module, precision), 0
     for name, tensor in _weights(module).items():
         if name in taken and id(tensor) in weights:
@@ -315,7 +317,7 @@ def _moved_bytes(module: Any, others: Any, taken: Mapping[str, int], precision: 
     return sum(weights.values()) + looked_up + sum(_bytes_of(tensor, precision) for tensor in given.values())
 
 
-def _weights_bytes(module: Any, precision: str) -> Dict[int, int]:
+def _weights_bytes(module: Module, precision: str) -> Dict[int, int]:
     """By the tensor's id."""
     nn = import_module("torch.nn")
     parts = list(module.modules())
@@ -326,7 +328,7 @@ def _weights_bytes(module: Any, precision: str) -> Dict[int, int]:
     }
 
 
-def _bytes_of(tensor: Any, precision: str) -> int:
+def _bytes_of(tensor: Tensor, precision: str) -> int:
     """Of a sparse one what it holds, with the numbers that say where."""
     torch = import_module("torch")
     if tensor.layout == torch.strided:
@@ -341,7 +343,7 @@ def _bytes_of(tensor: Any, precision: str) -> int:
     return sum(int(each.nbytes) for each in places) + int(values.numel()) * _bytes_each(values, precision)
 
 
-def _bytes_each(tensor: Any, precision: str) -> int:
+def _bytes_each(tensor: Tensor, precision: str) -> int:
     if tensor.is_floating_point() and precision in FLOAT_BYTES:
         return FLOAT_BYTES[precision]
     return int(tensor.element_size())

@@ -28,6 +28,7 @@ from benchmodels.measure.batch import of_known_task
 from benchmodels.pytorch import models as torch_models
 from benchmodels.pytorch.quietly import Undescribed, quietly
 from benchmodels.pytorch.uncalled import UncalledModules, described
+from benchmodels.types import Details, Module, Value
 
 MAX_KEYS = 10_000  # of one module; calls with more of them are looked at each time
 MAX_LOOKS = 8  # so often a model that was called is looked at again, after something in the program has changed
@@ -85,10 +86,12 @@ class TorchCalls:
         self.tracing: Callable[[], Any] = torch_models.torch()._C._get_tracing_state
         self._key = key_maker(tensor_types)
 
-    def is_module(self, value: Any) -> bool:
+    def is_module(self, value: Value) -> bool:
         return is_a(value, self._module_class)
 
-    def note(self, module: Any, args: Any, kwargs: Any, via: Optional[str] = None) -> Tuple[bool, Optional[ModelEntry]]:
+    def note(
+        self, module: Module, args: Any, kwargs: Any, via: Optional[str] = None
+    ) -> Tuple[bool, Optional[ModelEntry]]:
         """Counts a call, and gives its entry, if it has one. True: the module has no parameters yet, so this is to be asked
         again when the call is over."""
         record = self.records.get(id(module))
@@ -123,7 +126,7 @@ class TorchCalls:
             record.entries.clear()
             record.full.clear()
 
-    def complain_of(self, module: Any, error: Exception) -> None:
+    def complain_of(self, module: Module, error: Exception) -> None:
         """A module, or a call of it, was left alone. The program must go on as if we were not there."""
         pass_on_signal(error)
         try:
@@ -166,7 +169,7 @@ class TorchCalls:
             record.left_alone = str(error) if is_a(error, Undescribed) else error_text(error)
             return False, None
 
-    def _count(self, entry: ModelEntry, record: Record, module: Any) -> None:
+    def _count(self, entry: ModelEntry, record: Record, module: Module) -> None:
         entry.calls += 1
         if self.gradients() and self.state_of(module).get("training"):
             entry.graded += 1
@@ -201,7 +204,7 @@ class TorchCalls:
             if owner is not None and not self._has_entry(owner) and id(owner) not in left:
                 yield from self._told(owner, UNSEEN_INPUTS, called=True)
 
-    def _told(self, module: Any, reason: str, called: bool) -> Iterator[Uncalled]:
+    def _told(self, module: Module, reason: str, called: bool) -> Iterator[Uncalled]:
         try:
             with quietly():
                 told = Uncalled(self._structure(module), described(module, self._made.find(module)), reason, called)
@@ -210,16 +213,16 @@ class TorchCalls:
         else:
             yield told
 
-    def _structure(self, module: Any) -> str:
+    def _structure(self, module: Module) -> str:
         with quietly():
             structure = structure_of(module)
             return f"{structure} {weights_digest(module)}" if self._options.weights else structure
 
-    def _has_entry(self, module: Any) -> bool:
+    def _has_entry(self, module: Module) -> bool:
         record = self.records.get(id(module))
         return record is not None and record.ref() is module and bool(record.entries)
 
-    def record(self, module: Any) -> Record:
+    def record(self, module: Module) -> Record:
         """Of a module that is called for the first time."""
         try:
             with quietly():
@@ -230,7 +233,7 @@ class TorchCalls:
             record.ignored = True
             return record
 
-    def _new_record(self, module: Any) -> Record:
+    def _new_record(self, module: Module) -> Record:
         key = id(module)
         target, wrappers = torch_models.unwrap(module)
         entries: Dict[Any, ModelEntry] = {}
@@ -293,7 +296,7 @@ class TorchCalls:
             self._uncalled.describe()
         return entry
 
-    def _places(self, module: Any, frame: FrameType) -> Dict[str, Any]:
+    def _places(self, module: Module, frame: FrameType) -> Details:
         """Where it was called and made, and whose part it is."""
         called = place_of_call(self._options.script, frame)
         made = self._made.find(module)
@@ -309,7 +312,7 @@ class TorchCalls:
             "path": "" if parent is None else parent.path,
         }
 
-    def _is_part_of_forward(self, module: Any) -> bool:
+    def _is_part_of_forward(self, module: Module) -> bool:
         """Whether a `forward` calls it that somebody called by itself: then that is the model, and counts as called."""
         found = outermost_forward(sys._getframe(1), self._module_class)
         if found is None or found.module is module:
@@ -331,7 +334,7 @@ class TorchCalls:
             self._count(entry, record, owner)
 
 
-def _method(module: Any, name: str) -> Any:
+def _method(module: Module, name: str) -> Any:
     """The function that takes the inputs, as a method of the module: one that was put into it, or its class's."""
     found = attribute(module, name, ABSENT)
     if is_a(found, FunctionType) and name not in attributes_of(module):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, List
 
 from benchmodels.pytorch.outermost import Doors, Token
+from benchmodels.types import Module
 
 _installed: List[Doors] = []
 
@@ -22,7 +23,7 @@ def uninstall(doors: Doors) -> None:
         _installed.remove(doors)
 
 
-def enter(module: Any, args: Any, kwargs: Any, via: str) -> Token:
+def enter(module: Module, args: Any, kwargs: Any, via: str) -> Token:
     return _installed[-1].enter(module, args, kwargs, via) if _installed else None
 
 

@@ -19,11 +19,11 @@ from benchmodels.discover.frameworks import HookOptions, Uncalled
 from benchmodels.discover.model_entries import Watcher
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import class_attribute, pass_on_signal
-from benchmodels.hooks.patches import Patches
-from benchmodels.hooks.weaving import arguments_text, woven
+from benchmodels.hooks.weaving import Patches, arguments_text, woven
 from benchmodels.pytorch import doors as torch_doors
 from benchmodels.pytorch.calls import TorchCalls
 from benchmodels.pytorch.outermost import Doors, general, quick
+from benchmodels.types import Module
 
 LONGEST_WAIT_S = 1.0  # for a call that is being made when the interpreter ends
 TRACED = "a module was called under sys.settrace, whose function would have seen us: such calls are left alone"
@@ -160,7 +160,7 @@ class TorchHook:
         # What `half`, `to` and the like come to.
         self._put_after(module, "_apply", "self", functools.partial(_made, None, self._calls, self._inside))
 
-    def _hook_call(self, module: Any, doors: Doors) -> None:
+    def _hook_call(self, module: Module, doors: Doors) -> None:
         function = vars(module)["__call__"]
         if not isinstance(function, FunctionType) or function.__closure__:
             raise RuntimeError("this version of torch calls modules in a way that is not known; no model is found")
@@ -216,7 +216,7 @@ class TorchHook:
 
         self._patches.set_attribute(convert_frame, "_compile", _compile)
 
-    def _hook_classes(self, module: Any) -> None:
+    def _hook_classes(self, module: Module) -> None:
         """A class that has its own `__call__` is hooked there, since it need not come to the one of nn.Module."""
         before = getattr(module.__init_subclass__, "__func__", None)  # of a torch that has one
 
@@ -269,7 +269,7 @@ class TorchHook:
         self._put_after(torch.autograd, "backward", "None", note)
 
 
-def _made(note: Optional[Callable[[Any], None]], calls: TorchCalls, inside: Set[int], module: Any) -> None:
+def _made(note: Optional[Callable[[Any], None]], calls: TorchCalls, inside: Set[int], module: Module) -> None:
     """A module was made, or converted: outside of any model, one that was called may be another one since."""
     if note is not None:
         try:

@@ -13,6 +13,7 @@ from benchmodels.identity.identity import COMPILED, class_name
 from benchmodels.identity.signatures import dtype_name
 from benchmodels.pytorch.module_parts import buffers_of, children_of, parameters_of, parts_of
 from benchmodels.pytorch.quietly import is_torch_tensor, quietly
+from benchmodels.types import Details, Module, Tensor, Value
 
 WRAPPERS = {  # class: the attribute that holds what is wrapped, and how the wrapper is called
     COMPILED: ("_orig_mod", "torch.compile"),
@@ -32,11 +33,11 @@ def torch() -> Any:
 
 
 class Unwrapped(NamedTuple):
-    module: Any
+    module: Module
     wrappers: Tuple[str, ...]
 
 
-def unwrap(module: Any) -> Unwrapped:
+def unwrap(module: Module) -> Unwrapped:
     """The module below `torch.compile` and the like, and what was around it."""
     wrappers: List[str] = []
     while True:
@@ -56,7 +57,7 @@ def unwrap(module: Any) -> Unwrapped:
     return Unwrapped(module, tuple(wrappers))
 
 
-def is_wrapper(module: Any) -> bool:
+def is_wrapper(module: Module) -> bool:
     return f"{type(module).__module__}.{type(module).__qualname__}" in WRAPPERS
 
 
@@ -71,11 +72,11 @@ def autocast_note() -> Tuple[str, ...]:
     return ()
 
 
-def is_loss(module: Any) -> bool:
+def is_loss(module: Module) -> bool:
     return any(kind.__module__ == "torch.nn.modules.loss" for kind in type(module).__mro__)
 
 
-def has_state(module: Any) -> bool:
+def has_state(module: Module) -> bool:
     """Whether it has anything that was learnt, in whatever form."""
     if parameters_of(module) or buffers_of(module):
         return True
@@ -87,7 +88,7 @@ def has_state(module: Any) -> bool:
     )
 
 
-def is_lazy(module: Any) -> bool:
+def is_lazy(module: Module) -> bool:
     """Whether it gets its parameters only in its first call."""
     lazy = sys.modules.get("torch.nn.parameter")
     kinds = tuple(
@@ -100,7 +101,7 @@ def is_lazy(module: Any) -> bool:
     return any(is_a(tensor, kinds) for _, tensor in (*parameters_of(module), *buffers_of(module)))
 
 
-def is_real_call(module: Any, args: Sequence[Any], kwargs: Dict[str, Any], frame: Optional[FrameType]) -> bool:
+def is_real_call(module: Module, args: Sequence[Value], kwargs: Dict[str, Value], frame: Optional[FrameType]) -> bool:
     """Not one in which the program only traces or exports the model, or computes again what a backward needs."""
     core = torch()._C
     if _is_called_by_tool(frame):
@@ -125,13 +126,13 @@ def _is_called_by_tool(frame: Optional[FrameType]) -> bool:
     return False
 
 
-def _is_batched(tensor: Any) -> bool:
+def _is_batched(tensor: Tensor) -> bool:
     functorch = getattr(torch()._C, "_functorch", None)
     asks = getattr(functorch, "is_functorch_wrapped_tensor", None)
     return asks is not None and is_torch_tensor(tensor) and bool(asks(tensor))
 
 
-def _tensors(value: Any, depth: int) -> Iterator[Any]:
+def _tensors(value: Value, depth: int) -> Iterator[Any]:
     """Those of the inputs, and what stands for one while torch.fx traces a model."""
     if is_torch_tensor(value) or type(value).__module__ == "torch.fx.proxy":
         yield value
@@ -140,7 +141,7 @@ def _tensors(value: Any, depth: int) -> Iterator[Any]:
             yield from _tensors(part, depth + 1)
 
 
-def facts_of(module: Any) -> Dict[str, Any]:
+def facts_of(module: Module) -> Details:
     """What the event tells of the module itself."""
     parameters = [tensor for _, tensor in parameters_of(module)]
     floating = [tensor for tensor in parameters if tensor.is_floating_point()]
@@ -159,7 +160,7 @@ def facts_of(module: Any) -> Dict[str, Any]:
     }
 
 
-def _mode(module: Any) -> Dict[str, Any]:
+def _mode(module: Module) -> Details:
     """Whether a part of it is in training mode, and which of its layers compute otherwise then."""
     parts = [part for _, part in parts_of(module) if attribute(part, "training") is True]
     return {
@@ -168,7 +169,7 @@ def _mode(module: Any) -> Dict[str, Any]:
     }
 
 
-def _depends(part: Any) -> bool:
+def _depends(part: Module) -> bool:
     """Of torch's own layers: dropout, and normalisation that keeps what it has seen."""
     kinds = {kind.__name__ for kind in type(part).__mro__ if kind.__module__.startswith("torch.nn.modules.")}
     if kinds & {"_DropoutNd", "RNNBase", "MultiheadAttention"}:
@@ -179,7 +180,7 @@ def _depends(part: Any) -> bool:
     )
 
 
-def got_gradients(module: Any) -> bool:
+def got_gradients(module: Module) -> bool:
     with quietly():
         return any(parameter.grad is not None for _, parameter in parameters_of(module))
 

@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Dict, Iterator, Tuple
 
 from benchmodels.identity.identity import uncompiled
+from benchmodels.types import Module, Value
 
 
 @contextmanager
@@ -25,7 +26,7 @@ def as_outside_of_modes() -> Iterator[None]:
         yield
 
 
-def undo_compilation(module: Any) -> None:
+def undo_compilation(module: Module) -> None:
     """Takes `torch.compile` away from a module and from its parts, so that it can be run, exported or compiled afresh."""
     for part in list(module.modules()):
         if part.__dict__.get("_compiled_call_impl") is not None:
@@ -35,12 +36,12 @@ def undo_compilation(module: Any) -> None:
                 part._modules[name] = uncompiled(inner)
 
 
-def plain_inputs(args: Tuple[Any, ...], kwargs: Dict[str, Any]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
+def plain_inputs(args: Tuple[Value, ...], kwargs: Dict[str, Value]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
     """The same inputs without the history of how they were computed. Objects of other classes stay as they are."""
     return tuple(_plain(value) for value in args), {name: _plain(value) for name, value in kwargs.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Value) -> Any:
     torch = sys.modules["torch"]
     if isinstance(value, torch.Tensor):
         if value.is_inference():

@@ -2,12 +2,74 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterator, List, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
+from benchmodels.arrays import is_tensor
 from benchmodels.hooks.looking import attribute, is_a, members_of
+from benchmodels.types import Module, Value
+
+NUMBERS = (bool, int, float, complex, str, type(None))
+OF_TORCH = ("_parameters", "_modules", "_buffers")
+MAX_PARTS = 1000  # of one list or dictionary
+
+Mark = Tuple[Any, Any]  # a value and, of a tensor, how often it was written to
 
 
-def parts_of(module: Any) -> Iterator[Tuple[str, Any]]:
+class ModuleState:
+    """As it was when this was made. Nothing is copied: a tensor counts its writes."""
+
+    def __init__(self, module: Module) -> None:
+        self._module = module
+        self._before = _marks(module)
+
+    def changed(self) -> Optional[str]:
+        """The name of what has changed since; None: nothing that could be seen."""
+        after = _marks(self._module)
+        names = [*after, *(name for name in self._before if name not in after)]
+        return next((name for name in names if not _same(self._before.get(name), after.get(name))), None)
+
+
+def _marks(module: Module) -> Dict[str, Mark]:
+    try:
+        parts = list(module.named_modules())
+        return {name: (value, _writes(value)) for path, part in parts for name, value in _kept_values(path, part)}
+    except Exception:  # a module of its own sort; it is then taken to keep nothing
+        return {}
+
+
+def _kept_values(path: str, part: Module) -> Iterator[Tuple[str, Any]]:
+    own = {name: value for name, value in vars(part).items() if name not in OF_TORCH}
+    for name, value in [*dict(part._buffers).items(), *own.items()]:
+        place = f"{path}.{name}" if path else name
+        if isinstance(value, (list, tuple)):
+            inside = list(enumerate(value[:MAX_PARTS]))
+        elif type(value) is dict:
+            inside = list(value.items())[:MAX_PARTS]
+        else:
+            inside = []
+            if is_tensor(value) or isinstance(value, NUMBERS):
+                yield place, value
+        for key, one in inside:
+            if is_tensor(one) or isinstance(one, NUMBERS):
+                yield f"{place}.{key}", one
+
+
+def _writes(value: Value) -> Any:
+    try:
+        return value._version if is_tensor(value) else None
+    except RuntimeError:  # made in inference mode, where nobody counts
+        return None
+
+
+def _same(before: Optional[Mark], after: Optional[Mark]) -> bool:
+    if before is None or after is None:
+        return before is after
+    if is_tensor(before[0]) or is_tensor(after[0]):
+        return before[0] is after[0] and before[1] == after[1]
+    return type(before[0]) is type(after[0]) and bool(before[0] == after[0] or before[0] is after[0])
+
+
+def parts_of(module: Module) -> Iterator[Tuple[str, Any]]:
     """The module and everything inside of it with their paths, each once, in the order of `named_modules`."""
     waiting = [("", module)]
     seen = set()
@@ -20,26 +82,26 @@ def parts_of(module: Any) -> Iterator[Tuple[str, Any]]:
             waiting += reversed(inner)
 
 
-def children_of(module: Any) -> Dict[Any, Any]:
+def children_of(module: Module) -> Dict[Any, Any]:
     """The modules that it holds itself, by name."""
     return {name: part for name, part in _kept(module, "_modules") if part is not None}
 
 
-def parameters_of(module: Any) -> List[Tuple[str, Any]]:
+def parameters_of(module: Module) -> List[Tuple[str, Any]]:
     """Of the module and its parts, each once."""
     return _tensors(module, "_parameters")
 
 
-def buffers_of(module: Any) -> List[Tuple[str, Any]]:
+def buffers_of(module: Module) -> List[Tuple[str, Any]]:
     return _tensors(module, "_buffers")
 
 
-def own_tensors(part: Any, kind: str) -> Dict[Any, Any]:
+def own_tensors(part: Module, kind: str) -> Dict[Any, Any]:
     """`_parameters` or `_buffers` of this one module."""
     return {name: tensor for name, tensor in _kept(part, kind) if tensor is not None}
 
 
-def _tensors(module: Any, kind: str) -> List[Tuple[str, Any]]:
+def _tensors(module: Module, kind: str) -> List[Tuple[str, Any]]:
     found: List[Tuple[str, Any]] = []
     seen = set()
     for path, part in parts_of(module):
@@ -50,7 +112,7 @@ def _tensors(module: Any, kind: str) -> List[Tuple[str, Any]]:
     return found
 
 
-def _kept(module: Any, name: str) -> List[Tuple[Any, Any]]:
+def _kept(module: Module, name: str) -> List[Tuple[Any, Any]]:
     kept = attribute(module, name)
     if is_a(kept, dict):
         return members_of(kept)

@@ -13,6 +13,7 @@ from benchmodels.discover.model_entries import ModelEntry
 from benchmodels.hooks.looking import error_text
 from benchmodels.pytorch.calls import TorchCalls
 from benchmodels.pytorch.models import unwrap
+from benchmodels.types import Module
 
 Token = Any  # None: the call does not count. An Entry, or an _Uncounted
 
@@ -40,7 +41,7 @@ def _failed(token: Token, error: BaseException) -> None:
         token.failure = error_text(error)
 
 
-def _leave_alone(calls: TorchCalls, module: Any, error: BaseException) -> None:
+def _leave_alone(calls: TorchCalls, module: Module, error: BaseException) -> None:
     """What was raised while a call was looked at must not reach the program, unless it is the program's own, or control-C."""
     if not isinstance(error, Exception):
         raise error
@@ -62,7 +63,7 @@ def quick(
     find, key_of, add, discard = calls.records.get, calls.key, inside.add, inside.discard
     state_of, tracing = calls.state_of, calls.tracing
 
-    def enter(module: Any, args: Any, kwargs: Any) -> Token:
+    def enter(module: Module, args: Any, kwargs: Any) -> Token:
         if held:
             held[0]()
         if tracing() is not None:  # even a look at a shape would be part of what is traced
@@ -115,7 +116,7 @@ def general(
 ) -> Doors:
     """For any depth and any method: `via` is the name of the one that takes the inputs."""
 
-    def enter(module: Any, args: Any, kwargs: Any, via: Optional[str] = None) -> Token:
+    def enter(module: Module, args: Any, kwargs: Any, via: Optional[str] = None) -> Token:
         thread = get_ident()
         if thread in inside or calls.tracing() is not None:
             return None

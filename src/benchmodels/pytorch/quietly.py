@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, contextmanager
+from types import ModuleType
 from typing import Any, Iterator, Optional, Tuple
 
 from benchmodels.hooks.looking import ABSENT, class_attribute, is_a
+from benchmodels.types import Tensor, Value
 
 
 class Undescribed(Exception):
@@ -33,7 +35,7 @@ def quietly() -> Iterator[None]:
         yield
 
 
-def shape_of(tensor: Any) -> Tuple[int, ...]:
+def shape_of(tensor: Tensor) -> Tuple[int, ...]:
     """Of a tensor of torch, asked quietly; Undescribed where it has none."""
     if tensor.is_nested:
         raise Undescribed("a nested tensor")
@@ -43,20 +45,20 @@ def shape_of(tensor: Any) -> Tuple[int, ...]:
     return tuple(shape)
 
 
-def has_values(tensor: Any) -> bool:
+def has_values(tensor: Tensor) -> bool:
     """Whether its numbers lie in memory as they are; those of a tensor that answers by code of its own do not."""
-    torch: Any = sys.modules["torch"]
+    torch: ModuleType = sys.modules["torch"]
     found = class_attribute(type(tensor), "__torch_dispatch__")
     plain = found is ABSENT or found is torch._C._disabled_torch_dispatch_impl or is_plain_dispatch(found)
     return bool(plain and not tensor.is_nested and tensor.device.type != "meta")
 
 
 def is_plain_dispatch(found: Any) -> bool:
-    torch: Any = sys.modules["torch"]
+    torch: ModuleType = sys.modules["torch"]
     own: Optional[Any] = class_attribute(torch.Tensor, "__torch_dispatch__")
     return found is own
 
 
-def is_torch_tensor(value: Any) -> bool:
+def is_torch_tensor(value: Value) -> bool:
     torch = sys.modules.get("torch")
     return torch is not None and hasattr(torch, "Tensor") and is_a(value, torch.Tensor)

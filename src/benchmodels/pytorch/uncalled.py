@@ -13,6 +13,7 @@ from benchmodels.identity.identity import structure_of
 from benchmodels.pytorch import models as torch_models
 from benchmodels.pytorch.module_parts import parts_of
 from benchmodels.pytorch.quietly import quietly
+from benchmodels.types import Details, Module
 
 NOT_CALLED = "it was built, but not called, or only inside of something that is no part of a model"
 IN_COMPILED = " (a call inside of a function compiled by torch.compile is not seen)"
@@ -57,18 +58,18 @@ class UncalledModules:
                 told.add(identity)
                 yield Uncalled(identity, facts, reason)
 
-    def _described(self, module: Any, made: Made, reason: str) -> Optional[Uncalled]:
+    def _described(self, module: Module, made: Made, reason: str) -> Optional[Uncalled]:
         with quietly():
             if not _counts(module):
                 return None
             return Uncalled(structure_of(module), described(module, made), self._parts_reason(module) or reason)
 
-    def _parts_reason(self, module: Any) -> Optional[str]:
+    def _parts_reason(self, module: Module) -> Optional[str]:
         names: List[str] = [name for name, part in parts_of(module) if name and self._has_entry(part)]
         return f"it was never called itself, only parts of it ({', '.join(names[:4])})" if names else None
 
 
-def described(module: Any, made: Optional[Made]) -> Dict[str, Any]:
+def described(module: Module, made: Optional[Made]) -> Details:
     """The keys of the event, for a module of which no call is known."""
     place = None if made is None or made.place is None else made.place.as_dict()
     more: Dict[str, Any] = {
@@ -84,7 +85,7 @@ def described(module: Any, made: Optional[Made]) -> Dict[str, Any]:
     return {**torch_models.facts_of(module), **more}
 
 
-def _counts(module: Any) -> bool:
+def _counts(module: Module) -> bool:
     kind = type(module)
     if kind.__module__.startswith(("torch.fx", "torch._", "torch.jit")) or torch_models.is_wrapper(module):
         return False

@@ -28,7 +28,7 @@ from benchmodels.runtimes.parts.sessions import median_call_s
 from benchmodels.runtimes.parts.torch_session import TorchSession, session_on
 from benchmodels.runtimes.torch_compile import lacking_compiler
 from benchmodels.tensors import to_arrays
-from benchmodels.types import Array, Arrays, Details
+from benchmodels.types import Array, Arrays, Details, ModelInputs, Prepared, Value
 
 PACKAGE = "model.pt2"
 
@@ -97,17 +97,17 @@ class PackageSession:
         self.run: Callable[[Any], Any] = (stream or inner).run
         self.close: Callable[[], None] = (stream or inner).close
 
-    def prepare(self, inputs: Any) -> Inputs:
+    def prepare(self, inputs: ModelInputs) -> Inputs:
         return self._inner.prepare(self._as_call(inputs))
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         arrays = to_arrays(result)
         return by_name(list(arrays.values()), list(arrays), self._artifact)
 
-    def inputs_changed(self, prepared: Any, inputs: Any) -> bool:
+    def inputs_changed(self, prepared: Prepared, inputs: ModelInputs) -> bool:
         return self._inner.inputs_changed(prepared, self._as_call(inputs))
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """A package does not mark its fused kernels; their time is the rest of a call."""
         return with_rest(self._inner.profile(prepared, calls), lambda: self.run(prepared), calls)
 

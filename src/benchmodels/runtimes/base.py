@@ -27,7 +27,7 @@ from typing import (
     runtime_checkable,
 )
 
-from benchmodels.types import Arrays, Details, Module, Value
+from benchmodels.types import Arrays, Details, ModelInputs, Module, Prepared, Value
 
 MODULE, ARTIFACT = "module", "artifact"
 FP32, BF16, FP16, INT8_DYNAMIC = "fp32", "bf16", "fp16", "int8-dynamic"
@@ -122,22 +122,22 @@ class Session(Protocol):
     def consumes_inputs(self) -> bool:
         """Whether every call needs a new `prepare`; known after the first one."""
 
-    def prepare(self, inputs: Any) -> Any:
+    def prepare(self, inputs: ModelInputs) -> Any:
         """Inputs on the device and in the precision: from `Inputs` for a module, arrays by name for an artifact. Not timed."""
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         """One call, finished when it returns."""
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         """The result as arrays of their own, in the order of the reference. Call it before the next `run`."""
 
-    def inputs_changed(self, prepared: Any, inputs: Any) -> bool:
+    def inputs_changed(self, prepared: Prepared, inputs: ModelInputs) -> bool:
         """Whether the calls so far have modified what `prepare` made of `inputs`."""
 
     def new_stream(self) -> Session:
         """One more caller, for a thread of its own; it prepares its own inputs."""
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """The time of each operator over `calls` calls, from the runtime's own profiler."""
 
     def close(self) -> None:
@@ -148,7 +148,7 @@ class Session(Protocol):
 class TimesItself(Protocol):
     """A session whose runtime reads its own clock around a call, without the overhead of calling it from Python."""
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         """As a session's."""
 
     def last_call_s(self) -> float:

@@ -43,7 +43,7 @@ from benchmodels.runtimes.parts.sessions import (
     port_names,
 )
 from benchmodels.tensors import to_array
-from benchmodels.types import Arrays, Details, Module, Tensor
+from benchmodels.types import Arrays, Details, ModelInputs, Module, Prepared, Tensor, Value
 
 PROGRAM = "model.pte"
 # ExecuTorch writes these to sys.stderr, not into its exceptions.
@@ -227,7 +227,7 @@ class ExecutorchSession(ArtifactSession):
         if options.streams > 1:
             self.details["streams"] = "serialised: a call holds the GIL"
 
-    def prepare(self, inputs: Any) -> Any:
+    def prepare(self, inputs: ModelInputs) -> Any:
         torch = import_module("torch")
         arrays = in_order(inputs, port_names(self._artifact), self._artifact)
         return [
@@ -235,10 +235,10 @@ class ExecutorchSession(ArtifactSession):
             for array, each in zip(arrays, self._artifact.inputs)
         ]
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         return self._call(prepared, False)  # False: outputs are not copied
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         # Before its outputs, a program returns the inputs that it changes.
         own = result[max(0, len(result) - len(self._artifact.outputs)) :]
         return by_name([to_array(tensor) for tensor in own], (), self._artifact)
@@ -246,7 +246,7 @@ class ExecutorchSession(ArtifactSession):
     def new_stream(self) -> Session:
         return ExecutorchSession(self._artifact, self._delegation, self._options)
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         program = self._native._load_program(self._artifact.model, enable_etdump=True)
         method = program.load_method(METHOD)
         if not program.has_etdump():

@@ -28,7 +28,7 @@ from benchmodels.runtimes.parts.onnx_graph import (
 )
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, ArtifactSession, without_warmup
-from benchmodels.types import Array, Arrays, Details
+from benchmodels.types import Array, Arrays, Details, ModelInputs, Prepared, Tensor, Value
 
 FLAGS = (
     "--iree-llvmcpu-target-cpu=host",
@@ -178,7 +178,7 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-def _check_names(weights: Sequence[Any]) -> None:
+def _check_names(weights: Sequence[Tensor]) -> None:
     """The importer writes ":" in a name as "_", which may merge two weights."""
     names: List[str] = [each.name.replace(":", "_") for each in weights]
     if len(set(names)) != len(names):
@@ -234,7 +234,7 @@ class IreeSession(ArtifactSession):
         if self.precision in (BF16, FP16):
             self.details["computes_in"] = f"{self.precision}, products accumulated in float32"
 
-    def prepare(self, inputs: Any) -> IreeInputs:
+    def prepare(self, inputs: ModelInputs) -> IreeInputs:
         arrays = self.typed_inputs(inputs)
         arguments = self._runtime.VmVariantList(len(arrays))
         for array, each in zip(arrays, self._artifact.inputs):
@@ -243,11 +243,11 @@ class IreeSession(ArtifactSession):
         self._prepared.add(prepared)
         return prepared
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         self._invoke(self._function, prepared.arguments, self._results)
         return self  # holds the outputs
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         views = [result._results.get_as_object(i, self._runtime.HalBufferView) for i in range(len(result._results))]
         arrays = [self._array(view, kind) for view, kind in zip(views, self._output_types)]
         return by_name(arrays, self._artifact.outputs, self._artifact)
@@ -258,7 +258,7 @@ class IreeSession(ArtifactSession):
         self.details["threads_per_stream"] = threads
         return IreeSession(self._artifact, self._options._replace(threads=threads))
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """From IREE's command-line tools: its Python package cannot profile."""
         folder = tempfile.mkdtemp(prefix="benchprobe-profile-")
         try:
@@ -293,7 +293,7 @@ class IreeSession(ArtifactSession):
             raise Unsupported("first_run", f"an output is {view.element_type}, not {kind}", kind="error")
         return without_bits(view.map().asarray(view.shape, dtype), kind)
 
-    def _recorded(self, prepared: Any, calls: int, folder: str) -> List[Details]:
+    def _recorded(self, prepared: Prepared, calls: int, folder: str) -> List[Details]:
         """All dispatches, in chronological order."""
         bundle, arguments = os.path.join(folder, "calls.ireeprof"), []
         for index, (array, each) in enumerate(zip(prepared.arrays, self._artifact.inputs)):

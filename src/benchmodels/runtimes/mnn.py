@@ -22,6 +22,7 @@ from benchmodels.runtimes.mnn_session import Conversion, MnnSession, Port
 from benchmodels.runtimes.parts.artifact import Artifact, ArtifactInput, write_artifact
 from benchmodels.runtimes.parts.onnx_graph import graph_inputs, value_type
 from benchmodels.runtimes.parts.problems import explaining
+from benchmodels.types import Value
 
 MODEL, CONVERTED = "model.mnn", "converted.json"
 # The program `mnnconvert` reports to a server, and runs pip to be able to; what it calls does neither.
@@ -197,5 +198,5 @@ def _gelu(made: Callable[..., Any], x: str, y: str) -> List[Any]:
     ]
 
 
-def _port(value: Any) -> Port:
+def _port(value: Value) -> Port:
     return Port(value.name, value_type(value), len(value.type.tensor_type.shape.dim))

@@ -19,7 +19,7 @@ from benchmodels.runtimes.parts.sessions import (
     only_the_whole,
     port_names,
 )
-from benchmodels.types import Array, Arrays, Details
+from benchmodels.types import Array, Arrays, Details, ModelInputs, Prepared, Tensor, Value
 
 MOST_THREADS = 32  # MNN silently takes no more
 # Types of inputs that its Python package can create → numpy's. Integers have 32 bits, and so have booleans.
@@ -67,7 +67,7 @@ class MnnSession(ArtifactSession):
             "memory_mode": self._settings["memory"],
         }
 
-    def prepare(self, inputs: Any) -> Any:
+    def prepare(self, inputs: ModelInputs) -> Any:
         expr = import_module("MNN.expr")
         arrays = self.arrays(inputs)
         return [
@@ -75,12 +75,12 @@ class MnnSession(ArtifactSession):
             for array, kind in zip(arrays, self._types)
         ]
 
-    def arrays(self, inputs: Any) -> List[Array]:
+    def arrays(self, inputs: ModelInputs) -> List[Array]:
         """The inputs in MNN's types and in the order of its ports."""
         found = in_order(inputs, self._ports, self._artifact)
         return [_converted(array, kind, port) for array, kind, port in zip(found, self._types, self._ports)]
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         return self.named([each.read() for each in result])
 
     def named(self, arrays: Sequence[Array]) -> Arrays:
@@ -101,7 +101,7 @@ class MnnSession(ArtifactSession):
             stream = MnnStream(self, interpreted)
         return stream
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """From the interpreter's hooks around each operator; a single row if it cannot run the model."""
         interpreted = self._interpreted()
         if interpreted is None:
@@ -138,7 +138,7 @@ class Fill(NamedTuple):
     """An input of a session, and the tensor that is copied into it."""
 
     into: Any
-    tensor: Any
+    tensor: Tensor
 
 
 class Interpreted:
@@ -189,12 +189,12 @@ class Interpreted:
         times: Times = {}
         began = 0.0
 
-        def begin(tensors: Any, operator: Any) -> bool:
+        def begin(tensors: Tensor, operator: Any) -> bool:
             nonlocal began
             began = perf_counter()
             return True
 
-        def end(tensors: Any, operator: Any) -> bool:
+        def end(tensors: Tensor, operator: Any) -> bool:
             add_time(times, (operator.getType(), operator.getName()), perf_counter() - began)
             return True
 

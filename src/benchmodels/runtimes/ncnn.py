@@ -25,7 +25,7 @@ from benchmodels.runtimes.parts.artifact import (
 from benchmodels.runtimes.parts.export import FlatModel, exporting, flat_model
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import ArtifactSession, SharedStream, only_the_whole, port_names
-from benchmodels.types import Array, Arrays, Details, Tensor
+from benchmodels.types import Array, Arrays, Details, ModelInputs, Prepared, Tensor, Value
 
 MODEL, WEIGHTS, SCRIPT, CONVERTED = "model.param", "model.bin", "model_ncnn.py", "converted.json"
 NAMES = (f"ncnnparam={MODEL}", f"ncnnbin={WEIGHTS}", f"ncnnpy={SCRIPT}")
@@ -151,7 +151,7 @@ def _run_pnnx(traced: Traced, between: str) -> None:
         raise Unsupported("convert", f"pnnx {how}: {said[-MAX_SAID:] or 'no output'}", kind="error")
 
 
-def _described(port: str, batch: str, name: str, tensor: Any) -> NcnnOutput:
+def _described(port: str, batch: str, name: str, tensor: Tensor) -> NcnnOutput:
     if not tensor.is_floating_point():
         raise Unsupported("convert", f"output {name} is {torch_dtype(tensor)}; ncnn's outputs are float32")
     return NcnnOutput(port, int(batch or NO_BATCH), torch_dtype(tensor), list(tensor.shape))
@@ -196,21 +196,21 @@ class NcnnSession(ArtifactSession):
             "winograd": self._net.opt.use_winograd_convolution,
         }
 
-    def prepare(self, inputs: Any) -> Any:
+    def prepare(self, inputs: ModelInputs) -> Any:
         arrays = in_order(inputs, self._ports, self._artifact)
         return [
             (blob, self._mat(array, each.dtype, batch))
             for blob, array, each, batch in zip(self._inputs, arrays, self._artifact.inputs, self._batches)
         ]
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         extractor = self._extractor()
         for blob, mat in prepared:
             extractor.input(blob, mat)
         extract = extractor.extract
         return [extract(blob) for blob in self._wanted]
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         failed = [each.port for each, (code, _) in zip(self._outputs, result) if code != 0]
         if failed:
             raise Unsupported("first_run", f"ncnn could not compute {', '.join(failed)}; see the log", kind="error")
@@ -221,7 +221,7 @@ class NcnnSession(ArtifactSession):
         """Threads may use extractors of one network concurrently."""
         return SharedStream(self)
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """One row: ncnn's package does not time its layers."""
         return only_the_whole(lambda: self.run(prepared), calls)
 

@@ -30,7 +30,7 @@ from benchmodels.runtimes.parts.export import export_onnx
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, ArtifactSession, without_warmup
 from benchmodels.runtimes.parts.tf32 import KINDS
-from benchmodels.types import Arrays, Details
+from benchmodels.types import Arrays, Details, ModelInputs, Prepared, Value
 
 CPU = "CPUExecutionProvider"
 # ONNX types whose names differ in numpy.
@@ -200,21 +200,21 @@ class OrtSession(ArtifactSession):
         settings = self._session.get_provider_options().get(provider, {})
         return [] if settings.get("use_tf32", "1") == "0" else list(KINDS)
 
-    def prepare(self, inputs: Any) -> Any:
+    def prepare(self, inputs: ModelInputs) -> Any:
         arrays = in_order(inputs, self._ports, self._artifact)
         return {port: as_type(array, kind) for port, array, kind in zip(self._ports, arrays, self._types)}
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         return self._run(self._output_names, prepared)
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         return by_name([without_bits(array, None) for array in result], self._output_names, self._artifact)
 
     def new_stream(self) -> Session:
         """Threads may call one session concurrently; they share its pool."""
         return copy.copy(self)
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         folder = tempfile.mkdtemp(prefix="benchprobe-profile-")
         try:
             session = type(self)(self._artifact, self.provider, self._options, os.path.join(folder, "ort"))
@@ -225,7 +225,7 @@ class OrtSession(ArtifactSession):
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def adopted(self, prepared: Any) -> Any:
+    def adopted(self, prepared: Prepared) -> Any:
         """Inputs that another session prepared, for this one."""
         return prepared
 
@@ -243,10 +243,10 @@ class Bound(NamedTuple):
 class BoundSession(OrtSession):
     """Inputs are copied to the device once; outputs stay there until they are read."""
 
-    def prepare(self, inputs: Any) -> Bound:
+    def prepare(self, inputs: ModelInputs) -> Bound:
         return self._bound(super().prepare(inputs))
 
-    def adopted(self, prepared: Any) -> Any:
+    def adopted(self, prepared: Prepared) -> Any:
         return self._bound(prepared.feeds)
 
     def _bound(self, arrays: Arrays) -> Bound:
@@ -264,13 +264,13 @@ class BoundSession(OrtSession):
             binding.bind_output(name, device, index)
         return Bound(binding, arrays)
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         binding = prepared.binding
         self._session.run_with_iobinding(binding)
         binding.synchronize_outputs()
         return binding
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         arrays = result.copy_outputs_to_cpu()
         values = [without_bits(array, kind) for array, kind in zip(arrays, self._output_types)]
         return by_name(values, self._output_names, self._artifact)

@@ -27,7 +27,7 @@ from benchmodels.runtimes.families import OnnxFamily
 from benchmodels.runtimes.parts.artifact import Artifact, as_type, by_name, in_order, without_bits, write_artifact
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, ArtifactSession, SharedStream, add_time, closed
-from benchmodels.types import Arrays, Details
+from benchmodels.types import Array, Arrays, Details, ModelInputs, Prepared, Value
 
 DEVICES = {"cpu": "CPU", "gpu": "GPU", "xpu": "GPU", "npu": "NPU"}
 HINTS = {FP32: "f32", BF16: "bf16", FP16: "f16", INT8_DYNAMIC: "f32"}
@@ -136,7 +136,7 @@ class OpenVinoSession(ArtifactSession):
         self.precision = self._actual_precision()
         self.details = self._described()
 
-    def prepare(self, inputs: Any) -> Any:
+    def prepare(self, inputs: ModelInputs) -> Any:
         # A port has all the names that its value has in the graph.
         known = {*inputs, *(each.port for each in self._artifact.inputs)}
         named = [next((name for name in names if name in known), names[0]) for names in self._ports]
@@ -148,7 +148,7 @@ class OpenVinoSession(ArtifactSession):
     def last_call_s(self) -> float:
         return float(self._request.latency) / 1e3
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         values = [
             without_bits(result.get_output_tensor(index).data, kind) for index, kind in enumerate(self._output_types)
         ]
@@ -162,7 +162,7 @@ class OpenVinoSession(ArtifactSession):
             self.details["streams"] = str(_property(self._for_streams, "NUM_STREAMS"))
         return SharedStream(self, caller(self._for_streams.create_infer_request()))
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         compiled = self._compile({**_latency(self._options, self._device), "PERF_COUNT": "YES"})
         request = compiled.create_infer_request()
         run = caller(request)
@@ -183,7 +183,7 @@ class OpenVinoSession(ArtifactSession):
     def _compile(self, settings: Dict[str, str]) -> Any:
         return self._core.compile_model(self._artifact.model, self._device, settings)
 
-    def _tensor(self, array: Any, port: Any, kind: str) -> Any:
+    def _tensor(self, array: Array, port: Any, kind: str) -> Any:
         value = as_type(array, kind)
         if kind == "bfloat16":
             tensor = self._ov.Tensor(self._ov.Type.bf16, value.shape)
@@ -223,7 +223,7 @@ def caller(request: Any) -> Callable[[Any], Any]:
     """Calls by `request`; inputs are bound only if they are not those of the last call."""
     infer, bound = request.infer, None
 
-    def run(prepared: Any) -> Any:
+    def run(prepared: Prepared) -> Any:
         nonlocal bound
         if prepared is not bound:
             for index, tensor in enumerate(prepared):

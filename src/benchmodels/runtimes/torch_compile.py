@@ -25,7 +25,7 @@ from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import SharedStream
 from benchmodels.runtimes.parts.torch_session import TorchSession, session_on
 from benchmodels.runtimes.torch_eager import TorchEager, module_of
-from benchmodels.types import Arrays, Module
+from benchmodels.types import Arrays, Module, Prepared, Value
 
 
 class TorchCompile(TorchEager):
@@ -94,13 +94,13 @@ class CompiledSession(SharedStream):
     def close(self) -> None:
         self._inner.close()
 
-    def _checked_outputs(self, result: Any) -> Arrays:
+    def _checked_outputs(self, result: Value) -> Arrays:
         if not self._checked:
             self._checked = True
             self._note_what_was_compiled()
         return self._inner.outputs(result)
 
-    def _profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def _profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """Compiles it again, with a mark around each fused kernel."""
         config = import_module("torch._inductor.config")
         with config.patch({"cpp.enable_kernel_profile": True}):

@@ -33,7 +33,7 @@ from benchmodels.runtimes.parts.compiled_code import cpu_kind
 from benchmodels.runtimes.parts.onnx_graph import described_inputs, output_names, weights_precision
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, ArtifactSession, SharedStream, add_time
-from benchmodels.types import Array, Arrays, Details
+from benchmodels.types import Array, Arrays, Details, ModelInputs, Module, Prepared, Tensor, Value
 
 LIBRARY = "model.so"
 COMPILERS = ("g++", "gcc", "clang++", "clang", "c++", "cc")  # the ones TVM looks for
@@ -50,7 +50,7 @@ NOT_TUNED = "none: TVM's default schedules, nearly all of them for one thread"
 class RelaxModule(NamedTuple):
     """A relax module with its weights bound; inputs and outputs in order, named as in the ONNX file."""
 
-    module: Any
+    module: Module
     precision: str
     inputs: List[ArtifactInput]
     outputs: List[str]
@@ -124,7 +124,7 @@ def _convert(path: str, shapes: Mapping[str, Sequence[int]], steps: StepTimer) -
         return RelaxModule(module, weights_precision(model), described_inputs(model), output_names(model))
 
 
-def _compile(module: Any, folder: str, steps: StepTimer) -> None:
+def _compile(module: Module, folder: str, steps: StepTimer) -> None:
     """Step "compile": operators as loops, fused, and these as a shared library."""
     with steps.step("compile"), explaining("compile"):
         relax = import_module("tvm.relax")
@@ -179,14 +179,14 @@ class TvmSession(ArtifactSession):
         self._library = tvm.runtime.load_module(artifact.model)
         self._main = self._machine()["main"]
 
-    def prepare(self, inputs: Any) -> List[Any]:
+    def prepare(self, inputs: ModelInputs) -> List[Any]:
         arrays = self.typed_inputs(inputs)
         return [self._tensor(array, each.dtype) for array, each in zip(arrays, self._artifact.inputs)]
 
-    def run(self, prepared: Any) -> Any:
+    def run(self, prepared: Prepared) -> Any:
         return self._main(*prepared)
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         tensors = [result] if isinstance(result, self._tvm.runtime.Tensor) else list(result)
         return by_name([_array(tensor) for tensor in tensors], (), self._artifact)
 
@@ -194,7 +194,7 @@ class TvmSession(ArtifactSession):
         main = self._machine()["main"]
         return SharedStream(self, lambda prepared: main(*prepared))
 
-    def profile(self, prepared: Any, calls: int) -> List[OpTime]:
+    def profile(self, prepared: Prepared, calls: int) -> List[OpTime]:
         """From a machine with a hook before and after each function."""
         machine, times = self._machine(), _Times()
         machine.set_instrument(times.note)
@@ -229,7 +229,7 @@ class _Times:
     def clear(self) -> None:
         self.seconds.clear()
 
-    def note(self, function: Any, symbol: Any, before: bool, result: Any, *arguments: Any) -> int:
+    def note(self, function: Any, symbol: Any, before: bool, result: Value, *arguments: Any) -> int:
         if before:
             self._inner.append(0.0)
             self._began.append(perf_counter())
@@ -259,7 +259,7 @@ def _place(symbol: str) -> Tuple[str, str]:
     return re.sub(r"\d+(?=_|$)", "", symbol), symbol
 
 
-def _array(tensor: Any) -> Array:
+def _array(tensor: Tensor) -> Array:
     """A copy; bfloat16 as float32."""
     array = tensor.numpy()
     return array.astype("float32") if array.dtype.name == "bfloat16" else array

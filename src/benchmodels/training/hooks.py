@@ -15,8 +15,9 @@ from typing import Any, Callable, Optional, Tuple
 
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import pass_on_signal
-from benchmodels.hooks.patches import Patches
+from benchmodels.hooks.weaving import Patches
 from benchmodels.training.steps import TrainingSteps
+from benchmodels.types import Tensor
 from benchprobe.loop import batch_size as batch_sizes
 
 SizeOf = Callable[[Any], Optional[int]]
@@ -99,13 +100,13 @@ class TrainingHooks:
         backward = torch.autograd.backward
 
         @functools.wraps(backward)
-        def watched(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        def watched(tensors: Tensor, *args: Any, **kwargs: Any) -> Any:
             self._safely(lambda: self._note_loss(tensors))
             return backward(tensors, *args, **kwargs)
 
         self._patches.set_attribute(torch.autograd, "backward", watched)
 
-    def _note_loss(self, tensors: Any) -> None:
+    def _note_loss(self, tensors: Tensor) -> None:
         if threading.get_ident() != self._thread:
             return
         scaled, own = self._scaled

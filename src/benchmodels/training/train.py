@@ -7,11 +7,10 @@ from typing import Any, Optional, Sequence
 
 import benchprobe
 from benchmodels.ending import end_children, leave
-from benchmodels.hooks.imports import ImportWatch
+from benchmodels.hooks.imports import ImportWatch, seed_on_import
+from benchmodels.reports import complainer
 from benchmodels.running import run_script
-from benchmodels.seeds import seed_on_import
 from benchmodels.settings import ModelSettings
-from benchmodels.stream import complainer
 from benchmodels.training.hooks import TrainingHooks
 from benchmodels.training.steps import TrainingSteps
 from benchprobe.loop.loop_pass import LoopPass

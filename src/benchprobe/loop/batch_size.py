@@ -1,7 +1,7 @@
-"""How many items a batch holds: a dimension of the first tensor found in it, the first one unless the loader says otherwise.
+"""How many items a batch holds: a dimension of its first tensor, the first one unless the loader says otherwise.
 
-The first dimension need not be the batch: it may be time, channels or the nodes of several graphs. It is taken for the
-batch without a word only where something else agrees: the loader's own batch size, or other tensors of the batch.
+The first dimension need not be the batch: it may be time, channels or the nodes of several graphs. It is trusted only if
+something else agrees, the loader's own batch size or other tensors of the batch; otherwise there is a warning.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import Any, Callable, Iterator, Optional, Tuple
 
-MAX_DEPTH = 4  # a batch nested deeper than this is not looked into
-MAX_WIDTH = 64  # nor are more than this many of its parts
+MAX_DEPTH = 4  # how deep to look into a batch
+MAX_WIDTH = 64  # and at how many of its parts
 LARGEST = 1 << 63
 
 Access = Callable[[Any], Any]
@@ -21,13 +21,13 @@ BatchSize = Callable[[Any], Optional[int]]
 def find(batch: Any) -> Optional[int]:
     """The size of `batch`, or None if it holds no tensor or array."""
     found = _search(batch, MAX_DEPTH)
-    return None if found is None else _first_dimension(found[1])
+    return None if found is None else _size_along(found[1], 0)
 
 
 def finder(loaded: Optional[int] = None, doubt: Callable[[str], None] = lambda text: None) -> BatchSize:
-    """A function like `find` for a series of batches alike: it searches the first, then goes straight there.
+    """Like `find` for a series of similar batches: searches the first, then goes straight there.
 
-    `loaded`: the batch size that the loader states. `doubt` is told, once, if nothing agrees with what was found.
+    `loaded`: the batch size that the loader states. `doubt` gets a warning, once, if nothing confirms the result.
     """
     path: Optional[Tuple[Access, ...]] = None
     dimension = 0
@@ -41,7 +41,7 @@ def finder(loaded: Optional[int] = None, doubt: Callable[[str], None] = lambda t
                 for step in path:
                     part = step(part)
                 return _checked(int(part.shape[dimension])) if is_known else None
-            except Exception:  # the structure changed: search again
+            except Exception:  # the structure of batches has changed: search again
                 path = None
         found = _search(batch, MAX_DEPTH)
         if found is None:
@@ -59,7 +59,7 @@ def of_loader(iterable: Any) -> Optional[int]:
     try:
         stated = iterable.batch_size
         return stated if type(stated) is int and 0 < stated < LARGEST else None
-    except Exception:
+    except Exception:  # any object of the user, whose attributes may do anything
         return None
 
 
@@ -67,7 +67,7 @@ def _dimension_of(tensor: Any, batch: Any, loaded: Optional[int], doubt: Callabl
     """Which dimension of `tensor` counts the items of `batch`; None if none can."""
     try:
         shape = [int(size) for size in tensor.shape]
-    except Exception:
+    except Exception:  # symbolic sizes, of a framework's own type
         return 0
     shown = " × ".join(map(str, shape))
     if loaded is not None:
@@ -77,42 +77,29 @@ def _dimension_of(tensor: Any, batch: Any, loaded: Optional[int], doubt: Callabl
             return shape.index(loaded)
         if shape[0] < loaded and loaded not in shape:
             return 0  # fewer than a whole batch were left
-        doubt(
-            f"the items of a batch are not known: its loader states {loaded}, and its first tensor is {shown}; "
-            "give iterate a batch_size"
-        )
+        doubt(f"batch size unknown: the loader says {loaded}, the first tensor is {shown}; give iterate a batch_size")
         return None
-    others = [
-        size for size in (_first_dimension(each) for each in islice(_tensors(batch, 2), MAX_WIDTH)) if size is not None
-    ]
-    if len(others) > 1 and set(others) == {shape[0]}:
-        return 0
-    doubt(
-        f"the first dimension of a batch ({shown}) was taken for its items, and nothing else tells how many it has; "
-        "if it is something else, give iterate a batch_size"
-    )
+    others = [size for each in islice(_tensors(batch, 2), MAX_WIDTH) if (size := _size_along(each, 0)) is not None]
+    if len(others) < 2 or set(others) != {shape[0]}:
+        doubt(f"took the first dimension ({shown}) for the batch, unconfirmed; if it is not, give iterate a batch_size")
     return 0
 
 
 def guarded(given: Callable[[Any], Any], complain: Callable[[str], None]) -> BatchSize:
-    """The user's own function, made safe: when it fails the size is unknown and `complain` is told, once."""
-    complained = False
+    """The user's own function, made safe: if it fails, the size is unknown and `complain` gets the reason."""
 
     def size_of(batch: Any) -> Optional[int]:
-        nonlocal complained
         try:
             return _checked(int(given(batch)))
         except Exception as error:
-            if not complained:
-                complained = True
-                complain(f"batch_size failed: {type(error).__name__}: {error}; items are unknown for such steps")
+            complain(f"batch_size failed: {type(error).__name__}: {error}; items of such steps are unknown")
             return None
 
     return size_of
 
 
 def given_once(size: Any, complain: Callable[[str], None]) -> Optional[int]:
-    """The size that was given for all batches; None, and `complain` is told, if it can be none. Anything but an integer: None."""
+    """The size given for all batches; None if it is no integer or, with a complaint, impossible."""
     if type(size) is not int:
         return None
     try:
@@ -129,19 +116,15 @@ def _checked(size: int) -> int:
     return size
 
 
-def _first_dimension(tensor: Any) -> Optional[int]:
-    return _size_along(tensor, 0)
-
-
 def _size_along(tensor: Any, dimension: int) -> Optional[int]:
     try:
         return _checked(int(tensor.shape[dimension]))
-    except Exception:
+    except Exception:  # no such dimension, or a symbolic size
         return None
 
 
 def _tensors(value: Any, depth: int) -> Iterator[Any]:
-    """Those below `value`, in order."""
+    """All below `value`, in order."""
     if _search(value, 0) is not None:
         yield value
     elif depth > 0:
@@ -150,7 +133,7 @@ def _tensors(value: Any, depth: int) -> Iterator[Any]:
 
 
 def _search(value: Any, depth: int) -> Optional[Tuple[Tuple[Access, ...], Any]]:
-    """The way to the first tensor below `value`, and that tensor."""
+    """The path to the first tensor below `value`, and that tensor."""
     shape = getattr(value, "shape", None)
     if shape is not None and not callable(shape):
         try:

@@ -1,7 +1,7 @@
-"""The bookkeeping of one passage through a loop, done between its chunks.
+"""The bookkeeping of one pass through a loop, done between its chunks.
 
-A chunk is a run of steps with nothing but stamps between them. Stop rules, the barrier and the device have their turn
-between two chunks; the next one starts with a fresh stamp, so that time belongs to no step.
+A chunk is a series of steps with nothing but time stamps between them. Stop rules, the barrier and the device work between
+two chunks; the next one starts with a new stamp, so that time belongs to no step.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from benchprobe.stream.columns import complete_steps, step_times
 from benchprobe.stream.events import Chunk
 from benchprobe.stream.values import settle, whole_characters
 
-CHUNK_NS = 50_000_000  # a chunk is closed at the first step end after this;
-TARGET_NS = CHUNK_NS // 2  # it gets as many steps as should fit into this, so its length is known without counting
+CHUNK_NS = 50_000_000  # a chunk ends with the first step that ends after this;
+TARGET_NS = CHUNK_NS // 2  # its step budget should fit into this, so that its length is known without counting
 FIRST_STEPS = 16
 MAX_STEPS = 1 << 14
 
 
 class StepTimes(SequenceABC):  # type: ignore[type-arg]
-    """The times of the steps of a chunk, worked out only if a rule looks at them: most just count."""
+    """The step times of a chunk, computed only if a rule reads them: most just count."""
 
     def __init__(self, chunk: Chunk, count: int) -> None:
         self._chunk = chunk
@@ -44,8 +44,8 @@ class StepTimes(SequenceABC):  # type: ignore[type-arg]
 
 
 class LoopPass:
-    """From the first step of a loop to its last. `append` is where stamps and given values go, `budget` the number of
-    steps of the open chunk, `due` the stamp after which it is closed at the next step end."""
+    """From the first step of a loop to its last. `append` takes stamps and given values; `budget` is the number of steps of
+    the open chunk, `due` the time after which the next step end closes it."""
 
     def __init__(
         self,
@@ -66,13 +66,13 @@ class LoopPass:
         self.append_size: Callable[[Optional[int]], None] = _ignore
         self.exhausted = False
         self.broken_off = False  # its last step was left by `break` or `return`
-        self.thread = 0  # in which it runs
+        self.thread = 0
         self._probe = probe
         self._total = total
         self._find_device = probe.find_device
         self._timer: Optional[DeviceTimer] = None
-        self._passed = 0  # steps of this passage
-        self._before = 0  # steps of earlier passages that belong to the same measurement
+        self._passed = 0  # steps of this pass
+        self._before = 0  # steps of earlier passes in the same measurement
         self._pace = FIRST_STEPS
         self._deferred: List[Dict[str, Any]] = []
         self._detached = self._closed = False
@@ -105,23 +105,14 @@ class LoopPass:
             self._open_chunk()
 
     def announce(self) -> None:
-        self._probe.writer.emit(
-            {
-                "event": "loop",
-                "t": perf_counter_ns(),
-                "loop": self._number,
-                "name": self.name,
-                "total": self._total,
-                "parent": getattr(self._parent, "_number", None),
-                "batch_size": self._batch_size,
-                "counts": self.measurement is not None,
-            }
-        )
+        about = {"name": self.name, "total": self._total, "parent": getattr(self._parent, "_number", None)}
+        about.update(batch_size=self._batch_size, counts=self.measurement is not None)
+        self._probe.writer.emit({"event": "loop", "t": perf_counter_ns(), "loop": self._number, **about})
 
     def turn_over(self, now: int, count: Optional[int]) -> bool:
-        """Closes the chunk, whose last step ended at `now`, and opens the next. False: the loop has to end.
+        """Closes the chunk, whose last step ended at `now`, and opens the next. False: the loop must end.
 
-        `count`: its steps, where known; they are counted if not.
+        `count`: its number of steps; None: to be counted.
         """
         try:
             self._close_chunk(now, count)
@@ -130,7 +121,7 @@ class LoopPass:
             if self.exhausted or self.stopped:
                 return False
             self._open_chunk()
-        except Exception as error:  # ours to answer for, not the program's
+        except Exception as error:  # our fault, which must not become the program's
             self._break_down(error)
             self._open_chunk()
         return True
@@ -217,8 +208,7 @@ class LoopPass:
         chunk = self.chunk
         if chunk is None or self._detached:
             return
-        if count is None:
-            count = complete_steps(chunk.entries)
+        count = complete_steps(chunk.entries) if count is None else count
         if self._timer is not None and count:
             now = self._finish_window(chunk, now, count)
         if self._deferred:
@@ -259,7 +249,7 @@ class LoopPass:
     def _lose_device(self, error: Exception) -> None:
         self._timer = None
         self._find_device = no_device
-        text = f"{type(error).__name__}: {error}; steps are timed by the host's clock from here on"
+        text = f"{type(error).__name__}: {error}; from here on steps are timed by the host's clock"
         self._probe.message("device", text)
 
     def _choose_finder(
@@ -267,43 +257,36 @@ class LoopPass:
     ) -> Optional[batch_sizes.BatchSize]:
         if type(batch_size) is int:
             return None
+        complain = self._probe.complain
         if callable(batch_size):
-            complain = self._probe.complain
             return batch_sizes.guarded(batch_size, lambda text: complain("iterate", self.name, text))
         if batch_size is not None:
-            text = f"loop '{self.name}': batch_size {batch_size!r:.40} is no whole number and was left out"
-            self._probe.complain("iterate", f"{self.name} batch_size", text)
-        complain = self._probe.complain
-        return batch_sizes.finder(
-            loaded, lambda text: complain("iterate", f"{self.name} items", f"loop '{self.name}': {text}")
-        )
+            text = f"loop '{self.name}': batch_size {batch_size!r:.40} is not an integer and was ignored"
+            complain("iterate", f"{self.name} batch_size", text)
+        doubt = f"{self.name} items"
+        return batch_sizes.finder(loaded, lambda text: complain("iterate", doubt, f"loop '{self.name}': {text}"))
 
     def _look_at_first_and_last(self, budget: int) -> int:
-        """The batch size was given: whether it is true is seen at the first batch and, where its place is known, the
-        last, each in a chunk of its own. Returns the budget of the next chunk."""
-        if self._passed == 0:
+        """Checks a given batch size on the first batch and, if the length is known, on the last, each in its own chunk.
+
+        Returns the budget of the next chunk.
+        """
+        left = None
+        if self._first_size == self._batch_size and self._total is not None:
+            left = self._total - 1 - self._passed  # before the last
+        if self._passed == 0 or left == 0:
             self.size_of = batch_sizes.find
             return 1
-        if self._first_size == self._batch_size and self._total is not None:
-            before_last = self._total - 1 - self._passed
-            if before_last == 0:
-                self.size_of = batch_sizes.find
-                return 1
-            if before_last > 0:
-                return min(budget, before_last)
-        return budget
+        return min(budget, left) if left is not None and left > 0 else budget
 
     def _compare_sizes(self, sizes: Sequence[Optional[int]]) -> None:
         size = sizes[0]
         if self._first_size is None:
             self._first_size = size
         elif size is not None and size != self._batch_size:
-            self._probe.complain(
-                "iterate",
-                f"{self.name} batch_size",
-                f"loop '{self.name}': the last batch holds {size} items, not {self._batch_size} as given, so its rate "
-                "counts too many; leave batch_size out, or give a function of the batch",
-            )
+            text = f"the last batch has {size} items, not {self._batch_size}, so the rate is too high"
+            remedy = "leave batch_size out, or give a function of the batch"
+            self._probe.complain("iterate", f"{self.name} batch_size", f"loop '{self.name}': {text}; {remedy}")
 
     def _break_down(self, error: Exception) -> None:
         self.measurement = self._timer = self.chunk = None
@@ -319,10 +302,10 @@ class LoopPass:
 
 
 def _plain(batch_size: Any) -> Any:
-    """An integer of numpy and the like as Python's own; anything else as it is."""
+    """Integers of numpy and the like as Python's own; anything else unchanged."""
     try:
         return index(batch_size)
-    except Exception:
+    except Exception:  # not an integer
         return batch_size
 
 

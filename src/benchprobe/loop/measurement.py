@@ -1,4 +1,4 @@
-"""The course of the loop that counts: warm-up, the meeting with others, measuring, running on for them, the end."""
+"""The phases of the loop that counts: warm-up, meeting the others, measured steps, running on for them, the end."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ OPEN_BUDGET = 1 << 16
 
 
 class LoopMeasurement:
-    """Fed between chunks, in the loop's own thread. Lives as long as the process: the next epoch goes on with it.
+    """Fed between chunks, in the loop's own thread. Lives as long as the process: the next epoch continues it.
 
-    A rule or a barrier that fails is told as a message and no longer used; the loop goes on.
+    A rule or barrier that fails is reported and no longer used; the loop goes on.
     """
 
     def __init__(
@@ -51,10 +51,7 @@ class LoopMeasurement:
         return self._meeting is not None and self.phase != WARMUP
 
     def begin(self, now_ns: int, total: Optional[int] = None) -> None:
-        """The loop's first step, or the first one of its next epoch, is about to be asked for.
-
-        `total`: the number of its steps, if known.
-        """
+        """The loop, or its next epoch, is about to start. `total`: the number of its steps, if known."""
         if not self._began:
             self._began = True
             self._warmup.begin(now_ns)
@@ -99,9 +96,9 @@ class LoopMeasurement:
             self._give_up(error)
 
     def keep_to_agreement(self) -> None:
-        """The loop is about to go on: a rank says when it is done, and stops where all do.
+        """The loop is about to continue: a rank says when it is done, and stops where all do.
 
-        Where the others cannot be asked, no rule may end its loop.
+        If the others cannot be reached, no rule may end the loop.
         """
         if self._agreement is None:
             return
@@ -115,11 +112,11 @@ class LoopMeasurement:
             self._agreement = None
             self._lost_ranks = True
             self._stop = stop_rule(None)
-            text = f"the other ranks cannot be asked ({type(error).__name__}: {error}); the loop runs to its own end"
+            text = f"cannot reach the other ranks ({type(error).__name__}: {error}); the loop runs to its own end"
             self._emit(message_event("ranks", text, "error"))
 
     def end(self) -> None:
-        """The process ends. A rule that was not satisfied by then says what it knows."""
+        """The process ends. A rule that is not satisfied yet reports what it knows."""
         takes_turns = self._meeting is not None and bool(self._meeting.told())
         if self.phase == MEASURED and (self._stop.name != "none" or takes_turns):
             self._emit({**self._stop_event(self._stop.detail()), "by": "loop"})
@@ -171,7 +168,7 @@ class LoopMeasurement:
                 **(self._meeting.told() if self._meeting is not None else {})}  # fmt: skip
 
     def _give_up(self, error: Exception) -> None:
-        """A rule failed: the warm-up counts as never settled, a stop rule never stops, nobody is waited for."""
+        """A rule failed: warm-up ends as if at its limit, a stop rule never stops, nobody is waited for."""
         failed = self.phase
         self._emit(message_event("stop_rules", f"{failed}: {type(error).__name__}: {error}; that rule is off", "error"))
         if failed == WARMUP:

@@ -27,22 +27,17 @@ TRAIN = "train"  # the loop that counts where none is named
 DEFERRED_NS = 500_000_000  # values of a device given outside loops are read this much later
 
 
-class GiveTarget(Protocol):
-    """Where `give` puts values: the loop that runs in this context, or outside of any."""
-
-    append: Callable[[Given], None]
-
-    def defer(self, values: Dict[str, Any]) -> None:
-        """Announces values that a device still has to compute; called before `append`."""
-
-
-class RunningLoop(GiveTarget, Protocol):
-    """What the probe needs to know of a loop that is running."""
+class RunningLoop(Protocol):
+    """What the probe needs to know about a running loop. Like `Outside`, it takes given values: `append` and `defer`."""
 
     name: str
     chunk: Optional[Chunk]
     measurement: Optional[LoopMeasurement]
     thread: int
+    append: Callable[[Given], None]
+
+    def defer(self, values: Dict[str, Any]) -> None:
+        """Announces values that a device is still computing; called before `append`."""
 
     def close(self) -> None:
         """The loop ends here."""
@@ -55,7 +50,7 @@ class RunningLoop(GiveTarget, Protocol):
 
 
 class Outside:
-    """Takes what is given outside of every loop."""
+    """Takes values given outside all loops."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -63,13 +58,10 @@ class Outside:
 
     def append(self, given: Given) -> None:
         values = {"loss": given} if isinstance(given, float) else given
-        if self._deferred:
-            if values is not self._deferred[-1][1]:
-                self._emit(perf_counter_ns(), values)
-            if perf_counter_ns() - self._deferred[0][0] > DEFERRED_NS:
-                self.settle()
-        else:
+        if not self._deferred or values is not self._deferred[-1][1]:
             self._emit(perf_counter_ns(), values)
+        if self._deferred and perf_counter_ns() - self._deferred[0][0] > DEFERRED_NS:
+            self.settle()
 
     def defer(self, values: Dict[str, Any]) -> None:
         self._deferred.append((perf_counter_ns(), values))
@@ -90,7 +82,7 @@ class Outside:
 
 
 class Probe:
-    """Made once, when benchprobe is imported in a process that is to be measured."""
+    """Created once, when benchprobe is imported in a measured process."""
 
     def __init__(self, config: Config, find_device: Callable[[], Optional[DeviceTimer]] = find_timer) -> None:
         self._config = config
@@ -114,10 +106,7 @@ class Probe:
 
     @contextmanager
     def host_clock(self) -> Iterator[None]:
-        """For loops begun inside of it, each step of which waits for its device by itself.
-
-        Recording an event after such a step would only make it longer.
-        """
+        """For loops whose steps wait for their device themselves: recording an event would only make them longer."""
         before, self.find_device = self.find_device, no_device
         try:
             yield
@@ -141,7 +130,7 @@ class Probe:
         self.writer.unwatch(passage)
 
     def measured_enough(self, name: str) -> bool:
-        """Whether a loop of that name has been stopped, so that it must not run again."""
+        """Whether a loop of that name was stopped and must not run again."""
         measurement = self._measurement
         return measurement is not None and measurement.phase == STOPPED and name == self._counting_name
 
@@ -149,7 +138,7 @@ class Probe:
         self.writer.emit(message_event(source, text, severity))
 
     def complain(self, source: str, about: str, text: str) -> None:
-        """A message, but only the first one about that thing: the program may do it at every step."""
+        """A message, but only the first about that thing: it may happen at every step."""
         if (source, about) not in self._complaints and len(self._complaints) < 1000:
             self._complaints.add((source, about))
             self.message(source, text)
@@ -158,7 +147,7 @@ class Probe:
         self.complain("give", name, f"'{name}' was not recorded: {text}")
 
     def _claim(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
-        """The measurement of the loop that counts, if this is it; the next epoch goes on where the last one ended."""
+        """The measurement of the loop that counts, if this is it; the next epoch continues the last one."""
         if _only_loads_data():
             return None
         name = passage.name
@@ -182,35 +171,31 @@ class Probe:
         return self._measurement
 
     def _may_count(self, name: str) -> bool:
-        """The loop that counts is the one asked for; else the first named "train", and until then the first of all."""
+        """The loop that counts is the requested one; else the first named "train", and until then the first of all."""
         if self._config.loop is not None:
             return name == self._config.loop
-        if self._counting_name is None:
-            return True
-        if name == TRAIN:
-            return True
-        # In a forked child only a loop of the name that counted in the parent goes on counting.
-        return self._measurement is None and name == self._counting_name
+        # In a forked child only a loop of the name that counted in the parent continues to count.
+        inherited = self._measurement is None and name == self._counting_name
+        return inherited or self._counting_name is None or name == TRAIN
 
     def _agreement(self, name: str) -> Optional[RankLease]:
         try:
             return find_lease(name, self._config.warmup, self._config.stop)
         except Exception as error:
-            text = f"the other ranks cannot be asked ({type(error).__name__}: {error}); each stops on its own"
+            text = f"cannot reach the other ranks ({type(error).__name__}: {error}); each stops on its own"
             self.message("ranks", text, "error")
             return None
 
     def _take_over(self, before: LoopMeasurement) -> None:
-        """A loop named "train" begins after another one was taken for the loop that counts."""
+        """A loop named "train" begins after another one counted."""
         for other in self._live.values():
             if other.measurement is before:
                 other.measurement = None
                 other.announce()
         if before.has_met:
             before.withdraw()
-            self._round += 1  # whoever is measured together meets anew
-        text = f"loop '{TRAIN}' counts from here on, no longer '{self._counting_name}'"
-        self.message("benchprobe", text, "info")
+            self._round += 1  # processes measured together meet again
+        self.message("benchprobe", f"loop '{TRAIN}' counts from here on, no longer '{self._counting_name}'", "info")
 
     def _after_fork_in_child(self) -> None:
         self._lock = threading.RLock()
@@ -239,7 +224,7 @@ class Probe:
 
 
 def _only_loads_data() -> bool:
-    """Whether this is a worker of a DataLoader: what it goes through is part of a step of another process."""
+    """Whether this is a worker of a DataLoader: its loops are part of another process's steps."""
     worker_info = getattr(sys.modules.get("torch.utils.data"), "get_worker_info", None)
     return worker_info is not None and worker_info() is not None
 

@@ -1,4 +1,4 @@
-"""What `iterate` returns when the process is measured: the iterable, with a stamp before and after each step."""
+"""What `iterate` returns in a measured process: the iterable, with a time stamp before and after each step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BatchSize = Union[None, int, Callable[[Any], Any]]
 
 
 class TimedLoop(Generic[T]):
-    """Can be gone through several times, if what it is made from can."""
+    """Can be iterated several times if its iterable can."""
 
     def __init__(self, probe: Probe, name: str, iterable: Any, batch_size: BatchSize) -> None:
         self._probe = probe
@@ -27,7 +27,7 @@ class TimedLoop(Generic[T]):
         self._started: Optional[Iterator[T]] = None
 
     def __iter__(self) -> Iterator[T]:
-        # One function on purpose, with the stamps in line: what it costs is paid at every step.
+        # One function on purpose, with the stamps inline: its cost is paid at every step.
         if self._probe.measured_enough(self._name):
             return
         clock = perf_counter_ns
@@ -94,14 +94,14 @@ class TimedLoop(Generic[T]):
 
 
 class SizedTimedLoop(TimedLoop[T]):
-    """Of an iterable that knows its length."""
+    """With a length."""
 
     def __len__(self) -> int:
         return len(self._iterable)
 
 
 class AsyncSteps(Generic[T]):
-    """The same for `async for`. Not an async generator: those are closed some time after a `break`, this at once."""
+    """The same for `async for`. Not an async generator: those are closed some time after a `break`, not at once."""
 
     def __init__(self, passage: Optional[LoopPass], iterable: Any) -> None:
         self._passage = passage
@@ -142,7 +142,7 @@ class AsyncSteps(Generic[T]):
             self._close()
 
     def _ask(self) -> bool:
-        """Stamps the end of the step before, and opens what is needed for the next one. False: no more."""
+        """Stamps the end of the last step and prepares the next one. False: no more."""
         passage = self._passage
         if passage is None:
             return False
@@ -170,7 +170,7 @@ class AsyncSteps(Generic[T]):
 
 
 def _notice_the_end(passage: LoopPass) -> Iterator[Any]:
-    """Put behind an iterable, this yields nothing and runs when that is exhausted."""
+    """Chained behind an iterable, this yields nothing and runs when that is exhausted."""
     passage.exhausted = True
     yield from ()
 

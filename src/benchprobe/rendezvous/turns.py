@@ -1,7 +1,7 @@
-"""Taking turns: of processes that run at the same time on one machine, only one at a time goes through its loop.
+"""Taking turns: of several processes on one machine, only one at a time runs its loop.
 
 A machine that is faster now and slower a minute later favours whoever runs now. Processes that take turns of half a second see
-the same machine. Beside the files of `barrier`, in the same folder:
+the same machine. In addition to the files of `barrier`, in the same folder:
 
 turn           the rank whose turn it is; rank 0 begins
 wake-<rank>    a pipe on which that process is woken; the file `turn` is the truth

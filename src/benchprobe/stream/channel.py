@@ -1,7 +1,7 @@
-"""The way out of the process: lines appended to a file or a descriptor, whatever state that is in.
+"""The way out of the process: lines appended to a file or descriptor, whatever its state.
 
-Nothing here raises into the program. A line that cannot be written now waits in a bounded buffer; what does
-not fit any more is dropped and counted, and a `lost` event says so once writing works again.
+Never raises into the program. A line that cannot be written now waits in a bounded buffer; when that is full, lines are
+dropped and counted, and a `lost` event says so once writing works again.
 """
 
 from __future__ import annotations
@@ -11,13 +11,11 @@ import select
 import stat
 import time
 from collections import deque
-from typing import Callable, Deque, Optional, Tuple
+from typing import Callable, Deque, Optional
 
 MAX_BUFFER_BYTES = 16 << 20
 MAX_FILE_LINE_BYTES = 1 << 20
 PIPE_LINE_BYTES = 4096  # PIPE_BUF: longer writes of several processes to one pipe would mix
-
-Identity = Tuple[int, int]
 
 _write_to = os.write  # as it was before the program could replace it
 
@@ -28,13 +26,13 @@ class Channel:
     def __init__(self, target: str, lost_event: Callable[[int], bytes]) -> None:
         self._path: Optional[str] = None
         self._fd: Optional[int] = None
-        self._identity: Optional[Identity] = None
+        self._identity = (0, 0)  # of the file, by device and number
         self._is_pipe = False
         self._lost_event = lost_event
         self._waiting: Deque[bytes] = deque()
         self._waiting_bytes = 0
         self._dropped = 0
-        self._mid_line = False  # a short write left the beginning of a line behind
+        self._mid_line = False  # a short write left half a line behind
         self._open(target)
 
     @property
@@ -52,7 +50,7 @@ class Channel:
         self._waiting_bytes += len(line)
 
     def retry(self, patience_s: float = 0.0) -> None:
-        """Writes what waits, as far as it can be written; gives up after `patience_s` without progress."""
+        """Writes what waits, as far as possible; gives up after `patience_s` without progress."""
         give_up = time.monotonic() + patience_s
         while self._waiting:
             if self._write(self._waiting[0]):
@@ -77,7 +75,7 @@ class Channel:
                 self._fd = int(target[3:])
             else:
                 self._path = target
-                # Not to wait for ever for the reader of a named pipe; a file does not mind.
+                # Non-blocking: a named pipe may have no reader.
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
                 self._fd = os.open(target, flags, 0o644)
             status = os.fstat(self._fd)
@@ -88,7 +86,7 @@ class Channel:
         self._is_pipe = stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)
 
     def _usable(self) -> bool:
-        """Whether the descriptor is still ours: a program may close it and open its own file under that number."""
+        """Whether the descriptor is still ours: a program may close it and reuse its number."""
         if self._fd is not None:
             try:
                 status = os.fstat(self._fd)
@@ -103,13 +101,13 @@ class Channel:
 
     @staticmethod
     def _has_room(fd: int) -> bool:
-        """Whether a pipe takes a line now. Its flags may be shared with others, so it is asked, not made non-blocking."""
+        """Whether a pipe takes a line now. Polled, not made non-blocking: others may share its flags."""
         poll = select.poll()
         poll.register(fd, select.POLLOUT)
         return bool(poll.poll(0))
 
     def _write(self, line: bytes) -> bool:
-        """True once the whole line is out. A line that was cut off is begun again on a line of its own."""
+        """True once the whole line is out. A truncated line is repeated on a new line."""
         if not self._usable():
             return False
         assert self._fd is not None
@@ -121,7 +119,7 @@ class Channel:
         if written == len(data):
             self._mid_line = False
             return True
-        if written == len(data) - 1:  # only the newline is missing: writing it all again would say it twice
+        if written == len(data) - 1:  # only the newline is missing: repeating it would duplicate the line
             self._mid_line = True
             return True
         self._mid_line = self._mid_line or written > 0

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 from benchprobe.stream.columns import Columns, beginning, columns
 
 STREAM_VERSION = 1
-MAX_ENTRIES_PER_LINE = 1536  # bounds how long the interpreter's lock is held while a line is made
+MAX_ENTRIES_PER_LINE = 1536  # bounds how long formatting a line holds the GIL
 MANY_VALUES = 256
 
 Event = Dict[str, Any]
@@ -24,48 +24,29 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Chunk:
-    """Steps of one loop that lie together: one phase, no work of the probe between them.
+    """Consecutive steps of one loop, in one phase, without any work of the probe between them.
 
-    The loop's thread appends to `entries` (see `columns`) and to `sizes`; the writer's thread reads them and
-    alone touches `written` and `steps_written`. `hold`: not to be read before it is `closed`, since values
-    that only the device knows yet are in it.
+    The loop's thread appends to `entries` (see `columns`) and `sizes`; the writer's thread reads them and alone touches
+    `written` and `steps_written`. `hold`: not to be read until `closed`, since a device still computes some of its values.
     """
 
-    __slots__ = (
-        "ask",
-        "batch_size",
-        "closed",
-        "device_ns",
-        "entries",
-        "first",
-        "hold",
-        "last_end",
-        "loop",
-        "phase",
-        "sizes",
-        "steps_written",
-        "window_ns",
-        "written",
-    )  # fmt: skip
+    __slots__ = tuple(
+        "ask batch_size closed device_ns entries first hold last_end loop phase sizes steps_written window_ns written".split()
+    )
 
     def __init__(self, loop: int, first: int, phase: str, ask: int, batch_size: Optional[int]) -> None:
-        self.loop = loop
-        self.first = first
-        self.phase = phase
-        self.ask = ask
+        self.loop, self.first, self.phase, self.ask = loop, first, phase, ask
         self.entries: List[Any] = []
         self.sizes: List[Optional[int]] = []
         self.batch_size = batch_size
-        self.hold = False
-        self.closed = False
+        self.hold = self.closed = False
         self.device_ns: Optional[List[int]] = None
         self.window_ns: Optional[int] = None
-        self.written = 0
-        self.steps_written = 0
+        self.written = self.steps_written = 0
         self.last_end = ask
 
     def items(self, begin: int, end: int) -> Items:
-        """The items of some of its steps: one number if they agree, a list if not, None if unknown."""
+        """The items of some of its steps: one number if all are equal, else a list; None if unknown."""
         if self.batch_size is not None:
             return self.batch_size
         sizes = self.sizes[begin:end]
@@ -80,12 +61,12 @@ def line(event: Event, process: int) -> bytes:
 
 
 def steps_lines(chunk: Chunk, process: int, max_line_bytes: int) -> Iterator[bytes]:
-    """Lines for the steps of `chunk` that are complete and were not written yet."""
+    """Lines for the complete steps of `chunk` that have not been written."""
     take = usual = min(MAX_ENTRIES_PER_LINE, max_line_bytes // 16)
     while chunk.written < len(chunk.entries):
         entries = chunk.entries[chunk.written : chunk.written + take]
         if chunk.hold and not chunk.closed:
-            return  # asked after the entries were taken: whoever adds such values sets it before
+            return  # checked after taking the entries: whoever adds such values sets it first
         part = columns(entries, chunk.last_end)
         if not part.step_ns:
             if chunk.written + take >= len(chunk.entries):
@@ -104,7 +85,7 @@ def steps_lines(chunk: Chunk, process: int, max_line_bytes: int) -> Iterator[byt
 
 
 def _steps_line(chunk: Chunk, part: Columns, process: int) -> bytes:
-    """Put together by hand: this is most of what the writer does, and takes two thirds of the time of an encoder."""
+    """Formatted by hand, which takes two thirds of an encoder's time: this is most of the writer's work."""
     begin, end = chunk.steps_written, chunk.steps_written + len(part.step_ns)
     items = chunk.items(begin, end)
     text = (
@@ -135,9 +116,9 @@ def _integers(numbers: List[int]) -> str:
 
 
 def _one_each(losses: List[float]) -> str:
-    """Offsets and values where every step gave one loss.
+    """Offsets and values if every step gave one loss.
 
-    Very many are written as their bytes: finding the digits of a number takes ten times as long as all the rest.
+    Many are written as bytes: converting a number to digits takes ten times as long as everything else.
     """
     if len(losses) < MANY_VALUES:
         return f"[{_first_integers(len(losses))}],{_encode(losses)}"
@@ -148,7 +129,7 @@ def _one_each(losses: List[float]) -> str:
 
 
 def given_values(column: List[Any], steps: int) -> Tuple[Sequence[int], Sequence[Any]]:
-    """Offsets and values of one name in `given` of a `steps` event that holds so many steps."""
+    """Offsets and values of one name in `given` of a `steps` event with that many steps."""
     offsets, values = column
     if isinstance(values, dict):
         unpacked = array("d", a2b_base64(values["float64"]))
@@ -164,13 +145,13 @@ def _first_integers(count: int) -> str:
 
 
 def left_over(chunk: Chunk) -> List[Dict[str, Any]]:
-    """What was given in a last step that never ended; its other steps must have been written."""
+    """Values given in a last step that never ended, once all other steps are written."""
     rest = chunk.entries[chunk.written :]
     return [{"loss": entry} if type(entry) is float else entry for entry in rest if type(entry) is not int]
 
 
 def probe_event(rank: Optional[int], version: str) -> Event:
-    """The first event of a process: which interpreter measures what."""
+    """The first event of a process."""
     return {
         "event": "probe",
         "version": STREAM_VERSION,

@@ -1,7 +1,7 @@
-"""What may be given: numbers and texts as they are, tensors as the number in them, without waiting for a device.
+"""What `give` accepts: numbers, texts, and tensors with one number, without waiting for a device.
 
-A tensor on a device is kept as a reference and read at the loop's next synchronisation. If it was changed in place in
-between, its number is not the one that was given, and it is not recorded.
+A tensor on a device is kept as a reference and read at the loop's next synchronisation. If it was changed in place since, it
+is not recorded.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Deferred:
 
 
 def accept(values: Dict[str, Any], complain: Complain) -> Tuple[Dict[str, Any], bool]:
-    """`values` with every tensor replaced by its number or a Deferred; and whether there is one of those.
+    """`values` with every tensor replaced by its number or a Deferred, and whether there is a Deferred.
 
-    What JSON in UTF-8 cannot hold (a number too large, half a character) is left out, and told.
+    Leaves out, with a complaint, what JSON in UTF-8 cannot hold: numbers too large, half a character.
     """
     accepted: Dict[str, Any] = {}
     deferred = False
@@ -58,7 +58,7 @@ def accept(values: Dict[str, Any], complain: Complain) -> Tuple[Dict[str, Any], 
 
 
 def settle(waiting: Iterable[Dict[str, Any]], complain: Complain) -> None:
-    """Puts numbers in the place of every Deferred. Waits for the device: called where no step is timed."""
+    """Replaces every Deferred by its number. Waits for the device: not called during timed steps."""
     groups: Dict[Any, List[Tuple[Dict[str, Any], str]]] = {}
     for values in waiting:
         for name, value in list(values.items()):
@@ -66,7 +66,7 @@ def settle(waiting: Iterable[Dict[str, Any]], complain: Complain) -> None:
                 continue
             if value.changed:
                 del values[name]
-                complain(name, "the tensor was changed in place before it could be read; give a copy of it: .clone()")
+                complain(name, "the tensor was changed in place before it was read; give a copy: .clone()")
             else:
                 tensor = value.tensor
                 kind = (getattr(tensor, "device", None), getattr(tensor, "dtype", None))

@@ -1,7 +1,7 @@
-"""The background thread that turns what loops left behind into lines of the stream.
+"""The background thread that formats and writes what loops recorded.
 
-Loops and `give` only append to lists and deques. This thread wakes a few times a second, makes the lines and writes
-them. It also looks into the chunks that are still open, so a killed process loses less than a second.
+Loops and `give` only append to lists and deques. This thread wakes a few times a second and writes the lines. It also reads
+open chunks, so a killed process loses less than a second.
 """
 
 from __future__ import annotations
@@ -74,9 +74,7 @@ class Writer:
         self._lock = threading.Lock()  # held by whoever makes and writes lines
         self._wake = threading.Event()
         self._process = os.getpid()
-        self._running = False
-        self._begun = False
-        self._ended = False
+        self._running = self._begun = self._ended = False
         self._dropped = 0
 
     def emit(self, event: Event) -> None:
@@ -115,8 +113,7 @@ class Writer:
     def before_fork(self) -> None:
         """Lets the thread finish its line, so that the child does not start with half of it.
 
-        Where a program would be warned that it forks with several threads, the thread ends; the next event starts
-        it again, and what there is until then is written here.
+        If Python would warn about forking with threads, stops the thread and writes what is pending; the next event restarts it.
         """
         if sys.version_info >= (3, 12) and self._running:
             self._thread.stop()
@@ -129,7 +126,7 @@ class Writer:
             self._lock.release()
 
     def after_fork_in_child(self) -> None:
-        """What waits is the parent's to write. Its thread is not here either: this process starts its own when needed."""
+        """Pending lines are the parent's to write. This process starts a thread of its own when needed."""
         self._pending = deque()
         self._live = {}
         self._lock = threading.Lock()
@@ -142,7 +139,9 @@ class Writer:
     def _put(self, what: Union[Event, Chunk]) -> None:
         is_first = not self._begun
         if is_first:
-            self._begin()
+            self._begun = True
+            self._pending.append(self._first_event())
+            _flush_at_end_of_worker(self)
         if not self._running:
             self._start()
         if len(self._pending) >= MAX_PENDING and not self._wait_for_room():
@@ -150,20 +149,15 @@ class Writer:
             return
         self._pending.append(what)
         if is_first:
-            self._wake.set()  # that it began is known even of a process that is killed a moment later
-        if self._ended:  # whoever comes so late does not meet the thread any more
+            self._wake.set()  # so that even a process killed a moment later is known to have begun
+        if self._ended:  # too late for the thread
             self.flush(EXIT_PATIENCE_S)
-
-    def _begin(self) -> None:
-        self._begun = True
-        self._pending.append(self._first_event())
-        _flush_at_end_of_worker(self)
 
     def _start(self) -> None:
         try:
             self._thread = WriterThread(self._wake, self._flush_quietly)
             self._running = True
-        except RuntimeError:  # the interpreter is ending, or no thread can be had: `close` writes it all
+        except RuntimeError:  # the interpreter is ending, or out of threads: `close` writes everything
             self._running = False
 
     def _wait_for_room(self) -> bool:
@@ -187,7 +181,7 @@ class Writer:
         if self._dropped:
             self._channel.put(self._lost_line(self._dropped))
             self._dropped = 0
-        # The open chunks are picked first: what is closed before them is then among the pending, and the order holds.
+        # Open chunks are picked first: those closed before them are then pending, which keeps the order.
         open_chunks = [loop.chunk for loop in list(self._live.values())]
         for _ in range(len(self._pending)):
             self._write(self._pending.popleft())

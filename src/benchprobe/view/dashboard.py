@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from textwrap import wrap
-from typing import Dict, List, Optional, Set, Tuple
+from typing import List, Optional
 
 from benchprobe.view.summary import LoopFigures, StreamSummary
 
@@ -14,41 +14,25 @@ BAR_WIDTH = 16
 MAX_ROWS = 12
 
 
-def tree_rss_bytes(root: int) -> int:
-    """Memory of a process and everything below it; 0 where it cannot be told."""
-    parents: Dict[int, int] = {}
-    pages: Dict[int, int] = {}
+def tree_rss_bytes(process: int) -> int:
+    """Memory of a process and all its descendants; 0 if it cannot be read."""
     try:
-        names = [name for name in os.listdir("/proc") if name.isdigit()]
-    except OSError:
+        with open(f"/proc/{process}/statm", "rb") as file:
+            pages = int(file.read().split()[1])
+        children: List[int] = []
+        for task in os.listdir(f"/proc/{process}/task"):
+            with open(f"/proc/{process}/task/{task}/children", "rb") as file:
+                children += map(int, file.read().split())
+    except (OSError, IndexError):  # it has just ended
         return 0
-    for name in names:
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                fields = file.read().rpartition(b")")[2].split()  # the name before may hold blanks and brackets
-        except OSError:
-            continue  # it has just ended
-        parents[int(name)], pages[int(name)] = int(fields[1]), int(fields[21])
-    return sum(pages.get(process, 0) for process in _tree(root, parents)) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _tree(root: int, parents: Dict[int, int]) -> Set[int]:
-    members = {root}
-    grown = True
-    while grown:
-        more = {process for process, parent in parents.items() if parent in members} - members
-        members |= more
-        grown = bool(more)
-    return members
+    return pages * os.sysconf("SC_PAGE_SIZE") + sum(map(tree_rss_bytes, children))
 
 
 def status(summary: StreamSummary, elapsed_s: float, rss_bytes: int, goal: Optional[int], width: int = WIDTH) -> str:
     """One line, no longer than `width`: progress, rate, loss, memory, time. `goal`: so many steps are to be measured."""
     loop = summary.shown
-    parts: List[str] = []
-    if loop is None:
-        parts.append("no loop yet")
-    else:
+    parts: List[str] = ["no loop yet"] if loop is None else []
+    if loop is not None:
         to_goal = goal is not None and loop.counts
         done, total = (loop.measured_steps, goal) if to_goal else (loop.steps, loop.total)
         parts.append(f"{loop.name[:16]} {_progress(done, total)}")
@@ -77,13 +61,12 @@ def table(summary: StreamSummary, title: str, width: int = WIDTH) -> List[str]:
         if len(summary.loops) > MAX_ROWS:
             lines.append(f"… and {len(summary.loops) - MAX_ROWS} more")
     if summary.lost:
-        lines.append(f"{summary.lost} events were lost: the dashboard could not keep up")
+        lines.append(f"{summary.lost} events were lost: the dashboard was too slow")
     for loop in summary.loops[:MAX_ROWS]:
         if loop.measured_steps == 0 and loop.rate:
-            text = f"loop '{loop.name}' ended during its warm-up; all but its first step count"
-            lines += _wrapped(text, width)
+            lines += _wrapped(f"loop '{loop.name}' finished during warm-up; all steps but the first were counted", width)
         elif loop.cut_short:
-            lines += _wrapped(f"loop '{loop.name}' had not stabilised when its warm-up was cut short", width)
+            lines += _wrapped(f"loop '{loop.name}' had not stabilised when warm-up reached its limit", width)
     for text in summary.messages[:MAX_ROWS]:
         lines += _wrapped(text, width)
     return lines
@@ -134,20 +117,18 @@ def _clock(seconds: float) -> str:
 
 
 class Memory:
-    """The tree's memory, looked up at most twice a second, and its peak."""
+    """The memory of a process tree, read at most twice a second, and its peak."""
 
     def __init__(self, root: int) -> None:
         self._root = root
         self._looked = 0.0
-        self.now_bytes = 0
-        self.peak_bytes = 0
+        self.now_bytes = self.peak_bytes = 0
 
-    def look(self) -> Tuple[int, int]:
+    def look(self) -> None:
         if time.monotonic() - self._looked > 0.5:
             self._looked = time.monotonic()
             self.now_bytes = tree_rss_bytes(self._root)
             self.peak_bytes = max(self.peak_bytes, self.now_bytes)
-        return self.now_bytes, self.peak_bytes
 
 
 def title(script: str, ended: str, elapsed_s: float, peak_bytes: int) -> str:

@@ -1,4 +1,4 @@
-"""Runs a script as a child with the probe switched on, and shows what its stream says."""
+"""Runs a script as a child process with the probe on, and shows what its stream says."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import tempfile
 import termios
 import time
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from benchprobe.config import VARIABLE
 from benchprobe.view.dashboard import Memory, status, table, title
@@ -24,7 +24,7 @@ from benchprobe.view.summary import StreamSummary
 
 DRAW_INTERVAL_S = 0.2
 LINE_INTERVAL_S = 2.0
-AFTER_END_S = 0.5  # how long to read on when a grandchild keeps the stream open
+AFTER_END_S = 0.5  # how long to keep reading if a grandchild holds the stream open
 F_SETPIPE_SZ = 1031
 
 
@@ -58,15 +58,8 @@ def run(launch: ScriptRun) -> int:
     return code
 
 
-class Pipe(NamedTuple):
-    """`writer` keeps it open while nobody else writes to it."""
-
-    reader: int
-    writer: int
-
-
-def _named_pipe(path: str) -> Pipe:
-    """Has a name, so that processes reach it which inherit no descriptors: torchrun, or a launcher of the user."""
+def _named_pipe(path: str) -> Tuple[int, int]:
+    """Its reading end, and a writing end that keeps it open. Named, for processes that inherit no descriptors (torchrun)."""
     os.mkfifo(path, 0o600)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     writer = os.open(path, os.O_WRONLY)
@@ -75,11 +68,11 @@ def _named_pipe(path: str) -> Pipe:
         fcntl.fcntl(writer, F_SETPIPE_SZ, 1 << 20)
     except OSError:
         pass  # an unprivileged user may be near their limit
-    return Pipe(reader, writer)
+    return reader, writer
 
 
-def _raw_terminal() -> Any:
-    """A terminal for the child, of the size of ours, that passes bytes on as they are."""
+def _raw_terminal() -> Tuple[int, int]:
+    """A terminal for the child, as large as ours, that passes bytes on unchanged."""
     master, slave = pty.openpty()
     settings = termios.tcgetattr(slave)
     settings[1] &= ~termios.OPOST
@@ -109,7 +102,7 @@ def _environment(config: Dict[str, Any], folder: Path) -> Dict[str, str]:
     if str(package.parent) not in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib")):
         path = folder / "path"
         path.mkdir()
-        (path / "benchprobe").symlink_to(package)  # alone, so that nothing else gets onto the path
+        (path / "benchprobe").symlink_to(package)  # nothing else may get onto the path
         environment["PYTHONPATH"] = os.pathsep.join(filter(None, (str(path), os.environ.get("PYTHONPATH"))))
     return environment
 
@@ -117,12 +110,12 @@ def _environment(config: Dict[str, Any], folder: Path) -> Dict[str, str]:
 class _Watch:
     """Passes the child's output on, reads its stream, and draws."""
 
-    def __init__(self, launch: ScriptRun, child: subprocess.Popen[bytes], pipe: Pipe, master: Optional[int]) -> None:
-        self._launch = launch
-        self._child = child
-        self._reader: Optional[int] = pipe.reader
-        self._writer = pipe.writer
-        self._master = master
+    def __init__(
+        self, launch: ScriptRun, child: subprocess.Popen[bytes], pipe: Tuple[int, int], master: Optional[int]
+    ) -> None:
+        self._launch, self._child, self._master = launch, child, master
+        self._reader: Optional[int] = pipe[0]
+        self._writer = pipe[1]
         self._terminal = master is not None
         self._summary = StreamSummary()
         self._memory = Memory(child.pid)
@@ -156,7 +149,7 @@ class _Watch:
         return code if code >= 0 else 128 - code
 
     def _pass_on(self, number: int, frame: Any) -> None:
-        # Ctrl-C in a terminal reaches the child by itself; twice would break off how it ends.
+        # A terminal sends Ctrl-C to the child itself; a second one would interrupt its shutdown.
         streams = (sys.stdin, sys.stdout, sys.stderr)
         if number != signal.SIGINT or not any(stream is not None and stream.isatty() for stream in streams):
             self._child.send_signal(number)
@@ -167,7 +160,7 @@ class _Watch:
         for fd in ready:
             try:
                 data = os.read(fd, 1 << 16)
-            except OSError:  # how a terminal says that its other side is closed
+            except OSError:  # the other side of the terminal is closed
                 data = b""
             if fd == self._master:
                 self._forward(data)
@@ -199,7 +192,7 @@ class _Watch:
             try:
                 yield json.loads(line)
             except ValueError:
-                continue  # the last words of a process that was killed
+                continue  # cut off: the process was killed
 
     def _draw_if_due(self) -> None:
         now = time.monotonic()
@@ -229,14 +222,13 @@ class _Watch:
         elapsed_s = time.monotonic() - self._began
         peak = self._memory.peak_bytes
         if self._launch.as_json:
-            figures = {"exit_code": code, "elapsed_s": elapsed_s, "peak_bytes": peak, "lost": self._summary.lost,
-                       "loops": [loop.as_dict() for loop in self._summary.loops],
-                       "messages": self._summary.messages}  # fmt: skip
-            print(json.dumps(figures), file=sys.stderr)
+            figures = {"exit_code": code, "elapsed_s": elapsed_s, "peak_bytes": peak, "lost": self._summary.lost}
+            loops = [loop.as_dict() for loop in self._summary.loops]
+            print(json.dumps({**figures, "loops": loops, "messages": self._summary.messages}), file=sys.stderr)
             return
         if not self._at_line_start:
             print(file=sys.stderr)
-        ended = f"was ended by signal {-code}" if code < 0 else f"ended with {code}" if code else "ended well"
+        ended = f"was killed by signal {-code}" if code < 0 else f"ended with {code}" if code else "ended well"
         first, *others = self._launch.command
         script = f"-m {others[0]}" if first == "-m" else os.path.basename(first)
         for line in table(self._summary, title(script, ended, elapsed_s, peak)):

@@ -17,11 +17,9 @@ class Totals:
     """What the steps of one phase of a loop took."""
 
     def __init__(self) -> None:
-        self.steps = 0
+        self.steps = self.host_ns = self.wait_ns = 0
         self.step_ns = array("q")
-        self.host_ns = 0
-        self.wait_ns = 0
-        self.whole_ns = 0  # from synchronisation to synchronisation, where there is a device
+        self.whole_ns = 0  # with a device: from synchronisation to synchronisation
         self.items: Optional[int] = 0  # None: unknown for some steps
         self._last: Optional[Tuple[int, int, int, Optional[int]]] = None  # of the newest step: host, wait, own, items
 
@@ -58,10 +56,9 @@ class Totals:
 
 
 class LoopFigures:
-    """All passages of a process through the loops of one name.
+    """All passes of a process through the loops of one name.
 
-    Its figures are those of the measured steps. A loop that ended before it was warm still tells something: they are then
-    those of all its steps but the first, which carries one-time work.
+    Figures of the measured steps or, if it ended during warm-up, of all steps but the first, which does one-time work.
     """
 
     def __init__(self, process: int, name: str) -> None:
@@ -69,9 +66,8 @@ class LoopFigures:
         self.name = name
         self.counts = False
         self.total: Optional[int] = None
-        self.steps = 0
-        self.warmup_steps = 0
-        self.cut_short = False  # measured although it was not seen to settle
+        self.steps = self.warmup_steps = 0
+        self.cut_short = False  # it had not stabilised when warm-up reached its limit
         self.last_loss: Any = None
         self._measured = Totals()
         self._warmup = Totals()
@@ -90,7 +86,7 @@ class LoopFigures:
 
     def break_off(self) -> None:
         """Its newest step was left by `break` or `return`."""
-        self._told.drop_last()
+        self._shown.drop_last()
 
     @property
     def measured_steps(self) -> int:
@@ -98,24 +94,24 @@ class LoopFigures:
 
     @property
     def median_ms(self) -> Optional[float]:
-        return median(self._told.step_ns) / 1e6 if self._told.step_ns else None
+        return median(self._shown.step_ns) / 1e6 if self._shown.step_ns else None
 
     @property
     def rate(self) -> Optional[Tuple[float, str]]:
         """Per second, and of what."""
-        told = self._told
-        if not told.whole_ns:
+        shown = self._shown
+        if not shown.whole_ns:
             return None
-        if told.items is None:
-            return told.steps / told.whole_ns * 1e9, "steps/s"
-        return told.items / told.whole_ns * 1e9, "items/s"
+        if shown.items is None:
+            return shown.steps / shown.whole_ns * 1e9, "steps/s"
+        return shown.items / shown.whole_ns * 1e9, "items/s"
 
     @property
     def waiting_percent(self) -> Optional[float]:
-        return 100 * self._told.wait_ns / self._told.host_ns if self._told.host_ns else None
+        return 100 * self._shown.wait_ns / self._shown.host_ns if self._shown.host_ns else None
 
     @property
-    def _told(self) -> Totals:
+    def _shown(self) -> Totals:
         return self._measured if self._measured.steps else self._warmup
 
     def as_dict(self) -> Dict[str, Any]:
@@ -146,20 +142,19 @@ class StreamSummary:
 
     def add(self, event: Event) -> None:
         kind = event.get("event")
-        if kind == "steps":
-            loop = self._by_number.get((event["process"], event["loop"]))
-            if loop is not None:
-                loop.add(event)
-        elif kind == "loop":
+        loop = self._by_number.get((event.get("process", 0), event.get("loop", 0)))
+        if kind == "loop":
             self._open(event)
         elif kind == "message" and event["severity"] != "info" and event["text"] not in self.messages:
             self.messages.append(event["text"])
-        elif kind == "measure" and event["warmup"] == "cap" and (event["process"], event["loop"]) in self._by_number:
-            self._by_number[event["process"], event["loop"]].cut_short = True
-        elif kind == "loop_end" and event["how"] == "break" and (event["process"], event["loop"]) in self._by_number:
-            self._by_number[event["process"], event["loop"]].break_off()
         elif kind == "lost":
             self.lost += event["events"]
+        elif loop is not None and kind == "steps":
+            loop.add(event)
+        elif loop is not None and kind == "measure":
+            loop.cut_short = event["warmup"] == "cap"
+        elif loop is not None and kind == "loop_end" and event["how"] == "break":
+            loop.break_off()
 
     @property
     def shown(self) -> Optional[LoopFigures]:

@@ -99,7 +99,7 @@ def test_what_is_not_ours_is_replaced_and_said(tmp_path: Path, tamper: Callable[
 
 def test_byte_code_that_python_makes_of_it_is_left_alone(tmp_path: Path) -> None:
     folder = probe_folder(tmp_path)
-    use = "import benchprobe, benchmodels.build.build_contents; print(benchprobe.__file__)"
+    use = "import benchprobe, benchmodels.build.building; print(benchprobe.__file__)"
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
     done = subprocess.run(
         [sys.executable, "-c", use],

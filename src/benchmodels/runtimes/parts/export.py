@@ -15,13 +15,14 @@ from benchmodels.runtimes.parts import torch_modules
 from benchmodels.runtimes.parts.artifact import ArtifactInput, torch_dtype
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.tensors import Named, flatten, flatten_call, rebuilt_call
+from benchmodels.types import Module, Tensor
 
 
 class FlatModel(NamedTuple):
     """`module` takes `tensors` and returns a tuple. `outputs` has the names of that once it was called."""
 
-    module: Any
-    tensors: Tuple[Any, ...]
+    module: Module
+    tensors: Tuple[Tensor, ...]
     names: List[str]
     outputs: List[str]
     precision: str
@@ -49,7 +50,7 @@ def flat_model(captured: Captured, options: Options) -> FlatModel:
             super().__init__()
             self.model = fit.module
 
-        def forward(self, *tensors: Any) -> Any:
+        def forward(self, *tensors: Tensor) -> Any:
             left = iter(tensors)
             args, kwargs = rebuilt_call(captured.args, captured.kwargs, lambda _: next(left))
             found = flatten(self.model(*args, **kwargs))

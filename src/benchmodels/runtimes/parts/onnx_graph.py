@@ -9,6 +9,7 @@ from typing import Any, Dict, List
 from benchmodels.runtimes.base import FP32
 from benchmodels.runtimes.parts.artifact import ArtifactInput
 from benchmodels.runtimes.parts.torch_modules import PRECISION_OF
+from benchmodels.types import Value
 
 
 def graph_inputs(model: Any) -> List[Any]:
@@ -25,7 +26,7 @@ def output_names(model: Any) -> List[str]:
     return [value.name for value in model.graph.output]
 
 
-def value_type(value: Any) -> str:
+def value_type(value: Value) -> str:
     """The element type of an input or output, as numpy or, for bfloat16, torch calls it."""
     return type_name(value.type.tensor_type.elem_type)
 

@@ -8,7 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from benchmodels.runtimes.base import FP32, OpTime, Options, Session, Times, slowest_first
 from benchmodels.runtimes.parts.artifact import Artifact, as_type, in_order
-from benchmodels.types import Array, Details
+from benchmodels.types import Array, Details, ModelInputs, Prepared
 
 WARMUP_CALLS = 3  # of a profile
 
@@ -27,10 +27,10 @@ class ArtifactSession:
         self._options = options
         self.precision = artifact.precision
 
-    def inputs_changed(self, prepared: Any, inputs: Any) -> bool:
+    def inputs_changed(self, prepared: Prepared, inputs: ModelInputs) -> bool:
         return False  # these runtimes do not write to their inputs
 
-    def typed_inputs(self, inputs: Any) -> List[Array]:
+    def typed_inputs(self, inputs: ModelInputs) -> List[Array]:
         """The inputs in the order of the artifact's ports, in their types."""
         ports = self._artifact.inputs
         arrays = in_order(inputs, [each.port for each in ports], self._artifact)

@@ -8,10 +8,12 @@ import sys
 import warnings
 from importlib import import_module
 from importlib.util import find_spec
+from types import ModuleType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from benchmodels.runtimes.base import BF16, FP16, FP32, INT8_DYNAMIC, Options, Unsupported
 from benchmodels.runtimes.parts.tf32 import allowed_by
+from benchmodels.types import Details, Module
 
 NO_COMPILER = "TORCHDYNAMO_DISABLE"
 CAST_TO = {BF16: "bfloat16", FP16: "float16"}
@@ -22,7 +24,7 @@ PRECISION_OF = {"float32": FP32, "bfloat16": BF16, "float16": FP16, "float64": "
 class Fitted(NamedTuple):
     """A module that is ready to be called, the precision it computes in, and what else decides how."""
 
-    module: Any
+    module: Module
     precision: str
     details: Mapping[str, Any] = {}
 
@@ -47,7 +49,7 @@ def unavailable(options: Options) -> Optional[str]:
     return None
 
 
-def set_threads(options: Options) -> Dict[str, Any]:
+def set_threads(options: Options) -> Details:
     """Sets torch's threads; what they are then."""
     torch = import_module("torch")
     torch.set_num_threads(options.threads)
@@ -63,14 +65,14 @@ def set_threads(options: Options) -> Dict[str, Any]:
     }
 
 
-def _matmul_precision(torch: Any) -> str:
+def _matmul_precision(torch: ModuleType) -> str:
     try:
         return str(torch.get_float32_matmul_precision())
     except RuntimeError:  # the script has used torch's newer switches, which it does not mix with this one
         return str(torch.backends.fp32_precision)
 
 
-def device_details(options: Options) -> Dict[str, Any]:
+def device_details(options: Options) -> Details:
     """What else decides how it computes on an accelerator."""
     if options.device_type != "cuda":
         return {}
@@ -82,7 +84,7 @@ def device_details(options: Options) -> Dict[str, Any]:
     }
 
 
-def fitted(module: Any, options: Options) -> Fitted:
+def fitted(module: Module, options: Options) -> Fitted:
     """The module in eval mode, on the device and in the precision; a copy if anything about its weights has to change."""
     if options.precision == INT8_DYNAMIC:
         quantized, engine = _quantized(_moved(module, "cpu", None))
@@ -95,7 +97,7 @@ def fitted(module: Any, options: Options) -> Fitted:
     return Fitted(moved, own_precision(moved))
 
 
-def own_precision(module: Any) -> str:
+def own_precision(module: Module) -> str:
     """That of most of its weights."""
     sizes: Dict[str, int] = {}
     for tensor in [*module.parameters(), *module.buffers()]:
@@ -108,7 +110,7 @@ def own_precision(module: Any) -> str:
     return PRECISION_OF.get(most, most)
 
 
-def _moved(module: Any, device: str, dtype: Any) -> Any:
+def _moved(module: Module, device: str, dtype: Any) -> Any:
     torch = import_module("torch")
     target = torch.device(device)
     if target.type == "cuda" and target.index is None:
@@ -132,21 +134,21 @@ def _moved(module: Any, device: str, dtype: Any) -> Any:
     return _in_eval(clone.to(device=target, dtype=dtype))
 
 
-def _computed(module: Any) -> List[Any]:
+def _computed(module: Module) -> List[Any]:
     """Attributes with a history, such as the weight that `weight_norm` makes before each call: deepcopy refuses those."""
     torch = import_module("torch")
     values = [value for part in module.modules() for value in vars(part).values()]
     return [value for value in values if isinstance(value, torch.Tensor) and value.grad_fn is not None]
 
 
-def _in_eval(module: Any) -> Any:
+def _in_eval(module: Module) -> Any:
     try:
         return module.eval()
     except NotImplementedError:  # a module that was exported has no modes
         return module
 
 
-def _quantized(module: Any) -> Tuple[Any, str]:
+def _quantized(module: Module) -> Tuple[Any, str]:
     """Linear layers with int8 weights, whose inputs are quantised as they come; and the engine that computes them.
 
     The script's engine, or torch's, unless it does not run here: on ARM, torch may choose one for x86.
@@ -165,7 +167,7 @@ def _quantized(module: Any) -> Tuple[Any, str]:
     return _in_eval(made), engine
 
 
-def _quantized_by_first(engines: List[str], module: Any) -> Tuple[Any, str]:
+def _quantized_by_first(engines: List[str], module: Module) -> Tuple[Any, str]:
     """By the first engine that runs on this processor; what the first one raised if none does."""
     torch = import_module("torch")
     quantization = import_module("torch.ao.quantization")

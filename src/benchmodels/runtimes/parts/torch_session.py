@@ -11,7 +11,7 @@ from benchmodels.runtimes.base import Inputs, OpTime, Options, Session, Times, s
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, SharedStream, add_time, closed
 from benchmodels.runtimes.parts.torch_modules import CAST_TO
 from benchmodels.tensors import flatten_call, is_plain, rebuilt_call, to_array, to_arrays
-from benchmodels.types import Arrays, Details, Tensor, Value
+from benchmodels.types import Arrays, Details, ModelInputs, Tensor, Value
 
 NO_OPERATORS = ("[", "ProfilerStep", "cuda")
 
@@ -35,7 +35,7 @@ class TorchSession:
         self._mode: Any = torch.inference_mode()
         self._mode.__enter__()
 
-    def prepare(self, inputs: Any) -> Inputs:
+    def prepare(self, inputs: ModelInputs) -> Inputs:
         torch = import_module("torch")
         self.consumes_inputs = self.consumes_inputs or not is_plain([*inputs.args, *inputs.kwargs.values()])
         with torch.inference_mode(False), torch.no_grad():
@@ -44,10 +44,10 @@ class TorchSession:
     def run(self, prepared: Inputs) -> Value:
         return self.call(*prepared.args, **prepared.kwargs)
 
-    def outputs(self, result: Any) -> Arrays:
+    def outputs(self, result: Value) -> Arrays:
         return to_arrays(result)
 
-    def inputs_changed(self, prepared: Inputs, inputs: Any) -> bool:
+    def inputs_changed(self, prepared: Inputs, inputs: ModelInputs) -> bool:
         before, after = self.prepare(inputs), flatten_call(*prepared)
         unchanged = flatten_call(*before)
         return len(after) != len(unchanged) or not all(map(_same, unchanged, after))
@@ -94,7 +94,7 @@ class DeviceTorchSession(TorchSession):
             synchronize if self._device.index is None else partial(synchronize, self._device)
         )
 
-    def prepare(self, inputs: Any) -> Inputs:
+    def prepare(self, inputs: ModelInputs) -> Inputs:
         prepared = super().prepare(inputs)
         self._wait()
         return prepared
@@ -174,7 +174,7 @@ def _stable(name: str) -> str:
     return re.sub(r"^graph_\d+_", "", name)
 
 
-def _same(first: Any, second: Any) -> bool:
+def _same(first: Value, second: Value) -> bool:
     numpy = import_module("numpy")
     one, other = to_array(first.tensor), to_array(second.tensor)
     if one.dtype != other.dtype or one.shape != other.shape:

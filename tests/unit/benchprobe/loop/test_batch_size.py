@@ -88,7 +88,7 @@ def test_the_dimension_of_the_size_that_the_loader_states_counts(loaded, shape, 
     size_of = finder(loaded, doubts.append)
     assert [size_of(numpy.zeros(shape)) for _ in range(2)] == [size, size]
     assert len(doubts) == (size is None)
-    assert all(f"states {loaded}" in text for text in doubts)
+    assert all(f"loader says {loaded}" in text for text in doubts)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_the_dimension_of_the_size_that_the_loader_states_counts(loaded, shape, 
 def test_the_first_dimension_is_doubted_where_nothing_agrees(batch, doubted):
     doubts: list[str] = []
     assert finder(None, doubts.append)(batch) == 8
-    assert [text.startswith("the first dimension of a batch (8 × 3) was taken") for text in doubts] == [True] * doubted
+    assert [text.startswith("took the first dimension (8 × 3) for the batch") for text in doubts] == [True] * doubted
 
 
 def test_loaders_state_their_batch_size():

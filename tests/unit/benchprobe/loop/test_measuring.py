@@ -206,7 +206,7 @@ def test_a_wrong_batch_size_is_noticed_at_the_short_last_batch(measured):
         data = [torch.zeros(8, 2)] * 20 + [torch.zeros({last}, 2)]
         for x in iterate("train", data, batch_size=8): pass
     """
-    assert "the last batch holds 3 items, not 8" in measured(program.format(last=3)).messages()
+    assert "the last batch has 3 items, not 8" in measured(program.format(last=3)).messages()
 
 
 def test_a_batch_size_may_be_an_integer_of_another_kind(measured):

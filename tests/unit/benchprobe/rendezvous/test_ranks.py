@@ -108,7 +108,7 @@ class Ranks:
 
     def __init__(self, size: int, instrumented: int) -> None:
         store = CountersInMemory()
-        self.together = threading.Rendezvous(size)
+        self.together = threading.Barrier(size)
         self.left: dict[int, int] = {}
         self.parts = [
             RankAgreement("voir", lambda rank=rank: (store, rank, size), patience_s=0.1) for rank in range(instrumented)

@@ -67,7 +67,7 @@ def test_the_exit_code_and_the_traceback_are_those_of_the_program(programs):
     script = programs.write("import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
     done = probe(programs, script)
     assert done.returncode == 128 + signal.SIGKILL
-    assert "was ended by signal 9" in done.stderr
+    assert "was killed by signal 9" in done.stderr
 
 
 def test_an_interrupt_reaches_the_program_and_the_summary_is_still_shown(programs):
@@ -86,7 +86,7 @@ def test_an_interrupt_reaches_the_program_and_the_summary_is_still_shown(program
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "was ended by signal 2" in errors
+    assert "was killed by signal 2" in errors
     assert "items/s" in errors.splitlines()[-1]
 
 
@@ -153,7 +153,7 @@ def test_a_loop_too_short_to_be_warm_has_figures_and_a_note(programs):
     (loop,) = json.loads(done.stderr.splitlines()[-1])["loops"]
     assert (loop["steps"], loop["measured_steps"], loop["rate_unit"]) == (8, 0, "items/s")
     assert 0.9 < loop["median_step_ms"] < 50
-    assert "all but its first step count" in " ".join(probe(programs, script).stderr.split())
+    assert "all steps but the first were counted" in " ".join(probe(programs, script).stderr.split())
 
 
 def test_programs_that_the_program_starts_are_seen_and_their_files_left_alone(programs):

@@ -14,7 +14,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 
 
-class Session(msgspec.Struct, frozen=True):
+class DevSession(msgspec.Struct, frozen=True):
     """What to become."""
 
     argv: tuple[str, ...]
@@ -25,7 +25,7 @@ class Session(msgspec.Struct, frozen=True):
 
 def development_session(
     targets: Sequence[str], suite: SuiteRequest, command: Sequence[str], tell: Callable[[str], None] | None = None
-) -> Session:
+) -> DevSession:
     """`command` empty: the user's shell; `tell`: whom to tell what was put right. InvalidInput if more than one benchmark is meant, or it is not installed."""
     from benchwright.agent.machine.fingerprint import read_machine
     from benchwright.artifacts.probe_folder import probe_folder
@@ -51,7 +51,7 @@ def development_session(
     for name, folders in (("PATH", process.path), ("PYTHONPATH", (probe,))):
         env[name] = os.pathsep.join([*folders, *filter(None, [env.get(name)])])
     shell = env.get("SHELL") or "/bin/sh"
-    return Session(tuple(command) or (shell,), process.cwd, env, benchmark.name)
+    return DevSession(tuple(command) or (shell,), process.cwd, env, benchmark.name)
 
 
 def _one(benchmarks: Sequence[Benchmark]) -> Benchmark:
