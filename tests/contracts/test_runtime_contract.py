@@ -240,7 +240,7 @@ class FromNothing(torch.nn.Module):
     ("module", "inputs", "operator", "text"),
     [
         (Eigenvalues(), (torch.eye(3),), "aten::_linalg_eigh", "unsupported operator aten::_linalg_eigh"),
-        (FromNothing(), (3,), None, "no tensor is among its inputs"),
+        (FromNothing(), (3,), None, "no tensor among its inputs"),
     ],
     ids=["operator", "constant"],
 )

@@ -176,7 +176,7 @@ def test_a_model_file_is_a_target(bw: CommandLine) -> None:
 def test_a_runtime_that_takes_no_such_file_measures_nothing(bw: CommandLine) -> None:
     looked_up(bw.cwd)
     (skipped,) = bw.json("run", "tiny.onnx", "--runtime", "torch-eager", code=3)["results"]
-    assert (skipped["status"], skipped["detail"]) == ("skipped", "torch-eager takes no .onnx files")
+    assert (skipped["status"], skipped["detail"]) == ("skipped", "torch-eager does not take .onnx files")
 
 
 def test_a_foreign_script_without_a_model_finds_its_parser_too(

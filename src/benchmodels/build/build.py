@@ -18,7 +18,7 @@ PARENT = "BENCHPROBE_BUILD_PARENT"  # the process that waits for this one
 
 
 def build(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
-    """Writes the build into the folder `settings.builds`. What cannot be done is told as a failure, with exit code 0."""
+    """Writes the build into the folder `settings.builds`. Reports what is impossible as a failure, with exit code 0."""
     parent = os.environ.pop(PARENT, "")
     if parent:
         end_with_parent(int(parent))

@@ -223,7 +223,7 @@ class BuildCache:
                 return None
             if rebuild == NEVER:
                 raise CacheFailure(
-                    "not_found", "there is no cached build of it, and building is not allowed (rebuild: never)"
+                    "not_found", "no cached build, and --rebuild never forbids building one"
                 )
             return self._build(key, make, parts)
         finally:
@@ -240,7 +240,7 @@ class BuildCache:
         except Corrupt as error:
             if aside:
                 put_at = self._move_aside(key)
-                self._say(f"a cached build was damaged ({error}) and is made again; the damaged one is {put_at}")
+                self._say(f"a cached build was damaged ({error}) and is built again; the damaged one is {put_at}")
             else:
                 self._say(f"a cached build is damaged: {error}")
             return False
@@ -269,7 +269,7 @@ class BuildCache:
                 "files": described(aside),
             }
             if not manifest["files"]:
-                raise CacheFailure("error", "the build left no file behind")
+                raise CacheFailure("error", "the build left no files")
             write_synced(aside / MANIFEST, json.dumps(manifest, indent=1))
             sync_folder(aside)
             self._publish(key, aside)
@@ -344,7 +344,7 @@ def _told_without_room(folder: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in NO_ROOM:
             text = (
-                f"no room is left for the build in {folder} ({os.strerror(error.errno or 0)}); nothing of it was kept"
+                f"no space left for the build in {folder} ({os.strerror(error.errno or 0)}); nothing of it was kept"
             )
             raise CacheFailure("error", text) from error
         raise

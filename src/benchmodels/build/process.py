@@ -32,7 +32,7 @@ class BuildFailed(Exception):
 
 
 def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], folder: str, reports: Reports) -> None:
-    """Fills `folder`; BuildFailed says why it could not. What the child tells of its steps is told on."""
+    """Fills `folder`, or raises BuildFailed. Forwards what the child reports about its steps."""
     with tempfile.TemporaryDirectory(prefix="benchprobe-build-") as place:
         stream = os.path.join(place, "build.data")
         child = _start(settings, script, args, folder, stream)
@@ -43,7 +43,7 @@ def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], fo
         finally:
             _end(child)
     if not os.path.isfile(os.path.join(folder, FACTS)):
-        raise BuildFailed(ModelFailure(ERROR, "the process that builds left nothing behind", "capture"))
+        raise BuildFailed(ModelFailure(ERROR, "the build process left nothing behind", "capture"))
 
 
 def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
@@ -52,7 +52,7 @@ def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
     full = [place for place in places if not has_room(place)]
     if not full and os.strerror(errno.ENOSPC) not in failed.text:
         return failed
-    text = f"no room is left in {' or '.join(full or places)}; make some ({failed.text})"
+    text = f"no space left in {' or '.join(full or places)}; free some ({failed.text})"
     return BuildFailed(ModelFailure(ERROR, text, failed.stage, failed.operator))
 
 

@@ -1,4 +1,4 @@
-"""The outputs that all runtimes are held against: the model's own, in eager mode, in float64.
+"""The outputs that all runtimes are checked against: the model's own, in eager mode, in float64.
 
 Where a model cannot be run so (it asks for float32 itself, or there is no memory for it), or computes something else then
 (random numbers from a seed of its own), in float32, and labelled so.

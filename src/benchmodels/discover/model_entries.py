@@ -1,4 +1,4 @@
-"""What was found in a script so far: an entry for each kind of call of each model, told as soon as it is known."""
+"""What was found in a script so far: an entry for each kind of call of each model, reported as soon as it is known."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class ExportedFile:
             self._program = export.load(path)
         except Exception as error:
             text = str(error).strip().splitlines() or [""]
-            raise Unsupported("load", f"{path} is no model of torch.export: {text[0][:300]}", kind="error") from None
+            raise Unsupported("load", f"{path} is not a torch.export program: {text[0][:300]}", kind="error") from None
         self.module: Module = _callable_in_eval(self._program.module())
         self.title = os.path.splitext(os.path.basename(path))[0]
         self.inputs: List[FileInput] = self._inputs()

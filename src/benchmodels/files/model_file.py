@@ -66,7 +66,7 @@ def open_model_file(path: str, trust: bool = False) -> ModelFile:
     """Unsupported if it cannot be read, or would run code of its own without being trusted."""
     suffix = os.path.splitext(path)[1].lower()
     if not os.path.isfile(path):
-        raise Unsupported("load", f"{path}: there is no such file", kind="not_found")
+        raise Unsupported("load", f"{path}: no such file", kind="not_found")
     if suffix == ".onnx":
         from benchmodels.files.onnx import OnnxFile
 
@@ -87,7 +87,7 @@ def _refuse_code(path: str, trust: bool) -> None:
     try:
         found = None if trust else code_in(path)
     except ValueError as error:
-        raise Unsupported("load", f"{path} is no model of torch.export: {error}", kind="error") from None
+        raise Unsupported("load", f"{path} is not a torch.export program: {error}", kind="error") from None
     if found is not None:
         raise Unsupported("load", f"{path} would run code of its own when it is loaded: {found}", kind="error")
 

@@ -101,7 +101,7 @@ class MeasureJob:
         return entry
 
     def _tell_build(self, entry: CachedBuild) -> None:
-        """Steps of an earlier build are told as such, and are no samples of this launch."""
+        """Reports steps of an earlier build as cached; they are not samples of this launch."""
         if entry.cached:
             for step in entry.steps:
                 self._reports.event("build_step", **{**step, "cached": True})
@@ -138,8 +138,8 @@ class MeasureJob:
         seen = self._settings.weights_digest
         if seen is not None and weights is not None and weights != seen:
             self._reports.message(
-                f"the build in the cache is of other weights than the model had when it was found ({weights} instead of "
-                f"{seen}): the script makes others each time; outputs are checked against those that were built"
+                f"the cached build has other weights than the model had when it was found ({weights} instead of "
+                f"{seen}): the script creates new ones each time; outputs are checked against those of the build"
             )
 
 
@@ -148,5 +148,5 @@ def _all_files(path: str) -> List[str]:
     paths = [path, *(files_of(path)[1:] if os.path.isfile(path) else [])]
     for each in paths:
         if not os.path.isfile(each):
-            raise Unsupported("load", f"{each}: there is no such file", kind="not_found")
+            raise Unsupported("load", f"{each}: no such file", kind="not_found")
     return paths

@@ -23,7 +23,7 @@ ANY_RUNTIME = ".pt2"  # such a file holds a module of torch, from which every ru
 
 
 def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
-    """What cannot be done is told as a failure, with exit code 0. Does not return where the script got as far as its model."""
+    """Reports what is impossible as a failure, with exit code 0. Does not return if the script reaches its model."""
     reports, options = reports_of_probe(), options_of(settings)
     try:
         runtime = runtime_named(settings.runtime)
@@ -75,7 +75,7 @@ def _measure_elsewhere(
 
 
 def _guarded(reports: Reports, action: Callable[[], None]) -> None:
-    """Whatever is raised is told as a failure."""
+    """Reports any exception as a failure."""
     try:
         action()
     except BaseException as error:
@@ -96,12 +96,12 @@ def _refuse_without(runtime: Runtime, options: Options) -> None:
 
 
 def _refuse(runtime: Runtime, settings: ModelSettings) -> None:
-    """Unsupported if the runtime is not made for what is asked."""
+    """Unsupported if the runtime cannot do what is asked."""
     if settings.precision not in runtime.precisions:
-        text = f"{runtime.name} has no {settings.precision}; it has {', '.join(runtime.precisions)}"
+        text = f"{runtime.name} does not support {settings.precision}; it supports {', '.join(runtime.precisions)}"
         raise Unsupported("load", text, kind=UNSUPPORTED)
     suffix = os.path.splitext(settings.file or "")[1].lower()
     if settings.file and suffix not in SUFFIXES:
-        raise Unsupported("load", f"{settings.file} is no model file; known are {', '.join(SUFFIXES)}")
+        raise Unsupported("load", f"{settings.file} is not a model file; supported: {', '.join(SUFFIXES)}")
     if settings.file and suffix != ANY_RUNTIME and suffix not in runtime.accepts:
-        raise Unsupported("load", f"{runtime.name} takes no {suffix} files", kind=UNAVAILABLE)
+        raise Unsupported("load", f"{runtime.name} does not take {suffix} files", kind=UNAVAILABLE)

@@ -1,4 +1,4 @@
-"""Measures a model that is at hand: loads it, calls it, times it, and holds its outputs against the reference."""
+"""Measures a model that is at hand: loads it, calls it, times it, and checks its outputs against the reference."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ class ModelMeasurement:
             benchprobe.give(**told)
         if work.note:
             if work.flops is None:
-                self._reports.message(f"its arithmetic is not counted: {work.note}")
+                self._reports.message(f"arithmetic not counted: {work.note}")
             else:
                 self._reports.message(f"work: {work.note}", "info")
 
@@ -224,7 +224,7 @@ class ModelMeasurement:
             try:
                 reference = find()
             except Exception as error:
-                text = f"could not be checked, there is no reference: {type(error).__name__}: {error}"
+                text = f"not checked, no reference: {type(error).__name__}: {error}"
                 self._tell_check(Agreement(False, text[:1000], {}, False))
                 return
             found = judged(outputs, reference, precision)

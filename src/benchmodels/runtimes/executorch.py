@@ -163,7 +163,7 @@ def _quantized(torch: ModuleType, program: Any, tensors: Tuple[Tensor, ...]) -> 
     prepared(*tensors)  # observes the weights
     made = pt2e.convert_pt2e(prepared)
     if not any("choose_qparams" in str(node.target) for node in made.graph.nodes):
-        raise Unsupported("convert", "it has no Linear layer, so there is nothing to quantise to int8")
+        raise Unsupported("convert", "no Linear layer, so nothing to quantise to int8")
     return torch.export.export(made, tensors, strict=False)
 
 

@@ -153,7 +153,7 @@ def test_a_full_disk_is_told_and_nothing_half_is_left(cache, tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     for make in (fill, no_space):
-        with pytest.raises(CacheFailure, match="no room is left") as failure:
+        with pytest.raises(CacheFailure, match="no space left") as failure:
             cache.entry("k", make)
         assert failure.value.kind == "error"
         assert names(tmp_path) == set()

@@ -83,7 +83,7 @@ def test_a_full_disk_is_named_whatever_the_exporter_says(
     failed = build_process.BuildFailed(failures.ModelFailure("error", said, "convert"))
     text = build_process._with_want_of_room(failed, str(tmp_path / "entry")).text
     assert said in text
-    assert (f"no room is left in {tmp_path}" in text) == told
+    assert (f"no space left in {tmp_path}" in text) == told
 
 
 def test_a_build_on_a_full_disk_is_none_even_if_nobody_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

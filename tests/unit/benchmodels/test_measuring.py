@@ -231,7 +231,7 @@ def test_what_cannot_be_loaded_keeps_its_reason() -> None:
 def test_without_a_reference_nothing_passes_for_right() -> None:
     check = one(measured(FakeSession(), RuntimeError("no copy")), "check")
     assert not check["ok"]
-    assert "could not be checked" in check["detail"]
+    assert "not checked, no reference" in check["detail"]
 
 
 def test_large_outputs_are_checked_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def by_name(values: Sequence[Array], own_names: Sequence[str], artifact: Artifac
     """Outputs under the names of the reference."""
     names = artifact.outputs or own_names
     if len(names) != len(values):
-        raise Unsupported("first_run", f"it returned {len(values)} outputs, not {len(names)}", kind="error")
+        raise Unsupported("first_run", f"returned {len(values)} outputs, not {len(names)}", kind="error")
     return dict(zip(names, values))
 
 

@@ -116,7 +116,7 @@ def exporting() -> Iterator[None]:
 
 def _check_inputs(inputs: Sequence[Named]) -> None:
     if not inputs:
-        text = "no tensor is among its inputs: exported, the whole call would become a constant"
+        text = "no tensor among its inputs: the whole call would be exported as a constant"
         raise Unsupported("export", text)
     lazy = [name for name, tensor in inputs if tensor.is_complex() or tensor.is_sparse or tensor.is_quantized]
     if lazy:

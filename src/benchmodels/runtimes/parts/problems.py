@@ -51,7 +51,7 @@ def explained(stage: str, error: BaseException) -> Unsupported:
     if operator is not None:
         return Unsupported(stage, f"unsupported operator {operator}: {_short(_said(cause))}", operator)
     if _NO_COMPILER.search(whole):
-        return Unsupported(stage, "no C++ compiler was found: install g++, or set CXX", kind="unavailable")
+        return Unsupported(stage, "no C++ compiler found: install g++, or set CXX", kind="unavailable")
     kind = "unsupported" if any(type(link).__name__ in _CANNOT_BE_TRACED for link in chain) else "error"
     return Unsupported(stage, _short(_said(cause)), kind=kind)
 

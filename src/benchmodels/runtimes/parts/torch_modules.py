@@ -45,7 +45,7 @@ def unavailable(options: Options) -> Optional[str]:
         return f"torch {torch.__version__} finds no {kind} device here"
     count = backend.device_count() if hasattr(backend, "device_count") else 1
     if options.device_index >= count:
-        return f"there is no {options.device}: this machine has {count} of that kind"
+        return f"no {options.device}: this machine has {count} of that kind"
     return None
 
 
@@ -129,7 +129,7 @@ def _moved(module: Module, device: str, dtype: Any) -> Any:
     try:
         clone = copy.deepcopy(module, copies)
     except Exception as error:
-        text = f"the model cannot be copied to another device or precision: {type(error).__name__}: {error}"
+        text = f"cannot copy the model to another device or precision: {type(error).__name__}: {error}"
         raise Unsupported("convert", text, kind="error") from error
     return _in_eval(clone.to(device=target, dtype=dtype))
 
@@ -163,7 +163,7 @@ def _quantized(module: Module) -> Tuple[Any, str]:
     finally:
         engines.engine = chosen  # a layer keeps the engine that it was made with
     if not any(type(part).__module__.startswith("torch.ao.nn.quantized.dynamic") for part in made.modules()):
-        raise Unsupported("convert", "it has no Linear layer, so there is nothing to quantise to int8")
+        raise Unsupported("convert", "no Linear layer, so nothing to quantise to int8")
     return _in_eval(made), engine
 
 
