@@ -222,9 +222,7 @@ class BuildCache:
             if self._is_sound(key, aside=rebuild != NEVER) and rebuild != ALWAYS:
                 return None
             if rebuild == NEVER:
-                raise CacheFailure(
-                    "not_found", "no cached build, and --rebuild never forbids building one"
-                )
+                raise CacheFailure("not_found", "no cached build, and --rebuild never forbids building one")
             return self._build(key, make, parts)
         finally:
             lock.release()
@@ -343,8 +341,6 @@ def _told_without_room(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in NO_ROOM:
-            text = (
-                f"no space left for the build in {folder} ({os.strerror(error.errno or 0)}); nothing of it was kept"
-            )
+            text = f"no space left for the build in {folder} ({os.strerror(error.errno or 0)}); nothing of it was kept"
             raise CacheFailure("error", text) from error
         raise

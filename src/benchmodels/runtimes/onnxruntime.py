@@ -120,9 +120,7 @@ def _quantize(path: str, steps: StepTimer, to: Optional[str] = None) -> str:
         )
         graph = onnx.load(aside, load_external_data=False).graph
         if not any("Integer" in node.op_type or node.op_type.startswith("DynamicQuantize") for node in graph.node):
-            raise Unsupported(
-                "convert", "no product with constant weights, so nothing to quantise to int8"
-            )
+            raise Unsupported("convert", "no product with constant weights, so nothing to quantise to int8")
         if to is None:
             _remove_with_data(path)
             if large:

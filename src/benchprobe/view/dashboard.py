@@ -64,7 +64,9 @@ def table(summary: StreamSummary, title: str, width: int = WIDTH) -> List[str]:
         lines.append(f"{summary.lost} events were lost: the dashboard was too slow")
     for loop in summary.loops[:MAX_ROWS]:
         if loop.measured_steps == 0 and loop.rate:
-            lines += _wrapped(f"loop '{loop.name}' finished during warm-up; all steps but the first were counted", width)
+            lines += _wrapped(
+                f"loop '{loop.name}' finished during warm-up; all steps but the first were counted", width
+            )
         elif loop.cut_short:
             lines += _wrapped(f"loop '{loop.name}' had not stabilised when warm-up reached its limit", width)
     for text in summary.messages[:MAX_ROWS]:

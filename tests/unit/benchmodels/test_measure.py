@@ -100,7 +100,11 @@ def test_a_model_that_is_not_called_is_told(net: Any) -> None:
     [
         ({"runtime": "onnxrutime"}, "unavailable", "did you mean 'onnxruntime'"),
         ({"runtime": "onnxruntime", "device": "cuda:7"}, "unavailable", "CUDAExecutionProvider"),
-        ({"runtime": "torch-compile", "precision": "int8-dynamic"}, "unsupported", "torch-compile does not support int8-dynamic"),
+        (
+            {"runtime": "torch-compile", "precision": "int8-dynamic"},
+            "unsupported",
+            "torch-compile does not support int8-dynamic",
+        ),
         ({"file": "model.txt"}, "unsupported", "is not a model file"),
         ({"file": "model.onnx"}, "unavailable", "torch-eager does not take .onnx files"),
         ({"file": "absent.onnx", "runtime": "onnxruntime"}, "not_found", "no such file"),
