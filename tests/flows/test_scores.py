@@ -44,8 +44,8 @@ def report(bw: CommandLine, *options: str) -> str:
 def test_the_table_states_what_failed_and_the_score_is_over_the_rest(bw: CommandLine) -> None:
     text = report(bw)
     rows = [line.split() for line in text.splitlines()]
-    assert next(row for row in rows if row[:2] == ["loop", "ok"])[3] == "items/s"
-    assert next(row for row in rows if row[:2] == ["silent", "FAILED"])[2:4] == ["no", "data:"]
+    assert next(row for row in rows if row[:2] == ["loop", "ok"])[4] == "items/s"
+    assert next(row for row in rows if row[:2] == ["silent", "FAILED"])[3:5] == ["no", "data:"]
     assert "| no luck" in text
     assert "2 of 3 failed · score" in text
     assert "over 1 of 2" in text
@@ -90,7 +90,7 @@ def test_milabenchs_figures_weights_and_price(bw: CommandLine) -> None:
 
 
 def test_devices_another_run_and_a_page(bw: CommandLine, tmp_path: Path) -> None:
-    assert ["bench", "0", "1"] in [line.split() for line in report(bw, "--per-device").splitlines()]
+    assert ["benchmark", "0", "1"] in [line.split() for line in report(bw, "--per-device").splitlines()]
     assert "1.000" in report(bw, "--compare", "last")
     bw("report", "--html", str(tmp_path / "r.html"))
     page = (tmp_path / "r.html").read_text()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import builders
+import msgspec
 from example_reports import MACHINE
 
 from benchwright.app.after_run import run_remarks, summaries_of
@@ -17,6 +18,7 @@ from benchwright.core.model import FoundInput, Model
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.report.sections import contribution
 from benchwright.report.base import Report
 
 INPUTS = (
@@ -163,4 +165,5 @@ def report(results: Sequence[Result], *, width: int = 80, **fields: Any) -> Repo
         results=tuple(results),
     )
     given = {"remarks": run_remarks(run)} | fields
-    return Report(run=run, summaries=summaries_of(run), aggregate=aggregate, width=width, **given)
+    made = Report(run=run, summaries=summaries_of(run), aggregate=aggregate, width=width, **given)
+    return msgspec.structs.replace(made, added=contribution(made))

@@ -33,9 +33,7 @@ LONG_FILES: set[str] = {
 LONG_FUNCTIONS: set[str] = set()
 NAMES_TWICE: set[str] = {
     "Builder",
-    "Finding",
     "Launch",
-    "Row",
     "Session",
 }
 SILENT_EXCEPTS: set[str] = {
@@ -47,15 +45,9 @@ SILENT_EXCEPTS: set[str] = {
     "benchprobe/loop/loop_pass.py",
 }
 ASK_THE_WORKLOAD: set[str] = {
-    "benchwright/analysis/comparison/differences.py",
     "benchwright/app/batch_search.py",
     "benchwright/cli/plan.py",
     "benchwright/core/secrets/redacted.py",
-    "benchwright/exchange/milabench/export.py",
-    "benchwright/report/models/csv.py",
-    "benchwright/report/models/facts.py",
-    "benchwright/report/models/rows.py",
-    "benchwright/report/run_json.py",
 }
 ASK_THE_FOLDER: set[str] = set()
 

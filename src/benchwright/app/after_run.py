@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -21,8 +22,9 @@ from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.driver.result_file import machine_uptime_s, write_driver_result
-from benchwright.kinds.registry import kind_of
+from benchwright.kinds.registry import added_by_kinds, kind_of
 from benchwright.report.base import Report
+from benchwright.report.run_json import run_body
 from benchwright.runs.logs import tail_texts
 from benchwright.runs.read_run import commands_of
 from benchwright.runs.run_folder import RunFolder
@@ -79,7 +81,7 @@ def report_of(
     except InvalidInput:
         settings = None  # an imported run, or one whose folder is elsewhere
     jobs = [x.job for r in run.results for x in r.launches] if with_logs else []
-    return Report(
+    report = Report(
         run=run,
         summaries=summaries_of(run),
         aggregate=aggregate,
@@ -97,6 +99,13 @@ def report_of(
         workers=run.workers,
         uptime_s=machine_uptime_s(),
     )
+    return msgspec.structs.replace(report, added=added_by_kinds(report))
+
+
+def written_body(run: Run) -> dict[str, Any]:
+    """What run.json holds of `run`."""
+    report = Report(run=run, summaries=summaries_of(run), aggregate=aggregate, efficiency=run_efficiencies(run.results))
+    return run_body(run, report.summaries, report.efficiency, added_by_kinds(report).bodies)
 
 
 def sorted_by(run: Run, order: str) -> Run:

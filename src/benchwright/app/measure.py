@@ -11,8 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.analysis.efficiency import run_efficiencies
-from benchwright.app.after_run import summaries_of
+from benchwright.app.after_run import written_body
 from benchwright.app.leftovers import clear_leftovers
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
@@ -30,7 +29,6 @@ from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.plan.turns import started_together
 from benchwright.record import is_complete, record_stream
-from benchwright.report.run_json import run_body
 from benchwright.runs.assembly import RunParts, assemble
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.provenance.packages import environments_of
@@ -282,8 +280,7 @@ class _Measurement:
         self.written_at = time.monotonic()
         run = self._run()
         try:
-            body = run_body(run, summaries_of(run), run_efficiencies(run.results))
-            self.folder.write_run(body, state=self.state)
+            self.folder.write_run(written_body(run), state=self.state)
         except DiskTrouble as error:
             if self.trouble is None:
                 self.observer.on_trouble(str(error))

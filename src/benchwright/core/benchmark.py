@@ -18,6 +18,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
     """Any program: an argv, or one line for a shell when `shell` is asked for."""
 
     usual_kind: ClassVar[str] = "command"
+    variant: ClassVar[tuple[str, ...]] = ()  # what tells it from another workload of the same words
 
     argv: tuple[str, ...]
     cwd: str
@@ -36,6 +37,7 @@ class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
     """
 
     usual_kind: ClassVar[str] = "script"
+    variant: ClassVar[tuple[str, ...]] = ()
     shell: ClassVar[bool] = False
 
     path: str

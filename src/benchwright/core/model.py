@@ -37,6 +37,7 @@ class ModelScript(msgspec.Struct, frozen=True, kw_only=True, tag="model_script")
 
     usual_kind: ClassVar[str] = "script"
     shell: ClassVar[bool] = False
+    variant: ClassVar[tuple[str, ...]] = ()
 
     path: str
     args: tuple[str, ...]
@@ -164,3 +165,8 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
         """Those of the script that calls it, which make it again; of a model file its name."""
         program = (self.python, self.script) if self.script is not None else (self.file or "",)
         return (*filter(None, program), *self.args)
+
+    @property
+    def variant(self) -> tuple[str, ...]:
+        """Which model it is, and what it runs on."""
+        return (self.identity, self.runtime, self.device, self.precision, f"threads={self.threads or 'all'}")

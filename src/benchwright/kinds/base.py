@@ -16,6 +16,7 @@ from benchwright.core.model import ModelOptions
 from benchwright.core.settings import RunSettings
 from benchwright.plan.base import PlainPlanner, PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
+from benchwright.report.base import Contribution, Report
 
 ENTRY_POINT_GROUP = "benchwright.kinds"
 _MOST_TOLD = 5
@@ -97,6 +98,13 @@ class Kind(Protocol):
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
         """What takes from the events of one launch what is special to this kind."""
         return PlainGatherer()
+
+    def report(self, report: Report) -> Contribution:
+        """What it adds to the report of a run that has benchmarks of this kind, beside what is said of any benchmark.
+
+        `report` is of the same run, without what kinds add.
+        """
+        return Contribution()
 
     def code_files(self, benchmark: Benchmark) -> list[str]:
         """Files that its numbers depend on, beside those its command line names."""

@@ -10,6 +10,7 @@ from benchwright.core.errors import BrokenPlugin, InvalidInput
 from benchwright.core.plugins.registry import Registry
 from benchwright.kinds.base import ENTRY_POINT_GROUP, Kind, KindOptions
 from benchwright.plan.base import PlanContext, Planner
+from benchwright.report.base import Contribution, Report, joined
 
 KINDS: Registry[Callable[[], Kind]] = Registry(
     ENTRY_POINT_GROUP,
@@ -46,6 +47,12 @@ def by_kind(benchmarks: Iterable[Benchmark]) -> list[tuple[Kind, list[Benchmark]
     for benchmark in benchmarks:
         groups.setdefault(benchmark.kind, []).append(benchmark)
     return [(kind_of(same[0]), same) for same in groups.values()]
+
+
+def added_by_kinds(report: Report) -> Contribution:
+    """What the kinds of a run's benchmarks add to its report, together."""
+    kinds = {type(kind).report: kind for kind, _ in by_kind(r.benchmark for r in report.run.results)}
+    return joined([kind.report(report) for kind in kinds.values()])
 
 
 def all_kinds() -> Iterator[Kind]:

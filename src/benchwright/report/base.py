@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -13,9 +13,39 @@ from benchwright.core.results.score import MilabenchScore, ScoreComparison, Suit
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Run
 from benchwright.core.settings import RunSettings
+from benchwright.report.document import ReportSection, ReportTable
+from benchwright.report.text.metrics import headline_metrics
 
 ENTRY_POINT_GROUP = "benchwright.reporters"
 Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, values, workers
+
+
+class Contribution(msgspec.Struct, frozen=True, kw_only=True):
+    """What kinds add to the report of a run, beside what is said of any benchmark. Numbers are those of results in the run."""
+
+    title: str = ""  # of its sections, such as Models
+    sections: tuple[ReportSection, ...] = ()
+    shown: frozenset[int] = frozenset()  # results that these sections show, so that other tables need not
+    told: frozenset[str] = frozenset()  # metrics that they show
+    headline: Mapping[int, tuple[str, ...]] = {}  # the metrics that matter, where not all do
+    details: Mapping[int, tuple[str, ...]] = {}  # what `show` says of a result, a paragraph each
+    bodies: Mapping[int, Mapping[str, Any]] = {}  # further keys of a result in run.json
+    table: ReportTable | None = None  # the CSV of a run that has nothing else
+
+
+def joined(added: Sequence[Contribution]) -> Contribution:
+    """What several kinds add, as one; a CSV of its own has a run of only one kind."""
+    own = [each.table for each in added if each.table is not None]
+    return Contribution(
+        title=" and ".join(each.title for each in added if each.title),
+        sections=tuple(section for each in added for section in each.sections),
+        shown=frozenset[int]().union(*(each.shown for each in added)),
+        told=frozenset[str]().union(*(each.told for each in added)),
+        headline={number: names for each in added for number, names in each.headline.items()},
+        details={number: texts for each in added for number, texts in each.details.items()},
+        bodies={number: body for each in added for number, body in each.bodies.items()},
+        table=own[0] if len(own) == 1 else None,
+    )
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +60,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings | None = None  # how the run was made
     commands: Mapping[str, Sequence[str]] = {}  # of each suite's benchmark that of its first process
     efficiency: Mapping[str, Sequence[Efficiency]] = {}  # of each benchmark that tells how much work an item is
+    added: Contribution = Contribution()
     score: SuiteScore | None = None  # of a suite
     milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for
     compared: ScoreComparison | None = None  # with the scores of another run
@@ -37,6 +68,12 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     width: int = 80
     workers: int | None = None
     uptime_s: float | None = None
+
+    def headline(self, number: int) -> list[Summary]:
+        """The metrics of a result that are shown first; files and folded tables have them all."""
+        chosen = self.added.headline.get(number)
+        found = self.summaries.get(self.run.results[number].benchmark.name, ())
+        return headline_metrics([s for s in found if chosen is None or s.metric in chosen])
 
 
 class Reporter(Protocol):

@@ -10,15 +10,11 @@ from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Result, Run
 from benchwright.report.base import Report
-from benchwright.report.models.details import model_details
-from benchwright.report.models.facts import is_model
-from benchwright.report.models.rows import model_rows
-from benchwright.report.models.screen import operator_lines
-from benchwright.report.screen import format_value
 from benchwright.report.text.commands import command_text
-from benchwright.report.text.efficiency import efficiency_words
+from benchwright.report.text.layout import titled_lines, wrapped
+from benchwright.report.text.metrics import PERCENTILES, bound_words, efficiency_words, percentile_name
+from benchwright.report.text.numbers import format_value
 from benchwright.report.text.one_line import clip, one_line
-from benchwright.report.text.percentiles import ABOUT, bound_words, percentile_name
 
 _MOST_PACKAGES = 12
 _MOST_COMMAND_LINES = 8
@@ -29,11 +25,12 @@ _TELLING = ("torch", "numpy", "transformers", "onnxruntime", "jax", "tensorflow"
 def details(report: Report, annotation: str | None = None) -> str:
     """Text that follows the screen report."""
     lines = ["", *_about(report.run, annotation, report.width)]
-    models = {row.number: row for row in model_rows(report)}
     for number, result in enumerate(report.run.results):
-        lines += _launches(result, report)
-        if number in models:
-            lines += [*model_details(models[number], report.width), *operator_lines(models[number], report.width)]
+        lines += _launches(number, result, report)
+        for text in report.added.details.get(number, ()):
+            lines += wrapped(text, report.width, "   ")
+    for table in (table for section in report.added.sections for table in section.tables[1:]):
+        lines += ["", *titled_lines(table, report.width, every=True)]
     lines += _machine(report.run, report.width) + _packages(report.run, report.width)
     return "\n".join(lines) + "\n"
 
@@ -49,7 +46,7 @@ def _about(run: Run, annotation: str | None, width: int) -> list[str]:
     return [clip(f" {what}: {text}", width) for what, text in said.items() if text]
 
 
-def _launches(result: Result, report: Report) -> list[str]:
+def _launches(number: int, result: Result, report: Report) -> list[str]:
     lines = [
         "",
         *_command(result.benchmark, report),
@@ -60,8 +57,8 @@ def _launches(result: Result, report: Report) -> list[str]:
         lines += textwrap.wrap(efficiency_words(e), report.width, initial_indent="   ", subsequent_indent="     ")
     told = [s for s in report.summaries.get(result.benchmark.name, ()) if s.source in ("log", "loop")]
     shown = list({s.metric: s for s in told}.values())[:2]  # jobs that ran together each have theirs
-    if is_model(result):
-        shown = [s for s in told if s.metric == "latency"][:1]
+    if number in report.added.headline:
+        shown = [s for s in told if s.metric in report.added.headline[number]][:1]
     for launch in result.launches:
         parts = [f"   {launch.job:<28}", launch.status.value if launch.reason is None else launch.reason.value]
         if launch.duration_s is not None:
@@ -105,7 +102,7 @@ def _percentiles(summaries: Sequence[Summary], width: int) -> list[str]:
     shown = [s for s in summaries if s.percentiles and "rank" not in s.labels]
     if not shown:
         return []
-    lines = textwrap.wrap(f"Percentiles {ABOUT}.", width, initial_indent="   ", subsequent_indent="   ")
+    lines = textwrap.wrap(f"Percentiles {PERCENTILES}.", width, initial_indent="   ", subsequent_indent="   ")
     for summary in shown:
         lines.append(clip(f"   {summary.metric}, {summary.percentiles[0].samples:,} samples:", width))
         for percentile in summary.percentiles:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from benchwright.core.errors import InvalidInput
 from benchwright.report.base import Report, Reporter
-from benchwright.report.csv_table import CsvReporter
-from benchwright.report.models.csv import models_csv
-from benchwright.report.models.rows import only_models
+from benchwright.report.csv import CsvReporter, csv_text
 from benchwright.report.text.one_line import clip
 
 FORMAT = "benchwright-report"
@@ -21,14 +19,14 @@ def render_several(reporter: Reporter, reports: Sequence[Report]) -> str:
     if len(reports) == 1:
         return reporter.render(reports[0])
     if reporter.name == "html":
-        from benchwright.report.html.multi_run import several_html
+        from benchwright.report.html.reporter import several_html
 
         return several_html(reports)
     if reporter.name == "driver":
         raise InvalidInput("a file of the driver holds one run", where="report", remedy="name one run")
-    if reporter.name == "csv" and any(map(only_models, reports)):
-        if all(map(only_models, reports)):
-            return models_csv(reports)
+    if reporter.name == "csv" and any(report.added.table is not None for report in reports):
+        if all(tables := [report.added.table for report in reports]):
+            return csv_text([table for table in tables if table is not None])
         reporter = CsvReporter(metrics=True)  # one document has one kind of row
     texts = [reporter.render(report) for report in reports]
     if reporter.name == "json":

@@ -13,7 +13,7 @@ REPORTERS: Registry[Callable[[], Reporter]] = Registry(
     {
         "screen": "benchwright.report.screen:ScreenReporter",
         "json": "benchwright.report.run_json:JsonReporter",
-        "csv": "benchwright.report.csv_table:CsvReporter",
+        "csv": "benchwright.report.csv:CsvReporter",
         "markdown": "benchwright.report.markdown:MarkdownReporter",
         "html": "benchwright.report.html:HtmlReporter",
         "driver": "benchwright.exchange.driver.result_file:DriverReporter",

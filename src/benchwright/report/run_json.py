@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from benchwright.core.measurement import Measurement
-from benchwright.core.model import Model
 from benchwright.core.results.efficiency import Efficiency
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.base import Report
-from benchwright.report.models.rows import ModelRow, rows_of
-from benchwright.report.score.json import score_bodies
-
-_OF_MODEL = (
-    *("script", "args", "file", "class", "identity", "weights", "parameters", "place", "inputs"),
-    *("items", "items_from", "set_to_eval"),
-    *("runtime", "device", "precision", "threads", "streams", "profile", "source_note"),
-)
+from benchwright.report.tables.scores import score_bodies
+from benchwright.report.text.numbers import json_number
 
 
 class JsonReporter:
@@ -31,15 +23,17 @@ class JsonReporter:
     name = "json"
 
     def render(self, report: Report) -> str:
-        body = run_body(report.run, report.summaries, report.efficiency)
-        return json.dumps(body | score_bodies(report), indent=1) + "\n"
+        body = run_body(report.run, report.summaries, report.efficiency, report.added.bodies)
+        return json.dumps(body | score_bodies(report.score, report.milabench, report.compared), indent=1) + "\n"
 
 
 def run_body(
-    run: Run, summaries: Mapping[str, Sequence[Summary]], efficiency: Mapping[str, Sequence[Efficiency]] | None = None
+    run: Run,
+    summaries: Mapping[str, Sequence[Summary]],
+    efficiency: Mapping[str, Sequence[Efficiency]] | None = None,
+    added: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """What run.json holds and `--json` prints; documented in docs/reference/files.md."""
-    rows = {row.number: row for row in rows_of(run.results, summaries, efficiency or {})}
+    """What run.json holds and `--json` prints; documented in docs/reference/files.md. `added`: what kinds say of results."""
     return {
         "id": run.id,
         "uid": run.uid,
@@ -53,7 +47,7 @@ def run_body(
         "notes": [msgspec.to_builtins(note) for note in run.notes],
         "results": [
             _result(r, summaries.get(r.benchmark.name, ()), (efficiency or {}).get(r.benchmark.name, ()))
-            | _model(r, rows.get(number))
+            | dict((added or {}).get(number, {}))
             for number, r in enumerate(run.results)
         ],
         "pairs": _pairs(run),
@@ -74,23 +68,9 @@ def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[E
         "metrics": [_summary(s) for s in summaries],
         "launches": [_launch(x) for x in result.launches],
         **({"efficiency": [_efficiency(e) for e in efficiency]} if efficiency else {}),
+        **({"parameters": result.benchmark.parameters} if result.benchmark.parameters else {}),
+        **({"labels": result.benchmark.labels} if result.benchmark.labels else {}),
     }
-
-
-def _model(result: Result, row: ModelRow | None) -> dict[str, Any]:
-    """Of a model: what it is, and on what it was measured; of anything that was swept or labelled, how."""
-    benchmark, workload = result.benchmark, result.benchmark.workload
-    added: dict[str, Any] = {}
-    if benchmark.parameters:
-        added["parameters"] = benchmark.parameters
-    if benchmark.labels:
-        added["labels"] = benchmark.labels
-    if isinstance(workload, Model):
-        told = {"items": row.items, "items_from": row.items_from} if row is not None else {}
-        body = msgspec.to_builtins(workload) | told
-        against = {"vs_eager": row and row.speedup, "vs_eager_doubt": row and row.speedup_doubt}
-        added["model"] = {name: body.get(name) for name in _OF_MODEL} | against
-    return added
 
 
 def _summary(summary: Summary) -> dict[str, Any]:
@@ -101,11 +81,11 @@ def _summary(summary: Summary) -> dict[str, Any]:
         "direction": summary.direction.value,
         "source": summary.source,
         "labels": summary.labels,
-        "value": _number(summary.value),
+        "value": json_number(summary.value),
         "interval_95": None if interval is None else [interval.low, interval.high],
         "widened": None if interval is None else interval.widened,
         "launches": summary.launches,
-        "values": [_number(v) for v in summary.values],
+        "values": [json_number(v) for v in summary.values],
         "remarks": [{"kind": r.kind, "text": r.text, "advice": r.remedy} for r in summary.remarks],
         "percentiles": [msgspec.to_builtins(p) for p in summary.percentiles],
     }
@@ -169,8 +149,3 @@ def _pairs(run: Run) -> list[dict[str, Any]]:
         {"block": block, "jobs": [x.job for x in sorted(launches, key=lambda x: x.position)]}
         for block, launches in sorted(blocks.items())
     ]
-
-
-def _number(value: float) -> float | str:
-    """JSON has no NaN: what is not finite is written as text."""
-    return value if math.isfinite(value) else str(value)

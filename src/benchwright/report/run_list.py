@@ -10,7 +10,7 @@ from benchwright.core.numbers.quantities import format_bytes
 from benchwright.report.text.one_line import clip, one_line
 
 
-class Row(Protocol):
+class RunLine(Protocol):
     """What a list shows of a run."""
 
     @property
@@ -31,7 +31,7 @@ class Row(Protocol):
     def size_bytes(self) -> int: ...
 
 
-def run_list(rows: Sequence[Row], *, width: int = 80) -> str:
+def run_list(rows: Sequence[RunLine], *, width: int = 80) -> str:
     """One line a run, or more if its id is long: an id is never cut. Its annotation stands below it, and its uid if another
     run is called the same."""
     if not rows:

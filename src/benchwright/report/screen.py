@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 
 from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Status
 from benchwright.report.base import Report
-from benchwright.report.models.facts import is_model
-from benchwright.report.models.screen import model_lines
-from benchwright.report.score.screen import closing_lines, score_lines
-from benchwright.report.text.efficiency import doubts
-from benchwright.report.text.headline_metrics import metric_label, telling
-from benchwright.report.text.memory import memory_words
-from benchwright.report.text.numbers import format_ends
-from benchwright.report.text.numbers import format_number as format_number
-from benchwright.report.text.numbers import format_value as format_value
-from benchwright.report.text.one_line import one_line
-from benchwright.report.text.remarks import noted, remarks_of_benchmark, remarks_of_metric
+from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes
+from benchwright.report.tables.results import STATUS_ORDER, best_words, spread_cell
+from benchwright.report.tables.scores import (
+    compared_table,
+    compared_words,
+    device_table,
+    milabench_table,
+    milabench_words,
+    no_interval_words,
+    of_peak_words,
+    score_table,
+    score_words,
+)
+from benchwright.report.text.layout import left_out, section_lines, table_lines, wrapped
+from benchwright.report.text.metrics import memory_words, metric_label
+from benchwright.report.text.numbers import counted, format_value, tenths
+from benchwright.report.text.one_line import clip, one_line
 
 _MOST_LOG_LINES = 8
-WORTH_SAYING = 1.05  # from here on it is said by how much an interval was widened
 
 
 class ScreenReporter:
-    """Failures first, with reason and the log's last lines; then one block for each benchmark, and a table for each model.
+    """Failures first, with reason and the log's last lines; then one block for each benchmark, then what kinds add.
 
     Of a suite its table first, then failures, then what is to be said of the others, and the score at the end.
     """
@@ -35,67 +40,94 @@ class ScreenReporter:
     name = "screen"
 
     def render(self, report: Report) -> str:
-        order = {Status.FAILED: 0, Status.INTERRUPTED: 1, Status.PENDING: 1, Status.SKIPPED: 2, Status.OK: 3}
-        table = score_lines(report)
-        show = _aside if table else _block
+        table = _scores(report)
         lines: list[str] = []
-        for result in sorted(report.run.results, key=lambda r: order[r.status]):
-            if not is_model(result):
-                lines += show(result, report)
-        lines += model_lines(report)
+        results = [(n, r) for n, r in enumerate(report.run.results) if n not in report.added.shown]
+        for number, result in sorted(results, key=lambda pair: min(2, STATUS_ORDER[pair[1].status])):
+            lines += _aside(number, result, report) if table else _block(number, result, report)
+        for section in report.added.sections:
+            lines += section_lines(section, report.width)
+        lines += _no_room(report)
         lines = [*table, *([""] if table and lines else []), *lines, *_closing(report)]
         return "\n".join(lines) + "\n"
 
 
-def _aside(result: Result, report: Report) -> list[str]:
-    """What the suite's table does not say of a benchmark: the log of one that failed, and remarks."""
+def _scores(report: Report) -> list[str]:
+    """The table, by whichever rule was asked for, and how the devices compare if that was."""
+    width, score = report.width, report.score
+    if report.milabench is not None:
+        lines = table_lines(milabench_table(report.milabench), width)
+    elif score is not None:
+        lines = table_lines(score_table(score), width)
+    else:
+        return []
+    if report.per_device and score is not None:
+        devices = device_table(score)
+        lines += [
+            "",
+            *(table_lines(devices, width, several=True) if devices else [" no benchmark ran on several devices"]),
+        ]
+    if (compared := report.compared) is not None:
+        table = compared_table(compared)
+        lines += ["", clip(f" {table.title}:", width), *(table_lines(table, width) if table.rows else [])]
+        if compared.left_out:
+            left = ", ".join(compared.left_out)
+            lines.append(clip(f" without {left}: no score in the same unit in both runs", width))
+        lines += [line for text in compared_words(compared) for line in wrapped(f"⚠ {text}", width, " ")]
+    return lines
+
+
+def _aside(number: int, result: Result, report: Report) -> list[str]:
+    """What the suite's table does not say of a benchmark: the log of one that failed, and notes."""
     name, width = one_line(result.benchmark.name), report.width
     if result.status is Status.FAILED:
-        return _trouble(result, name, width, report.log_tails) + _remarks(result, width)
-    shown = telling(report.summaries.get(result.benchmark.name, ()))
-    found = [f"{_label(s)}: {remark}" for s in shown for remark in remarks_of_metric(s)]
-    found += [str(remark) for remark in remarks_of_benchmark(shown, report)]
-    found += doubts(report.efficiency.get(result.benchmark.name, ()))
-    lines = [line for text in found for line in _remark(text, width)] + _remarks(result, width)
-    return [_clip(f" {name}", width), *lines] if lines else []
+        return [*_trouble(result, name, report), *_notes(number, report)]
+    lines = [
+        x for s in report.headline(number) for note in metric_notes(s) for x in _note(f"{_label(s)}: {note}", width)
+    ]
+    lines += _notes(number, report)
+    return [clip(f" {name}", width), *lines] if lines else []
 
 
-def _block(result: Result, report: Report) -> list[str]:
+def _block(number: int, result: Result, report: Report) -> list[str]:
     summaries, width = report.summaries.get(result.benchmark.name, ()), report.width
     name = one_line(result.benchmark.name)
     if result.status is not Status.OK:
-        lines = _trouble(result, name, width, report.log_tails)
+        lines = _trouble(result, name, report)
         if not result.counted:
             return lines
     else:
-        head = f" {_clip(name, width - 4)}  {_circumstances(result, summaries)}"
+        head = f" {clip(name, width - 4)}  {' · '.join(_circumstances(result, list(summaries)))}"
         lines = textwrap.wrap(head, width, subsequent_indent="   ", break_on_hyphens=False)
         lines[0] = f" {lines[0].lstrip()}"
-    shown = telling(summaries)
-    for summary in shown:
+    for summary in report.headline(number):
         lines += _metric_lines(summary, width)
-        for remark in remarks_of_metric(summary):
-            lines += _remark(str(remark), width)
-    for remark in remarks_of_benchmark(shown, report):
-        lines += _remark(str(remark), width)
-    for text in doubts(report.efficiency.get(result.benchmark.name, ())):
-        lines += _remark(text, width)
-    return lines + _remarks(result, width)
+        lines += [line for note in metric_notes(summary) for line in _note(str(note), width)]
+    return lines + _notes(number, report)
 
 
-def _trouble(result: Result, name: str, width: int, log_tails: Mapping[str, Sequence[str]]) -> list[str]:
+def _notes(number: int, report: Report) -> list[str]:
+    found = benchmark_notes(number, report)
+    return [line for note in found for line in _note(str(note), report.width, note.severity)]
+
+
+def _note(text: str, width: int, severity: str = "warning") -> list[str]:
+    return wrapped(f"{'·' if severity == 'info' else '⚠'} {text}", width - 3, "   ")
+
+
+def _trouble(result: Result, name: str, report: Report) -> list[str]:
+    width = report.width
     if result.status in (Status.INTERRUPTED, Status.PENDING):
         done = len(result.counted)
-        return [_clip(f" {name}  {'interrupted' if done else 'not measured yet'}, {done} launches done", width)]
+        return [clip(f" {name}  {'interrupted' if done else 'not measured yet'}, {done} launches done", width)]
     word = "FAILED" if result.status is Status.FAILED else result.status.value
     reason = f" {result.reason.value.replace('_', ' ')}" if result.reason and result.status is Status.FAILED else ""
     head = f" {name}  {word}{reason}: {result.detail or ''}"
     lines = textwrap.wrap(head, width, subsequent_indent="   ", break_long_words=True) or [head]
-    bad = culprit(result.launches)
-    tail = list(log_tails.get(bad.job, ())) if bad else []
-    if bad and (tail or len(result.launches) > 1):
-        lines.append(_clip(f"   {_which(bad, result)}" + (", the log's last lines:" if tail else ""), width))
-    return lines + [_clip(f"     | {line}", width) for line in tail[-_MOST_LOG_LINES:]]
+    bad, log = culprit(result.launches), log_of(result, report)
+    if bad and (log or len(result.launches) > 1):
+        lines.append(clip(f"   {_which(bad, result)}" + (", the log's last lines:" if log else ""), width))
+    return lines + [clip(f"     | {line}", width) for line in (log.lines[-_MOST_LOG_LINES:] if log else ())]
 
 
 def _which(launch: Launch, result: Result) -> str:
@@ -104,87 +136,77 @@ def _which(launch: Launch, result: Result) -> str:
     return f"{launch.job}" + (f" ({failed} of {len(measured)} launches failed)" if len(measured) > 1 else "")
 
 
-def _circumstances(result: Result, summaries: Sequence[Summary]) -> str:
-    by_metric = {s.metric: s for s in summaries}
+def launches_words(result: Result, summaries: list[Summary]) -> str:
+    """`6 launches × 2 jobs of 1.2 s in turns of 5 s`."""
     count = len({x.position for x in result.counted})
-    parts = [f"{count} launch{'es' if count != 1 else ''}"]
+    words = counted(count, "launch", "launches")
     if len(result.counted) > count:
-        parts[0] += f" × {len(result.counted) // count} jobs"
-    if "process.duration" in by_metric:
-        parts[0] += f" of {format_duration(by_metric['process.duration'].value)}"
-    if result.turn_s is not None:
-        parts[0] += f" in turns of {format_duration(result.turn_s)}"
+        words += f" × {len(result.counted) // count} jobs"
+    duration = next((s.value for s in summaries if s.metric == "process.duration"), None)
+    words += "" if duration is None else f" of {format_duration(duration)}"
+    return words + ("" if result.turn_s is None else f" in turns of {format_duration(result.turn_s)}")
+
+
+def _circumstances(result: Result, summaries: list[Summary]) -> Iterator[str]:
+    by_metric = {s.metric: s for s in summaries}
+    yield launches_words(result, summaries)
     if memory := memory_words(summaries):
-        parts.append(f"memory {memory}")
+        yield f"memory {memory}"
     took = by_metric["process.duration"].value if "process.duration" in by_metric else 0.0
     if "process.cpu_time" in by_metric and took > 0:
-        parts.append(f"CPU {by_metric['process.cpu_time'].value / took * 100:.0f} %")
-    gpus = [s for s in summaries if s.metric == "gpu.memory"]
-    if gpus:
-        parts.append(f"GPU memory {format_bytes(max(s.value for s in gpus))}")
+        yield f"CPU {by_metric['process.cpu_time'].value / took * 100:.0f} %"
+    if gpus := [s.value for s in summaries if s.metric == "gpu.memory"]:
+        yield f"GPU memory {format_bytes(max(gpus))}"
     if result.overlap is not None:
-        parts.append(f"overlap {result.overlap * 100:.1f} %")
-    return " · ".join(parts)
+        yield f"overlap {tenths(result.overlap)}"
 
 
 def _label(summary: Summary) -> str:
-    label = metric_label(summary.metric)
-    labels = summary.labels
+    label, labels = metric_label(summary.metric), summary.labels
     seat = [word for word in (labels.get("device") or labels.get("job"), labels.get("node")) if word]
     return f"{label} [{' on '.join(seat)}]" if seat else label
 
 
 def _metric_lines(summary: Summary, width: int) -> list[str]:
-    label = _label(summary)
     value = format_value(summary.value, summary.unit)
     # A name may be cut, a number never: half of one is another number.
-    label = _clip(label, max(width - len(value) - 4, 18))
+    label = clip(_label(summary), max(width - len(value) - 4, 18))
     spread = _spread(summary)
-    line = f"   {label:<18} {value:<24} {spread}".rstrip()
-    if len(line) <= width:
-        return [line]
-    return [f"   {label:<18} {value}", f"     {spread}".rstrip()]
+    line = f"   {label:<18} {value:<20} {spread}".rstrip()
+    return [line] if len(line) <= width else [f"   {label:<18} {value}", f"     {spread}".rstrip()]
 
 
 def _spread(summary: Summary) -> str:
     """What is known about the difference between launches."""
-    half = summary.half_width
-    if half is not None and half < 1:
-        wider = ", widened" if summary.interval is not None and summary.interval.widened > WORTH_SAYING else ""
-        best, _ = format_ends(summary.best, summary.value, summary.unit)
-        return f"± {half * 100:.1f} % (95 %{wider})   best {best}"
-    if summary.launches > 1:
-        return " to ".join(format_ends(min(summary.values), max(summary.values), summary.unit))
-    return ""
+    if summary.half_width is None or summary.half_width >= 1:
+        cell = spread_cell(summary, with_interval=False)
+        return cell.text if summary.launches > 1 else ""
+    cell = spread_cell(summary)
+    wider = ", widened" if cell.small.endswith("widened") else ""
+    return f"{cell.text} (95 %{wider})   best {best_words(summary)}"
 
 
-def _remarks(result: Result, width: int) -> list[str]:
-    return [line for note in noted(result) for line in _remark(str(note), width, note.severity)]
-
-
-def _remark(text: str, width: int, severity: str = "warning") -> list[str]:
-    sign = "·" if severity == "info" else "⚠"
-    return textwrap.wrap(f"{sign} {text}", width - 3, initial_indent="   ", subsequent_indent="     ")
+def _no_room(report: Report) -> list[str]:
+    titles = dict.fromkeys(
+        t for s in report.added.sections for x in s.tables[:1] for t in left_out(x, report.width - 2)
+    )
+    text = f" no room here for: {', '.join(titles)}; a wider terminal shows all, and so does --json"
+    return textwrap.wrap(text, report.width, subsequent_indent="   ") if titles else []
 
 
 def _closing(report: Report) -> list[str]:
     run, width = report.run, report.width
-    lines = [line for note in run.notes for line in textwrap.wrap(f" ⚠ {note.text}", width, subsequent_indent="   ")]
-    for remark in report.remarks:
-        lines += textwrap.wrap(f" {remark}", width, subsequent_indent="   ")
-    counts = {status: sum(1 for r in run.results if r.status is status) for status in Status}
-    words = [
-        f"{counts[s]} {s.value}"
-        for s in (Status.FAILED, Status.SKIPPED, Status.INTERRUPTED, Status.PENDING)
-        if counts[s]
-    ]
-    summing_up = closing_lines(report)
-    if words and len(run.results) > 1 and not summing_up:
-        lines.append(f" {', '.join(words)} of {len(run.results)}")
-    lines += summing_up
-    lines.append(f" saved: {run.folder}")
-    return lines
-
-
-def _clip(line: str, width: int) -> str:
-    return line if len(line) <= width else line[: width - 1] + "…"
+    lines = []
+    for note in run_notes(report):
+        mark = "⚠ " if note in run.notes else ""
+        lines += textwrap.wrap(f" {mark}{note}", width, subsequent_indent="   ")
+    if report.milabench is not None:
+        lines += [f" {line}" for line in milabench_words(report.milabench)]
+    elif report.score is not None:
+        said = [of_peak_words(report.score), no_interval_words(report.score), score_words(report.score)]
+        lines += [line for text in said if text for line in textwrap.wrap(f" {text}", width, subsequent_indent="   ")]
+    elif len(run.results) > 1:
+        counts = [(s, sum(r.status is s for r in run.results)) for s in STATUS_ORDER if s is not Status.OK]
+        words = [f"{count} {status.value}" for status, count in counts if count]
+        lines += [f" {', '.join(words)} of {len(run.results)}"] if words else []
+    return [*lines, f" saved: {run.folder}"]

@@ -10,10 +10,9 @@ from suite_runs import benchmark, launch, measured, result, run
 
 from benchwright.app.after_run import report_of
 from benchwright.report.base import Report
-from benchwright.report.html.figures import time_between
 from benchwright.report.html.reporter import HtmlReporter
 from benchwright.report.screen import ScreenReporter
-from benchwright.report.text.numbers import format_ends
+from benchwright.report.text.numbers import format_ends, time_between
 
 
 @pytest.mark.parametrize(
@@ -45,7 +44,7 @@ def lasting(*seconds: float) -> Report:
 def test_a_range_of_launches_carries_both_units() -> None:
     report = lasting(0.9, 1.1)
     assert "900 ms to 1.1 s\n" in ScreenReporter().render(report)
-    assert "900 ms – 1.1 s" in HtmlReporter().render(report)
+    assert "900 ms to 1.1 s" in HtmlReporter().render(report)
 
 
 def test_an_interval_carries_both_units_and_the_best_its_own() -> None:
@@ -55,7 +54,6 @@ def test_an_interval_carries_both_units_and_the_best_its_own() -> None:
     low, high = format_ends(summary.interval.low, summary.interval.high, "s")
     assert (low[-3:], high[-2:]) == (" ms", " s")
     page = HtmlReporter().render(report)
-    assert f"{low} – {high}" in page
     assert f"{low} to {high}" in page
     assert "best 970 ms" in ScreenReporter().render(report)
 

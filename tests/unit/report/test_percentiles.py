@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from benchwright.app.after_run import summaries_of
 from benchwright.core.results.summary import Percentile
 from benchwright.report.base import Report
-from benchwright.report.csv_table import CsvReporter
+from benchwright.report.csv import CsvReporter
 from benchwright.report.details import details
 from benchwright.report.html.reporter import HtmlReporter
 from benchwright.report.run_json import JsonReporter
-from benchwright.report.text.percentiles import ABOUT, bound_words
+from benchwright.report.text.metrics import PERCENTILES, bound_words
 
 
 @dataclass
@@ -61,18 +61,19 @@ def test_the_table_has_a_column_for_each_and_none_is_made_up(made: Made) -> None
 def test_the_details_say_what_the_percentiles_are_of(made: Made) -> None:
     text = details(made.report)
     words = " ".join(text.split())
-    assert ABOUT in words
+    assert PERCENTILES in words
     assert "step_time, 300 samples:" in text
     assert "at most 3" in text
-    assert "662 needed" in words
+    assert "samples for a bound (" in words
+    assert " of 662)" in words
     assert max(map(len, text.splitlines())) <= 80
 
 
 def test_the_page_has_them_in_the_benchmarks_own_section(made: Made) -> None:
     page = HtmlReporter().render(made.report)
     assert "Percentiles of samples (3)" in page
-    assert ABOUT in page
-    assert page.count("662 needed") == 1
+    assert PERCENTILES in page
+    assert page.count(" of 662)") == 1
 
 
 def test_the_page_says_that_few_launches_can_hide_drift(made: Made) -> None:
@@ -96,7 +97,8 @@ def test_the_page_says_that_few_launches_can_hide_drift(made: Made) -> None:
 def test_any_percentile_has_a_bound_or_says_why_not(percentile: Percentile, unit: str | None) -> None:
     words = bound_words(percentile, unit)
     if percentile.bound is None:
-        assert words.startswith("not bounded: ")
-        assert words.endswith((" needed", "no number would do"))
+        assert words == "has no bound" or (
+            words.startswith("too few ") and words.endswith(f" of {percentile.needed:,})")
+        )
     else:
         assert words.startswith("at most " if percentile.percent >= 50 else "at least ")

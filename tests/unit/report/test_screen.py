@@ -16,7 +16,8 @@ from benchwright.core.run import Launch, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
 from benchwright.report.run_json import run_body
-from benchwright.report.screen import ScreenReporter, format_number, format_value
+from benchwright.report.screen import ScreenReporter
+from benchwright.report.text.numbers import format_number, format_value
 
 
 def ok_launch(position: int, speed: float, **fields: Any) -> Launch:

@@ -22,8 +22,9 @@ from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.results.summary import Interval
 from benchwright.core.run import Launch, Result
 from benchwright.report.base import Report
-from benchwright.report.csv_table import COLUMNS, CsvReporter
+from benchwright.report.csv import CsvReporter
 from benchwright.report.markdown import MarkdownReporter
+from benchwright.report.tables.results import CSV_COLUMNS
 
 TREND = Note(kind="trend", text="rose by 9 %", remedy="look")
 FEW = Note(kind="few_launches", text="few", remedy="more")
@@ -66,7 +67,7 @@ class TestCsv:
 
     def test_one_row_for_each_benchmark_metric_and_label_set(self) -> None:
         rows = self.rows_of(six_launches())
-        assert list(rows[0]) == list(COLUMNS)
+        assert list(rows[0]) == list(CSV_COLUMNS)
         assert (rows[0]["benchmark"], rows[0]["value"], rows[0]["low"], rows[0]["high"]) == ("a", "3.5", "1.0", "6.0")
         assert (rows[0]["launches"], rows[0]["unit"], rows[0]["direction"]) == ("6", "items/s", "higher")
         assert (rows[1]["low"], json.loads(rows[1]["labels"])) == ("", {"device": "0"})
@@ -104,11 +105,11 @@ class TestMarkdown:
         )
         assert text.index("`bad`") < text.index("last words") < text.index("`fine`")
         assert text.startswith("### `r`: 1 failed, 1 ok\n")
-        assert "| `bad` | **failed**: crashed | `why` |" in text
+        assert "| `bad` | **failed: crashed** | `why` |" in text
 
     def test_metrics_with_their_interval_and_launches(self) -> None:
         text = MarkdownReporter().render(six_launches())
-        assert "| `a` | `speed` | 3.5 items/s | 1 items/s to 6 items/s | 6 |" in text
+        assert "| `a` | ok | `speed` | 3.5 items/s | ± 71 % (1 to 6) | 6 | 6 |" in text
 
     def test_memory_and_the_like_is_folded_away(self) -> None:
         text = MarkdownReporter().render(
@@ -120,7 +121,7 @@ class TestMarkdown:
         text = MarkdownReporter().render(
             report(result("a", launch(2_040_109_465.0, metric="memory.peak_rss", unit="B")))
         )
-        assert "| `a` | `memory.peak_rss` | 1.9 GiB | – | 1 |" in text
+        assert "| `a` | ok | `memory.peak_rss` | 1.9 GiB | – | 1.9 GiB | 1 |" in text
         assert "2,040" not in text
 
     def test_an_interval_that_was_widened_and_what_stands_out_are_told(self) -> None:
@@ -129,7 +130,7 @@ class TestMarkdown:
         told = msgspec.structs.replace(first, interval=Interval(1.0, 6.0, 1.5), remarks=(TREND, FEW))
         made = msgspec.structs.replace(made, summaries={"a": [told]})
         text = MarkdownReporter().render(made)
-        assert "1 items/s to 6 items/s, widened | 6 |" in text
+        assert "± 71 % (1 to 6, widened) | 6 | 6 |" in text
         assert "- ⚠ `a` `speed`: rose by 9 %; look\n" in text
         assert text.count("few; more") == 1
         # Of the whole run: then not of each benchmark again.

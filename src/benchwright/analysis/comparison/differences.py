@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
-from benchwright.core.model import Model
 from benchwright.core.results.comparison import Difference
 from benchwright.core.run import Run
 
@@ -112,13 +111,8 @@ def _changed(pairs: Mapping[str, tuple[object, object]], *, severe: bool) -> Ite
 
 
 def _words(benchmark: Benchmark) -> tuple[str, ...]:
-    workload = benchmark.workload
-    if isinstance(workload, Command):
-        return (*workload.argv, "(shell)") if workload.shell else workload.argv
-    if isinstance(workload, Model):
-        on = (workload.runtime, workload.device, workload.precision, f"threads={workload.threads or 'all'}")
-        return (workload.python, workload.script or workload.file or "", *workload.args, workload.identity, *on)
-    return (workload.python, workload.path, *workload.args)
+    work = benchmark.workload
+    return (*work.words, *(["(shell)"] if work.shell else []), *work.variant)
 
 
 def _is_python(word: str) -> bool:

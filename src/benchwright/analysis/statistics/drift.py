@@ -47,6 +47,7 @@ def change(values: Sequence[float]) -> float:
 
 
 LEAST_LAUNCHES = 3  # on each side of the change: two that are alike come about too easily
+_ROUNDING = 1e-12  # a spread below this, of values of at most 1, is one of rounding
 _FAR = 5.0  # robust standard deviations; a value further out is moved there, so that no spike makes a level
 
 
@@ -102,4 +103,4 @@ def _without_spikes(values: Sequence[float]) -> list[float]:
     small = [v / largest for v in values]
     median = statistics.median(small)
     reach = _FAR * 1.4826 * statistics.median(abs(v - median) for v in small)
-    return [min(max(v, median - reach), median + reach) for v in small] if reach else small
+    return [min(max(v, median - reach), median + reach) for v in small] if reach > _ROUNDING else small

@@ -7,14 +7,12 @@ from typing import Any
 
 import msgspec
 
-from benchwright.analysis.efficiency import run_efficiencies
-from benchwright.app.after_run import summaries_of
+from benchwright.app.after_run import written_body
 from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.run_digest import digest_of
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
 from benchwright.kinds.registry import kind_of
-from benchwright.report.run_json import run_body
 from benchwright.runs.known_runs import all_runs
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
@@ -47,7 +45,7 @@ def _not_following(folder: RunFolder, run: Run) -> Iterator[str]:
     if body is None:
         yield f"{folder.id}: run.json is missing or unreadable; show its numbers with: benchwright report"
         return
-    derived = msgspec.json.decode(msgspec.json.encode(run_body(run, summaries_of(run), run_efficiencies(run.results))))
+    derived = msgspec.json.decode(msgspec.json.encode(written_body(run)))
     for benchmark, said, follows in _pairs(body.get("results"), derived["results"]):
         if said != follows:
             yield f"{folder.id}: run.json disagrees with the streams about {benchmark}"

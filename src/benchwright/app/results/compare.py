@@ -133,7 +133,7 @@ def render(comparisons: Sequence[Comparison], format_: str, width: int) -> str:
     if format_ == "markdown":
         return "\n".join(comparison_markdown(c) for c in comparisons)
     if format_ == "html":
-        from benchwright.report.html.comparison import comparison_html
+        from benchwright.report.html.reporter import comparison_html
 
         return comparison_html(comparisons)
     return "\n".join(comparison_text(c, width=width) for c in comparisons)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from benchwright.core.metric import Direction
@@ -56,3 +58,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         if self.interval is None or not self.value:
             return None
         return (self.interval.high - self.interval.low) / 2 / abs(self.value)
+
+    @property
+    def spread(self) -> float | None:
+        """How far launches are apart: half the interval, or half the range where there is none; as a fraction."""
+        if self.half_width is not None:
+            return self.half_width
+        finite = [v for v in self.values if math.isfinite(v)]
+        if len(finite) < 2 or not self.value or not math.isfinite(self.value):
+            return None
+        return (max(finite) - min(finite)) / 2 / abs(self.value)

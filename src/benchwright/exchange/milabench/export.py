@@ -16,17 +16,14 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.benchmark import Command
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.whole_file import unwritable
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement, in_order
-from benchwright.core.model import Model
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.secrets.redact import redact_body, redact_text, redact_words
 from benchwright.core.status import Reason, Status
 from benchwright.report.export.exported_file import exported_file
-from benchwright.report.text.commands import words_of
 
 _MIB = 2**20
 _GPU = {"gpu.load": ("load", 0.01), "gpu.temperature": ("temperature", 1.0), "gpu.power": ("power", 1.0)}
@@ -209,12 +206,7 @@ def _began(run: Run, launch: Launch, offset_s: float) -> float:
 
 
 def _command(result: Result) -> list[str]:
-    workload = result.benchmark.workload
-    if isinstance(workload, Command):
-        return list(workload.argv)
-    if isinstance(workload, Model):
-        return words_of(workload)
-    return [workload.python or "python", workload.path, *workload.args]
+    return list(result.benchmark.workload.words)
 
 
 def _safe(name: str) -> str:

@@ -10,6 +10,7 @@ from benchwright.kinds.models.plan import ModelPlanner
 from benchwright.kinds.models.training import TrainingGatherer
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
+from benchwright.report.base import Contribution, Report
 
 
 class ModelsKind(Kind):
@@ -32,6 +33,11 @@ class ModelsKind(Kind):
         if isinstance(work, Model):
             return ModelGatherer(work)
         return TrainingGatherer() if isinstance(work, Script) and work.training else PlainGatherer()
+
+    def report(self, report: Report) -> Contribution:
+        from benchwright.kinds.models.report.sections import contribution
+
+        return contribution(report)
 
     def code_files(self, benchmark: Benchmark) -> list[str]:
         work = benchmark.workload

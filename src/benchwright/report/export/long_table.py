@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.run import Launch, Result, Run
-from benchwright.report.csv_table import labels_text
 from benchwright.report.export.exported_file import exported_file
+from benchwright.report.tables.results import labels_text
 from benchwright.report.text.csv_cells import write_row, write_rows
 
 COLUMNS = ("run", "benchmark", "job", "repeat", "status", "metric", "unit", "labels", "phase", "index", "value")

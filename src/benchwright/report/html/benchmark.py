@@ -1,221 +1,192 @@
-"""One benchmark: its charts, its launches, all its metrics, how it was run and what it printed."""
+"""What a page shows of one benchmark: its charts, its launches, all its metrics, how it was run and what it printed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.results.peak_memory import WORDS, headline_of
-from benchwright.core.results.summary import Summary
+from benchwright.core.results.summary import Percentile, Summary
 from benchwright.core.run import Launch, Result
 from benchwright.core.secrets.redact import redact
 from benchwright.core.status import Status
 from benchwright.report.base import Report
-from benchwright.report.html.figures import best, counted, ends, figure, hint, metric_name, percent, shown_first
-from benchwright.report.html.findings import launch_notes
-from benchwright.report.html.markup import Html, data_block, element, together
-from benchwright.report.html.overview import status_badge
+from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.html.packing import packed
-from benchwright.report.models.rows import telling
-from benchwright.report.screen import WORTH_SAYING
+from benchwright.report.html.pages import data_block
+from benchwright.report.notes import result_notes
+from benchwright.report.screen import launches_words
+from benchwright.report.tables.results import BETTER, best_words, spread_cell
 from benchwright.report.text.commands import command_text
-from benchwright.report.text.efficiency import efficiency_words
-from benchwright.report.text.percentiles import ABOUT, bound_words, percentile_name
+from benchwright.report.text.metrics import PERCENTILES, bound_words, efficiency_words, metric_name, percentile_name
+from benchwright.report.text.numbers import format_value, percent, short_unit
 
 _MOST_COLUMNS = 4  # metrics in the table of launches; the others are in the table of all metrics
+_FEW_LAUNCHES = 12
+Pair = tuple[str, str, bool]  # a name, what it is, and whether that is code
 
 
-def benchmark_section(number: int, result: Result, report: Report, logs: Mapping[str, str], *, opened: bool) -> Html:
-    """A closed or open block; its charts are drawn by the page's script when they come into view."""
+class BenchmarkView(NamedTuple):
+    number: int
+    name: str
+    status: str
+    headline: str
+    open: bool
+    remarks: list[str]
+    efficiency: list[str]
+    data: str  # for the charts, which the page's script draws when they come into view
+    tables: list[ReportTable]
+    how: list[Pair]
+    logs: list[tuple[str, str]]
+    about_percentiles: str = PERCENTILES
+
+
+def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, opened: bool) -> BenchmarkView:
+    result = report.run.results[number]
     name = result.benchmark.name
     summaries = list(report.summaries.get(name, ()))
+    shown = report.headline(number)
     interval_s = report.settings.sample_interval_s if report.settings else None
-    data = packed(result, summaries, interval_s)
-    return element(
-        "details",
-        element(
-            "summary",
-            element("span", name, class_="name", title=hint(name)),
-            status_badge(result.status),
-            element("span", _headline(result, summaries), class_="headline"),
-        ),
-        _remarks(result),
-        *(element("p", f"{efficiency_words(e)}.", class_="note") for e in report.efficiency.get(name, ())),
-        element("div", class_="charts needs-script") if data else None,
-        data_block(f"d{number}", data) if data else None,
-        _launches(result, summaries),
-        _all_metrics(summaries),
-        _percentiles(summaries),
-        _how(result.benchmark, report),
-        _logs(result, logs),
-        class_="benchmark",
-        id=f"b{number}",
-        data_number=number,
+    data = packed(result, summaries, shown, interval_s)
+    why = [result.detail] if result.status is not Status.OK and result.detail else []
+    return BenchmarkView(
+        number=number,
+        name=name,
+        status=result.status.value,
+        headline=_headline(result, summaries, shown),
         open=opened,
+        remarks=[*why, *map(str, result_notes(result))],
+        efficiency=[efficiency_words(e) for e in report.efficiency.get(name, ())],
+        data=data_block(data) if data else "",
+        tables=[_launches(result, shown), _all_metrics(summaries), _percentiles(summaries)],
+        how=_how(result.benchmark, report),
+        logs=[(x.job, logs[x.job]) for x in result.launches if x.job in logs],
     )
 
 
-def _headline(result: Result, summaries: Sequence[Summary]) -> str:
-    by_metric = {s.metric: s for s in summaries}
-    parts = [
-        f"{metric_name(s.metric, s.labels)} {figure(s.value, s.unit)}"
-        for s in shown_first(telling(result, summaries))[:1]
-        if s.metric != "process.duration"
-    ]
-    count = len({x.position for x in result.counted})
-    jobs = f" × {len(result.counted) // count} jobs" if count and len(result.counted) > count else ""
-    of = f" of {format_duration(by_metric['process.duration'].value)}" if "process.duration" in by_metric else ""
-    if result.turn_s is not None:
-        of = f" in turns of {format_duration(result.turn_s)}"
-    if count:
-        parts.append(f"{counted(count, 'launch', 'launches')}{jobs}{of}")
-    if result.overlap is not None:
-        parts.append(f"overlap {percent(result.overlap)}")
+def _headline(result: Result, summaries: list[Summary], shown: Sequence[Summary]) -> str:
+    first = [s for s in shown[:1] if s.metric != "process.duration"]
+    parts = [f"{metric_name(s.metric, s.labels)} {format_value(s.value, short_unit(s.unit))}" for s in first]
+    parts += [launches_words(result, summaries)] if result.counted else []
+    parts += [f"overlap {percent(result.overlap)}"] if result.overlap is not None else []
     return " · ".join(parts) or (result.detail or "nothing measured")
 
 
-def _remarks(result: Result) -> Html | None:
-    lines = [(text, "") for text in result.benchmark.notes]
-    lines += [(text, figures) for text, figures, _ in launch_notes(result.launches)]
-    if result.status is not Status.OK and result.detail:
-        lines.insert(0, (result.detail, ""))
-    if not lines:
-        return None
-    return element(
-        "ul",
-        *(element("li", text, element("span", f" {more}", class_="figure") if more else None) for text, more in lines),
-        class_="remarks",
-    )
-
-
-def _launches(result: Result, summaries: Sequence[Summary]) -> Html | None:
-    if not result.launches:
-        return None
-    shown = [s for s in shown_first(telling(result, summaries)) if s.metric != "process.duration"][:_MOST_COLUMNS]
-    values = [iter(s.values) for s in shown]
-    rows = [
-        _launch_row(launch, shown[:1], [_value_of(launch, s, v) for s, v in zip(shown, values, strict=True)])
-        for launch in result.launches
+def _launches(result: Result, shown: Sequence[Summary]) -> ReportTable:
+    metrics = [s for s in shown if s.metric != "process.duration"][:_MOST_COLUMNS]
+    fields: list[Field[Launch]] = [
+        Field(Column("launch"), lambda x: word(x.job)),
+        Field(Column("status"), lambda x: word(x.status.value, mark=x.status.value)),
+        *(Field(Column(metric_name(s.metric, s.labels), right=True), _value_of(s)) for s in metrics),
+        Field(
+            Column("time", right=True), lambda x: word("" if x.duration_s is None else format_duration(x.duration_s))
+        ),
+        Field(Column("memory", right=True), _memory),
+        Field(Column("samples", right=True), lambda x: _samples(x, metrics[:1])),
+        Field(Column("notes", spare=1), _remarks),
     ]
-    heads = ["Launch", "Status", *(metric_name(s.metric, s.labels) for s in shown), "Time", "Memory", "Samples"]
-    noted = any(x.notes or x.detail for x in result.launches)
-    return _fold(
-        f"Launches ({len(result.launches):,})",
-        _table(heads + (["Remarks"] if noted else []), rows, numeric=range(2, 5 + len(shown))),
-        opened=len(result.launches) <= 12,
-    )
+    table = table_of(fields, result.launches, title="Launches")
+    return msgspec.structs.replace(table, opened=len(result.launches) <= _FEW_LAUNCHES)
 
 
-def _value_of(launch: Launch, summary: Summary, values: Iterator[float]) -> str:
+def _value_of(summary: Summary) -> Callable[[Launch], Cell]:
     """The launch's number: summaries hold one for each launch that counts and has the metric."""
-    has = any(m.metric == summary.metric and m.labels == summary.labels and m.samples for m in launch.measurements)
-    if launch.warmup or launch.status is not Status.OK or not has:
-        return "–"
-    return figure(next(values), summary.unit)
+    values: Iterator[float] = iter(summary.values)
+
+    def cell(launch: Launch) -> Cell:
+        has = any(m.metric == summary.metric and m.labels == summary.labels and m.samples for m in launch.measurements)
+        if launch.warmup or launch.status is not Status.OK or not has:
+            return Cell()
+        return Cell(format_value(next(values), short_unit(summary.unit)))
+
+    return cell
 
 
-def _launch_row(launch: Launch, first: Sequence[Summary], values: Sequence[str]) -> list[object]:
+def _memory(launch: Launch) -> Cell:
+    metric = headline_of([launch])
+    peak = launch.measurement(metric) if metric else None
+    return Cell(f"{format_value(peak.samples[0], peak.unit)} {WORDS[peak.metric]}" if peak and peak.samples else "")
+
+
+def _samples(launch: Launch, first: Sequence[Summary]) -> Cell:
     names = {s.metric for s in first} or {"process.duration"}
     of_first = [m for m in launch.measurements if m.metric in names]
     warm = sum(len(m.warmup_samples) for m in of_first)
-    measured = sum(len(m.samples) for m in of_first)
-    metric = headline_of([launch])
-    peak = launch.measurement(metric) if metric else None
-    remarks = [launch.detail or "", *(f"{n.text} ({n.evidence})" if n.evidence else n.text for n in launch.notes)]
-    if launch.exit_code and "exit code" not in remarks[0]:
-        remarks.insert(0, f"exit code {launch.exit_code}")
-    return [
-        element("span", launch.job, class_="job", title=hint(launch.job)),
-        status_badge(launch.status),
-        *values,
-        "–" if launch.duration_s is None else format_duration(launch.duration_s),
-        f"{figure(peak.samples[0], peak.unit)} {WORDS[peak.metric]}" if peak and peak.samples else "–",
-        f"{measured:,}" + (f" (+ {warm:,} warm-up)" if warm else ""),
-        "; ".join(filter(None, remarks)),
+    return Cell(f"{sum(len(m.samples) for m in of_first):,}" + (f" (+ {warm:,} warm-up)" if warm else ""))
+
+
+def _remarks(launch: Launch) -> Cell:
+    said = [launch.detail or "", *map(str, launch.notes)]
+    if launch.exit_code and "exit code" not in said[0]:
+        said.insert(0, f"exit code {launch.exit_code}")
+    return Cell("; ".join(filter(None, said)))
+
+
+def _all_metrics(summaries: Sequence[Summary]) -> ReportTable:
+    fields: list[Field[Summary]] = [
+        Field(Column("metric"), lambda s: word(metric_name(s.metric, s.labels))),
+        Field(Column("value", right=True), lambda s: word(format_value(s.value, short_unit(s.unit)))),
+        Field(Column("± 95 %", right=True), _spread),
+        Field(Column("best", right=True), lambda s: word(best_words(s))),
+        Field(Column("launches", right=True), lambda s: word(f"{s.launches:,}")),
+        Field(Column("better", spare=1), lambda s: word(BETTER[s.direction])),
+        Field(Column("from"), lambda s: word(s.source)),
     ]
+    return msgspec.structs.replace(table_of(fields, summaries, title="All metrics"), opened=False)
 
 
-def _all_metrics(summaries: Sequence[Summary]) -> Html | None:
-    if not summaries:
-        return None
-    better = {"higher": "higher is better", "lower": "lower is better", "neither": ""}
-    rows: list[list[object]] = [
-        [
-            metric_name(s.metric, s.labels),
-            figure(s.value, s.unit),
-            _interval(s),
-            best(s),
-            f"{s.launches:,}",
-            better[s.direction.value],
-            s.source,
-        ]
-        for s in summaries
+def _spread(summary: Summary) -> Cell:
+    """Without the mark: what is beside the point may be noisy."""
+    return msgspec.structs.replace(spread_cell(summary), mark="") if summary.interval is not None else Cell()
+
+
+def _percentiles(summaries: Sequence[Summary]) -> ReportTable:
+    fields: list[Field[tuple[Summary, Percentile]]] = [
+        Field(Column("metric"), lambda x: word(metric_name(x[0].metric, x[0].labels))),
+        Field(Column("percentile"), lambda x: word(percentile_name(x[1]))),
+        Field(Column("value", right=True), lambda x: word(format_value(x[1].value, short_unit(x[0].unit)))),
+        Field(Column("99 % bound", right=True), lambda x: word(bound_words(x[1], short_unit(x[0].unit)))),
+        Field(Column("samples", right=True), lambda x: word(f"{x[1].samples:,}")),
     ]
-    heads = ["Metric", "Value", "95 % interval", "Best", "Launches", "Better", "From"]
-    return _fold(f"All metrics ({len(rows)})", _table(heads, rows, numeric=range(1, 5)))
+    table = table_of(fields, [(s, p) for s in summaries for p in s.percentiles], title="Percentiles of samples")
+    return msgspec.structs.replace(table, opened=False)
 
 
-def _interval(summary: Summary) -> str:
-    if summary.interval is None:
-        return "–"
-    low, high = ends(summary.interval.low, summary.interval.high, summary.unit)
-    widened = summary.interval.widened
-    return f"{low} to {high}" + (f", widened ×\u202f{widened:.2g}" if widened > WORTH_SAYING else "")
-
-
-def _percentiles(summaries: Sequence[Summary]) -> Html | None:
-    rows: list[list[object]] = [
-        [
-            metric_name(s.metric, s.labels),
-            percentile_name(p),
-            figure(p.value, s.unit),
-            bound_words(p, s.unit),
-            f"{p.samples:,}",
-        ]
-        for s in summaries
-        for p in s.percentiles
-    ]
-    if not rows:
-        return None
-    heads = ["Metric", "Percentile", "Value", "99 % sure", "Samples"]
-    about = element("p", f"Percentiles {ABOUT}.", class_="note")
-    return _fold(f"Percentiles of samples ({len(rows)})", together((about, _table(heads, rows, numeric=range(2, 5)))))
-
-
-def _how(benchmark: Benchmark, report: Report) -> Html:
-    rows: list[tuple[str, object]] = [
-        ("Command", element("code", command_text(benchmark, report))),
-        ("Folder", element("code", benchmark.workload.cwd)),
-        ("Read from", benchmark.source),
+def _how(benchmark: Benchmark, report: Report) -> list[Pair]:
+    rows: list[Pair] = [
+        ("Command", command_text(benchmark, report), True),
+        ("Folder", benchmark.workload.cwd, True),
+        ("Read from", benchmark.source, False),
     ]
     if benchmark.env:
         kept = redact({k: v for k, v in benchmark.env.items() if v is not None})
-        changes = [f"{k}={v}" for k, v in kept.items()] + [
-            f"{k} removed" for k, v in benchmark.env.items() if v is None
-        ]
-        rows.append(("Environment", element("code", "\n".join(changes))))
-    for label, chosen in (("Stop rule", benchmark.stop), ("Warm-up", benchmark.warmup)):
-        words = "" if chosen is None else _words(chosen)
-        rows.append((label, words or ("runs to its end" if label == "Stop rule" else "detected")))
+        changes = [f"{k}={v}" for k, v in kept.items()]
+        changes += [f"{k} removed" for k, v in benchmark.env.items() if v is None]
+        rows.append(("Environment", "\n".join(changes), True))
+    rows.append(("Stop rule", _words(benchmark.stop) or "runs to its end", False))
+    rows.append(("Warm-up", _words(benchmark.warmup) or "detected", False))
     if benchmark.timeout_s is not None:
-        rows.append(("Time limit", format_duration(benchmark.timeout_s)))
-    placement = _words(benchmark.placement)
-    if placement:
-        rows.append(("Placement", placement))
+        rows.append(("Time limit", format_duration(benchmark.timeout_s), False))
+    if placement := _words(benchmark.placement):
+        rows.append(("Placement", placement, False))
     for spec in benchmark.metrics:
-        rows.append(
-            (f"Metric {spec.name}", together((element("code", spec.pattern), f" {spec.kind}, {spec.aggregate}")))
-        )
-    rows += [(f"Parameter {k}", v) for k, v in benchmark.parameters.items()]
-    rows += [(f"Label {k}", v) for k, v in benchmark.labels.items()]
-    return _fold("How it was run", pairs(rows))
+        rows.append((f"Metric {spec.name}", f"{spec.pattern}  {spec.kind}, {spec.aggregate}", True))
+    rows += [(f"Parameter {k}", v, False) for k, v in benchmark.parameters.items()]
+    return rows + [(f"Label {k}", v, False) for k, v in benchmark.labels.items()]
 
 
-def _words(settings: msgspec.Struct) -> str:
+def _value(kind: Any) -> str:
+    return str(getattr(kind, "value", kind))
+
+
+def _words(settings: msgspec.Struct | None) -> str:
     """`steps 100, max seconds 60`: what differs from the default."""
+    if settings is None:
+        return ""
     default = type(settings)()
     changed = (f for f in settings.__struct_fields__ if getattr(settings, f) != getattr(default, f))
     return ", ".join(f"{f.replace('_', ' ')} {_short(getattr(settings, f))}" for f in changed)
@@ -223,46 +194,3 @@ def _words(settings: msgspec.Struct) -> str:
 
 def _short(value: object) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
-
-
-def _logs(result: Result, logs: Mapping[str, str]) -> Html | None:
-    kept = [x.job for x in result.launches if x.job in logs]
-    if not kept:
-        return None
-    blocks = (
-        together((element("p", job, class_="label"), element("pre", logs[job] or "(printed nothing)", tabindex="0")))
-        for job in kept
-    )
-    return _fold(f"Logs, last lines ({len(kept)})", together(blocks))
-
-
-def pairs(rows: Sequence[tuple[str, object]]) -> Html:
-    """A list of names and what they are."""
-    return element("dl", *(element("div", element("dt", k), element("dd", v)) for k, v in rows), class_="pairs")
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, numeric: range) -> Html:
-    kinds = ["n" if i in numeric else None for i in range(len(heads))]
-    return element(
-        "div",
-        element(
-            "table",
-            element(
-                "thead",
-                element("tr", *(element("th", h, scope="col", class_=k) for h, k in zip(heads, kinds, strict=True))),
-            ),
-            element(
-                "tbody",
-                *(
-                    element("tr", *(element("td", c, class_=k) for c, k in zip(row, kinds, strict=False)))
-                    for row in rows
-                ),
-            ),
-        ),
-        class_="scroll",
-        tabindex="0",
-    )
-
-
-def _fold(title: str, body: Html, *, opened: bool = False) -> Html:
-    return element("details", element("summary", title), body, class_="fold", open=opened)

@@ -20,16 +20,18 @@ from benchwright.core.numbers.columns import joined, magnitudes, products
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Status
-from benchwright.report.html.figures import metric_name, plain, shown_first
-from benchwright.report.models.rows import telling
+from benchwright.report.text.metrics import metric_name
+from benchwright.report.text.numbers import plain_number
 
 PRECISION = "32-bit floats (7 significant digits)"
 _LARGEST, _SMALLEST = 3.4e38, 1.2e-38  # of a normal 32-bit float
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def packed(result: Result, summaries: Sequence[Summary], interval_s: float | None) -> dict[str, Any] | None:
-    """All samples of a benchmark and what is needed to draw them, or None if there are none.
+def packed(
+    result: Result, summaries: Sequence[Summary], shown: Sequence[Summary], interval_s: float | None
+) -> dict[str, Any] | None:
+    """All samples of a benchmark and what is needed to draw them, `shown` first, or None if there are none.
 
     `series`: one for each metric; its `parts` are [launch, warm-up samples, measured samples, the launch's number] and,
     for a loop's rate, the items of each step: it is that by the step time, and its samples are not written again.
@@ -38,7 +40,7 @@ def packed(result: Result, summaries: Sequence[Summary], interval_s: float | Non
     series: dict[_Key, dict[str, Any]] = {}
     blocks: dict[_Key, list[Sequence[float]]] = {}
     known = {_key(s.metric, s.labels): s for s in summaries}
-    first = [_key(s.metric, s.labels) for s in shown_first(telling(result, summaries))]
+    first = [_key(s.metric, s.labels) for s in shown]
     numbers = {key: iter(s.values) for key, s in known.items()}
     for index, launch in enumerate(result.launches):
         for m in launch.measurements:
@@ -48,7 +50,7 @@ def packed(result: Result, summaries: Sequence[Summary], interval_s: float | Non
                     series[key] = _head(m, known.get(key))
                 counts = launch.status is Status.OK and not launch.warmup and m.samples  # as Result.counted
                 number = next(numbers[key], None) if counts and key in numbers else None
-                part = [index, len(m.warmup_samples), len(m.samples), None if number is None else plain(number)]
+                part = [index, len(m.warmup_samples), len(m.samples), None if number is None else plain_number(number)]
                 items = _items_of_each_step(m, launch)
                 series[key]["parts"].append(part if items is None else [*part, items])
                 blocks.setdefault(key, []).append(in_order(m) if items is None else ())
@@ -89,8 +91,8 @@ def _head(m: Measurement, summary: Summary | None) -> dict[str, Any]:
         "better": m.direction.value,
         "source": m.source,
         "method": m.aggregate,
-        "value": plain(summary.value) if summary else None,
-        "interval": [plain(interval.low), plain(interval.high)] if interval else None,
+        "value": plain_number(summary.value) if summary else None,
+        "interval": [plain_number(interval.low), plain_number(interval.high)] if interval else None,
         "parts": [],
     }
 

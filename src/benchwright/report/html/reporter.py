@@ -1,29 +1,50 @@
-"""`report --format html`: one file with everything in it."""
+"""`report --format html` and `compare --format html`: one file with everything in it."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
+import math
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from typing import Any, NamedTuple
 
+import msgspec
+
+from benchwright.core.machine import Machine
+from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.results.check import CheckStatus
+from benchwright.core.results.comparison import Comparison, Effect
+from benchwright.core.run import Run
+from benchwright.core.settings import RunSettings
 from benchwright.core.status import Status
 from benchwright.report.base import Report
-from benchwright.report.html.benchmark import benchmark_section
-from benchwright.report.html.environment import environment_section
-from benchwright.report.html.markup import Html, clean, element, together
-from benchwright.report.html.models import models_section
-from benchwright.report.html.overview import header, standing_out, summary_table
-from benchwright.report.html.packing import PRECISION
-from benchwright.report.html.score import checks_section, score_section
-from benchwright.report.models.facts import is_model
-from benchwright.version import __version__
+from benchwright.report.comparison import count_words, warnings
+from benchwright.report.document import Callout, Column, Field, ReportSection, ReportTable, table_of, word
+from benchwright.report.html.benchmark import BenchmarkView, Pair, benchmark_view
+from benchwright.report.html.packing import PRECISION, sample_count
+from benchwright.report.html.pages import render
+from benchwright.report.notes import callouts
+from benchwright.report.tables.comparison import Compared, comparison_table, metric_words, small_print, sorted_effects
+from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
+from benchwright.report.tables.scores import (
+    checks_table,
+    compared_table,
+    compared_words,
+    device_table,
+    milabench_table,
+    milabench_words,
+    no_interval_words,
+    of_peak_words,
+    score_table,
+    score_words,
+)
+from benchwright.report.text.numbers import counted, moment, time_between
 
-_SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "page.js")
 _MOST_OPEN = 6  # a run of more benchmarks begins with them closed
+_MOST_OPEN_FAILED = 50
 _MOST_LOG_LINES = 60
 _MOST_LINE = 400
 _MOST_LOG_CHARACTERS = 400_000  # in the whole report; the run's folder has all of every log
+_MOST_LINKS = 12
+_WIDTH = 260  # of the drawing of an effect, in pixels
 
 
 class HtmlReporter:
@@ -33,108 +54,169 @@ class HtmlReporter:
 
     def render(self, report: Report) -> str:
         run = report.run
-        return page(f"{run.name}: {run.status.value}", _navigation(report), content_of(report))
+        links = [("score", "Score")] if report.score is not None else []
+        links.append(("findings", "What stands out"))
+        links += [(report.added.title.lower(), report.added.title)] if report.added.sections else []
+        links += [("summary", "Results"), *([("benchmarks", "Benchmarks")] if run.results else [])]
+        links.append(("environment", "Environment"))
+        return _page(f"{run.name}: {run.status.value}", links, [_view(report)], None)
 
 
-def page(title: str, navigation: Html, content: Html) -> str:
-    """A whole file around what it shows."""
-    script = "\n".join(_asset(name) for name in _SCRIPTS)
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(script)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="generator", content=f"benchwright {__version__}"),
-        element("title", title),
-        element("style", Html(_asset("report.css"))),
-    )
-    body = element(
-        "body",
-        navigation,
-        element("main", content),
-        _footer(),
-        element("div", id="tip", hidden=True),
-        Html(f'<script type="module">{script}</script>'),
-    )
-    return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
+def several_html(reports: Sequence[Report]) -> str:
+    """One page for all runs: a table of contents, then everything about each."""
+    links = [(f"run-{n}", report.run.name) for n, report in enumerate(reports, 1)]
+    title = f"{len(reports)} runs: {', '.join(r.run.name for r in reports[:3])}"
+    views = [_view(report, f"-run-{n}") for n, report in enumerate(reports, 1)]
+    return _page(title, [("contents", "Runs"), *links[:_MOST_LINKS]], views, _contents(reports))
 
 
-def content_of(report: Report) -> Html:
-    """All sections of one run."""
-    return together(
-        (
-            header(report.run),
-            score_section(report),
-            standing_out(report),
-            checks_section(report),
-            models_section(report),
-            summary_table(report),
-            _benchmarks(report),
-            environment_section(report),
-        )
-    )
+class ScoreView(NamedTuple):
+    title: str
+    words: str
+    notes: list[str]
+    table: ReportTable
+    tables: list[tuple[ReportTable, list[str]]]  # each with its doubts
 
 
-def _policy(script: str) -> str:
-    """Nothing is loaded, and no script runs but ours, whatever a name in the report looks like."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; base-uri 'none'; "
-        "form-action 'none'"
-    )
+class RunView(NamedTuple):
+    """What the template shows of a run. `at` ends every place of the page that belongs to it."""
+
+    at: str
+    run: Run
+    machine: str
+    tiles: list[tuple[str, str, str]]
+    score: ScoreView | None
+    callouts: list[Callout]
+    checks: ReportTable
+    check_words: str
+    checks_open: bool
+    sections: tuple[ReportSection, ...]
+    sections_title: str
+    results: ReportTable
+    statuses: list[str]
+    benchmarks: list[BenchmarkView]
+    machine_rows: list[Pair]
+    run_rows: list[Pair]
 
 
-def _asset(name: str) -> str:
-    return files("benchwright.report.html").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _navigation(report: Report) -> Html:
-    links = [("score", "Score")] if report.score is not None else []
-    links.append(("findings", "What stands out"))
-    links += [("models", "Models")] if any(map(is_model, report.run.results)) else []
-    links += [("summary", "Results"), ("benchmarks", "Benchmarks")]
-    links = [pair for pair in links if pair[0] != "benchmarks" or report.run.results]
-    links.append(("environment", "Environment"))
-    return navigation_bar(links)
-
-
-def navigation_bar(links: Sequence[tuple[str, str]]) -> Html:
-    """`links`: each an anchor of the page, and its words."""
-    return element(
-        "nav",
-        element("div", *(element("a", text, href=f"#{target}") for target, text in links)),
-        element("button", "Theme: auto", type="button", id="theme", class_="needs-script"),
+def _page(title: str, links: Sequence[tuple[str, str]], runs: Sequence[RunView], contents: ReportTable | None) -> str:
+    return render(
+        "report.html", scripted=True, title=title, links=links, runs=runs, contents=contents, precision=PRECISION
     )
 
 
-def _benchmarks(report: Report) -> Html | None:
-    results = report.run.results
-    if not results:
+def _view(report: Report, at: str = "") -> RunView:
+    run, results = report.run, report.run.results
+    logs, few = _logs(report), len(results) <= _MOST_OPEN
+    checks = checks_table(dict(enumerate(results)), every=report.score is not None)
+    wrong = sum(c.status in (CheckStatus.FAILED, CheckStatus.WARNED) for r in results for c in r.checks)
+    passed = f"All {len(checks.rows)} checks passed or do not apply"
+    return RunView(
+        at=at,
+        run=run,
+        machine=machine_line(run.machine),
+        tiles=_tiles(run),
+        score=_score(report),
+        callouts=callouts(report),
+        checks=checks,
+        check_words=f"{wrong} of {len(checks.rows)} checks did not pass" if wrong else passed,
+        checks_open=bool(wrong),
+        sections=report.added.sections,
+        sections_title=report.added.title,
+        results=results_table(metric_rows(report), drawn=True),
+        statuses=[s.value for s in STATUS_ORDER if any(r.status is s for r in results)],
+        benchmarks=[
+            benchmark_view(
+                number,
+                report,
+                logs,
+                opened=few or (r.status is Status.FAILED and len(results) <= _MOST_OPEN_FAILED),
+            )
+            for number, r in enumerate(results)
+        ],
+        machine_rows=_machine_rows(run.machine),
+        run_rows=_run_rows(report),
+    )
+
+
+def _tiles(run: Run) -> list[tuple[str, str, str]]:
+    counts = {status: sum(1 for r in run.results if r.status is status) for status in STATUS_ORDER}
+    words = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
+    return [
+        ("Benchmarks", f"{len(run.results):,}", words or "0 ok"),
+        ("Launches", f"{sum(len(r.launches) for r in run.results):,}", ""),
+        ("Samples", f"{sample_count(run.results):,}", "all in this file"),
+        ("Took", time_between(run.started, run.ended), "" if run.ended else "not finished"),
+    ]
+
+
+def machine_line(machine: Machine) -> str:
+    parts = [machine.hostname, f"{machine.cpu}, {counted(machine.cores, 'core')}", format_bytes(machine.memory_bytes)]
+    names = [a.name for a in machine.accelerators]
+    return " · ".join([*parts, *(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))])
+
+
+def _score(report: Report) -> ScoreView | None:
+    """None for what is no suite."""
+    score, theirs = report.score, report.milabench
+    if score is None:
         return None
-    logs = _logs(report)
-    few = len(results) <= _MOST_OPEN
-    sections = (
-        benchmark_section(i, r, report, logs, opened=few or (r.status is Status.FAILED and len(results) <= 50))
-        for i, r in enumerate(results)
-    )
-    return element(
-        "section",
-        element(
-            "div",
-            element("h2", "Benchmarks"),
-            element(
-                "div",
-                element("button", "Open all", type="button", id="open-all"),
-                element("button", "Close all", type="button", id="close-all"),
-                class_="tools needs-script",
-            ),
-            class_="bar",
-        ),
-        element("noscript", element("p", "The charts need JavaScript; every number is in the tables.", class_="quiet")),
-        together(sections),
-        id="benchmarks",
-    )
+    tables: list[tuple[ReportTable, list[str]]] = []
+    if (devices := device_table(score)) is not None:
+        tables.append((devices, []))
+    if (compared := report.compared) is not None:
+        left = [f"without {', '.join(compared.left_out)}: no score in the same unit in both runs"]
+        tables.append((compared_table(compared), [*(left if compared.left_out else []), *compared_words(compared)]))
+    notes = [text for text in (no_interval_words(score), of_peak_words(score)) if text]
+    if theirs is None:
+        return ScoreView("Score", score_words(score), notes, score_table(score), tables)
+    words = " · ".join(milabench_words(theirs))
+    return ScoreView("Score, as milabench computes it", words, [], milabench_table(theirs), tables)
+
+
+def _machine_rows(machine: Machine) -> list[Pair]:
+    rows = [
+        ("Name", machine.hostname),
+        ("Processor", machine.cpu),
+        ("Cores", f"{machine.cores} of {machine.cores_total}"),
+        ("Memory", format_bytes(machine.memory_bytes)),
+        ("System", f"{machine.system} {machine.kernel}, {machine.architecture}"),
+        ("Python", machine.python),
+        ("Clock governor", machine.cpu_governor or ""),
+        ("Runs in", machine.virtual or ""),
+    ]
+    for device in machine.accelerators:
+        more = [format_bytes(device.memory_bytes)] if device.memory_bytes else []
+        more += [f"driver {device.driver}"] if device.driver else []
+        rows.append((f"Device {device.index}", ", ".join([device.name, *more])))
+    return [*((name, text, False) for name, text in rows if text), ("Fingerprint", machine.fingerprint, True)]
+
+
+def _run_rows(report: Report) -> list[Pair]:
+    run = report.run
+    rows: list[Pair] = [("Identifier", run.id, False), ("Started", moment(run.started), False)]
+    rows.append(("Ended", moment(run.ended) if run.ended else "not finished", False))
+    rows.append(("Files", run.folder, True))
+    rows += [(f"Label {key}", value, False) for key, value in run.labels.items()]
+    return rows + (_settings_rows(report.settings) if report.settings else [])
+
+
+def _settings_rows(settings: RunSettings) -> list[Pair]:
+    names = {"sample_interval_s": "Sampled every", "grace_s": "Grace to end", "warmup_runs": "Warm-up launches"}
+    units = {"sample_interval_s": " s", "grace_s": " s"}
+    return [
+        (names.get(key, key.replace("_", " ").capitalize()), _setting(value) + units.get(key, ""), False)
+        for key, value in msgspec.structs.asdict(settings).items()
+        if value is not None and value != () and key != "surroundings"  # paths of a base folder, not settings
+    ]
+
+
+def _setting(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _logs(report: Report) -> dict[str, str]:
@@ -148,7 +230,7 @@ def _logs(report: Report) -> dict[str, str]:
             line if len(line) <= _MOST_LINE else line[:_MOST_LINE] + " …"
             for line in source[launch.job][-_MOST_LOG_LINES:]
         ]
-        text = clean("\n".join(lines))
+        text = "\n".join(lines)
         if len(text) > room:
             break
         room -= len(text)
@@ -156,13 +238,67 @@ def _logs(report: Report) -> dict[str, str]:
     return kept
 
 
-def _footer() -> Html:
-    return element(
-        "footer",
-        element(
-            "p",
-            f"Made by benchwright {__version__}. Every raw sample of the run is in this file, warm-up included, as "
-            f"{PRECISION}; the run's folder has them exactly. Medians are over launches, and so are their 95 % "
-            "intervals.",
-        ),
-    )
+def _contents(reports: Sequence[Report]) -> ReportTable:
+    def benchmarks(report: Report) -> str:
+        results = report.run.results
+        ok = sum(r.status is Status.OK for r in results)
+        return f"{len(results):,}" if ok == len(results) else f"{ok:,} of {len(results):,} ok"
+
+    fields: list[Field[tuple[int, Report]]] = [
+        Field(Column("run", quoted=True), lambda x: word(x[1].run.id, link=f"run-{x[0]}")),
+        Field(Column("status"), lambda x: word(x[1].run.status.value, mark=x[1].run.status.value)),
+        Field(Column("started"), lambda x: word(moment(x[1].run.started))),
+        Field(Column("benchmarks", right=True), lambda x: word(benchmarks(x[1]))),
+        Field(Column("machine"), lambda x: word(machine_line(x[1].run.machine))),
+    ]
+    return table_of(fields, list(enumerate(reports, 1)))
+
+
+def comparison_html(comparisons: Sequence[Comparison]) -> str:
+    """One page for all comparisons with the same control: effects with their intervals, drawn to one scale; no script."""
+    views = [_comparison(comparison) for comparison in comparisons]
+    return render("comparison.html", scripted=False, comparisons=views)
+
+
+def _comparison(comparison: Comparison) -> dict[str, Any]:
+    reach = _reach(comparison)
+
+    def drawing(x: Compared) -> str:
+        return "" if x.effect is None else _drawing(x.effect, comparison.margin, reach)
+
+    effects = sorted_effects(comparison.effects)
+    below = [f"{e.benchmark} {metric_words(e)}: {text}" for e in effects for text in small_print(e)]
+    return {
+        "control": comparison.control,
+        "treatment": comparison.treatment,
+        "words": count_words(comparison),
+        "warnings": warnings(comparison),
+        "table": comparison_table([comparison], drawing=drawing),
+        "below": list(dict.fromkeys([*below, *comparison.remarks])),
+    }
+
+
+def _reach(comparison: Comparison) -> float:
+    """How far from 1 the drawings go: as far as the widest interval, but not beyond ± 100 %."""
+    ends = [abs(end - 1) for e in comparison.effects if e.interval for end in (e.interval.low, e.interval.high)]
+    ends += [abs(e.ratio - 1) for e in comparison.effects if math.isfinite(e.ratio)]
+    return min(1.0, max([comparison.margin * 2, *ends], default=0.1))
+
+
+def _drawing(effect: Effect, margin: float, reach: float) -> str:
+    """SVG, made of numbers only."""
+
+    def at(ratio: float) -> float:
+        share = (min(max(ratio, 1 - reach), 1 + reach) - 1) / reach
+        return round(_WIDTH / 2 * (1 + 0.96 * share), 1)
+
+    parts = [
+        f'<rect class="margin" x="{at(1 - margin)}" y="0" width="{at(1 + margin) - at(1 - margin):.1f}" height="24"/>',
+        f'<line class="one" x1="{at(1)}" x2="{at(1)}" y1="0" y2="24"/>',
+    ]
+    if effect.interval is not None:
+        low, high = at(effect.interval.low), at(effect.interval.high)
+        parts.append(f'<line class="whisker" x1="{low}" x2="{high}" y1="12" y2="12"/>')
+    if math.isfinite(effect.ratio):
+        parts.append(f'<circle class="dot" cx="{at(effect.ratio)}" cy="12" r="4.5"/>')
+    return f'<svg role="img" aria-label="ratio {effect.ratio:.4g}" width="{_WIDTH}" height="24">{"".join(parts)}</svg>'

@@ -1,10 +1,13 @@
-"""Numbers as a reader wants them."""
+"""Numbers, shares and times as a reader wants them."""
 
 from __future__ import annotations
 
 import math
+from datetime import datetime
 
-from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.numbers.quantities import format_bytes, format_duration
+
+_LONGEST_UNIT = 16
 
 
 def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
@@ -24,6 +27,11 @@ def format_ends(low: float, high: float, unit: str | None) -> tuple[str, str]:
     return format_value(low, unit, bare=bare), format_value(high, unit, bare=bare)
 
 
+def short_unit(unit: str | None) -> str | None:
+    """Cut where it is long, for where room is short."""
+    return unit if unit is None or len(unit) <= _LONGEST_UNIT else unit[: _LONGEST_UNIT - 1] + "…"
+
+
 def format_number(value: float) -> str:
     """Four significant digits, thousands separated."""
     if value != value or value in (float("inf"), float("-inf")):
@@ -34,3 +42,56 @@ def format_number(value: float) -> str:
     if size >= 0.01 or size == 0:
         return f"{value:.4g}"
     return f"{value:.3e}"
+
+
+def percent(fraction: float) -> str:
+    """`0.4 %`, `33 %`."""
+    share = fraction * 100
+    return f"{share:.1f} %" if share < 10 else f"{format_number(round(share))} %"
+
+
+def tenths(fraction: float | None) -> str:
+    """`99.7 %`; nothing for None."""
+    return "" if fraction is None else f"{fraction * 100:.1f} %"
+
+
+def share_words(share: float | None) -> str:
+    """Of the machine's peak: whole percents, but of little a tenth; nothing for None."""
+    return "" if share is None else f"{share * 100:.{0 if share >= 0.1 else 1}f} %"
+
+
+def plain_number(value: float | None) -> float | None:
+    """`value` in nine digits, or None for what JSON and sorting cannot hold."""
+    return float(f"{value:.9g}") if value is not None and math.isfinite(value) else None
+
+
+def json_number(value: float) -> float | str:
+    """JSON has no NaN: what is not finite is written as text."""
+    return value if math.isfinite(value) else str(value)
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """`1 launch`, `1,200 launches`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def moment(text: str) -> str:
+    """`15 November 2026, 03:39 UTC+01:00`; anything that is no time stays as it is."""
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{when.day} {when:%B %Y, %H:%M} {when.tzname() or ''}".strip()
+
+
+def time_between(start: str, end: str | None) -> str:
+    """As exact as the two times are: most tell whole seconds."""
+    try:
+        seconds = (datetime.fromisoformat(end or "") - datetime.fromisoformat(start)).total_seconds()
+    except (ValueError, TypeError):
+        return "–"
+    if seconds < 0:
+        return "–"
+    if not seconds.is_integer():
+        return format_duration(seconds)
+    return "under 1 s" if seconds < 1 else f"{seconds:.0f} s" if seconds < 100 else format_duration(seconds)

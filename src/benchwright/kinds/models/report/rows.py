@@ -1,0 +1,296 @@
+"""What a run says of its models: those of one class and place together, a row for each way one was measured."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.measurement import Measurement
+from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, FoundInput, Model
+from benchwright.core.results.conditions import unlike
+from benchwright.core.results.efficiency import FLOPS, Efficiency
+from benchwright.core.results.summary import Summary
+from benchwright.core.run import Launch, Result
+from benchwright.core.status import Reason, Status
+from benchwright.kinds.models.report.facts import build_seconds, checked, fact, steps_done
+from benchwright.report.base import Report
+
+# Of a model; its other figures stand beside them. Of a profile there is only how long it took.
+TELLING = ("latency", "rate", "throughput.streams", "process.duration")
+_OTHER = "other"
+
+
+class OperatorTime(msgspec.Struct, frozen=True, kw_only=True):
+    """What one kind of operator takes of a call of the model; `share` is of all operators."""
+
+    op: str
+    seconds: float
+    share: float
+    calls: str
+
+
+class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A model as it was measured once: runtime, device, precision and parameters."""
+
+    number: int  # of its result in the run
+    result: Result
+    model: Model
+    summaries: tuple[Summary, ...]  # none if the numbers are not to be believed
+    efficiency: tuple[Efficiency, ...] = ()
+    beside: tuple[Launch, ...] = ()  # of its profile, which may be the one that built
+    speedup: float | None = None  # over torch-eager in fp32, the same model, parameters and device
+    speedup_doubt: str | None = None  # why the two were not measured alike, in words
+
+    def figure(self, metric: str) -> Summary | None:
+        return next((s for s in self.summaries if s.metric == metric), None)
+
+    @property
+    def latency(self) -> Summary | None:
+        return self.figure("latency")
+
+    @property
+    def measured(self) -> bool:
+        return self.latency is not None
+
+    @property
+    def builders(self) -> tuple[Launch, ...]:
+        """The launches, warm-up included, among which one may have built: its own, or those of its profile."""
+        own = self.result.launches
+        return own if steps_done(own) or not steps_done(self.beside) else self.beside
+
+    @property
+    def build_s(self) -> float | None:
+        """0: it was cached; None: there is nothing to build."""
+        return build_seconds(self.builders)
+
+    @property
+    def items(self) -> int | None:
+        """Of one call, where they are known: as its launches told, else before."""
+        told = fact(self.result, "items")
+        items = self.model.items if told is None else told.get("items")
+        return items if isinstance(items, int) else None
+
+    @property
+    def items_from(self) -> str | None:
+        """How they are known."""
+        told = fact(self.result, "items")
+        source = self.model.items_from if told is None else told.get("items_from")
+        return source if isinstance(source, str) else None
+
+    @property
+    def inputs(self) -> tuple[FoundInput, ...]:
+        """Of one call; those of a file only its launches can tell."""
+        told = (fact(self.result, "model") or {}).get("inputs") or ()
+        try:
+            return self.model.inputs or msgspec.convert(told, tuple[FoundInput, ...])
+        except msgspec.ValidationError:
+            return ()
+
+    @property
+    def flops_per_item(self) -> float | None:
+        """In all precisions together; None where items are not known."""
+        return self._told("flops_per_item")
+
+    @property
+    def flops(self) -> float | None:
+        """Of one call."""
+        per_call, per_item = self._told("flops_per_call"), self.flops_per_item
+        if per_call is not None:
+            return per_call
+        if per_item is not None and self.items:
+            return per_item * self.items
+        counted = (fact(self.result, "model") or {}).get("flops")
+        return float(counted) if isinstance(counted, int | float) else None
+
+    def _told(self, metric: str) -> float | None:
+        told = [s.value for s in self.summaries if s.metric.partition(".")[0] == metric]
+        return math.fsum(told) if told else None
+
+    @property
+    def flop_per_s(self) -> float | None:
+        """Of all precisions together."""
+        achieved = [e.achieved for e in self.efficiency if e.work.quantity == FLOPS]
+        return math.fsum(achieved) if achieved else None
+
+    @property
+    def of_peak(self) -> float | None:
+        """The share of the time that the machine would have needed at its peaks; None if one of them is not known."""
+        shares = [e.share for e in self.efficiency if e.work.quantity == FLOPS]
+        known = [share for share in shares if share is not None]
+        return math.fsum(known) if known and len(known) == len(shares) else None
+
+    @property
+    def why_no_share(self) -> str | None:
+        """The first reason for which there is no share of peak."""
+        return next((e.why_no_share for e in self.efficiency if e.work.quantity == FLOPS and e.why_no_share), None)
+
+    @property
+    def tf32(self) -> str | None:
+        """Where float32 was computed in TF32, in words."""
+        details = (fact(self.result, "runtime") or {}).get("details") or {}
+        told = details.get("tf32") if isinstance(details, dict) else None
+        return told if isinstance(told, str) else None
+
+    @property
+    def precision(self) -> str:
+        """In which it really computed, where the runtime told: a model may be bfloat16 by itself."""
+        told = (fact(self.result, "runtime") or {}).get("precision")
+        return told if isinstance(told, str) and told else self.model.precision
+
+    @property
+    def parameter_count(self) -> int:
+        told = (fact(self.result, "model") or {}).get("parameters")
+        return self.model.parameters or (told if isinstance(told, int) else 0)
+
+
+class ModelGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """One model, whatever it was measured on and with which inputs. `rows`: as the run has them."""
+
+    source: str  # the script or the file
+    rows: tuple[ModelRow, ...]
+    profiles: tuple[ModelRow, ...] = ()  # launches that told the time of each operator
+
+    @property
+    def every(self) -> tuple[ModelRow, ...]:
+        return self.rows + self.profiles
+
+    @property
+    def identities(self) -> list[str]:
+        return list(dict.fromkeys(row.model.identity for row in self.every))
+
+
+def model_rows(report: Report) -> list[ModelRow]:
+    """One for each result of a model, in the order of the run."""
+    rows = []
+    for number, result in enumerate(report.run.results):
+        name, workload = result.benchmark.name, result.benchmark.workload
+        if isinstance(workload, Model):
+            found = report.summaries.get(name, ()), report.efficiency.get(name, ())
+            rows.append(_row(number, result, workload, *found))
+    eager = {
+        _compared(row): row
+        for row in rows
+        if row.result.status is Status.OK
+        and (row.model.runtime, row.model.precision) == (DEFAULT_RUNTIME, PRECISIONS[0])
+        and row.latency is not None
+        and _right(row)
+    }
+    others: dict[object, tuple[Launch, ...]] = {}
+    for row in rows:
+        others[_built(row)] = others.get(_built(row), ()) + row.result.launches
+    return [
+        msgspec.structs.replace(_against(row, eager.get(_compared(row))), beside=others[_built(row)]) for row in rows
+    ]
+
+
+def _against(row: ModelRow, eager: ModelRow | None) -> ModelRow:
+    """With how many times as fast it is as eager, and a doubt where the two were not measured alike.
+
+    Launches that alternated share the machine's state, so the ratios within their blocks count; others must have had like conditions.
+    """
+    if eager is None or eager.latency is None or row.latency is None or not _right(row):
+        return row
+    ours, theirs = _by_block(row), _by_block(eager)
+    ratios = [_ratio(theirs[block], ours[block]) for block in ours if block in theirs]
+    known = [ratio for ratio in ratios if ratio is not None]
+    if known and row is not eager:
+        return msgspec.structs.replace(row, speedup=statistics.median(known))
+    doubt = None if row is eager else unlike(eager.result.counted, row.result.counted)
+    return msgspec.structs.replace(row, speedup=_ratio(eager.latency.value, row.latency.value), speedup_doubt=doubt)
+
+
+def _by_block(row: ModelRow) -> dict[int, float]:
+    """The latency of each launch that was interleaved with others."""
+    latency = row.latency
+    assert latency is not None
+    launches = [x for x in row.result.counted if any(_is_of(m, latency) for m in x.measurements)]
+    if len(launches) != len(latency.values):
+        return {}
+    pairs = zip(launches, latency.values, strict=True)
+    return {launch.block: value for launch, value in pairs if launch.block is not None}
+
+
+def _is_of(m: Measurement, summary: Summary) -> bool:
+    return bool(m.samples) and (m.metric, m.labels) == (summary.metric, summary.labels)
+
+
+def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
+    """Rows of the same script, class, place and size together, in the order of the run."""
+    found: dict[tuple[object, ...], list[ModelRow]] = {}
+    for row in rows:
+        model = row.model
+        key = (model.script or model.file, model.class_, row.parameter_count, model.place)
+        found.setdefault(key, []).append(row)
+    paths = {str(path) for path, *_ in found}
+    groups = []
+    for (path, *_), same in found.items():
+        alone = sum(os.path.basename(other) == os.path.basename(str(path)) for other in paths) == 1
+        groups.append(
+            ModelGroup(
+                source=os.path.basename(str(path)) if alone else str(path),
+                rows=tuple(row for row in same if not _only_profile(row)),
+                profiles=tuple(row for row in same if _only_profile(row)),
+            )
+        )
+    return groups
+
+
+def operators(row: ModelRow) -> list[OperatorTime]:
+    """The slowest first, what was too little to be told apart last; empty if it was not profiled."""
+    best: dict[str, Summary] = {}
+    for s in row.summaries:
+        op = s.labels.get("op", "")
+        # The same operator with another number of calls is another series: the one of most launches counts.
+        if s.metric == "op.time" and (op not in best or s.launches > best[op].launches):
+            best[op] = s
+    total = math.fsum(s.value for s in best.values())
+    order = sorted(best.items(), key=lambda pair: (pair[0] == _OTHER, -pair[1].value))
+    return [
+        OperatorTime(
+            op=op, seconds=s.value, share=s.value / total if total > 0 else math.nan, calls=s.labels.get("calls", "")
+        )
+        for op, s in order
+    ]
+
+
+def _row(
+    number: int, result: Result, model: Model, summaries: Sequence[Summary], efficiency: Sequence[Efficiency]
+) -> ModelRow:
+    believed = result.reason is not Reason.INVALID
+    return ModelRow(
+        number=number,
+        result=result,
+        model=model,
+        summaries=tuple(summaries) if believed else (),
+        efficiency=tuple(efficiency) if believed else (),
+    )
+
+
+def _only_profile(row: ModelRow) -> bool:
+    return row.model.profile and not row.measured and row.result.benchmark.withheld is None
+
+
+def _compared(row: ModelRow) -> tuple[object, ...]:
+    """What must be the same for one to be faster than the other."""
+    model, parameters = row.model, row.result.benchmark.parameters
+    where = (model.script, model.args, model.file, model.identity, model.device, model.threads)
+    return (*where, tuple(sorted(parameters.items())), row.result.benchmark.placement.cores)
+
+
+def _right(row: ModelRow) -> bool:
+    """Whether its outputs are known to be right: a time for an answer that may be any is no speed-up."""
+    found = checked(row.result)
+    return found is not None and found.ok and found.claimed
+
+
+def _built(row: ModelRow) -> tuple[object, ...]:
+    """What is the same for a model and its profile."""
+    return (*_compared(row), row.model.runtime, row.model.precision)
+
+
+def _ratio(eager: float, latency: float) -> float | None:
+    return eager / latency if latency > 0 and math.isfinite(eager) else None

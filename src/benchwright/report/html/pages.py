@@ -1,0 +1,65 @@
+"""HTML pages from templates. Every text is escaped unless a template says that it is markup of our own making."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from benchwright.report.html.tables import clean, html_table, titled
+from benchwright.report.text.numbers import moment
+from benchwright.version import __version__
+
+_SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "page.js")
+
+
+def render(template: str, *, scripted: bool, **context: Any) -> str:
+    """A whole file that needs nothing else: no network, no other file."""
+    script = "\n".join(_asset(name) for name in _SCRIPTS) if scripted else ""
+    return (
+        _environment()
+        .get_template(template)
+        .render(policy=_policy(script), script=script, style=_asset("report.css"), version=__version__, **context)
+    )
+
+
+def data_block(body: Any) -> str:
+    """JSON for the page's own script. `<` is written so that no text can end the block."""
+    text = json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return clean(text).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("benchwright.report.html"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: clean(value) if type(value) is str else value,
+    )
+    made.filters["titled"] = titled
+    made.filters["moment"] = moment
+    made.globals["table"] = html_table
+    return made
+
+
+def _policy(script: str) -> str:
+    """Nothing is loaded, and no script runs but ours, whatever a name in the report looks like."""
+    ours = "'none'"
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        ours = f"'sha256-{digest}'"
+    return f"default-src 'none'; script-src {ours}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+@lru_cache(maxsize=16)
+def _asset(name: str) -> str:
+    return files("benchwright.report.html").joinpath("assets", name).read_text(encoding="utf-8")

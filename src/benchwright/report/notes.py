@@ -1,0 +1,228 @@
+"""What is to be said of a run: what failed and why, what makes numbers doubtful, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from benchwright.core.note import Note
+from benchwright.core.results.check import CheckStatus
+from benchwright.core.results.noted import noted_of
+from benchwright.core.results.summary import Summary
+from benchwright.core.run import Result, Run, culprit
+from benchwright.core.status import Reason, Status
+from benchwright.report.base import Report
+from benchwright.report.document import Callout, LogTail, MentionedBenchmark
+from benchwright.report.text.metrics import NOISY, efficiency_doubts, metric_name
+from benchwright.report.text.numbers import counted, percent
+
+_FEWEST_FOR_INTERVAL = 6
+_OF_LAUNCHES = "few_launches"  # the same for all metrics of a benchmark
+_REMEDIES = {
+    Reason.CRASHED: "Read the last lines of its log, then run the command by itself.",
+    Reason.OUT_OF_MEMORY: "Use a smaller batch or model, or a machine with more memory.",
+    Reason.DISK_FULL: "Free some disk space, then continue with --resume: this launch is repeated.",
+    Reason.SIGNALLED: "Something outside ended it: look for the kernel's out-of-memory killer, a quota or a job limit.",
+    Reason.TIMED_OUT: "Give it more time with --timeout, or measure less of it with --stop.",
+    Reason.NO_DATA: "Compare the metric's pattern with what the program prints (its log is below).",
+    Reason.BUILD_FAILED: "The runtime cannot run this model as it is: try another runtime or version, or change the operator.",
+    Reason.INVALID: "The program ran, but its numbers cannot be true: check its inputs before its speed.",
+    Reason.AGENT_LOST: "How it ended is unknown: measure it again.",
+    Reason.LACKS_DEVICES: "Run it on a machine that has the devices, or ask for fewer.",
+    Reason.DISABLED: "It is disabled in the file it was read from.",
+}
+_KINDS = {
+    "step": "The level changed during the run",
+    "trend": "Launches drift",
+    "correlated": "Launches resemble the ones before them",
+    "two_groups": "Launches fall into two groups",
+    "outliers": "Single launches stand out; they stay in every figure",
+    "noisy": "Noisy",
+    "drift_within": "Samples drift within launches",
+    "two_groups_within": "Samples fall into two groups within launches",
+}
+_NOTE_REMEDIES = (
+    ("busy", "Stop other work on the machine or pin free cores with --cores, then measure again."),
+    ("lowered its clock", "Let the device cool down or raise its power limit; rates before and after do not compare."),
+    ("used by another program", "End it, wait, or choose another GPU with CUDA_VISIBLE_DEVICES, then measure again."),
+    ("no loop is instrumented", "Wrap the loop in benchprobe.iterate."),
+    ("reached its cap", "Allow more with --stop, or accept the wider interval."),
+    ("stabilised", "Give it more steps, or set the length of the warm-up with --warmup."),
+)
+
+
+def metric_notes(summary: Summary) -> list[Note]:
+    """What stands out in the numbers of one metric."""
+    return [note for note in summary.remarks if note.kind != _OF_LAUNCHES]
+
+
+def shared_notes(summaries: Sequence[Summary], report: Report) -> list[Note]:
+    """What is the same for all metrics of a benchmark, once; nothing if it is said of the whole run anyway."""
+    if any(note.kind == _OF_LAUNCHES for note in report.remarks):
+        return []
+    found = (note for summary in summaries for note in summary.remarks if note.kind == _OF_LAUNCHES)
+    return list({note.text: note for note in found}.values())
+
+
+def result_notes(result: Result) -> list[Note]:
+    """What was noted when the benchmark was read, checks that warn, failed warm-ups, and each note of its launches once."""
+    warned = [f"{c.layer}: {c.explanation}" for c in result.checks if c.status is CheckStatus.WARNED]
+    found = [Note(text=text, severity="info") for text in result.benchmark.notes]
+    found += [Note(text=text) for text in warned]
+    warmups = [x for x in result.launches if x.warmup]
+    if failed := [x for x in warmups if x.status is Status.FAILED]:
+        found.append(Note(text=f"{len(failed)} of {len(warmups)} warm-up launches failed: {failed[0].detail}"))
+    return found + noted_of(result.launches)
+
+
+def notes_text(run: Run, result: Result) -> str:
+    """What makes a number doubtful, of its benchmark, its launches and its run: each once, separated by semicolons."""
+    return "; ".join(dict.fromkeys([*map(str, result_notes(result)), *(note.text for note in run.notes)]))
+
+
+def benchmark_notes(number: int, report: Report) -> list[Note]:
+    """Everything but what stands out in single metrics."""
+    result = report.run.results[number]
+    doubts = efficiency_doubts(report.efficiency.get(result.benchmark.name, ()))
+    shared = shared_notes(report.headline(number), report)
+    return [*shared, *(Note(text=text) for text in doubts), *result_notes(result)]
+
+
+def run_notes(report: Report) -> list[Note]:
+    return [*report.run.notes, *report.remarks]
+
+
+def log_of(result: Result, report: Report) -> LogTail | None:
+    """Of a failed benchmark the last lines of the log that tells most."""
+    bad = culprit(result.launches)
+    lines = report.log_tails.get(bad.job, ()) if bad is not None else ()
+    return LogTail(bad.job, tuple(lines)) if bad is not None and lines else None
+
+
+def callouts(report: Report) -> list[Callout]:
+    """All that stands out, each once with the benchmarks it is about: failures, then doubts, then advice.
+
+    What a kind says of its own results in its section is not said again.
+    """
+    results = [(n, r) for n, r in enumerate(report.run.results) if n not in report.added.shown]
+    found = [_failure(n, r, report) for n, r in enumerate(report.run.results) if r.status is Status.FAILED]
+    found += [Callout(_sentence(note)) for note in report.run.notes]
+    found += [*_unfinished(report), *_noted(results), *_remarked(results, report), *_noisy(results, report)]
+    found += [*_too_few(report), *_few(results, report)]
+    return sorted(found, key=lambda c: ("error", "warning", "info").index(c.note.severity))
+
+
+def _failure(number: int, result: Result, report: Report) -> Callout:
+    measured = [x for x in result.launches if not x.warmup]
+    failed = [x for x in measured if x.status is Status.FAILED]
+    reason = result.reason.value.replace("_", " ") if result.reason else "failed"
+    share = f", {len(failed)} of {counted(len(measured), 'launch', 'launches')}" if len(measured) > 1 else ""
+    bad = culprit(measured)
+    remedy = _REMEDIES.get(result.reason) if result.reason else None
+    note = Note(text=f"{reason}{share}", severity="error", remedy=remedy)
+    detail = result.detail or (bad.detail if bad else None)
+    return Callout(note, (MentionedBenchmark(number, result.benchmark.name),), detail, log_of(result, report))
+
+
+def _unfinished(report: Report) -> list[Callout]:
+    found = []
+    remedy = f"Continue with: benchwright run --resume={report.run.id}"
+    for status, text in ((Status.INTERRUPTED, "Interrupted"), (Status.PENDING, "Not measured yet")):
+        if mentions := _mentions(report, lambda r, status=status: r.status is status):  # type: ignore[misc]
+            found.append(Callout(Note(text=text, remedy=remedy), mentions))
+    skipped: dict[tuple[Reason | None, str], list[MentionedBenchmark]] = {}
+    for number, r in enumerate(report.run.results):
+        if r.status is Status.SKIPPED:
+            skipped.setdefault((r.reason, r.detail or ""), []).append(MentionedBenchmark(number, r.benchmark.name))
+    for (reason, detail), where in skipped.items():
+        text = f"Skipped: {detail or (reason.value.replace('_', ' ') if reason else 'no reason given')}"
+        note = Note(text=text, severity="info", remedy=_REMEDIES.get(reason) if reason else None)
+        found.append(Callout(note, tuple(where)))
+    return found
+
+
+def _noted(results: Sequence[tuple[int, Result]]) -> list[Callout]:
+    """Each note of benchmarks and launches once, with where it was noted."""
+    same: dict[str, tuple[Note, list[MentionedBenchmark]]] = {}
+    for number, result in results:
+        for note in result_notes(result):
+            mention = MentionedBenchmark(number, result.benchmark.name, note.evidence or "")
+            same.setdefault(note.text, (note, []))[1].append(mention)
+    return [Callout(_sentence(replace(note, evidence=None)), tuple(where)) for note, where in same.values()]
+
+
+def _remarked(results: Sequence[tuple[int, Result]], report: Report) -> list[Callout]:
+    """What the analysis noticed; notes of the same kind together."""
+    same: dict[tuple[str, str], list[MentionedBenchmark]] = {}
+    for number, r in results:
+        for s in report.headline(number):
+            for note in metric_notes(s):
+                mention = MentionedBenchmark(number, r.benchmark.name, f"{metric_name(s.metric, s.labels)} {note.text}")
+                same.setdefault((note.kind or "", note.remedy or ""), []).append(mention)
+    return [
+        Callout(_sentence(Note(text=_KINDS.get(kind, kind.replace("_", " ")), remedy=_upper(remedy))), tuple(where))
+        for (kind, remedy), where in same.items()
+    ]
+
+
+def _noisy(results: Sequence[tuple[int, Result]], report: Report) -> list[Callout]:
+    noisy: list[tuple[float, MentionedBenchmark]] = []
+    for number, r in results:
+        for s in report.headline(number):
+            apart = s.spread
+            if apart is not None and apart > NOISY and not any(note.kind == "noisy" for note in s.remarks):
+                evidence = f"{metric_name(s.metric, s.labels)} ± {percent(apart)}"
+                noisy.append((apart, MentionedBenchmark(number, r.benchmark.name, evidence)))
+    if not noisy:
+        return []
+    note = Note(
+        text="Noisy: launches differ by more than 5 %, so smaller changes cannot be seen",
+        remedy="Measure on a quiet machine, pin cores with --cores, and raise --repeat; "
+        "to compare two commands, alternate them (-c … -c …).",
+    )
+    return [Callout(note, tuple(mention for _, mention in sorted(noisy, key=lambda pair: -pair[0])))]
+
+
+def _too_few(report: Report) -> list[Callout]:
+    few = _mentions(
+        report, lambda r: r.status is Status.OK and len({x.position for x in r.counted}) < _FEWEST_FOR_INTERVAL
+    )
+    note = Note(
+        text=f"No confidence interval: fewer than {_FEWEST_FOR_INTERVAL} launches",
+        severity="info",
+        remedy=f"Use --repeat {_FEWEST_FOR_INTERVAL} or more. Samples within one launch do not replace launches.",
+    )
+    return [Callout(note, few)] if few else []
+
+
+def _few(results: Sequence[tuple[int, Result]], report: Report) -> list[Callout]:
+    """Benchmarks whose launches give an interval but are too few to show that they depend on each other."""
+    same: dict[str, list[MentionedBenchmark]] = {}
+    for number, r in results:
+        summaries = report.summaries.get(r.benchmark.name, ())
+        found = (x for s in summaries for x in s.remarks if x.kind == _OF_LAUNCHES)
+        if note := next(found, None):
+            count = counted(len({x.position for x in r.counted}), "launch", "launches")
+            same.setdefault(note.remedy or "", []).append(MentionedBenchmark(number, r.benchmark.name, count))
+    text = "With so few launches, slow drift can go unnoticed and the interval may be too narrow"
+    return [
+        Callout(Note(text=text, severity="info", remedy=_upper(remedy)), tuple(where)) for remedy, where in same.items()
+    ]
+
+
+def _mentions(report: Report, chosen: Callable[[Result], bool]) -> tuple[MentionedBenchmark, ...]:
+    return tuple(
+        MentionedBenchmark(number, r.benchmark.name) for number, r in enumerate(report.run.results) if chosen(r)
+    )
+
+
+def _sentence(note: Note) -> Note:
+    """With a capital, and a remedy if one is known."""
+    known = next((remedy for words, remedy in _NOTE_REMEDIES if words in note.text), None)
+    severity = note.severity if note.severity in ("error", "warning") else "info"
+    return replace(note, text=_upper(note.text), remedy=note.remedy or known, severity=severity)
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,1 @@
+"""The tables of reports, each defined once for every format."""

@@ -1,0 +1,260 @@
+"""The tables of a suite: scores by our rule or milabench's, how devices compare, another run's scores, and checks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.results.check import Check, CheckStatus
+from benchwright.core.results.peak_memory import WORDS
+from benchwright.core.results.score import (
+    BenchmarkScore,
+    MilabenchRow,
+    MilabenchScore,
+    ScoreComparison,
+    ScoreRatio,
+    SuiteScore,
+)
+from benchwright.core.run import Result
+from benchwright.core.status import Status
+from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of, word
+from benchwright.report.text.numbers import format_number, format_value, json_number, share_words, tenths
+
+_SLOW = 0.9  # a device that is a tenth slower than the best stands out
+_WRONG = (CheckStatus.FAILED, CheckStatus.WARNED)
+
+
+def score_table(score: SuiteScore) -> ReportTable:
+    return table_of(OURS, score.benchmarks, rest=lambda s: (_FIGURES_FROM, s.why or "") if s.value is None else None)
+
+
+def milabench_table(score: MilabenchScore) -> ReportTable:
+    return table_of(THEIRS, score.rows)
+
+
+def device_table(score: SuiteScore) -> ReportTable | None:
+    """What each device, or process, does, as a share of the best one of its benchmark; None if none had several."""
+    shown = [s for s in score.benchmarks if len(s.seats) > 1]
+    names = list(dict.fromkeys(seat.name for s in shown for seat in s.seats))
+    if not names:
+        return None
+    fields = [
+        Field(Column("benchmark", quoted=True), _name),
+        *(Field(Column(n, right=True), _of_device(n)) for n in names),
+    ]
+    return table_of(fields, shown, title="each device against the best")
+
+
+def _of_device(name: str) -> Callable[[BenchmarkScore], Cell]:
+    def cell(s: BenchmarkScore) -> Cell:
+        seat = next((seat for seat in s.seats if seat.name == name), None)
+        if seat is None:
+            return Cell()
+        mark = "slow" if seat.relative < _SLOW else ""
+        return Cell(tenths(seat.relative), seat.relative, format_value(seat.value, s.unit), mark)
+
+    return cell
+
+
+def compared_table(compared: ScoreComparison) -> ReportTable:
+    """Each score against that of another run, and that of all."""
+    fields: list[Field[ScoreRatio]] = [
+        Field(Column("benchmark", quoted=True), lambda r: word(r.name)),
+        Field(Column("before", "control", right=True, spare=2), lambda r: Cell(format_number(r.control), r.control)),
+        Field(Column("now", "treatment", right=True, spare=1), lambda r: Cell(format_number(r.treatment), r.treatment)),
+        Field(Column("ratio", "ratio", right=True), lambda r: Cell(f"{r.ratio:.3f}", r.ratio)),
+    ]
+    whole = [compared.whole] if compared.whole else []
+    return table_of(fields, [*compared.benchmarks, *whole], title=f"against {compared.control}")
+
+
+def checks_table(results: Mapping[int, Result], *, every: bool) -> ReportTable:
+    """What validation found; not `every`: only what did not pass. Trouble first."""
+    found = [(n, r, c) for n, r in results.items() for c in r.checks if every or c.status in _WRONG]
+    fields: list[Field[tuple[int, Result, Check]]] = [
+        Field(Column("benchmark", quoted=True), lambda x: word(x[1].benchmark.name, link=f"b{x[0]}")),
+        Field(Column("check"), lambda x: word(x[2].layer)),
+        Field(Column("verdict"), lambda x: word(x[2].status.value.replace("_", " "), mark=_MARKS[x[2].status])),
+        Field(Column("why", quoted=True), lambda x: word(x[2].explanation)),
+    ]
+    return table_of(fields, sorted(found, key=lambda x: x[2].status not in _WRONG), title="checks")
+
+
+_MARKS = {
+    CheckStatus.PASSED: "ok",
+    CheckStatus.FAILED: "failed",
+    CheckStatus.WARNED: "pending",
+    CheckStatus.NOT_APPLICABLE: "none",
+}
+
+
+def score_words(score: SuiteScore) -> str:
+    """`1 of 12 failed · score 3,412 over 11 of 12`; without a success, that there is none."""
+    bad = sum(1 for s in score.benchmarks if s.status is Status.FAILED)
+    parts = [f"{bad} of {len(score.benchmarks)} failed"] if bad else []
+    skipped = sum(1 for s in score.benchmarks if s.status is Status.SKIPPED and s.weight > 0)
+    if skipped:
+        parts.append(f"{skipped} skipped")
+    if score.missing > skipped:
+        parts.append(f"{score.missing - skipped} missing")
+    if score.value is None:
+        why = "no benchmark has a weight" if not score.expected else "nothing that counts succeeded"
+        return " · ".join([*parts, f"no score: {why}"])
+    over = f" over {score.counted} of {score.expected}" if score.counted < score.expected else ""
+    parts.append(f"score {format_number(score.value)}{over}")
+    if score.price is not None and score.price_per_score is not None:
+        parts.append(f"price {format_number(score.price)}, {format_number(score.price_per_score)} per point")
+    return " · ".join(parts)
+
+
+def of_peak_words(score: SuiteScore) -> str | None:
+    """Of which peak the shares are, where there are any."""
+    if all(s.of_peak is None for s in score.benchmarks):
+        return None
+    return "of peak: share of what a benchmark tagged peak sustained on this machine, not of its data sheet"
+
+
+def no_interval_words(score: SuiteScore) -> str | None:
+    """Why a score has no interval although its benchmarks have; None without such a score."""
+    if score.value is None or not any(s.interval for s in score.benchmarks):
+        return None
+    return "no ± for the score: all benchmarks share the machine's state during this run; compare several runs"
+
+
+def compared_words(compared: ScoreComparison) -> list[str]:
+    """What keeps these ratios from being conclusions."""
+    if not compared.benchmarks:
+        return []
+    return [*compared.doubts, "no ± for ratios of separate runs; 'bw compare' says what can be concluded from them"]
+
+
+def milabench_words(score: MilabenchScore) -> list[str]:
+    """Failure rate, score and price as in their report."""
+    verdict = "PASS" if score.passed else "FAIL"
+    words = [f"Failure rate: {score.failure_rate * 100:.2f}% ({verdict})", f"Score: {_two_digits(score.value)}"]
+    if score.price is not None:
+        words.append(f"Price: {score.price:.2f}")
+        if score.price_per_score is not None:
+            words.append(f"Price / Score: {score.price_per_score:.2f}")
+    return words
+
+
+def score_bodies(
+    score: SuiteScore | None, milabench: MilabenchScore | None, compared: ScoreComparison | None
+) -> dict[str, Any]:
+    """What JSON has of scores, documented in docs/reference/scores.md; empty for what has none."""
+    body: dict[str, Any] = {}
+    if score is not None:
+        names = ("value", "expected", "counted", "failed", "missing", "failure_rate", "price", "price_per_score")
+        body["score"] = {name: getattr(score, name) for name in names}
+        body["score"] |= {"why_no_interval": no_interval_words(score), "benchmarks": score_table(score).records()}
+    if milabench is not None:
+        theirs = ("failure_rate", "passed", "price", "price_per_score")
+        body["milabench"] = {"score": json_number(milabench.value)} | {n: getattr(milabench, n) for n in theirs}
+        body["milabench"]["benchmarks"] = milabench_table(milabench).records()
+    if compared is not None:
+        records = compared_table(compared).records()
+        named = [{"benchmark": r.name} | x for r, x in zip(compared.benchmarks, records, strict=False)]
+        whole = records[-1] if compared.whole else None
+        body["compared"] = {"control": compared.control, "score": whole, "benchmarks": named}
+        body["compared"] |= {"left_out": list(compared.left_out), "doubts": compared_words(compared)}
+    return body
+
+
+def _name(s: BenchmarkScore) -> Cell:
+    return word(s.name)
+
+
+def _peak(s: BenchmarkScore) -> str:
+    """Of the device if there is one, else of the processes, with how that was counted."""
+    if s.gpu_peak_bytes is not None:
+        return f"{format_bytes(s.gpu_peak_bytes)} GPU"
+    return "" if s.peak_bytes is None else f"{format_bytes(s.peak_bytes)} {WORDS.get(s.peak_metric or '', '')}".rstrip()
+
+
+def _devices(s: BenchmarkScore) -> str:
+    """How many devices; without any, how many processes there were."""
+    return str(s.devices) if s.devices else f"{s.processes} job{'s' if s.processes != 1 else ''}"
+
+
+def _interval(s: BenchmarkScore) -> Cell:
+    ends = None if s.interval is None else [s.interval.low, s.interval.high]
+    return Cell(tenths(s.half_width), ends)
+
+
+def _joules(s: BenchmarkScore) -> Cell:
+    return Cell("" if s.joules_per_item is None else format_number(s.joules_per_item), s.joules_per_item)
+
+
+def _kept(key: str, attribute: str = "") -> Field[BenchmarkScore]:
+    return Field(Column(key=key), lambda s: Cell(value=getattr(s, attribute or key)))
+
+
+_FIGURES_FROM = 3
+OURS: tuple[Field[BenchmarkScore], ...] = (
+    Field(Column("benchmark", "benchmark", quoted=True), _name),
+    Field(Column("status", "status"), lambda s: word(s.status.value, mark=s.status.value)),
+    Field(Column("weight", "weight", right=True, spare=7), lambda s: Cell(f"{s.weight:g}", s.weight)),
+    Field(
+        Column("rate", "median", right=True, spare=1), lambda s: Cell(format_value(s.median or 0.0, s.unit), s.median)
+    ),
+    Field(Column("± 95 %", "interval_95", right=True, spare=2), _interval),
+    Field(Column("devices", right=True, spare=5), lambda s: Cell(_devices(s))),
+    Field(Column("overlap", "overlap", right=True, spare=4), lambda s: Cell(tenths(s.overlap), s.overlap)),
+    Field(Column("peak memory", right=True, spare=3), lambda s: Cell(_peak(s))),
+    Field(Column("of peak", "of_peak", right=True, spare=6), lambda s: Cell(share_words(s.of_peak), s.of_peak)),
+    Field(Column("J/item", "joules_per_item", right=True, spare=LUXURY), _joules),
+    Field(
+        Column("score", "score", right=True), lambda s: Cell("" if s.value is None else format_number(s.value), s.value)
+    ),
+    _kept("why_none", "why"),
+    *map(_kept, ("metric", "unit", "processes", "devices", "peak_bytes", "peak_metric", "gpu_peak_bytes")),
+    Field(Column(key="per_device"), lambda s: Cell(value=msgspec.to_builtins(s.seats))),
+)
+
+
+def _two_digits(value: float) -> str:
+    """As in milabench's report."""
+    return f"{value:.2f}" if math.isfinite(value) else NONE
+
+
+def _share(value: float) -> str:
+    """As in milabench's report."""
+    return f"{value * 100:.1f}%" if math.isfinite(value) else NONE
+
+
+def _of_row(title: str, text: Callable[[MilabenchRow], str], key: str = "", spare: int = 0) -> Field[MilabenchRow]:
+    def cell(row: MilabenchRow) -> Cell:
+        value = getattr(row, key) if key else None
+        return Cell(text(row), json_number(value) if isinstance(value, float) else value)
+
+    return Field(Column(title, key, right=True, spare=spare), cell)
+
+
+def _memory(row: MilabenchRow) -> str:
+    return "" if row.peak_memory_mib is None else f"{row.peak_memory_mib:.0f}"
+
+
+def _per_device(row: MilabenchRow) -> Cell:
+    return Cell(value={device: json_number(mean) for device, mean in row.per_device.items()})
+
+
+THEIRS: tuple[Field[MilabenchRow], ...] = (
+    Field(Column("benchmark", "benchmark", quoted=True), lambda r: word(r.name)),
+    _of_row("fail", lambda r: str(r.fail), "fail"),
+    _of_row("n", lambda r: str(r.n), "n"),
+    _of_row("ngpu", lambda r: str(r.ngpu), "ngpu", 4),
+    _of_row("perf", lambda r: _two_digits(r.perf), "perf", 1),
+    _of_row("sem%", lambda r: _share(r.sem), "sem", 2),
+    _of_row("std%", lambda r: _share(r.std), "std", 2),
+    _of_row("peak_memory", _memory, "peak_memory_mib", 5),
+    _of_row("score", lambda r: _two_digits(r.score), "score"),
+    _of_row("weight", lambda r: f"{r.counts:.2f}", "", 3),
+    _of_row("", lambda r: "", "weight"),
+    _of_row("", lambda r: "", "enabled"),
+    Field(Column(key="per_device"), _per_device),
+)

@@ -1,0 +1,135 @@
+"""Metrics in words: which of them are shown first, what they are called, memory, percentiles and shares of peak."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from benchwright.core.numbers.quantities import format_bytes, format_prefixed
+from benchwright.core.results.efficiency import FLOPS, TOLERATED, Efficiency
+from benchwright.core.results.peak_memory import WORDS, headline_metric
+from benchwright.core.results.summary import Percentile, Summary
+from benchwright.report.text.numbers import format_value, share_words
+from benchwright.report.text.one_line import one_line
+
+PERCENTILES = (
+    "of the single samples of all launches together. They describe these samples; "
+    "how well the median over launches is known is what its interval says"
+)
+NOISY = 0.05  # launches that differ by more than this make a difference of a few per cent invisible
+_ASIDE = ("memory.", "cpu.", "process.", "gpu.")
+_OF_LOOPS = ("step_time", "wait_time")  # the rate says it all
+_DIFFERS = 0.02  # from here on the rate of the median step stands beside the rate
+_WAITS_PERCENT = 1.0  # and waiting for data has a line of its own
+
+
+def headline_metrics(summaries: Sequence[Summary]) -> list[Summary]:
+    """What the user asked for or the loop measured, or else how long it took; then the series of added samplers."""
+    rates = {(s.metric, tuple(s.labels.items())): s.value for s in summaries if _last_word(s) == "rate"}
+    shown = [s for s in summaries if not _is_aside(s) and _has_something_to_say(s, rates)]
+    sampled = [s for s in shown if s.source == "sampler"]
+    measured = [s for s in shown if s.source != "sampler"]
+    return [*(measured or [s for s in summaries if s.metric == "process.duration"]), *sampled]
+
+
+def _is_aside(summary: Summary) -> bool:
+    """Whether it tells of the machine or of a part of a launch."""
+    part = "rank" in summary.labels or "process" in summary.labels
+    return part or summary.metric.startswith(_ASIDE) or _last_word(summary) in _OF_LOOPS
+
+
+def _has_something_to_say(summary: Summary, rates: dict[tuple[str, tuple[tuple[str, str], ...]], float]) -> bool:
+    head, _, word = summary.metric.rpartition(".")
+    if summary.source != "loop" or word not in ("step_rate", "wait_share"):
+        return True
+    if head:  # a loop that does not count
+        return False
+    if word == "wait_share":
+        return summary.value >= _WAITS_PERCENT
+    rate = rates.get(("rate", tuple(summary.labels.items())))
+    return not rate or not abs(summary.value / rate - 1) <= _DIFFERS
+
+
+def _last_word(summary: Summary) -> str:
+    return summary.metric.rpartition(".")[2]
+
+
+def metric_label(metric: str) -> str:
+    """What people call it."""
+    known = {"process.duration": "time", "step_rate": "median step", "wait_share": "waiting for data"}
+    return known.get(metric, metric)
+
+
+def metric_name(metric: str, labels: Mapping[str, str]) -> str:
+    """`gpu.memory [device 1]`: with what tells it from others of the same name."""
+    parts = ", ".join(f"{key} {value}" for key, value in labels.items() if key not in ("loop", "bound", "ranks"))
+    return f"{metric_label(metric)} [{parts}]" if parts else metric_label(metric)
+
+
+def memory_summaries(summaries: Sequence[Summary]) -> list[Summary]:
+    """Main memory: the headline (PSS where the kernel tells it) first, then the other; empty if there is none."""
+    found = {s.metric: s for s in reversed(summaries) if s.metric in WORDS}
+    first = headline_metric({metric: s.launches for metric, s in found.items()})
+    return sorted(found.values(), key=lambda s: s.metric != first)
+
+
+def memory_words(summaries: Sequence[Summary]) -> str:
+    """`310 MiB PSS, 1.5 GiB RSS`; PSS that only some launches have is left out."""
+    peaks = memory_summaries(summaries)
+    return ", ".join(one_memory(s) for s in peaks if s.launches >= peaks[0].launches)
+
+
+def one_memory(summary: Summary) -> str:
+    """`310 MiB PSS`. A bound is the kernel's, who looks at each process alone."""
+    least, most = ("≤ ", " a process") if "bound" in summary.labels else ("", "")
+    return f"{least}{format_bytes(summary.value)} {WORDS[summary.metric]}{most}"
+
+
+def percentile_name(percentile: Percentile) -> str:
+    """`p99`."""
+    return f"p{percentile.percent:g}"
+
+
+def bound_words(percentile: Percentile, unit: str | None) -> str:
+    """`at most 12.9 ms`, or why there is no such bound."""
+    if percentile.bound is not None:
+        side = "at most" if percentile.percent >= 50 else "at least"
+        return f"{side} {format_value(percentile.bound, unit)}"
+    if percentile.needed is None:
+        return "has no bound"
+    independent = "independent " if percentile.independent < percentile.samples else ""
+    return f"too few {independent}samples for a bound ({percentile.independent:,} of {percentile.needed:,})"
+
+
+def efficiency_words(e: Efficiency) -> str:
+    """`3.2 TFLOP/s in bf16, 38 % of the 8.4 TFLOP/s that matmul-bf16 sustained here`, or why there is no share."""
+    done = format_prefixed(e.achieved, e.unit)
+    if e.work.kind:
+        done += f" in {e.work.kind}" if e.work.quantity == FLOPS else f" {e.work.kind.replace('_', ' ')}"
+    if e.peak is None:
+        return one_line(done)
+    if e.share is None:
+        return one_line(f"{done}; no share of peak: {e.why_no_share}")
+    where = f" in run {e.peak.run}" if e.peak.run is not None else ""
+    on = f" on {e.peak.cores:.1f} cores" if e.peak.cores is not None else ""
+    peak = f"the {format_prefixed(e.peak.value, e.unit)} that {e.peak.benchmark} sustained here{on}{where}"
+    return one_line(f"{done}, {share_words(e.share)} of {peak}")
+
+
+def efficiency_doubts(found: Sequence[Efficiency]) -> list[str]:
+    """Why there is no share although a peak was measured. More arithmetic than another run found possible: one of the two
+    is wrong. In the same run that is a failed check."""
+    said = []
+    for e in found:
+        if e.peak is None or e.why_no_share is None:
+            continue
+        limit = e.limit
+        more = ""
+        if (
+            limit is not None
+            and limit.run is not None
+            and e.achieved > TOLERATED * limit.value
+            and e.work.quantity == FLOPS
+        ):
+            more = f" in run {limit.run}; either the machine can do more than that run found, or too much arithmetic is claimed"
+        said.append(one_line(f"no share of peak: {e.why_no_share}{more}"))
+    return said
