@@ -207,7 +207,7 @@ def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: 
         ("--precision", "int4", "unknown precision"),
         ("--shape", "x=1x", "invalid shape"),
         ("--shape", "x=1x2", "only model files"),
-        ("--param", "x", "sweeps nothing"),
+        ("--param", "x", "is not a sweep"),
     ):
         assert says in bw("run", "a.py", option, word, code=2).stderr
     assert "no such file" in bw("run", "absent.py::Net", code=2).stderr
@@ -316,8 +316,8 @@ def test_a_file_that_would_run_code_is_refused_before_anything_is_loaded(bw: Com
         archive.writestr("bad/models/model.json", json.dumps({"expr_str": "open('/tmp/never', 'w')"}))
     for command in ("run", "plan"):
         said = bw(command, "bad.pt2", code=2).stderr
-        assert "bad.pt2: would run code of its own when it is loaded: models/model.json has a size" in said
+        assert "bad.pt2: would run its own code when loaded: models/model.json has a size" in said
         assert "measure it with --trust if you know where it comes from" in said
     trusted = bw("run", "bad.pt2", "--trust", code=1)
-    assert "bad.pt2: runs code of its own when it is loaded, which --trust allows" in trusted.stderr
+    assert "bad.pt2: runs its own code when loaded, as --trust allows" in trusted.stderr
     assert "applies to model files, not to commands" in bw("run", "--trust", "--", "true", code=2).stderr

@@ -32,7 +32,7 @@ def test_a_secret_is_not_kept_and_has_to_be_given_again(bw: CommandLine) -> None
     folder = interrupted(bw, "--env", "API_KEY=s3cr3t", *TWO_LAUNCHES)
     assert not [p.name for p in folder.iterdir() if b"s3cr3t" in p.read_bytes()]
     refused = bw("run", "--resume", code=2)
-    assert "API_KEY: what looks secret was not kept" in refused.stderr
+    assert "API_KEY: secrets are not stored" in refused.stderr
     bw("run", "--resume", "--env", "API_KEY=s3cr3t", *TWO_LAUNCHES)
     assert (bw.cwd / "keys").read_text().split() == ["s3cr3t"] * 2
 
@@ -90,7 +90,7 @@ def test_a_script_that_was_edited_meanwhile_is_refused_with_what_differs(bw: Com
     for again in ((), EIGHT):
         refused = bw("run", "--resume", *again, code=2)
         assert f"{bw.cwd}/helper.py was changed" in refused.stderr
-        assert "undo that, start a new run, or go on with --anyway" in refused.stderr
+        assert "undo the change, start a new run, or continue with --anyway" in refused.stderr
     (bw.cwd / "helper.py").write_text("SPEED = 5\n")
     body = bw.json("run", "--resume")
     assert [m["values"] for m in body["results"][0]["metrics"] if m["metric"] == "speed"] == [[5.0] * 8]
@@ -147,6 +147,6 @@ def test_a_secret_of_the_command_line_has_to_be_given_again(bw: CommandLine) -> 
     folder = interrupted(bw, *said)
     assert not [p.name for p in folder.iterdir() if b"s3cr3t" in p.read_bytes()]
     refused = bw("run", "--resume", code=2)
-    assert "'postgres://u:(redacted)@h': what looks secret was not kept" in refused.stderr
+    assert "'postgres://u:(redacted)@h': secrets are not stored" in refused.stderr
     bw("run", "--resume", *said)
     assert (bw.cwd / "keys").read_text().split() == ["postgres://u:s3cr3t@h"] * 2

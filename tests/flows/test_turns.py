@@ -123,7 +123,7 @@ def test_a_program_without_a_loop_is_invalid_and_the_other_is_measured(bw: Comma
     measured, other = (result["launches"][0] for result in body["results"])
     assert measured["status"] == "ok"
     assert (other["status"], other["reason"]) == ("failed", "invalid")
-    assert "took no turn" in other["detail"]
+    assert "took no turns" in other["detail"]
     assert metric(body, "rate")["value"] > 0
 
 
@@ -173,7 +173,7 @@ def test_an_interrupted_pair_is_run_again_as_a_pair(bw: CommandLine, script: Wri
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("--turns", "0.5s", "--", "true"), "only true can be run, and turns need two"),
+        (("--turns", "0.5s", "--", "true"), "only true can be run, but taking turns needs two"),
         (("--turns", "1ms", "-c", "true", "-c", "false"), "1ms is too short"),
         (("--turns", "soon", "-c", "true", "-c", "false"), "'soon' is not a duration"),
         (("--turns", "1s", "--no-interleave", "-c", "true", "-c", "false"), "contradicts --no-interleave"),

@@ -124,7 +124,7 @@ CASES = [
     Case("removes_its_log", KILLS, OK, value=exactly(5), said="log"),
     Case("truncates_its_log", KILLS, OK, value=exactly(6)),
     Case("rewrites_run_json", KILLS, OK, value=exactly(5)),
-    Case("rewrites_the_plan", KILLS, OK, value=exactly(5), said="they were written again"),
+    Case("rewrites_the_plan", KILLS, OK, value=exactly(5), said="they were restored"),
     Case("changes_benchprobe", KILLS, OK, value=exactly(5), said="benchprobe's own files were changed"),
     # Loops: the value is the rate.
     Case("has_no_step", LOOP, FAILED, ("no_data", "invalid")),
@@ -164,8 +164,10 @@ CASES = [
     Case("changes_its_configuration", LOOP, OK, said="no loop is instrumented"),
     Case("clears_the_environment", LOOP, OK, value=(50, 500)),
     Case("claims_another_rank", LOOP, OK, value=(50, 500)),
-    invalid("has_two_of_one_rank", LOOP, said="rank 0 began loop 'train' and never ended it"),  # the child says nothing
-    invalid("loses_a_rank", LOOP, said="rank 1 began loop 'train' and never ended it"),
+    invalid(
+        "has_two_of_one_rank", LOOP, said="rank 0 began loop 'train' and never finished it"
+    ),  # the child says nothing
+    invalid("loses_a_rank", LOOP, said="rank 1 began loop 'train' and never finished it"),
     Case("forks_in_its_loop", LOOP, OK, value=(50, 1000)),
     Case("loops_in_threads", LOOP, OK, value=(50, 500)),
     Case("spoofs_steps", LOOP, FAILED, ("invalid",)),

@@ -76,7 +76,7 @@ def measure(
     check_workers(benchmarks, settings)
     if resume is None:
         if not benchmarks:
-            raise InvalidInput("there is nothing to measure", remedy="name a target or give a command after --")
+            raise InvalidInput("nothing to measure", remedy="name a target or give a command after --")
         _refuse_if_none_is_ready(benchmarks, settings)
         folder = RunFolder.create(base.runs, name, shared=settings.shared)
         started = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -190,7 +190,7 @@ class _Measurement:
                 self.notes += (Note(text=f"{text}; durations are measured by another clock and are not affected"),)
         run = self._finish()
         if stopped():
-            raise Interrupted(f"interrupted; go on with: benchwright run --resume={self.folder.id}")
+            raise Interrupted(f"interrupted; resume with: benchwright run --resume={self.folder.id}")
         return run
 
     def _write_beginning(self) -> None:
@@ -205,9 +205,7 @@ class _Measurement:
         folder = self.folder
         kept = (folder.read_history(), folder.read_machine(), folder.read_jobs(), folder.has_plan(self.stored))
         if kept != (self.history, self.machine, self.jobs, True):
-            self._tell(
-                "files of this run were changed while it was made, by a measured program perhaps; they were written again"
-            )
+            self._tell("files of this run were changed while it ran, perhaps by a measured program; they were restored")
             self._write_beginning()
 
     def _launch_all(self, stopped: Callable[[], bool]) -> None:
@@ -256,7 +254,7 @@ class _Measurement:
         if self.probe.was_changed():
             names = ", ".join(job.id for job in jobs)
             self._tell(
-                f"benchprobe's own files were changed while {names} ran; they were put right before the next launch"
+                f"benchprobe's own files were changed while {names} ran; they were restored before the next launch"
             )
         return {outcome.job: outcome for outcome in outcomes}
 

@@ -44,7 +44,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     commands = _commands(request, cwd, metrics)
     benchmarks += commands
     if not benchmarks and not allow_nothing:
-        raise InvalidInput("there is nothing to measure", remedy="name a target, or give a command after --")
+        raise InvalidInput("nothing to measure", remedy="name a target, or give a command after --")
     if request.name is not None:
         benchmarks = _named(benchmarks, request.name)
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])
@@ -111,7 +111,7 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
     if kind is None:
         _refuse_other_yaml(target)
         raise InvalidInput(
-            "is neither a suite, a task file, a Python script nor a model file",
+            "is not a suite, task file, Python script or model file",
             where=target,
             remedy="give its kind with --format, or put a command after --",
         )
@@ -208,7 +208,7 @@ def _check_text(benchmarks: list[Benchmark]) -> None:
             raise InvalidInput(
                 f"{error.object!a} is not UTF-8 text and cannot be recorded",
                 where=ascii(benchmark.name)[1:-1],
-                remedy="rename it, or hide it in a script",
+                remedy="rename it, or put it in a script",
             ) from None
 
 

@@ -82,9 +82,7 @@ def check_distinct(metrics: tuple[MetricSpec, ...]) -> None:
     seen: set[str] = set()
     for metric in metrics:
         if metric.name in seen:
-            raise InvalidInput(
-                f"metric '{metric.name}' is asked for twice", where=_WHERE, remedy="rename one of the two"
-            )
+            raise InvalidInput(f"metric '{metric.name}' is given twice", where=_WHERE, remedy="rename one of the two")
         seen.add(metric.name)
 
 

@@ -50,7 +50,7 @@ class Planner(Protocol):
             return None
         has = {0: "no GPU", 1: "1 GPU"}.get(present, f"{present} GPUs")
         needs = f"needs {needed} GPU{'s' if needed > 1 else ''}, this machine has {has}"
-        return Reason.LACKS_DEVICES, f"{needs}; {self.fewer_devices(benchmark, present)} runs it on what is there"
+        return Reason.LACKS_DEVICES, f"{needs}; use {self.fewer_devices(benchmark, present)}"
 
     def fewer_devices(self, benchmark: Benchmark, present: int) -> str:
         """The option that asks for no more devices than are present."""

@@ -127,7 +127,7 @@ def _check_cores(benchmark: Benchmark, usable_cores: Sequence[int]) -> None:
                 else f"{usable_cores[0]} to {usable_cores[-1]}"
             )
             raise InvalidInput(
-                f"{benchmark.name} is to be pinned to core {core}, which this process cannot use",
+                f"{benchmark.name} cannot be pinned to core {core}, which this process may not use",
                 where="--cores",
                 remedy=f"choose from {usable}",
             )

@@ -39,7 +39,7 @@ def refuse_turns(benchmark: Benchmark, planner: Planner, slots: Sequence[Process
     if what is None and (len(slots) > 1 or any(slot.machines > 1 for slot in slots)):
         what = f"{benchmark.name} is measured by several processes, which cannot take turns"
     elif what is None and benchmark.metrics:
-        what = f"{benchmark.name} prints its numbers by its own clock, which counts the others' turns too"
+        what = f"{benchmark.name} reports numbers by its own clock, which includes the others' turns"
     if what is not None:
         raise InvalidInput(what, where=WHERE, remedy="leave --turns out; --interleave alternates whole launches")
 
@@ -50,7 +50,9 @@ def refuse_too_few(benchmarks: Sequence[Benchmark], planner_of: Callable[[Benchm
         refuse_turns(benchmark, planner_of(benchmark), ())
     if len(benchmarks) < 2:
         only = f"only {benchmarks[0].name} can be run" if benchmarks else "nothing can be run"
-        raise InvalidInput(f"{only}, and turns need two", where=WHERE, remedy="name another one, or leave --turns out")
+        raise InvalidInput(
+            f"{only}, but taking turns needs two", where=WHERE, remedy="name another one, or leave --turns out"
+        )
 
 
 def barrier_of_turns(run_folder: str, block: int, *, size: int, rank: int, turn_s: float) -> JobBarrier:

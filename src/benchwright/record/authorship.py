@@ -38,7 +38,7 @@ class Authorship:
             return None
         foreign = self._foreign + sum(1 for n in self._numbers if self._end is not None and n > self._end)
         if foreign:
-            return f"{_counted(foreign)} in its stream claim to be the agent's and are not; the program may write to its own files only"
+            return f"{_counted(foreign)} in its stream claim to be the agent's but are not; a program must write only to its own files"
         missing = max(self._numbers) + 1 - len(self._numbers)
         if missing > unreadable:
             return f"{_counted(missing)} of the agent are missing from its stream: something else wrote to that file"

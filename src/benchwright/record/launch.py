@@ -41,7 +41,7 @@ def record_stream(path: str | Path, job: Job, benchmark: Benchmark, kinds: Kinds
     except (FileNotFoundError, IsADirectoryError):
         launch = record_launch((), job, benchmark, kinds)
         return msgspec.structs.replace(
-            launch, detail="its stream is not there: it never began, or the file was removed"
+            launch, detail="its stream is missing: it never started, or the file was removed"
         )
 
 
@@ -146,7 +146,7 @@ def _trusted(span: Span | None, fold: Fold) -> tuple[Span | None, list[Note]]:
     if began - _CLOCK_SLACK_NS <= span[0] <= span[1] <= ended + _CLOCK_SLACK_NS:
         return span, notes
     off_s = max(began - span[0], span[1] - ended) * 1e-9
-    text = "the program's clock is not the machine's: what was sampled cannot be matched with its steps"
+    text = "the program's clock is not the machine's: samples cannot be matched with its steps"
     return None, [*notes, Note(text=text, evidence=f"off by {off_s:.3g} s")]
 
 
@@ -159,5 +159,5 @@ def _clock_set(fold: Fold) -> list[Note]:
     moved_s = (end["wall"] - begin["wall"]) - (end["t"] - begin["t"]) * 1e-9
     if abs(moved_s) < _CLOCK_MOVED_S:
         return []
-    text = "the system clock was set while this ran; durations are measured by another clock and are not affected"
+    text = "the system clock was changed while this ran; durations use another clock and are not affected"
     return [Note(text=text, evidence=f"by {moved_s:+.3g} s")]

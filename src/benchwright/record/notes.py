@@ -21,7 +21,7 @@ def loop_choice_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecor
     notes = []
     others = [r for r in fold.loops.values() if r.name == name and r.all_steps and r not in counting]
     if others:
-        text = f"loop '{name}' ran in other processes too, which are shown but not counted; give each a RANK to add them up"
+        text = f"loop '{name}' also ran in other processes, which are shown but not counted; set RANK in each to add them up"
         notes.append(Note(text=text, evidence=f"{len(others)} more"))
     busier = {r.name for r in fold.loops.values() if r.all_steps > counting[0].all_steps and r.name != name}
     if benchmark.loop is None and name != TRAIN and busier:
@@ -46,7 +46,7 @@ def stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -
     ended_well = fold.end is not None and fold.end.get("exit_code") == 0
     for record in counting:
         if ended_well and not record.ends and record.stop is None:
-            text = f"loop '{record.name}' was never ended: the process left in the middle of it, and its last steps may be missing"
+            text = f"loop '{record.name}' was never finished: the process exited inside it, and its last steps may be missing"
             notes.append(Note(text=text))
         if benchmark.stop is not None and (early := _ended_early(record, benchmark.stop)) is not None:
             notes.append(Note(text=f"loop '{record.name}' ended {early}"))
@@ -78,13 +78,13 @@ def _no_loop_to_stop(fold: Fold, benchmark: Benchmark) -> str:
     if not names:
         return "a stop rule was given but no loop is instrumented; use benchprobe.iterate"
     missing = "no loop counted" if benchmark.loop is None else f"no loop is called '{benchmark.loop}'"
-    return f"a stop rule was given but {missing}; there is {', '.join(names[:8])}"
+    return f"a stop rule was given but {missing}; found {', '.join(names[:8])}"
 
 
 def _imprecise(loop: str, stop: Event) -> Note:
     half_width = stop["detail"].get("half_width")
     known = "too few steps to tell" if half_width is None else f"± {half_width:.1%}"
-    end = "ended" if stop.get("by") == "loop" else "reached its cap"
+    end = "ended" if stop.get("by") == "loop" else "reached its limit"
     return Note(text=f"loop '{loop}' {end} before it was precise enough ({known})")
 
 

@@ -158,9 +158,9 @@ class Samples:
                 _, shares = _split(points, measured)
                 mean = sum(shares) / len(shares)
                 if mean >= OTHERS_PERCENT:
-                    text = f"GPU {device} was used by another program too"
+                    text = f"another program also used GPU {device}"
                     notes.append(
-                        Note(text=text, evidence=f"alone on it {100 - mean:2.0f} % of the time", kind="shared")
+                        Note(text=text, evidence=f"had it alone {100 - mean:2.0f} % of the time", kind="shared")
                     )
         return notes
 

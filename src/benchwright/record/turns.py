@@ -34,7 +34,7 @@ def _is_own(given: Measurement) -> bool:
 def left_out(measurements: Sequence[Measurement]) -> list[Note]:
     """What a program worked out by itself may count the time of the others' turns."""
     names = sorted({m.metric for m in measurements if m.source == "give" and not _is_own(m)})
-    text = "left out, since pauses between its turns may be in it: "
+    text = "left out because they may include pauses between turns: "
     return [Note(text=text + ", ".join(names), severity="info")] if names else []
 
 
@@ -42,7 +42,5 @@ def judge_turns(counting: Sequence[LoopRecord]) -> LaunchVerdict | None:
     """A program that took no turn ran while the others did, and is no measurement of anything."""
     if any((record.stop or {}).get("turns") for record in counting):
         return None
-    detail = (
-        "it took no turn, so it ran at the same time as the others: no loop of it is instrumented, or none was measured"
-    )
+    detail = "it took no turns and ran alongside the others: it has no instrumented loop, or none was measured"
     return LaunchVerdict(Status.FAILED, Reason.INVALID, f"{detail}; use benchprobe.iterate, or leave --turns out")

@@ -44,9 +44,7 @@ def judge(
     `said`: through voir; `needs_rate`: no rate is no success.
     """
     if end is None:
-        return LaunchVerdict(
-            Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine went away"
-        )
+        return LaunchVerdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine died")
     return (
         _explained(_how_it_ended(end), said)
         or _said_error(said)
@@ -201,7 +199,7 @@ def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> La
             continue
         unit = f" {m.unit}" if m.unit else ""
         if not math.isfinite(number):
-            return LaunchVerdict(Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}, which is no result")
+            return LaunchVerdict(Status.FAILED, Reason.INVALID, f"{m.metric} is {number:g}, which is not a result")
         kind = "rate" if is_rate else must_be_positive(m.metric, m.unit)
         if kind is not None and number <= 0:
             return LaunchVerdict(
@@ -228,6 +226,6 @@ def _not_finite(measurements: Sequence[Measurement]) -> LaunchVerdict | None:
         if bad is not None:
             place, value = bad
             count = len(m.warmup_samples) + len(m.samples)
-            detail = f"{m.metric} became {value} at its value {place + 1} of {count}"
+            detail = f"{m.metric} became {value} at sample {place + 1} of {count}"
             return LaunchVerdict(Status.FAILED, Reason.INVALID, detail)
     return None

@@ -111,7 +111,7 @@ def _overlap_noted(result: Result) -> Result:
     """The result, with a warning if its processes were measured apart for so long that their figures tell of another load."""
     if result.overlap is None or result.overlap >= _WARN_BELOW:
         return result
-    text = f"its processes were measured together for only {result.overlap * 100:.1f} % of the time, so not under the load of all"
+    text = f"its processes were measured together for only {result.overlap * 100:.1f} % of the time; otherwise the load was lighter"
     return replace(result, benchmark=replace(result.benchmark, notes=(*result.benchmark.notes, text)))
 
 

@@ -49,7 +49,7 @@ class Baselines:
             return {}
         except (OSError, Unreadable) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise InvalidInput(f"cannot be read: {why}", where=where, remedy="mend or remove it") from None
+            raise InvalidInput(f"cannot be read: {why}", where=where, remedy="repair or remove it") from None
         if found.version > BASELINES_VERSION:
             raise InvalidInput(
                 f"has format version {found.version}, this benchwright reads {BASELINES_VERSION}",

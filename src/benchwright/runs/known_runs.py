@@ -62,7 +62,7 @@ def with_uid(word: str, known: Sequence[RunFolder]) -> RunFolder | None:
     meant = [folder for folder in known if folder.unique_id.startswith(word)]
     if len({folder.unique_id for folder in meant}) > 1:
         shown = ", ".join(f"{folder.unique_id} ({folder.id})" for folder in meant[:4])
-        raise InvalidInput(f"'{word}' is the beginning of {len(meant)} ids: {shown}", remedy="write more of it")
+        raise InvalidInput(f"'{word}' matches {len(meant)} ids: {shown}", remedy="write more characters")
     return meant[0] if meant else None
 
 

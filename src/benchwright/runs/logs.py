@@ -53,7 +53,7 @@ def choose_logs(folder: Path, bench: str | None) -> list[Log]:
     chosen = [log for log in logs if log.job == bench or log.job.startswith(bench + ".")]
     if not chosen:
         known = {log.job for log in logs}
-        remedy = did_you_mean(bench, known) or f"there is {', '.join(sorted(known)[:8]) or 'none'}"
+        remedy = did_you_mean(bench, known) or f"it has {', '.join(sorted(known)[:8]) or 'none'}"
         raise InvalidInput(f"{folder.name} has no log of '{bench}'", remedy=remedy)
     return chosen
 

@@ -21,7 +21,7 @@ from benchwright.runs.base import Kinds
 from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.stored_plan import StoredPlan
 
-_SO_FAR = Note(text="this run is still being made: these are its results so far")
+_SO_FAR = Note(text="this run is still in progress: these are its results so far")
 
 
 def read_run(folder: RunFolder, kinds: Kinds) -> Run:
@@ -37,9 +37,9 @@ def read_run(folder: RunFolder, kinds: Kinds) -> Run:
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         # Files that nobody checked in full may hold anything: whatever that leads to, other runs can still be read.
         raise InvalidInput(
-            f"its files make no sense together ({type(error).__name__}: {str(error)[:200]})",
+            f"its files do not fit together ({type(error).__name__}: {str(error)[:200]})",
             where=str(folder.path),
-            remedy="were they edited or damaged? Start the run anew",
+            remedy="they may have been edited or damaged; start a new run",
         ) from error
 
 

@@ -73,7 +73,7 @@ def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: 
     check_workers(complete.benchmarks, complete.settings)
     if not benchmarks and stored.left_out:
         raise InvalidInput(
-            f"{', '.join(stored.left_out)}: what looks secret was not kept",
+            f"{', '.join(stored.left_out)}: secrets are not stored",
             where="--resume",
             remedy="resume with the same target and options as before, secrets included",
         )
@@ -112,7 +112,7 @@ def refuse_other_machine(folder: RunFolder, machine: Machine) -> None:
     began = folder.read_machine()
     if began is not None and began.fingerprint != machine.fingerprint:
         raise InvalidInput(
-            f"{folder.id} was begun on another machine ({began.hostname}: {began.cpu}, {began.cores} cores)",
+            f"{folder.id} was started on another machine ({began.hostname}: {began.cpu}, {began.cores} cores)",
             where="--resume",
             remedy="resume it there, or start a new run",
         )

@@ -229,11 +229,11 @@ class RunFolder:
             return plan
         except (FileNotFoundError, NotADirectoryError):
             raise InvalidInput(
-                "there is no plan.json: this is no run folder", where=str(self.path), remedy="see 'benchwright runs'"
+                "no plan.json: this is not a run folder", where=str(self.path), remedy="see 'benchwright runs'"
             ) from None
         except (OSError, Unreadable) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            raise InvalidInput(f"cannot be read: {why}", where=str(path), remedy="start the run anew") from error
+            raise InvalidInput(f"cannot be read: {why}", where=str(path), remedy="start a new run") from error
 
     def write_machine(self, machine: Machine) -> None:
         body = {"format": "benchwright-machine", "version": MACHINE_VERSION, "fingerprint": machine.fingerprint}

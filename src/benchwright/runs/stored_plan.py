@@ -66,8 +66,8 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         """What differs between this plan and another, in words; empty if a resume is right."""
         before = {b.name: b for b in self.benchmarks}
         after = {b.name: b for b in benchmarks}
-        lines = [f"{name} was part of it" for name in before if name not in after]
-        lines += [f"{name} was not part of it" for name in after if name not in before]
+        lines = [f"{name} was part of the run" for name in before if name not in after]
+        lines += [f"{name} was not part of the run" for name in after if name not in before]
         for name in before:
             if name in after:
                 lines += _benchmark_differences(name, without_secrets(before[name]), without_secrets(after[name]))

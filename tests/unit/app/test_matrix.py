@@ -162,7 +162,7 @@ def test_an_interruption_ends_it():
 
     def make(run: MatrixRun) -> Run:
         asked.append(run.name)
-        raise Interrupted("interrupted; go on with: benchwright run --resume=a")
+        raise Interrupted("interrupted; resume with: benchwright run --resume=a")
 
     with pytest.raises(Interrupted, match="--resume=a; continue the matrix with --resume"):
         run_matrix(RUNS, make)

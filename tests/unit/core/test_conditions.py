@@ -82,7 +82,7 @@ def test_launches_too_short_to_show_the_load_cannot_decide_if_the_machine_was_bu
     before = Note(text="the machine was busy before this run began (load 13.0 on 2 cores)", kind="busy")
     short, seen = launch(), launch(sampled("cpu.others", 0.5))
     why = undecided([short] * 6, [before])
-    assert why == f"its launches are too short to show the load beside them, and {before.text}"
+    assert why == f"its launches are too short to show other load, and {before.text}"
     assert undecided([seen] * 6, [before]) is None
     assert undecided([short] * 6, [Note(text="imported")]) is None
 

@@ -41,7 +41,7 @@ def test_each_kind_of_change_has_its_words() -> None:
     )
     assert differences(old, new) == [
         "/a.py was changed",
-        "/b.py is not there any more",
+        "/b.py no longer exists",
         "/c.py is new",
         "environment: LD_PRELOAD was not set, is /x",
         "environment: OMP_NUM_THREADS was 4, is not set",

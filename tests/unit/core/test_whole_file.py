@@ -226,7 +226,7 @@ def test_an_aside_file_planted_by_somebody_is_not_followed(tmp_path: Path) -> No
         ("folder", "is a folder"),
         ("none/x", "its folder does not exist"),
         ("file/x", "not a folder"),
-        ("loop", "leads nowhere"),
+        ("loop", "broken link"),
         ("n" * 300, "too long"),
     ],
 )

@@ -21,7 +21,7 @@ def test_a_job_that_ran_beside_a_dead_one_does_not_count_and_says_which_and_why(
     fine, same = only_whole([job("b.D0"), dead])
     assert same is dead
     assert (fine.status, fine.reason) == (Status.FAILED, Reason.PARTNER_FAILED)
-    assert fine.detail == "b.D1, which ran beside it, failed (crashed: exit code 3), so it does not count"
+    assert fine.detail == "b.D1, which ran alongside, failed (crashed: exit code 3), so it does not count"
     assert culprit([fine, dead]) is dead
 
 

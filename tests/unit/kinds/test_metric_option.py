@@ -92,7 +92,7 @@ def test_any_text_is_a_metric_or_the_users_error(text: str) -> None:
 
 def test_two_metrics_of_one_name_are_refused() -> None:
     spec = parse_metric_option("loss")
-    with pytest.raises(InvalidInput, match="'loss' is asked for twice"):
+    with pytest.raises(InvalidInput, match="'loss' is given twice"):
         check_distinct((spec, spec))
 
 

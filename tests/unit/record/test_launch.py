@@ -433,8 +433,8 @@ def test_a_gpu_that_another_program_used_too_is_mentioned() -> None:
 
     (note,) = of(0, 60, 30).notes
     assert (note.text, note.evidence, note.kind) == (
-        "GPU 0 was used by another program too",
-        "alone on it 70 % of the time",
+        "another program also used GPU 0",
+        "had it alone 70 % of the time",
         "shared",
     )
     assert of(0, 0, 2).notes == ()
@@ -503,7 +503,7 @@ def test_a_value_that_is_not_finite_is_noted_where_it_is_no_loss() -> None:
 
 def test_a_loop_that_does_not_exist_is_said_with_those_that_do() -> None:
     launch = recorded(loop(counts=False), steps("measured", [1000]), stop=StopRule(steps=5), loop="trian")
-    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "no loop is called 'trian'; there is 'train'")
+    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "no loop is called 'trian'; found 'train'")
 
 
 def test_energy_of_an_item_is_that_of_the_measured_time() -> None:
@@ -695,12 +695,12 @@ def test_a_zero_among_many_rates_is_noted() -> None:
 
 def test_a_loop_without_a_step_is_no_success() -> None:
     launch = recorded(loop(), {"event": "loop_end", "process": 7, "loop": 1, "steps": 0, "how": "exhausted", "t": 9})
-    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "loop 'train' ran no step to its end")
+    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "loop 'train' completed no step")
 
 
 def test_a_train_loop_without_a_step_is_no_success_though_another_loop_ran() -> None:
     launch = recorded(loop(name="sanity"), steps("measured", [SECOND]), loop(loop=2))
-    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "loop 'train' ran no step to its end")
+    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "loop 'train' completed no step")
 
 
 @pytest.mark.parametrize("items", [0, -4])
@@ -744,7 +744,7 @@ def test_a_step_left_by_break_does_not_count() -> None:
 def test_a_loop_left_in_its_only_step_is_no_success() -> None:
     """Whether that step was whole or left at once, nobody can tell."""
     launch = recorded(loop(), steps("measured", [SECOND]), ended("break"))
-    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "loop 'train' ran no step to its end")
+    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "loop 'train' completed no step")
 
 
 def test_a_loop_that_is_left_in_every_epoch_loses_the_last_step_of_each() -> None:
@@ -822,4 +822,4 @@ def test_loops_of_one_name_in_threads_of_a_process_are_kept_apart() -> None:
 def test_steps_that_take_longer_than_the_program_lived_are_invalid() -> None:
     launch = recorded(loop(), steps("measured", [SECOND] * 5))
     assert launch.reason is Reason.INVALID
-    assert "said to have taken 5 s, but the program lived 2 s" in (launch.detail or "")
+    assert "its steps add up to 5 s, but the program ran for 2 s" in (launch.detail or "")

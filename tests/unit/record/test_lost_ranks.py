@@ -18,7 +18,7 @@ def test_ranks_that_all_ended_or_were_stopped_are_fine() -> None:
 
 def test_a_rank_that_never_ended_is_named() -> None:
     assert lost_ranks([loop(0, "exhausted"), loop(3), loop(1)]) == (
-        "ranks 1, 3 began loop 'train' and never ended it: a process died or left, so not all were measured"
+        "ranks 1, 3 began loop 'train' and never finished it: a process died or exited, so not all were measured"
     )
 
 

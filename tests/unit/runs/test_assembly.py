@@ -63,7 +63,7 @@ def test_processes_measured_apart_are_told_though_nobody_asked(later: int, said:
     apart = [launch(5.0, seat=n, facts={"measured_ns": (n * later, n * later + 10)}) for n in range(2)]
     two = benchmark(placement=Placement(jobs=2), notes=("first",))
     found = result_of(two, plan("a", "b"), apart)
-    text = f"its processes were measured together for only {said} % of the time, so not under the load of all"
+    text = f"its processes were measured together for only {said} % of the time; otherwise the load was lighter"
     assert found.status is Status.OK
     assert found.benchmark.notes == (("first",) if said is None else ("first", text))
     for reporter in (ScreenReporter(), MarkdownReporter(), HtmlReporter()):

@@ -70,7 +70,7 @@ def test_a_commit_that_is_gone_is_told(tree: Path) -> None:
     after = state(tree, gone.base)
     assert after.base == before.base
     [said] = differences(Provenance(repositories=(gone,)), Provenance(repositories=(after,)))
-    assert "is not there any more" in said
+    assert "no longer exists" in said
 
 
 def test_where_there_is_no_tree_no_commit_or_no_git_nothing_is_said(

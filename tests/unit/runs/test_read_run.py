@@ -44,7 +44,7 @@ def test_a_run_that_is_still_being_made_has_lost_nothing(run: Run, tmp_path: Pat
         shown = read_run(folder, kind_of)
     assert (shown.status, shown.results[0].status) == (Status.INTERRUPTED, Status.INTERRUPTED)
     assert [x.status for x in shown.results[0].launches] == [Status.OK, Status.OK]
-    assert "still being made" in shown.notes[-1].text
+    assert "still in progress" in shown.notes[-1].text
     after = read_run(folder, kind_of)
     assert after.status is Status.FAILED
     assert after.results[0].reason is Reason.AGENT_LOST
@@ -64,7 +64,7 @@ def test_a_run_begun_on_another_machine_is_not_resumed_here(run: Run) -> None:
     folder.write_machine(msgspec.structs.replace(run.machine, cpu="another one"))
     try:
         with (
-            pytest.raises(InvalidInput, match="begun on another machine"),
+            pytest.raises(InvalidInput, match="started on another machine"),
             FakeExecutor({}, machine=run.machine) as fake,
         ):
             measure(

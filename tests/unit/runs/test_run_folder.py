@@ -128,7 +128,7 @@ def test_differences_between_plans_are_said_in_words() -> None:
     (line,) = stored("a").differences(other.benchmarks, RunSettings())
     assert line == "a: workload: argv was 'true', is 'false'"
     assert "repeat was 1, is 3" in stored("a").differences(stored("a").benchmarks, RunSettings(repeat=3))
-    assert "b was not part of it" in stored("a").differences(stored("a", "b").benchmarks, RunSettings())
+    assert "b was not part of the run" in stored("a").differences(stored("a", "b").benchmarks, RunSettings())
 
 
 def test_runs_are_found_by_last_name_beginning_or_path(tmp_path: Path) -> None:

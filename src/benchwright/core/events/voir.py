@@ -144,7 +144,7 @@ class VoirRecord:
 
     def notes(self) -> list[Note]:
         notes = [Note(text=f"voir: {text}", severity="error") for text in self.errors]
-        notes += [Note(text=f"voir: {text}, after it had asked to be ended") for text in self.late_errors]
+        notes += [Note(text=f"voir: {text}, after it had asked to stop") for text in self.late_errors]
         notes += [Note(text=f"voir: an instrument failed: {text}") for text in self.instrument_errors]
         if self.unreadable:
             text = "some lines of voir's stream could not be read and do not count"

@@ -25,7 +25,7 @@ _WRONG_PATH = {
     errno.ENOENT: "its folder does not exist",
     errno.ENOTDIR: "part of the path is not a folder",
     errno.EEXIST: "part of the path is not a folder",  # of a folder that was to be made first
-    errno.ELOOP: "is a link that leads nowhere",
+    errno.ELOOP: "is a broken link",
     errno.ENAMETOOLONG: "the name is too long",
 }
 

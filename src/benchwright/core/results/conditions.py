@@ -67,7 +67,7 @@ def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> str | N
     if sum(map(bool, found)) <= MOST_DISTURBED * len(launches):
         blind = sum(not c.recorded for c in conditions) > MOST_DISTURBED * len(launches)
         before = next((note.text for note in notes if note.kind == "busy"), None)
-        return f"its launches are too short to show the load beside them, and {before}" if blind and before else None
+        return f"its launches are too short to show other load, and {before}" if blind and before else None
     words = []
     for kind, text in DISTURBING.items():
         figures = [one[kind] for one in found if kind in one]
@@ -87,7 +87,7 @@ def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> str | None:
         if abs(shares[0] - shares[1]) > _LEAST_SHARE:
             return f"measured under different load: got {_percent(shares[0])} and {_percent(shares[1])} of the CPU time they wanted"
     elif bool(disturbed[0]) != bool(disturbed[1]):
-        return f"measured under different conditions: {disturbed[0] or disturbed[1]}, which is true of one side only"
+        return f"measured under different conditions: {disturbed[0] or disturbed[1]}, on one side only"
     for device in sorted({device for side in sides for c in side for device in c.clocks}):
         clocks = [_median([c.clocks[device] for c in side if device in c.clocks]) for side in sides]
         if clocks[0] and clocks[1] and abs(clocks[0] / clocks[1] - 1) > _LEAST_CLOCK:

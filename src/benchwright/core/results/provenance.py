@@ -68,7 +68,7 @@ def _compared(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _files(old: Mapping[str, str], new: Mapping[str, str], where: str = "") -> Iterator[str]:
-    words = {True: "is not there any more", False: "was changed"}
+    words = {True: "no longer exists", False: "was changed"}
     changed = [name for name in old.keys() | new.keys() if old.get(name, ABSENT) != new.get(name, ABSENT)]
     for name in sorted(changed)[:_MOST_NAMED]:
         is_new = old.get(name, ABSENT) == ABSENT
@@ -83,7 +83,7 @@ def _repository(old: Provenance, now: Repository) -> Iterator[str]:
         return  # what is not known is not held against it; the files it starts are compared in any case
     where = f"git {now.root}: "
     if before.base != now.base:
-        yield f"{where}commit {before.base[:12]} is not there any more; it is at {now.head[:12]}"
+        yield f"{where}commit {before.base[:12]} no longer exists; HEAD is at {now.head[:12]}"
         return
     # Both say how they differ from the same commit. That a change was committed meanwhile makes no difference.
     told = {f"{now.root}/{name}" for name in before.changes | now.changes}

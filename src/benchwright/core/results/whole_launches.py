@@ -29,7 +29,7 @@ def _marked(launch: Launch, jobs: Sequence[Launch], expected: int) -> Launch:
     bad = culprit(measured) or next((job for job in measured if job.status is not Status.OK), None)
     if bad is not None and bad.status is Status.FAILED:
         why = f"{bad.reason.value.replace('_', ' ')}: " if bad.reason else ""
-        said = f"{bad.job}, which ran beside it, failed ({why}{bad.detail or 'no reason given'}), so it does not count"
+        said = f"{bad.job}, which ran alongside, failed ({why}{bad.detail or 'no reason given'}), so it does not count"
         return replace(launch, status=Status.FAILED, reason=Reason.PARTNER_FAILED, detail=said)
     which = bad.job if bad is not None else "a job"
     said = f"{which} of the same launch was not finished, so it does not count"

@@ -38,7 +38,7 @@ def command_benchmark(
 ) -> Benchmark:
     """The program with its arguments, as they came after `--`, run where the user is unless `cwd` says otherwise."""
     if not argv or not argv[0]:
-        raise InvalidInput("no command is given", where="--", remedy="write it behind --, such as: -- python train.py")
+        raise InvalidInput("no command given", where="--", remedy="write it after --, such as: -- python train.py")
     for word in argv:
         if "\0" in word:
             raise InvalidInput("a NUL byte in the command", where="--", remedy="remove it")

@@ -27,7 +27,7 @@ SHOWN_DIGITS = 8  # of an identity
 # Precise enough to see one percent, and never for long: a slow model has few calls in these seconds.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
-_IDLE = "--param {0}: the same models, weights and shapes of inputs whatever its value; the script may not read it"
+_IDLE = "--param {0}: models, weights and input shapes are the same for every value; the script may ignore it"
 
 
 def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
@@ -166,9 +166,9 @@ def _as_command(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
     """The script as it is: it is run once more, and its own end is its result."""
     script = asked.workload
     assert isinstance(script, ModelScript)
-    note = "no model was found in it; what was measured is the whole script"
+    note = "no model found; the whole script was measured"
     if discovery.trouble:
-        note = f"no model was found in it before it failed ({discovery.trouble}); it was then run as it is"
+        note = f"no model found before the script failed ({discovery.trouble}); the whole script was then measured"
     return msgspec.structs.replace(
         asked,
         workload=Command(argv=(script.python, *_with_compat(script), script.path, *script.args), cwd=script.cwd),
@@ -195,19 +195,19 @@ def place_of(model: FoundModel) -> str:
 def _notes(model: FoundModel, discovery: ScriptDiscovery) -> tuple[str, ...]:
     notes = list(discovery.notes)
     if discovery.trouble and model.mode != NEVER_CALLED:
-        notes.append(f"the script failed after this model had been found: {discovery.trouble}")
+        notes.append(f"the script failed after this model was found: {discovery.trouble}")
     elif discovery.trouble:
-        notes.append(f"the script failed, and had not called this model: {discovery.trouble}")
+        notes.append(f"the script failed before calling this model: {discovery.trouble}")
     if model.other_shapes:
-        notes.append(f"it was called with {model.other_shapes} other shapes too, which are not measured")
+        notes.append(f"it was also called with {model.other_shapes} other shapes, which are not measured")
     if model.in_training and model.measurable:
         layers = " and ".join(model.mode_dependent[:3])
-        why = f"; its {layers} compute otherwise in training" if layers else ""
+        why = f"; its {layers} behave differently in training" if layers else ""
         notes.append(f"set to eval() to be measured: the script calls it in training mode{why}")
     for wrapper in model.wrappers:
         if wrapper.startswith("autocast "):
             notes.append(
-                f"the script calls it in {wrapper}, this is without: --precision bf16 or fp16 compute so throughout"
+                f"the script calls it under {wrapper}, which is not applied here; use --precision bf16 or fp16"
             )
     return tuple(notes)
 
@@ -217,7 +217,7 @@ def _moved(model: FoundModel, device: str) -> tuple[str, ...]:
     own = (model.device or device).partition(":")[0]
     if own == device.partition(":")[0]:
         return ()
-    return (f"the script calls it on {own}, this is on {device}; measure it there with --device {own}",)
+    return (f"the script calls it on {own}, but it is measured on {device}; use --device {own} to match",)
 
 
 def _names(models: Sequence[FoundModel]) -> dict[str, str]:
@@ -238,7 +238,7 @@ def _selected(discovery: ScriptDiscovery, words: Sequence[str]) -> list[FoundMod
             known = [m.class_ for m in discovery.models] + [m.identity[:SHOWN_DIGITS] for m in discovery.models]
             found = ", ".join(f"{m.class_} ({m.identity[:SHOWN_DIGITS]})" for m in discovery.models) or "no model"
             raise InvalidInput(
-                f"no model '{word}' in it: there is {found}",
+                f"no model '{word}' in it; it has {found}",
                 where=discovery.script,
                 remedy=did_you_mean(word, known) or "see 'benchwright find'",
             )

@@ -140,7 +140,7 @@ def _with_work(discovery: ScriptDiscovery, counted: ScriptDiscovery) -> ScriptDi
     def counted_in(model: FoundModel) -> FoundModel:
         other = work.get(model.identity)
         if other is None:
-            note = "the script did not call it when it was run again to count"
+            note = "the script did not call it in the second run, which counts operations"
             return msgspec.structs.replace(model, flops_note=note) if model.measurable else model
         return msgspec.structs.replace(model, flops=other.flops, bytes=other.bytes, flops_note=other.flops_note)
 

@@ -23,7 +23,7 @@ def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | No
         if event["event"] == "model":
             found = _model(event)
             if found is None:
-                notes.append("an entry of a model could not be read")
+                notes.append("a model entry could not be read")
             else:
                 models[found.identity] = _merged(models.get(found.identity), found)
         elif event["event"] == "discovery_end" and (event.get("main_process", True) or not last):
@@ -33,7 +33,7 @@ def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | No
     if last.get("hook_lost"):
         notes.append("the script replaced torch.nn.Module.__call__: models it called after that may be missing")
     if started := last.get("processes_started"):
-        notes.append(f"the script started {started} other processes: models that they call are not seen")
+        notes.append(f"the script started {started} other processes; models called there are not seen")
     return ScriptDiscovery(
         script=script,
         models=tuple(models.values()),

@@ -23,7 +23,7 @@ from benchwright.kinds.models.benchmarks import (
 )
 from benchwright.kinds.models.kind import ModelsKind
 
-TRUSTED = "runs code of its own when it is loaded, which --trust allows"
+TRUSTED = "runs its own code when loaded, as --trust allows"
 _USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino"}
 
 
@@ -43,7 +43,7 @@ class ModelFileKind(ModelsKind):
         ending = path.suffix.lower()
         if ending not in _USUAL_RUNTIME:
             known = ", ".join(_USUAL_RUNTIME)
-            raise InvalidInput("is no model file", where=target, remedy=f"name one that ends with {known}")
+            raise InvalidInput("is not a model file", where=target, remedy=f"name one that ends with {known}")
         _check_content(path, ending)
         _check_nothing_for_scripts(target, options)
         made = []
@@ -98,12 +98,14 @@ def _code_of_its_own(path: Path, target: str, trust: bool) -> tuple[str, ...]:
     try:
         found = code_in(str(path))
     except ValueError as error:
-        raise InvalidInput(f"is no exported program: {error}", where=target, remedy="export the model again") from None
+        raise InvalidInput(
+            f"is not an exported program: {error}", where=target, remedy="export the model again"
+        ) from None
     if found is None:
         return ()
     if not trust:
         remedy = "measure it with --trust if you know where it comes from"
-        raise InvalidInput(f"would run code of its own when it is loaded: {found}", where=target, remedy=remedy)
+        raise InvalidInput(f"would run its own code when loaded: {found}", where=target, remedy=remedy)
     return (f"{TRUSTED}: {found}",)
 
 
@@ -136,7 +138,7 @@ def _check_content(path: Path, ending: str) -> None:
     elif ending == ".pt2":
         wrong = _no_exported_program(path)
     elif ending == ".xml" and b"<net" not in _head(path):
-        wrong = "is no OpenVINO model: it has no <net>"
+        wrong = "is not an OpenVINO model: it has no <net>"
     elif ending == ".xml" and not path.with_suffix(".bin").is_file():
         wrong = f"needs {path.with_suffix('.bin').name}, its weights, beside it"
     if wrong:
@@ -150,11 +152,11 @@ def _no_exported_program(path: Path) -> str | None:
             # Without the folder that everything in it lies in.
             parts = {"/".join(name.split("/")[1:]) for name in archive.namelist()}
     except (zipfile.BadZipFile, OSError):
-        return "is no exported program: those of torch.export.save are zip files"
+        return "is not an exported program: those of torch.export.save are zip files"
     if any(part.startswith("data/aotinductor/") for part in parts) and not any(p.startswith("models/") for p in parts):
-        return "is a compiled package of AOTInductor; needed is what torch.export.save writes"
+        return "is a compiled package of AOTInductor; use the output of torch.export.save"
     if any(part.startswith("code/") for part in parts):
-        return "is a TorchScript archive; needed is what torch.export.save writes"
+        return "is a TorchScript archive; use the output of torch.export.save"
     if "data.pkl" in parts:
-        return "is what torch.save writes; needed is what torch.export.save writes"
+        return "is what torch.save writes; use the output of torch.export.save"
     return None

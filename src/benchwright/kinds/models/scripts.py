@@ -48,7 +48,7 @@ def _all_scripts(request: Request) -> list[str]:
     if not request.all_scripts:
         return []
     if not request.search_dirs:
-        raise InvalidInput("all scripts of no folder", where="--all", remedy="name the folder with --search-dir")
+        raise InvalidInput("no folder given", where="--all", remedy="name the folder with --search-dir")
     return [s for folder in request.search_dirs for s in _chosen(_in_folder(Path(_checked(folder))), folder, request)]
 
 

@@ -64,7 +64,7 @@ def _parsed(texts: Sequence[str]) -> dict[str, list[str]]:
         name = name.strip().lstrip("-")
         given = [value.strip() for value in rest.split(",")]
         if not equals or not re.fullmatch(r"[A-Za-z_][\w-]*", name) or not all(given):
-            raise InvalidInput(f"'{text}' sweeps nothing", where="--param", remedy="write NAME=VALUE,VALUE")
+            raise InvalidInput(f"'{text}' is not a sweep", where="--param", remedy="write NAME=VALUE,VALUE")
         if name in values:
             raise InvalidInput(f"'{name}' is swept twice", where="--param", remedy="give all its values at once")
         if len(set(given)) < len(given):

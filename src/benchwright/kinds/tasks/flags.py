@@ -35,13 +35,13 @@ def notes_on_missing(
         if change.counts_devices:
             if overrides.num_gpus != own_gpus:
                 notes.append(
-                    f"--num-gpus {change.value}: {task} is given that many GPUs; its command has no --gpus and was left as it is"
+                    f"--num-gpus {change.value}: {task} is given that many GPUs; its command has no --gpus and was left unchanged"
                 )
             continue
         notes.append(
             f"{change.flag} {change.value}: the command of {task} has no {change.flag}"
             + (f" (it has {near})" if near else "")
-            + f" and was left as it is; --set-flag {instead}={change.value} {'changes' if near else 'adds'} it"
+            + f" and was left unchanged; --set-flag {instead}={change.value} {'changes' if near else 'adds'} it"
         )
     return tuple(notes)
 

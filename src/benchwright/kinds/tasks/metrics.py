@@ -57,7 +57,7 @@ def _check_names(file: TaskFile, names: list[Element]) -> None:
         if name.text in first:
             line = first[name.text].place.line
             raise file.error(
-                f"metric '{name.text}' is here a second time, first in line {line}",
+                f"metric '{name.text}' appears twice, first in line {line}",
                 name.place,
                 "rename one: both would be written to the same key of the result",
             )

@@ -144,7 +144,7 @@ def _selected(file: TaskFile, names: Sequence[str] | None) -> list[Section]:
     found = [section for section in file.sections.values() if not is_policy(section)]
     if not found:
         raise InvalidInput(
-            "the file holds only metrics policies, no task with a command",
+            "the file has only metrics policies, no task with a command",
             where=file.path,
             remedy="combine a policy with a command: --metrics-policy NAME --command-to-execute COMMAND",
         )

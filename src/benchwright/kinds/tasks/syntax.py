@@ -135,12 +135,12 @@ class _Reader:
         name = match[1].strip() if match else ""
         if not name:
             raise self._error(
-                "this is not a section", place, "write its name between brackets and nothing behind, such as [resnet50]"
+                "this is not a section", place, "write its name in brackets and nothing after it, such as [resnet50]"
             )
         if name in self.sections:
             first = self.sections[name].line
             raise self._error(
-                f"section [{name}] is here a second time, it began in line {first}",
+                f"section [{name}] appears twice, first in line {first}",
                 place,
                 "rename or remove one of the two",
             )
@@ -155,7 +155,7 @@ class _Reader:
             )
         if self.section is None:
             raise self._error(
-                f"'{match[1]}' stands before any section",
+                f"'{match[1]}' comes before any section",
                 place,
                 "put the name of its task above it, such as [resnet50]",
             )
@@ -163,7 +163,7 @@ class _Reader:
         if key in self.section.entries:
             first = self.section.entries[key].place.line
             raise self._error(
-                f"'{key}' is in [{self.section.name}] a second time, first in line {first}",
+                f"'{key}' appears twice in [{self.section.name}], first in line {first}",
                 place,
                 "remove one of the two",
             )

@@ -19,4 +19,4 @@ def lost_ranks(records: Iterable[LoopRecord]) -> str | None:
         return None
     which = ", ".join(str(rank) for rank in sorted({r.rank for r in lost if r.rank is not None}))
     few = "rank" if len(lost) == 1 else "ranks"
-    return f"{few} {which} began loop '{lost[0].name}' and never ended it: a process died or left, so not all were measured"
+    return f"{few} {which} began loop '{lost[0].name}' and never finished it: a process died or exited, so not all were measured"

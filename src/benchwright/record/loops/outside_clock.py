@@ -73,4 +73,4 @@ def contradiction(bounds: tuple[float, float, float] | None) -> str | None:
     if least * (1 - _CLEARLY) <= claimed <= most * (1 + _CLEARLY):
         return None
     found = f"at least {least:.3g} s" if claimed < least else f"at most {most:.3g} s"
-    return f"its clock says that {claimed:.3g} s passed while it was measured, but it was {found} by the supervisor's clock"
+    return f"its clock shows {claimed:.3g} s for the measurement, the supervisor's clock {found}"

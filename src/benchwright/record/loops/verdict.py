@@ -36,10 +36,10 @@ def _no_steps(fold: Fold, benchmark: Benchmark) -> LaunchVerdict | None:
     if not records or name is None:
         return None
     if any(r.name == name for r in records):
-        detail = f"loop '{name}' ran no step to its end"
+        detail = f"loop '{name}' completed no step"
     else:
         others = ", ".join(f"'{n}'" for n in sorted({r.name for r in records})[:8])
-        detail = f"no loop is called '{name}'; there is {others}"
+        detail = f"no loop is called '{name}'; found {others}"
     return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
 
 
@@ -49,7 +49,7 @@ def _longer_than_it_lived(record: LoopRecord, fold: Fold) -> str | None:
     took_s = sum(steps.host_ns for steps in record.phases.values()) * NS
     if not isinstance(lived_s, int | float) or took_s <= lived_s * (1 + _CLOCKS) + _SLACK_S:
         return None
-    return f"its steps are said to have taken {took_s:.3g} s, but the program lived {lived_s:.3g} s"
+    return f"its steps add up to {took_s:.3g} s, but the program ran for {lived_s:.3g} s"
 
 
 def _went_back(record: LoopRecord) -> str | None:

@@ -61,7 +61,7 @@ def history_of_resumed(
     if not complete:
         return history_of_new(plan, kinds, keep_env)
     if history is None:
-        found = ["what it was begun with is not known (provenance.json is missing or damaged)"]
+        found = ["what it was started with is unknown (provenance.json is missing or damaged)"]
         history = History(began=Provenance())
         now = provenance_of(plan, kinds, keep_env)
     else:
@@ -79,7 +79,7 @@ def history_of_resumed(
 def _refused(folder: RunFolder, found: Sequence[str]) -> InvalidInput:
     more = f"; and {len(found) - _MOST_SAID} more" if len(found) > _MOST_SAID else ""
     return InvalidInput(
-        f"{folder.id} was begun with something else: " + "; ".join(found[:_MOST_SAID]) + more,
+        f"{folder.id} was started with something else: " + "; ".join(found[:_MOST_SAID]) + more,
         where="--resume",
-        remedy="undo that, start a new run, or go on with --anyway: the results are then marked as mixed",
+        remedy="undo the change, start a new run, or continue with --anyway, which marks the results as mixed",
     )

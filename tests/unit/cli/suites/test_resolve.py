@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> str:
 def test_the_resolved_suite_is_yaml_that_resolves_to_the_same(path: str, tmp_path: Path) -> None:
     first = CliRunner().invoke(resolve, [path])
     assert first.exit_code == 0
-    assert "second time" in first.stderr
+    assert "appears twice" in first.stderr
     (tmp_path / "t.yaml").write_text(first.stdout)
     second = CliRunner().invoke(resolve, [str(tmp_path / "t.yaml")])
     assert second.stdout == first.stdout

@@ -73,7 +73,7 @@ def test_a_script_without_a_model_is_run_as_a_command() -> None:
     (made,) = benchmarks_of(asked(), found(trouble="it ended with exit code 7"), "")
     assert made.workload == Command(argv=("py", "/x/bert.py", "--k", "1"), cwd="/x")
     assert made.name == "bert.py"
-    assert "no model was found" in made.notes[0]
+    assert "no model found" in made.notes[0]
     assert "exit code 7" in made.notes[0]
 
 
@@ -101,7 +101,7 @@ def test_a_model_is_selected_by_class_or_identity(word: str) -> None:
 
 
 def test_an_unknown_name_is_refused_with_what_there_is() -> None:
-    with pytest.raises(InvalidInput, match=r"no model 'Brt' in it: there is Bert \(8c1f02aa\).*did you mean"):
+    with pytest.raises(InvalidInput, match=r"no model 'Brt' in it; it has Bert \(8c1f02aa\).*did you mean"):
         benchmarks_of(asked(select=("Brt",)), found(model()), "")
 
 
@@ -120,21 +120,21 @@ def test_a_profile_is_a_benchmark_of_its_own() -> None:
 
 def test_a_call_in_autocast_is_told_since_what_is_measured_is_not() -> None:
     (made,) = benchmarks_of(asked(), found(model(wrappers=("DataParallel", "autocast bfloat16"))), "")
-    assert any("calls it in autocast bfloat16, this is without" in note for note in made.notes)
+    assert any("calls it under autocast bfloat16, which is not applied here" in note for note in made.notes)
 
 
 def test_a_failure_of_the_script_after_its_models_is_noted() -> None:
     (made,) = benchmarks_of(asked(), found(model(other_shapes=3), trouble="ValueError: no"), "")
-    assert any("failed after this model had been found: ValueError: no" in note for note in made.notes)
+    assert any("failed after this model was found: ValueError: no" in note for note in made.notes)
     assert any("3 other shapes" in note for note in made.notes)
     never = model("dddd4", "Unused", mode=NEVER_CALLED, reason="it was not called")
     (made,) = benchmarks_of(asked(), found(never, trouble="EOFError: no input"), "")
-    assert any("had not called this model: EOFError: no input" in note for note in made.notes)
+    assert any("failed before calling this model: EOFError: no input" in note for note in made.notes)
 
 
 def test_a_model_that_is_measured_on_another_device_than_its_script_uses_is_said_to_be() -> None:
     (made,) = benchmarks_of(asked(), found(model(device="cuda:0")), "")
-    assert made.notes == ("the script calls it on cuda, this is on cpu; measure it there with --device cuda",)
+    assert made.notes == ("the script calls it on cuda, but it is measured on cpu; use --device cuda to match",)
     (made,) = benchmarks_of(asked(), found(model(device="cpu")), "")
     assert made.notes == ()
 
@@ -145,7 +145,7 @@ def test_a_model_that_is_set_to_eval_is_said_to_be() -> None:
     assert isinstance(made.workload, Model)
     assert made.workload.set_to_eval
     said = "set to eval() to be measured: the script calls it in training mode"
-    assert made.notes == (f"{said}; its BatchNorm2d and Dropout compute otherwise in training",)
+    assert made.notes == (f"{said}; its BatchNorm2d and Dropout behave differently in training",)
     (plain,) = benchmarks_of(asked(), found(model(in_training=True)), "")
     assert plain.notes == (said,)
     (evaluated,) = benchmarks_of(asked(), found(model()), "")

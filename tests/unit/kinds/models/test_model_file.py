@@ -88,10 +88,10 @@ def test_a_file_that_runs_code_is_refused_unless_it_is_trusted(tmp_path: Path) -
     path = tmp_path / "a.pt2"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/models/model.json", '{"nodes": [{"target": "torch.hub.load", "inputs": []}]}')
-    with pytest.raises(InvalidInput, match=r"would run code of its own.*calls torch\.hub\.load.*with --trust"):
+    with pytest.raises(InvalidInput, match=r"would run its own code.*calls torch\.hub\.load.*with --trust"):
         read(path)
     (made,) = ModelFileKind().read(str(path), KindOptions(models=ModelOptions(trust=True)))
     assert isinstance(made.workload, Model)
     assert made.workload.trust
     assert trusted_code([made]) == [f"{path}: {made.notes[0]}"]
-    assert "which --trust allows: models/model.json calls torch.hub.load" in made.notes[0]
+    assert "as --trust allows: models/model.json calls torch.hub.load" in made.notes[0]

@@ -173,8 +173,8 @@ def test_a_key_given_twice_counts_last_and_is_told(tmp_path: Path) -> None:
     path = suite(tmp_path, s="a:\n  weight: 1\n  weight: 2\na:\n  weight: 3\n")
     found = read_suite(path)
     assert found.entries["a"]["weight"] == 3
-    assert found.warnings[0] == f"{path}:3: 'weight' is here a second time, first in line 2; the last one counts"
-    assert found.warnings[1] == f"{path}:4: 'a' is here a second time, first in line 1; the last one counts"
+    assert found.warnings[0] == f"{path}:3: 'weight' appears twice, first in line 2; the last one counts"
+    assert found.warnings[1] == f"{path}:4: 'a' appears twice, first in line 1; the last one counts"
 
 
 def test_a_delete_that_removes_nothing_is_told(tmp_path: Path) -> None:

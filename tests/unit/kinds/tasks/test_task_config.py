@@ -207,7 +207,7 @@ def test_metrics_of_the_command_line_join_those_of_the_task(tasks_file: str) -> 
     more = MetricSpec(name="memory", pattern=r"mem (\d+)")
     small = TaskKind().read(tasks_file, KindOptions(names=("small",), metrics=(more,)))[0]
     assert [m.name for m in small.metrics] == ["speed", "loss", "memory"]
-    with pytest.raises(InvalidInput, match="'loss' is asked for twice"):
+    with pytest.raises(InvalidInput, match="'loss' is given twice"):
         TaskKind().read(tasks_file, KindOptions(names=("small",), metrics=(MetricSpec(name="loss", pattern="x"),)))
 
 

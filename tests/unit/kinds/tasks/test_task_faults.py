@@ -36,11 +36,11 @@ def complaint(tmp_path: Path, content: str | bytes) -> str:
         ("\ufeff", "tasks.cfg: the file is empty"),
         (" \n# only a comment\n", "tasks.cfg: the file has no tasks"),
         ("[DEFAULT]\nnum_gpus = 1\n", "tasks.cfg: the file has no tasks"),
-        ("[metrics_a]\npatterns=[]\nmetrics=[]\ncompute_method=[]\n", "tasks.cfg: the file holds only metrics policies"),
-        (f"[a]\n{GOOD}[b]\n{GOOD}[a]\n{GOOD}", "tasks.cfg:11:1: section [a] is here a second time, it began in line 1"),
-        (f"[a]\n{GOOD}Metrics = []\n", "tasks.cfg:6:1: 'metrics' is in [a] a second time, first in line 3"),
+        ("[metrics_a]\npatterns=[]\nmetrics=[]\ncompute_method=[]\n", "tasks.cfg: the file has only metrics policies"),
+        (f"[a]\n{GOOD}[b]\n{GOOD}[a]\n{GOOD}", "tasks.cfg:11:1: section [a] appears twice, first in line 1"),
+        (f"[a]\n{GOOD}Metrics = []\n", "tasks.cfg:6:1: 'metrics' appears twice in [a], first in line 3"),
         ("[b]\nnum_gpus = 1\n", "tasks.cfg:1: [b] has no command_to_execute; add it"),
-        (f"metrics = 1\n[a]\n{GOOD}", "tasks.cfg:1:1: 'metrics' stands before any section"),
+        (f"metrics = 1\n[a]\n{GOOD}", "tasks.cfg:1:1: 'metrics' comes before any section"),
         (f"[a]\n{GOOD}hello\n", "tasks.cfg:6:1: this is neither [section] nor key = value"),
         (f"[a\n{GOOD}", "tasks.cfg:1:1: this is not a section"),
         (f"[]\n{GOOD}", "tasks.cfg:1:1: this is not a section"),
@@ -95,7 +95,7 @@ def test_the_values_of_a_task(tmp_path: Path, old: str, new: str, expected: str)
 
 def test_a_metric_named_twice_says_both_lines(tmp_path: Path) -> None:
     content = "[a]\npatterns = ['x', 'y']\nmetrics = ['m',\n  'm']\ncompute_method = ['last', 'last']\ncommand_to_execute = true\n"
-    assert complaint(tmp_path, content).startswith("tasks.cfg:4:3: metric 'm' is here a second time, first in line 3")
+    assert complaint(tmp_path, content).startswith("tasks.cfg:4:3: metric 'm' appears twice, first in line 3")
 
 
 def test_a_fault_in_a_later_line_of_a_list_is_pointed_at_there(tmp_path: Path) -> None:

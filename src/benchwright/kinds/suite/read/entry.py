@@ -137,7 +137,7 @@ def _metrics(entry: dict[str, Any]) -> tuple[MetricSpec, ...]:
     names = [metric.name for metric in found]
     for name in names:
         if names.count(name) > 1:
-            raise Wrong(("metrics",), f"metric '{name}' is asked for twice", "rename one of the two")
+            raise Wrong(("metrics",), f"metric '{name}' is given twice", "rename one of the two")
     return tuple(found)
 
 

@@ -164,7 +164,7 @@ class Builder:
                 continue
             known = first.setdefault((key.tag, key.value), key)
             if known is not key:
-                what = f"'{key.value}' is here a second time, first in line {known.start_mark.line + 1}; the last one counts"
+                what = f"'{key.value}' appears twice, first in line {known.start_mark.line + 1}; the last one counts"
                 self.remarks.append(Remark(what, key.start_mark.line + 1, (*self._above, key.value)))
 
     def _lost(self, node: Node, path: tuple[Any, ...]) -> None:
