@@ -25,19 +25,19 @@ def told(body: dict[str, Any]) -> str:
 def test_what_a_child_prints_after_the_programs_end_does_not_count_and_is_told(bw: CommandLine) -> None:
     body = bw.json("run", "--metric", "speed", "--", "sh", "-c", LATE + "echo speed=1")
     assert metric(body, "speed")["value"] == 1.0
-    assert "10 bytes of output came after the program had ended" in told(body)
+    assert "10 bytes of output came from a process that outlived the program" in told(body)
 
 
 def test_a_result_that_only_came_after_the_programs_end_is_no_result(bw: CommandLine) -> None:
     body = bw.json("run", "--metric", "speed", "--", "sh", "-c", LATE + "true", code=1)
     assert (body["status"], body["results"][0]["reason"]) == ("failed", "no_data")
-    assert "came after the program had ended" in told(body)
+    assert "came from a process that outlived the program" in told(body)
 
 
 def test_what_a_child_prints_while_the_program_runs_counts(bw: CommandLine) -> None:
     body = bw.json("run", "--metric", "speed", "--", "sh", "-c", LATE + "wait")
     assert metric(body, "speed")["value"] == 999.0
-    assert "after the program had ended" not in told(body)
+    assert "outlived the program" not in told(body)
 
 
 def test_what_a_child_gives_after_the_programs_end_does_not_count(

@@ -98,7 +98,7 @@ CASES = [
     fine("limits_its_descriptors"),
     crashed("runs_out_of_memory", "out_of_memory", "crashed"),
     no_data("forks_and_exits"),
-    fine("prints_after_its_end", said="came after the program had ended"),
+    fine("prints_after_its_end", said="came from a process that outlived the program"),
     fine("daemonises_and_prints", said="still running"),
     fine("leaves_a_sleeper", said="still running"),
     fine("leaves_a_stubborn_sleeper", said="with SIGKILL"),

@@ -18,7 +18,7 @@ from benchwright.agent.processes.process_tree import MARKER, signal_descendants
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.supervise.barrier import leave_barrier
 from benchwright.agent.supervise.signals import SignalQueue
-from benchwright.agent.supervise.supervisor import AgentMark, supervise
+from benchwright.agent.supervise.supervisor import Supervisor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,13 @@ class NodeAgent:
         try:
             self._signals.close()
             os.close(self._orders)
-            supervise(job, self._channel, self._samplers, AgentMark(self._token, self._group), agent)
+            kernel.adopt_orphans()
+            mark = job_group.AgentMark(self._token, self._group)
+            supervisor = Supervisor(job, Speaker(self._channel), self._samplers, mark)
+            if not kernel.signal_me_when_parent_dies(signal.SIGTERM, agent):
+                supervisor.stop_at_once()
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())  # SIGTERM was blocked until it listens
+            supervisor.run()
             code = 0
         except BaseException:
             import traceback

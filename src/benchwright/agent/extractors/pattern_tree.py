@@ -1,11 +1,16 @@
-"""What the parse tree of a regular expression tells: the text it needs, and how to scan many lines at once.
+"""What the parse tree of a regular expression reveals: text that every match needs, and a pattern for whole blocks.
 
-The tree is not a public part of `re` (it is there from Python 3.11 on), so this module promises little: whatever it
-does not know it answers with "nothing known", and the caller scans line by line.
+Why: the engine searches a block of many lines much faster than Python can hand it one line after the other
+(performance/extraction.py measures it).
+Limits: the tree (`re._parser`) is not a public part of `re`, so a new Python may change it. Whatever this module does not
+recognise, it answers with "nothing known", and the caller scans line by line, which finds the same.
+tests/unit/agent/extractors/test_same_as_line_by_line.py compares both on generated patterns and logs.
+Switch: BENCHWRIGHT_PATTERN_TREE=off always scans line by line.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from importlib import import_module
@@ -17,6 +22,7 @@ compiler: Any = import_module("re._compiler")
 parser: Any = import_module("re._parser")
 sre: Any = import_module("re._constants")
 
+SWITCH = "BENCHWRIGHT_PATTERN_TREE"
 _NEWLINE = 10
 _LINE_ENDS = (10, 13)  # never in a line, so never in text to search for
 # What \s means in a str pattern, less \n; a set cannot be subtracted from, so where \s is one of several it is spelt out.
@@ -68,6 +74,8 @@ class _NotForBlocks(Exception):
 
 def understand(pattern: str) -> Knowledge:
     """What is known of a pattern that `re.compile` accepts."""
+    if os.environ.get(SWITCH) == "off":
+        return _NOTHING
     try:
         tree = parser.parse(pattern)
         fragments = tuple(text for text, _ in _literal_runs(tree, required=False))

@@ -9,18 +9,19 @@ from benchwright.agent.extractors.base import EXAMPLES_KEPT, Block, Extractor, H
 from benchwright.agent.extractors.lines import LINE_LIMIT_BYTES, LineCutter, make_block
 from benchwright.agent.extractors.nearest import LineSample, NearestLines
 from benchwright.agent.extractors.registry import EXTRACTORS
-from benchwright.agent.extractors.time_limit import CutOff, TimeLimit
+from benchwright.agent.extractors.time_limit import CutOff, TimeLimit, chosen_limit_s
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import MetricSpec
 from benchwright.core.secrets.redact import redact_text
 
-CUT_OFFS_ALLOWED = 3  # then a pattern is not tried any more
+CUT_OFFS_ALLOWED = 3  # then the pattern is given up
+_MATCH_LIMIT_S = 1.0
 
 
 class LogScanner:
     """Feed it the bytes of a log in any portions; it gives the values as their lines are complete.
 
-    Memory is bounded whatever the log. `match_limit_s` is CPU time for one line. Works in the main thread only (see
+    Memory is bounded whatever the log. `match_limit_s`: CPU time for one line (see time_limit). Works in the main thread only (see
     TimeLimit). Raises InvalidInput, naming the metric, for a pattern that cannot be used.
     """
 
@@ -28,13 +29,13 @@ class LogScanner:
         self,
         metrics: Sequence[MetricSpec],
         *,
-        match_limit_s: float = 1.0,
+        match_limit_s: float | None = None,
         line_limit_bytes: int = LINE_LIMIT_BYTES,
     ) -> None:
         self._watches = _watches(metrics)
         self._order = list(dict.fromkeys(metric.name for metric in metrics))
         self._cutter = LineCutter(line_limit_bytes)
-        self._limit = TimeLimit(match_limit_s)
+        self._limit = TimeLimit(chosen_limit_s(_MATCH_LIMIT_S) if match_limit_s is None else match_limit_s)
         self._sample = LineSample()
         self._bytes = 0
         self._line = 1

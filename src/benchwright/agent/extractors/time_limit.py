@@ -1,12 +1,16 @@
-"""Cuts off a match that takes too long.
+"""Stops a match that takes too long.
 
-The engine of `re` looks for signals while it backtracks, so a timer's handler that raises ends a match. The timer
-counts CPU time of this process (ITIMER_VIRTUAL): a busy machine on which it waits for its turn cuts nothing off,
-and nobody else's alarm is disturbed.
+Why: a pattern such as `(a+)+b` can take years on one line of a log, and `re` has no time limit of its own. Its engine checks
+for signals while it backtracks, so a signal handler that raises ends the match. The timer counts this process's CPU time
+(ITIMER_VIRTUAL, SIGVTALRM): waiting for a core on a busy machine does not count, and nobody else's alarm is disturbed.
+Limits: the main thread only, because signals arrive there; and code that is not ours is not interrupted, because it may hold
+a lock, so an extractor of another package ends at its next line of Python in this package.
+Switch: BENCHWRIGHT_MATCH_LIMIT=SECONDS, for one line; `off` sets no timer, and then such a pattern never ends.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -16,6 +20,18 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 _OUR_CODE = __name__.rpartition(".")[0]  # this package: the engine runs inside a frame of it
 _AGAIN_S = 0.005
+SWITCH = "BENCHWRIGHT_MATCH_LIMIT"
+
+
+def chosen_limit_s(default_s: float) -> float | None:
+    """What the switch says; None: no limit."""
+    text = os.environ.get(SWITCH, "")
+    if text == "off":
+        return None
+    try:
+        return max(float(text), 0.001)
+    except ValueError:
+        return default_s
 
 
 class CutOff(Exception):
@@ -25,17 +41,19 @@ class CutOff(Exception):
 class TimeLimit:
     """`with limit: limit.run(work)`: signal handler and timer are ours inside, and put back after.
 
-    Only the main thread can receive signals. Elsewhere `with` raises RuntimeError: no pattern of a user
-    ever runs without a limit.
+    Outside the main thread `with` raises RuntimeError: no pattern of a user runs without a limit by accident.
+    `seconds`: None: no limit.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float | None) -> None:
         self._seconds = seconds
         self._is_armed = False
         self._handler_before: Any = None
         self._timer_before = (0.0, 0.0)
 
     def __enter__(self) -> TimeLimit:
+        if self._seconds is None:
+            return self
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError(
                 "a log is scanned in the main thread only, where a pattern that never ends can be stopped"
@@ -47,6 +65,8 @@ class TimeLimit:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if self._seconds is None:
+            return
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         # None: it was not set from Python, and cannot be put back from there.
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL if self._handler_before is None else self._handler_before)
@@ -55,6 +75,8 @@ class TimeLimit:
 
     def run(self, work: Callable[[], T]) -> T:
         """The result of `work`, or CutOff after the limit."""
+        if self._seconds is None:
+            return work()
         try:
             self._is_armed = True
             signal.setitimer(signal.ITIMER_VIRTUAL, self._seconds)

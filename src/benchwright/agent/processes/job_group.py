@@ -1,8 +1,7 @@
-"""A control group for all that an agent starts, where one can be made: who is in it is known whatever they do.
+"""A control group for everything an agent starts, where one can be created: no process can leave it unnoticed.
 
-Only in the second version of the hierarchy, and only where the program cannot tell the difference: no controller is
-handed down, and our own group has no limit that it would not see any more. Without a group there is still the mark in the
-environment of each process (`leftovers`).
+Only with cgroups v2, and only where the program cannot tell the difference: no controller is delegated, and our own group
+has no limit that would be hidden from it. Otherwise there is still the mark in each process's environment (`leftovers`).
 """
 
 from __future__ import annotations
@@ -19,6 +18,16 @@ TOKEN = re.compile(r"\d+-[0-9a-f]{15,16}")
 _MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 _EMPTY_S = 0.5
 _LIMITS = ("cpu.max", "memory.max", "memory.high", "cpuset.cpus", "pids.max")
+
+
+class AgentMark:
+    """Identifies everything an agent starts: `token` is in its environment; `group` is its control group, if any."""
+
+    __slots__ = ("group", "token")
+
+    def __init__(self, token: str, group: str | None) -> None:
+        self.token = token
+        self.group = group
 
 
 def enter(token: str) -> str | None:

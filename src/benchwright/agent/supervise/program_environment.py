@@ -1,4 +1,4 @@
-"""The environment a measured program is started with."""
+"""What a measured program finds when it starts: its environment, its folders and files."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import os
 
 from benchwright.agent.folder_digest import VOIRFILE
 from benchwright.agent.processes.process_tree import MARKER
+from benchwright.core.files.whole_file import write_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from benchwright.core.job import Job
@@ -99,3 +100,26 @@ def device_tokens(devices: tuple[int, ...], environment: Mapping[str, str]) -> l
                 f"allows {len(visible)}; unset it or ask for fewer"
             )
     return [visible[device] for device in devices]
+
+
+def visible_to(job: Job, environment: Mapping[str, str]) -> list[str] | None:
+    """The accelerators that the job's program sees, as CUDA names them; None: all."""
+    if job.devices and "CUDA_VISIBLE_DEVICES" not in job.env:
+        return device_tokens(job.devices, os.environ)
+    return visible_devices(environment)
+
+
+def make_folders(folders: Iterable[str]) -> None:
+    """Data folders may be shared and read-only: a program that cannot do without one will say so itself."""
+    for folder in folders:
+        try:
+            os.makedirs(folder, exist_ok=True)
+        except OSError:
+            pass
+
+
+def write_files(files: Mapping[str, str]) -> None:
+    """Path → text; each file is written whole or not at all."""
+    for path, text in files.items():
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        write_whole(path, text.encode(), sync=False)

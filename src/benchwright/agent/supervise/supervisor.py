@@ -1,7 +1,7 @@
-"""Supervising one job: start its program, sample it, read its log, end it in time, and say how it ended.
+"""Supervises one job: starts its program, samples it, reads its log, ends it in time, and reports how it ended.
 
-A supervisor is a process of its own with one thread, forked by the node agent, and the subreaper of everything its
-program starts: whatever has no parent left becomes its child, so "no child is left" means that the job is over.
+A supervisor is a single-threaded process that the node agent forks. It is the subreaper of everything its program starts:
+orphans become its children, so the job is over when no child is left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import time
 from benchwright.agent.message_pipe import Speaker, fits
 from benchwright.agent.output.data_tail import INTERVAL_S, DataTail, open_data_tail
 from benchwright.agent.output.job_log import JobLog
-from benchwright.agent.processes import kernel
 from benchwright.agent.processes.process_tree import LINUX
 from benchwright.agent.samplers.base import SampledJob
 from benchwright.agent.samplers.sampling import Sampling
@@ -22,19 +21,24 @@ from benchwright.agent.supervise.barrier import all_done, leave_barrier, say_don
 from benchwright.agent.supervise.endings import ran_out_of_disk, ran_out_of_memory, read_oom_kills
 from benchwright.agent.supervise.pauses import Pauses
 from benchwright.agent.supervise.program import Program
-from benchwright.agent.supervise.program_environment import build_environment, device_tokens, visible_devices
+from benchwright.agent.supervise.program_environment import (
+    build_environment,
+    make_folders,
+    visible_to,
+    write_files,
+)
 from benchwright.agent.supervise.signals import SignalQueue
 from benchwright.agent.supervise.spawn import CannotStart
 from benchwright.agent.supervise.termination import Takedown
-from benchwright.core.files.whole_file import write_whole
 from benchwright.core.secrets.kept_variables import kept_variables
 from benchwright.core.secrets.redact import redact_text, redact_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Any
 
+    from benchwright.agent.processes.job_group import AgentMark
     from benchwright.core.job import Job
     from benchwright.core.plugins.entry_points import EntryPoint
 
@@ -45,16 +49,6 @@ _TAKEDOWN_STEP_S = 0.02
 _QUIET_S = 0.03
 _PATIENCE_S = 5.0  # with a full disk
 _UNKILLABLE_S = 15.0  # a process in the kernel's hands; nothing more can be done about it
-
-
-class AgentMark:
-    """By which all that an agent starts is known: a token in the environment, and a control group where there is one."""
-
-    __slots__ = ("group", "token")
-
-    def __init__(self, token: str, group: str | None) -> None:
-        self.token = token
-        self.group = group
 
 
 class Supervisor:
@@ -81,7 +75,7 @@ class Supervisor:
         self._detail: str | None = None
 
     def run(self) -> None:
-        """Everything, until the main process has been told how it ended."""
+        """The whole job, until the main process knows how it ended."""
         mark = {"mark": self._mark.token, "group": self._mark.group}
         self._append("stream", version=VERSION, job=self.job.id, wall=time.time(), **mark)
         if self._start():
@@ -96,7 +90,7 @@ class Supervisor:
         self._finish()
 
     def stop_at_once(self) -> None:
-        """The node agent was gone before we began to listen for it."""
+        """The node agent ended before we could listen for it."""
         self._signals.count[signal.SIGTERM] += 1
 
     # The stages of `run`, in their order.
@@ -106,8 +100,8 @@ class Supervisor:
         try:
             environment = build_environment(job, os.environ, f"{self._mark.token}/{job.id}")
             shown = kept_variables(environment, also=job.keep_env, changed=job.env)
-            _make_folders(job.folders)
-            _write_files(job.files)
+            make_folders(job.folders)
+            write_files(job.files)
             self._log = JobLog(job, self._stream, self._speaker)
             self._data = open_data_tail(job, environment, self._stream)
             self._signals.on_signal = self._program.on_signal
@@ -144,18 +138,17 @@ class Supervisor:
             cores=job.cores,
         )
         self._sampling = Sampling(
-            self._samplers, self._sampled_job(environment), self._stream, job.sample_interval_s, self._program.began_ns
+            self._samplers,
+            SampledJob(devices=visible_to(job, environment)),
+            self._stream,
+            job.sample_interval_s,
+            self._program.began_ns,
         )
         self._sample()
         return True
 
-    def _sampled_job(self, environment: Mapping[str, str]) -> SampledJob:
-        if self.job.devices and "CUDA_VISIBLE_DEVICES" not in self.job.env:
-            return SampledJob(devices=device_tokens(self.job.devices, os.environ))
-        return SampledJob(devices=visible_devices(environment))
-
     def _on_end(self) -> None:
-        """What is printed or said from now on comes from processes that the program left behind."""
+        """Output from now on comes from processes that the program left behind."""
         for output in (self._log, self._data):
             if output is not None:
                 output.program_ended()
@@ -175,7 +168,7 @@ class Supervisor:
 
     @property
     def _is_continued(self) -> bool:
-        """Whether somebody stopped this process and let it continue, since the last look for pauses."""
+        """Whether this process was stopped and continued since the last look for pauses."""
         return self._signals.count[signal.SIGCONT] > self._continued
 
     def _report_pauses(self, found: Iterable[tuple[str, int, int]]) -> None:
@@ -211,11 +204,11 @@ class Supervisor:
             return False
         if time.perf_counter_ns() - down.began_ns < (self.job.grace_s + _UNKILLABLE_S) * _NS:
             return False
-        self._detail = "some of its processes cannot be killed: they wait in the kernel for a device or a file system"
+        self._detail = "some of its processes cannot be killed: they are stuck in the kernel, waiting for a device or a file system"
         return True
 
     def _idle_s(self) -> float:
-        """How long nothing needs to be done unless a signal comes."""
+        """How long to sleep unless a signal comes."""
         log = self._log
         if (log is not None and log.has_more) or (self._data is not None and self._data.has_more):
             return 0.0
@@ -283,9 +276,9 @@ class Supervisor:
             self._log.advance(time.perf_counter_ns())
 
     def _read_data(self) -> None:
-        """Take over what was said through voir; a program that was measured enough may ask to be ended by it.
+        """Copy what the program sent through voir, which may be a request to end it: it was measured enough.
 
-        One that was measured together with others goes on until they have enough, too.
+        A program that is measured together with others goes on until all have enough.
         """
         if self._data is None:
             return
@@ -327,7 +320,7 @@ class Supervisor:
         down = self._takedown
         if down is None or self._we_ended_it or not down.asked:
             return
-        text = f"the program ended but {len(down.asked)} process(es) it had started were still running; they were ended"
+        text = f"the program ended, but {len(down.asked)} process(es) it had started were still running and were terminated"
         if down.killed:
             text += f", {len(down.killed)} of them with SIGKILL"
         self._append("message", severity="warning", source="agent", text=text)
@@ -337,15 +330,13 @@ class Supervisor:
         late_bytes = max((output.late_bytes for output in (self._log, self._data) if output is not None), default=0)
         if late_bytes and not self._we_ended_it:
             text = (
-                f"{late_bytes} bytes of output came after the program had ended, from a process it had started, and do not "
-                "count; have the program wait for its children"
+                f"{late_bytes} bytes of output came from a process that outlived the program, and were ignored; "
+                "have the program wait for its children"
             )
             self._append("message", severity="warning", source="agent", text=text)
 
     def _ran_out_of_memory(self, exit_code: int | None, signal_number: int | None) -> bool:
-        if self._log is None or exit_code == 0 or self._we_ended_it:
-            return False
-        return ran_out_of_memory(
+        return self._log is not None and ran_out_of_memory(
             exit_code=exit_code,
             signal_number=signal_number,
             killed_by_us=self._we_ended_it,
@@ -362,8 +353,8 @@ class Supervisor:
             failed=failed, log_end=self._log.read_end(), log=self.job.log
         )
         if self._disk_full:
-            what = "it failed for lack of disk space" if failed else "the disk is full, so its output may be cut off"
-            self._detail = f"{what}; free some and resume the run: this launch is repeated then"
+            what = "it ran out of disk space" if failed else "the disk is full, so its output may be incomplete"
+            self._detail = f"{what}; free some space and resume the run, which repeats this launch"
 
     def _write_end(self, exit_code: int | None, signal_number: int | None, out_of_memory: bool) -> None:
         program = self._program
@@ -406,29 +397,3 @@ class Supervisor:
 
     def _append(self, event: str, **values: Any) -> None:
         self._stream.append(event, t=time.perf_counter_ns(), **values)
-
-
-def _make_folders(folders: Iterable[str]) -> None:
-    """Data may be shared and read-only: whether the program can do without one is its own affair."""
-    for folder in folders:
-        try:
-            os.makedirs(folder, exist_ok=True)
-        except OSError:
-            pass
-
-
-def _write_files(files: Mapping[str, str]) -> None:
-    """What the program is to find; each is there whole or not at all."""
-    for path, text in files.items():
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        write_whole(path, text.encode(), sync=False)
-
-
-def supervise(job: Job, channel: int, samplers: Iterable[EntryPoint], mark: AgentMark, agent: int) -> None:
-    """The life of a supervisor process, from just after the fork. SIGTERM is blocked until it listens."""
-    kernel.adopt_orphans()
-    supervisor = Supervisor(job, Speaker(channel), samplers, mark)
-    if not kernel.signal_me_when_parent_dies(signal.SIGTERM, agent):
-        supervisor.stop_at_once()
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    supervisor.run()

@@ -22,6 +22,9 @@ class BenchListKind(Kind):
         numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and line[0] != "#"]
         return [self._benchmark(target, number, line, options) for number, line in numbered]
 
+    def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
+        return ("command",)  # --metric and other options of commands apply to it
+
     def alternates(self, benchmark: Benchmark) -> bool:
         return True  # the commands of a list are compared with each other
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from benchwright.agent.extractors import Block, LogScanner, MetricValues
+from benchwright.agent.extractors.pattern_tree import understand
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import JSON_LINES, KEY_VALUE, MetricSpec
 
@@ -276,3 +277,25 @@ def test_a_cut_off_never_strikes_inside_code_that_is_not_ours() -> None:
         except CutOff:
             reached.append("cut off")
     assert reached[0] == 1
+
+
+def test_the_time_limit_of_a_match_can_be_set_and_switched_off(monkeypatch):
+    monkeypatch.setenv("BENCHWRIGHT_MATCH_LIMIT", "0.01")
+    log = b"a" * 24 + b"\n"
+    slow = MetricSpec(name="m", pattern="(a+)+b")
+    scanner = LogScanner([slow])
+    scanner.feed(log)
+    assert scanner.summary()["metrics"]["m"]["cut_off"] == 1
+    monkeypatch.setenv("BENCHWRIGHT_MATCH_LIMIT", "off")
+    scanner = LogScanner([slow])
+    scanner.feed(log[-20:])
+    assert scanner.summary()["metrics"]["m"]["cut_off"] == 0
+
+
+def test_without_the_parse_tree_the_same_is_found(monkeypatch):
+    log = b"loss is 1.5\nnothing\nloss is 2.5\n" * 50
+    found = [LogScanner([MetricSpec(name="m", pattern=r"loss is (\S+)")]).feed(log)]
+    monkeypatch.setenv("BENCHWRIGHT_PATTERN_TREE", "off")
+    assert understand("loss").literal == ""
+    found.append(LogScanner([MetricSpec(name="m", pattern=r"loss is (\S+)")]).feed(log))
+    assert found[0] == found[1]

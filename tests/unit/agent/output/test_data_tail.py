@@ -176,5 +176,5 @@ def test_what_a_child_says_after_the_programs_end_is_left_out_and_told(executor,
     executor.run([job], Listener())
     said = [json.loads(line) for event in events(job, "voir") for line in event["lines"]]
     assert said == [{"rate": 1.0}]
-    [message] = [event["text"] for event in events(job, "message") if "after the program had ended" in event["text"]]
-    assert "do not count" in message
+    [message] = [event["text"] for event in events(job, "message") if "outlived the program" in event["text"]]
+    assert "were ignored" in message
