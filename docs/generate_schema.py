@@ -28,7 +28,8 @@ def page_text(page: str) -> str:
     from benchwright.kinds.suite.read.keys import ENTRY
 
     rows = [
-        f"| `{key.name}` | {key.kind.says} | {key.meaning.replace('|', chr(92) + '|')} |" for key in ENTRY.keys.values()
+        f"| `{name}` | {key.type.says} | {key.meaning.replace('|', chr(92) + '|')} |"
+        for name, key in ENTRY.keys.items()
     ]
     table = "\n".join(["| key | is | means |", "|---|---|---|", *rows])
     before, _, rest = page.partition(BEGIN)

@@ -28,7 +28,7 @@ WRONG = {  # what the suite says → how the error begins
     BENCH + " env: {X: 'expr(1 +)'}}": "suite.yaml:2:11: a: 'expr(1 +)': ",
     "_p: {env: {X: '{nope}'}}\n" + BENCH + " inherits: _p}": "suite.yaml:1:15: a: {nope} is not a placeholder",
     BENCH + " requires_capabilities: [gpus > 1]}": "suite.yaml:2:26: a requires 'gpus > 1': 'gpus' is not known here",
-    BENCH + " requires_capabilities: [cpu >]}": "suite.yaml:2:26: a requires 'cpu >': this is no expression",
+    BENCH + " requires_capabilities: [cpu >]}": "suite.yaml:2:26: a requires 'cpu >': not an expression",
     "m:\n  matrix: {k: [1]}\n  job: {name: 'm{k}', definition: ., argv: {--k: '{k}{l}'}}": "suite.yaml:3:50: m1: {l} is",
     BENCH + " server: {argv: {}, ready: ftp:x}}": "suite.yaml:2:28: 'ftp:x' is nothing to wait for; write tcp:HOST",
     "a: {definition: ., plan: {method: njobs, n: 99999999}}": "suite.yaml:1:45: 99999999 processes together are too many",

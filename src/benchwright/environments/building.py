@@ -7,12 +7,23 @@ import re
 import time
 from collections.abc import Callable
 
-from benchwright.environments.built import EnvironmentFolders, describe, note_attempt, read_built, remove, write_built
-from benchwright.environments.failures import Failure, failure_of
-from benchwright.environments.groups import Group, constraint_text
+from benchwright.environments.built import (
+    EnvironmentFolders,
+    ExistingEnvironment,
+    Installed,
+    describe,
+    existing_environment,
+    finished_before,
+    note_attempt,
+    read_built,
+    remove,
+    reused,
+    write_built,
+)
+from benchwright.environments.failures import InstallFailure, failure_of
+from benchwright.environments.groups import InstallGroup, constraint_text
 from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.locking import locked
-from benchwright.environments.reuse import Installed, Standing, finished_before, reused, standing
 from benchwright.environments.tools import Stopped, Tools
 
 Say = Callable[[str, str], None]  # group, what is being done; called from any thread
@@ -21,12 +32,12 @@ Say = Callable[[str, str], None]  # group, what is being done; called from any t
 class CannotBuild(Exception):
     """One group's environment could not be made."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: InstallFailure) -> None:
         super().__init__(failure.what)
         self.failure = failure
 
 
-class Builder:
+class EnvironmentBuilder:
     """Brings environments about. `force` makes them anew; `newest` does if there is anything newer to install."""
 
     def __init__(
@@ -47,7 +58,7 @@ class Builder:
         self.newest = newest
         self.variables = installer.environment(os.environ)
 
-    def bring_about(self, group: Group) -> Installed:
+    def bring_about(self, group: InstallGroup) -> Installed:
         """Never raises for what is wrong with one group; Stopped if asked to stop."""
         began = time.monotonic()
         try:
@@ -64,27 +75,29 @@ class Builder:
             return self._failed(group, began, error.failure)
         except OSError as error:
             where = f"{os.fsdecode(error.filename)}: " if error.filename else ""
-            return self._failed(group, began, Failure(f"{where}{error.strerror or error}"))
+            return self._failed(group, began, InstallFailure(f"{where}{error.strerror or error}"))
 
-    def _settle(self, group: Group, began: float, lock: int) -> Installed:
+    def _settle(self, group: InstallGroup, began: float, lock: int) -> Installed:
         name = group.name
         if self.folders.is_foreign(name):
             raise CannotBuild(
-                Failure(f"{self.folders.link(name)} was not made by benchwright: use it as it is, or move it away")
+                InstallFailure(
+                    f"{self.folders.link(name)} was not made by benchwright: use it as it is, or move it away"
+                )
             )
         self.folders.remove_unfinished(name)
-        found = standing(group, self.folders)
+        found = existing_environment(group, self.folders)
         log = self.folders.log(name)
         remove(log)
         remove(self.folders.attempt(name))
         if found.why is None and not self.force:
             if not self.newest or self._is_newest(group, found, lock):
                 return reused(group, self.folders, found)
-            found = Standing(folder=found.folder, built=found.built, why="there are newer versions")
+            found = ExistingEnvironment(folder=found.folder, built=found.built, why="there are newer versions")
         again = None if self.force or self.newest else finished_before(group, self.folders)
         if again is not None:
             self.folders.switch(name, again)
-            return reused(group, self.folders, standing(group, self.folders))
+            return reused(group, self.folders, existing_environment(group, self.folders))
         self.say(name, "making an environment" if found.folder is None else f"making it anew: {found.why or 'asked'}")
         folder = self.folders.vacant(name, group.recipe.identity)
         try:
@@ -108,7 +121,7 @@ class Builder:
             notes=group.notes,
         )
 
-    def into(self, group: Group, python: str) -> Installed:
+    def into(self, group: InstallGroup, python: str) -> Installed:
         """Installs a group's requirements into an environment that is not ours."""
         began = time.monotonic()
         log = self.folders.log(group.name)
@@ -133,7 +146,7 @@ class Builder:
             notes=group.notes,
         )
 
-    def _make(self, group: Group, folder: str, lock: int) -> None:
+    def _make(self, group: InstallGroup, folder: str, lock: int) -> None:
         self._run(group, self.installer.create(folder, group.python), lock)
         if not group.files and not group.recipe.added:
             return
@@ -145,7 +158,7 @@ class Builder:
         for wanted in self._batches(group, scratch):
             self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
 
-    def _batches(self, group: Group, scratch: str) -> list[list[str]]:
+    def _batches(self, group: InstallGroup, scratch: str) -> list[list[str]]:
         """What to install, together. pip wants a hash for everything as soon as one file has any: it goes twice."""
         shared = self.constraint_options(group, scratch)
         files = [word for file in group.files for word in ("-r", file.path)]
@@ -154,7 +167,7 @@ class Builder:
             return [[*files, *shared], [*added, *shared]]
         return [[*files, *added, *shared]]
 
-    def constraint_options(self, group: Group, scratch: str) -> list[str]:
+    def constraint_options(self, group: InstallGroup, scratch: str) -> list[str]:
         options = [word for path in group.constraint_files for word in ("-c", path)]
         if text := constraint_text(group.constraints):
             with open(scratch, "w", encoding="utf-8") as file:
@@ -162,7 +175,7 @@ class Builder:
             options += ["-c", scratch]
         return [*options, *group.recipe.pip_args]
 
-    def _is_newest(self, group: Group, found: Standing, lock: int) -> bool:
+    def _is_newest(self, group: InstallGroup, found: ExistingEnvironment, lock: int) -> bool:
         """Asks uv whether it would change anything; pip cannot tell, so with it the answer is no."""
         if not isinstance(self.installer, Uv) or found.folder is None:
             return False
@@ -175,13 +188,13 @@ class Builder:
             self._run(group, self.installer.would_install(python, wanted), lock)
         return "Would make no changes" in _text(self.folders.log(group.name))
 
-    def _run(self, group: Group, argv: list[str], lock: int) -> None:
+    def _run(self, group: InstallGroup, argv: list[str], lock: int) -> None:
         log = self.folders.log(group.name)
         code = self.tools.run(argv, log=log, env=self.variables, cwd=group.folder, keep_open=(lock,))
         if code != 0:
             raise CannotBuild(failure_of(_text(log)))
 
-    def _failed(self, group: Group, began: float, failure: Failure) -> Installed:
+    def _failed(self, group: InstallGroup, began: float, failure: InstallFailure) -> Installed:
         """Says where the package is asked for, and whether there still is an environment to use."""
         current = self.folders.current(group.name)
         built = read_built(current) if current is not None else None

@@ -10,7 +10,7 @@ import msgspec
 
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import write_own
-from benchwright.environments.groups import Group, Recipe
+from benchwright.environments.groups import InstallGroup, Recipe
 from benchwright.environments.requirement_files import normalised
 
 MARKER = ".benchwright.json"  # written last: without it, a folder is the rest of an install that was killed
@@ -119,7 +119,7 @@ def write_built(folder: str, built: Built) -> None:
     write_own(os.path.join(folder, MARKER), msgspec.json.encode(built))
 
 
-def note_attempt(folders: EnvironmentFolders, group: Group) -> None:
+def note_attempt(folders: EnvironmentFolders, group: InstallGroup) -> None:
     """Who installed these requirements in vain knows that the environment from before is older than they are."""
     try:
         with open(folders.attempt(group.name), "wb") as file:
@@ -136,7 +136,7 @@ def failed_attempt(folders: EnvironmentFolders, group: str) -> set[str]:
         return set()
 
 
-def describe(folder: str, group: Group, *, installer: str, seconds: float) -> Built:
+def describe(folder: str, group: InstallGroup, *, installer: str, seconds: float) -> Built:
     """What is to be written about an environment that was just made."""
     site = site_packages(folder)
     entries = sorted(name for name in os.listdir(os.path.join(folder, site)) if name != "__pycache__")
@@ -206,3 +206,75 @@ def _version(folder: str) -> str:
     with open(os.path.join(folder, "pyvenv.cfg"), encoding="utf-8") as file:
         pairs = {key.strip(): value.strip() for key, _, value in (line.partition("=") for line in file)}
     return pairs.get("version_info") or pairs.get("version") or "unknown"
+
+
+class ExistingEnvironment(msgspec.Struct, frozen=True, kw_only=True):
+    """What a group's link leads to, and `why` that will not do; None: it will."""
+
+    folder: str | None = None
+    built: Built | None = None
+    why: str | None = None
+
+
+class Installed(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a group. `status`: reused, built or failed; a failed one may still have its old environment."""
+
+    name: str
+    status: str
+    path: str
+    python: str | None = None
+    seconds: float = 0.0
+    packages: dict[str, str] = {}
+    detail: str | None = None  # why it failed, or what else there is to say
+    package: str | None = None  # the one to blame
+    log: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+def existing_environment(group: InstallGroup, folders: EnvironmentFolders) -> ExistingEnvironment:
+    """A few looks at files; nothing is started."""
+    folder = folders.current(group.name)
+    if folder is None:
+        return ExistingEnvironment(why="there is none yet")
+    built = read_built(folder)
+    if built is None:
+        return ExistingEnvironment(folder=folder, why="it was never finished")
+    why = _difference(built.recipe, group) or why_broken(folder, built)
+    return ExistingEnvironment(folder=folder, built=built, why=why)
+
+
+def reused(group: InstallGroup, folders: EnvironmentFolders, found: ExistingEnvironment) -> Installed:
+    assert found.built is not None
+    return Installed(
+        name=group.name,
+        status="reused",
+        path=folders.link(group.name),
+        python=found.built.python,
+        packages=found.built.packages,
+        notes=group.notes,
+    )
+
+
+def finished_before(group: InstallGroup, folders: EnvironmentFolders) -> str | None:
+    """An environment of exactly this recipe that the link does not lead to: the suite was changed and changed back."""
+    for folder in reversed(folders.all_of(group.name)):
+        built = read_built(folder)
+        if built is not None and built.recipe == group.recipe and why_broken(folder, built) is None:
+            return folder
+    return None
+
+
+def _difference(made: Recipe, group: InstallGroup) -> str | None:
+    """What changed since, in words. Members that are not asked for now may be in it, if the suite still has them."""
+    wanted = group.recipe
+    lacking = set(wanted.requirements) - set(made.requirements)
+    surplus = set(made.requirements) - set(wanted.requirements) - group.also
+    if lacking or surplus or made.added != wanted.added:
+        return "its requirements changed"
+    if made.constraints != wanted.constraints:
+        return "its constraints changed"
+    if made.pip_args != wanted.pip_args:
+        return "the arguments for pip changed"
+    if (made.python, made.machine) != (wanted.python, wanted.machine):
+        return f"it is for {made.python} on {made.machine}"
+    return None

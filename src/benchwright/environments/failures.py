@@ -12,7 +12,7 @@ _NAME = r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)"
 _MOST = 400  # of a sentence: uv explains conflicts at length, and all of it is in the log
 
 
-class Failure(msgspec.Struct, frozen=True):
+class InstallFailure(msgspec.Struct, frozen=True):
     """`package` None: no single one is to blame."""
 
     what: str
@@ -40,10 +40,10 @@ _DONE = {"build": "built", "download": "downloaded", "prepare": "prepared", "rea
 _BLAME = re.compile(rf"depends? on {_NAME}(?=[<>=!~,\s])")
 
 
-def failure_of(output: str) -> Failure:
+def failure_of(output: str) -> InstallFailure:
     """From everything the installer printed."""
     if re.search(r"No space left on device|os error 28\b|Disk quota exceeded", output):
-        return Failure("the disk is full")
+        return InstallFailure("the disk is full")
     for pattern, shape in _PATTERNS:
         found = re.search(pattern, output, re.MULTILINE)
         if found is not None:
@@ -55,10 +55,10 @@ def failure_of(output: str) -> Failure:
             return _described(found, shape, unwrapped)
     explained = _explained(output)
     blamed = _BLAME.search(explained)
-    return Failure(_short(explained) or "the installer printed nothing", blamed and normalised(blamed["name"]))
+    return InstallFailure(_short(explained) or "the installer printed nothing", blamed and normalised(blamed["name"]))
 
 
-def _described(found: re.Match[str], shape: str, output: str) -> Failure:
+def _described(found: re.Match[str], shape: str, output: str) -> InstallFailure:
     groups = found.groupdict()
     if "verb" in groups:
         groups["done"] = _DONE[groups["verb"]]
@@ -69,7 +69,7 @@ def _described(found: re.Match[str], shape: str, output: str) -> Failure:
     name = groups.get("name")
     if cause and ("done" in groups or "url" in groups or name is None):
         text += f": {cause}"
-    return Failure(_short(text), None if name is None else normalised(name))
+    return InstallFailure(_short(text), None if name is None else normalised(name))
 
 
 def _last_cause(text: str) -> str | None:

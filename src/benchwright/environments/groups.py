@@ -38,7 +38,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.sha256(body).hexdigest()[:12]
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True):
+class InstallGroup(msgspec.Struct, frozen=True, kw_only=True):
     """One environment to be. `files` and `constraint_files` are absolute paths."""
 
     name: str
@@ -62,7 +62,7 @@ def groups_of(
     variant: str | None = None,
     constraint_files: Sequence[str] = (),
     others: Iterable[Benchmark] = (),
-) -> list[Group]:
+) -> list[InstallGroup]:
     """One group for each install_group of `benchmarks`; `variant` instead of what the entries say.
 
     InvalidInput where members cannot share an environment, or requirements are not pinned for the variant.
@@ -119,7 +119,7 @@ def _group(
     variant: str | None,
     constraint_files: Sequence[str],
     also: frozenset[str],
-) -> Group:
+) -> InstallGroup:
     environments = [b.environment for b in benchmarks if b.environment is not None]
     chosen = variant or _same(name, "install_variant", benchmarks, [variant_of(e, arch) for e in environments]) or arch
     python = _same(name, "venv.python", benchmarks, [e.python for e in environments])
@@ -130,7 +130,7 @@ def _group(
     files = tuple(read_requirements(path) for path in users)
     added, notes = _added(benchmarks, files)
     constraints = tuple(dict.fromkeys(line for e in environments for line in e.constraints))
-    return Group(
+    return InstallGroup(
         name=name,
         variant=chosen,
         variant_given=variant is not None,

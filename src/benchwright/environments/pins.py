@@ -11,7 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 import msgspec
 
 from benchwright.core.files.whole_file import unwritable, write_whole
-from benchwright.environments.failures import Failure, failure_of
+from benchwright.environments.failures import InstallFailure, failure_of
 from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.requirement_files import meaningful_lines, package_name
 from benchwright.environments.tools import Tools
@@ -45,7 +45,7 @@ class PinnedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CannotPin(Exception):
-    def __init__(self, failure: Failure, log: str) -> None:
+    def __init__(self, failure: InstallFailure, log: str) -> None:
         super().__init__(failure.what)
         self.failure = failure
         self.log = log

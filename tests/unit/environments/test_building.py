@@ -13,12 +13,11 @@ import pytest
 from local_wheels import make_wheel
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.environments.building import Builder
-from benchwright.environments.built import MARKER, EnvironmentFolders
+from benchwright.environments.building import EnvironmentBuilder
+from benchwright.environments.built import MARKER, EnvironmentFolders, Installed, existing_environment
 from benchwright.environments.groups import groups_of
 from benchwright.environments.installers import Pip, choose_installer
 from benchwright.environments.package_indexes import configured_indexes
-from benchwright.environments.reuse import Installed, standing
 from benchwright.environments.tools import Tools
 
 TOOLS = ["uv", "pip"]
@@ -38,7 +37,9 @@ class Site:
     ) -> Installed:
         (group,) = groups_of(benchmarks, arch="cpu", constraint_files=constraints)
         installer = choose_installer(tool, configured_indexes(os.environ))
-        builder = Builder(self.folders, installer, Tools(), lambda g, what: self.said.append(what), **options)
+        builder = EnvironmentBuilder(
+            self.folders, installer, Tools(), lambda g, what: self.said.append(what), **options
+        )
         return builder.bring_about(group)
 
     def current(self, group: str = "bench") -> str:
@@ -71,7 +72,7 @@ def test_an_environment_holds_what_was_asked_for(site: Site, benchmark_of: Any, 
 def test_without_a_pip_of_our_own_the_new_environment_brings_one(site: Site, benchmark_of: Any) -> None:
     (group,) = groups_of([benchmark_of(files={"requirements.in": "beta"})], arch="cpu")
     installer = Pip(configured_indexes(os.environ), own_pip=False)
-    made = Builder(site.folders, installer, Tools(), lambda *_: None).bring_about(group)
+    made = EnvironmentBuilder(site.folders, installer, Tools(), lambda *_: None).bring_about(group)
     assert (made.status, made.detail) == ("built", None)
     assert (made.packages["beta"], "pip" in made.packages) == ("1.0", True)
 
@@ -240,7 +241,7 @@ def test_a_broken_environment_is_noticed_and_made_anew(site: Site, benchmark_of:
     site.install(benchmark)
     breaking(Path(site.current()))
     (group,) = groups_of([benchmark], arch="cpu")
-    assert standing(group, site.folders).why
+    assert existing_environment(group, site.folders).why
     assert site.install(benchmark).status == "built"
     assert site.version("alpha") == "2.0"
 
@@ -272,9 +273,9 @@ def test_members_that_are_not_asked_for_now_may_stay(site: Site, benchmark_of: A
     other = benchmark_of("other", {"requirements.in": "beta"}, install_group="bench")
     site.install(one, other)
     (without,) = groups_of([one], arch="cpu", others=[other])
-    assert standing(without, site.folders).why is None
+    assert existing_environment(without, site.folders).why is None
     (gone,) = groups_of([one], arch="cpu")
-    assert standing(gone, site.folders).why == "its requirements changed"
+    assert existing_environment(gone, site.folders).why == "its requirements changed"
 
 
 def test_requirements_install_into_an_environment_that_is_not_ours(
@@ -285,7 +286,9 @@ def test_requirements_install_into_an_environment_that_is_not_ours(
     )  # type: ignore[union-attr]
     python = str(tmp_path / "mine" / "bin" / "python")
     (group,) = groups_of([benchmark_of(files={"requirements.in": "alpha"})], arch="cpu")
-    builder = Builder(site.folders, choose_installer("uv", configured_indexes(os.environ)), Tools(), lambda *_: None)
+    builder = EnvironmentBuilder(
+        site.folders, choose_installer("uv", configured_indexes(os.environ)), Tools(), lambda *_: None
+    )
     assert builder.into(group, python).status == "built"
     assert builder.into(group, python).status == "reused"
     done = subprocess.run([python, "-c", "import alpha; print(alpha.__version__)"], capture_output=True, text=True)

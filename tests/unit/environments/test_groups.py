@@ -10,11 +10,11 @@ import pytest
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.environments.groups import Group, groups_of, requirement_paths
+from benchwright.environments.groups import InstallGroup, groups_of, requirement_paths
 from benchwright.environments.vendor import constraints_file
 
 
-def only(*benchmarks: Benchmark, **options: Any) -> Group:
+def only(*benchmarks: Benchmark, **options: Any) -> InstallGroup:
     (group,) = groups_of(benchmarks, arch="cpu", **options)
     return group
 

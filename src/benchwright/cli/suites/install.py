@@ -12,7 +12,7 @@ from benchwright.cli.suites.options import index_options, suite_options, suite_r
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
-    from benchwright.environments.reuse import Installed
+    from benchwright.environments.built import Installed
 
 _EXAMPLES = """\b
 Examples:

@@ -14,7 +14,7 @@ from benchwright.kinds.suite.setup.prepare import PrepareObserver, Preparing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from benchwright.environments.reuse import Installed
+    from benchwright.environments.built import Installed
 
 _REDRAW_S = 0.5
 _REMIND_S = 15.0  # where nothing can be redrawn, a line now and then tells that it still works

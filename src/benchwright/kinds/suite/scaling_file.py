@@ -10,8 +10,7 @@ from typing import Any
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Observation, Scaling
-from benchwright.kinds.suite.capacities import parse_capacity
-from benchwright.kinds.suite.yaml.checked_values import CheckedValues, shown
+from benchwright.kinds.suite.yaml.checked_values import CheckedValues, parse_capacity, shown
 from benchwright.kinds.suite.yaml.nodes import Path, YamlFile, read_yaml
 
 VERSION = "version"

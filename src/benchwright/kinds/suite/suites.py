@@ -169,7 +169,7 @@ def _sizing(suite: SuiteRequest, system: System, benchmarks: Sequence[Benchmark]
                 where="--size",
                 remedy="write auto, optimized, default, search or a number",
             )
-    from benchwright.kinds.suite.capacities import parse_capacity
+    from benchwright.kinds.suite.yaml.checked_values import parse_capacity
 
     wanted = suite.capacity if suite.capacity is not None else given.get("capacity")
     capacity = None if wanted is None else parse_capacity(wanted)

@@ -8,8 +8,7 @@ from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.node.system import OPTION_KEYS, Container, Multirun, MultirunEntry, Node, System
-from benchwright.kinds.suite.capacities import parse_capacity
-from benchwright.kinds.suite.yaml.checked_values import CheckedValues, shown
+from benchwright.kinds.suite.yaml.checked_values import CheckedValues, parse_capacity, shown
 from benchwright.kinds.suite.yaml.nodes import Path, YamlFile, read_yaml
 
 SYSTEM_KEYS = ("arch", "sshkey", "nodes", "gpu", "docker", "dirs", "options")

@@ -8,7 +8,7 @@ from processes import wait_for
 
 from benchwright.cli.suites.progress import PhaseProgress, counted
 from benchwright.core.numbers.quantities import format_duration
-from benchwright.environments.reuse import Installed
+from benchwright.environments.built import Installed
 
 
 class Terminal(StringIO):

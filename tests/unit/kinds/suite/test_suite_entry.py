@@ -15,7 +15,7 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import KindOptions
 from benchwright.kinds.metric_option import parse_metric_option
 from benchwright.kinds.suite.kind import SuiteKind
-from benchwright.kinds.suite.read.argv import argv_words
+from benchwright.kinds.suite.read.folder import argv_words
 from benchwright.kinds.suite.read.suite import refuse_unrunnable, suite_file
 
 

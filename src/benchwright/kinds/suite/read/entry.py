@@ -10,11 +10,10 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import MetricSpec
 from benchwright.kinds.metric_option import parse_metric_option
 from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, read_benchfile
-from benchwright.kinds.suite.read.argv import argv_words
-from benchwright.kinds.suite.read.folder import environment_of, folder_of, folder_of_entry
+from benchwright.kinds.suite.read.folder import argv_words, environment_of, folder_of, folder_of_entry
 from benchwright.kinds.suite.read.inheritance import tag_list
 from benchwright.kinds.suite.read.keys import PER_DEVICE
-from benchwright.kinds.suite.read.stop_rules import Wrong, measuring_of, seconds_of, whole_of
+from benchwright.kinds.suite.read.stop_rules import Wrong, loop_rules_of, seconds_of, whole_of
 
 DEFAULT_DURATION_S = 600.0
 MOST_JOBS = 10_000  # of one launch: what is more is a slip, and would take all memory to plan
@@ -64,7 +63,7 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
     """The benchmark that `entry`, which JSON can hold, describes; Wrong points at a key of it that cannot be meant."""
     if not entry.get("definition"):
         raise Wrong((), f"'{entry['name']}' has no definition", "name the folder of its main.py: definition: ./folder")
-    measuring = measuring_of(entry)
+    measuring = loop_rules_of(entry)
     facts = folders.facts(entry)
     folder = folder_of_entry(entry, facts)
     limit = entry.get("max_duration")

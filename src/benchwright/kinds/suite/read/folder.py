@@ -12,9 +12,9 @@ from typing import Any
 from benchwright.core.benchmark_folder import BenchmarkFolder, Launcher, Serving
 from benchwright.core.environment import Environment
 from benchwright.kinds.suite.benchfile.benchfile import BenchFacts
-from benchwright.kinds.suite.read.argv import argv_words
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
+from benchwright.kinds.suite.yaml.merge import APPEND, is_append
 
 ARCH = "${system.arch}"  # the variant of an entry that names none
 _UNSAFE = re.compile(r"[/\0]")
@@ -176,3 +176,29 @@ def _serving(entry: dict[str, Any]) -> Serving | None:
         if timeout is None
         else seconds_of(timeout, ("server", "ready_timeout")),
     )
+
+
+def argv_words(argv: Any) -> tuple[str, ...]:
+    """The words. In a map: `true` gives the key alone, null and false nothing, a list is joined by commas; behind the key
+    `--` stands a list of words that are taken as they are."""
+    if argv is None:
+        return ()
+    if is_append(argv) and len(argv) == 1:  # there was no list to make longer
+        argv = argv[APPEND]
+    if isinstance(argv, list):
+        return tuple(_as_word(item) for item in argv)
+    words: list[str] = []
+    for key, value in argv.items():
+        if value is True:
+            words.append(str(key))
+        elif value is None or value is False:
+            continue
+        elif isinstance(value, list):
+            words += map(_as_word, value) if key == "--" else (str(key), ",".join(map(_as_word, value)))
+        else:
+            words += (_as_word(value),) if key == "--" else (str(key), _as_word(value))
+    return tuple(words)
+
+
+def _as_word(value: Any) -> str:
+    return "" if value is None else str(value)

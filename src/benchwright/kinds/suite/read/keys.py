@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from benchwright.core.errors import did_you_mean
-from benchwright.kinds.suite.read.value_kinds import (
-    Anything,
-    Choice,
-    Duration,
+from benchwright.kinds.suite.read.value_types import (
+    ANYTHING,
+    DURATION,
+    FLAG,
+    SCALAR,
     Either,
-    Flag,
     Key,
     ListOf,
     MapOf,
-    Number,
     Problem,
-    Scalar,
-    Text,
-    ValueKind,
+    Table,
+    ValueType,
+    choice,
     count,
-    table,
+    number,
+    text,
 )
 from benchwright.kinds.suite.yaml.merge import DELETE
 
@@ -32,218 +32,203 @@ EVERY = "*"  # the entry that is laid over every other
 PRIVATE = "_"  # what the name of an entry that never runs begins with
 _FREE = ("x-", "_")  # keys of a user's own
 
-_TEXTS = Either((Text(), ListOf(Text())))
-_WORDS = Either((MapOf(Either((Scalar(), ListOf(Scalar())))), ListOf(Scalar())))
+_TEXTS = Either((text(), ListOf(text())))
+_WORDS = Either((MapOf(Either((SCALAR, ListOf(SCALAR)))), ListOf(SCALAR)))
 _LAUNCHER = Either(
     (
-        Choice("a launcher", LAUNCHERS),
-        table(
+        choice("a launcher", LAUNCHERS),
+        Table(
             "a launcher",
-            (
-                Key("name", Choice("a launcher", LAUNCHERS), "torchrun or accelerate"),
-                Key("processes", count(1, "a number of processes"), "on each machine; without it one for each device"),
-                Key("args", _WORDS, "for the launcher itself"),
-            ),
+            {
+                "name": Key(choice("a launcher", LAUNCHERS), "torchrun or accelerate"),
+                "processes": Key(count(1, "a number of processes"), "on each machine; without it one for each device"),
+                "args": Key(_WORDS, "for the launcher itself"),
+            },
         ),
     )
 )
-_PLAN = table(
+_PLAN = Table(
     "a plan",
-    (
-        Key(
-            "method",
-            Choice("a plan", (*PER_DEVICE, *TOGETHER)),
-            "per_gpu: one process for each device; njobs: n processes",
+    {
+        "method": Key(
+            choice("a plan", (*PER_DEVICE, *TOGETHER)), "per_gpu: one process for each device; njobs: n processes"
         ),
-        Key("n", count(1, "a number of processes"), "of njobs"),
-        Key("launcher", _LAUNCHER, "what starts the processes of a job"),
-    ),
+        "n": Key(count(1, "a number of processes"), "of njobs"),
+        "launcher": Key(_LAUNCHER, "what starts the processes of a job"),
+    },
 )
-_VOIR = table(
+_VOIR = Table(
     "voir",
-    (
-        Key(
-            "options",
-            table(
+    {
+        "options": Key(
+            Table(
                 "voir.options",
-                (
-                    Key(
-                        "stop",
+                {
+                    "stop": Key(
                         Either(
                             (
                                 count(0, "a number of observations"),
-                                table(
+                                Table(
                                     "stop",
-                                    (
-                                        Key("steps", count(1, "a number of steps"), "measured steps"),
-                                        Key("seconds", Duration(), "measured time"),
-                                    ),
+                                    {
+                                        "steps": Key(count(1, "a number of steps"), "measured steps"),
+                                        "seconds": Key(DURATION, "measured time"),
+                                    },
                                 ),
                             )
                         ),
                         "how many observations are measured; {steps: N} or {seconds: T} instead",
                     ),
-                    Key(
-                        "interval", Duration(), 'how long one observation takes, such as "1s"; a number: so many steps'
+                    "interval": Key(DURATION, 'how long one observation takes, such as "1s"; a number: so many steps'),
+                    "skip": Key(number(says="a number of observations", example="0 or more", least=0), "warm-up"),
+                    "gpu_poll": Key(
+                        number(says="a number of seconds", example="0.5", least=0), "how often GPUs are looked at"
                     ),
-                    Key("skip", Number(says="a number of observations", example="0 or more", least=0), "warm-up"),
-                    Key(
-                        "gpu_poll",
-                        Number(says="a number of seconds", example="0.5", least=0),
-                        "how often GPUs are looked at",
-                    ),
-                    Key("dash", Anything(), "voir's own dashboard"),
-                ),
+                    "dash": Key(ANYTHING, "voir's own dashboard"),
+                },
                 open=True,
             ),
             "settings of the script's voirfile",
-        ),
-    ),
+        )
+    },
     open=True,
 )
-_VALIDATION = table(
+_VALIDATION = Table(
     "validation",
-    (
-        Key(
-            "usage",
-            table(
+    {
+        "usage": Key(
+            Table(
                 "validation.usage",
-                (
-                    Key("gpu_load_threshold", Number(), "least load of a GPU, 0 to 1"),
-                    Key("gpu_mem_threshold", Number(), "least share of a GPU's memory, 0 to 1"),
-                ),
+                {
+                    "gpu_load_threshold": Key(number(), "least load of a GPU, 0 to 1"),
+                    "gpu_mem_threshold": Key(number(), "least share of a GPU's memory, 0 to 1"),
+                },
                 open=True,
             ),
             "how busy the GPUs must be",
-        ),
-    ),
+        )
+    },
     open=True,
 )
 _STOP = Either(
     (
-        Text(says="a stop rule", example="100 (steps), 30s or 1%"),
+        text(says="a stop rule", example="100 (steps), 30s or 1%"),
         count(1, "a number of steps"),
-        table(
+        Table(
             "stop",
-            (
-                Key("steps", count(1, "a number of steps"), "exactly so many measured steps"),
-                Key("seconds", Duration(), "measured time"),
-                Key("observations", count(1, "a number of observations"), "so many rates, each over `interval`"),
-                Key("interval", Duration(), "of an observation; 1s without it"),
-                Key("precision", Either((Text(), Number())), "until the median is known within this, such as 1%"),
-            ),
+            {
+                "steps": Key(count(1, "a number of steps"), "exactly so many measured steps"),
+                "seconds": Key(DURATION, "measured time"),
+                "observations": Key(count(1, "a number of observations"), "so many rates, each over `interval`"),
+                "interval": Key(DURATION, "of an observation; 1s without it"),
+                "precision": Key(Either((text(), number())), "until the median is known within this, such as 1%"),
+            },
         ),
     )
 )
 _WARMUP = Either(
     (
         count(0, "a number of steps"),
-        Text(says="a warm-up", example="auto, 20 (steps) or 5s"),
-        table(
+        text(says="a warm-up", example="auto, 20 (steps) or 5s"),
+        Table(
             "warmup",
-            (
-                Key("steps", count(0, "a number of steps"), "of the loop"),
-                Key("seconds", Duration(), "from the loop's first step"),
-            ),
+            {
+                "steps": Key(count(0, "a number of steps"), "of the loop"),
+                "seconds": Key(DURATION, "from the loop's first step"),
+            },
         ),
     )
 )
 
 
-def _side(noun: str, script: str) -> ValueKind:
-    return table(
+def _side(noun: str, script: str) -> ValueType:
+    return Table(
         noun,
-        (
-            Key("argv", _WORDS, "its arguments"),
-            Key("script", Text(), script),
-            Key("ready", Text(), "when it can be used: tcp:HOST:PORT or http://…"),
-            Key("ready_timeout", Duration(), "how long to wait for that"),
-        ),
+        {
+            "argv": Key(_WORDS, "its arguments"),
+            "script": Key(text(), script),
+            "ready": Key(text(), "when it can be used: tcp:HOST:PORT or http://…"),
+            "ready_timeout": Key(DURATION, "how long to wait for that"),
+        },
         open=True,
     )
 
 
-ENTRY = table(
+ENTRY = Table(
     "an entry",
-    (
-        Key("inherits", Text(), "the entry that this one is laid over"),
-        Key("enabled", Flag(), "false: not run unless --select names it"),
-        Key("name", Text(), "of a job of a matrix, with {key} for the values"),
-        Key("description", Anything(), "for readers"),
-        Key("notes", Anything(), "for readers"),
-        Key("url", _TEXTS, "where its model or data come from"),
-        Key("group", Text(), "of benchmarks that share an extra folder; the name without it"),
-        Key("tags", Either((Text(), ListOf(Scalar()))), "words for --select; those of what it inherits are added"),
-        Key("tag", Anything(), "parts of the names of files"),
-        Key("weight", Number(says="a weight", example="0 or more", least=0), "in the score"),
-        Key(
-            "definition",
+    {
+        "inherits": Key(text(), "the entry that this one is laid over"),
+        "enabled": Key(FLAG, "false: not run unless --select names it"),
+        "name": Key(text(), "of a job of a matrix, with {key} for the values"),
+        "description": Key(ANYTHING, "for readers"),
+        "notes": Key(ANYTHING, "for readers"),
+        "url": Key(_TEXTS, "where its model or data come from"),
+        "group": Key(text(), "of benchmarks that share an extra folder; the name without it"),
+        "tags": Key(Either((text(), ListOf(SCALAR))), "words for --select; those of what it inherits are added"),
+        "tag": Key(ANYTHING, "parts of the names of files"),
+        "weight": Key(number(says="a weight", example="0 or more", least=0), "in the score"),
+        "definition": Key(
             Either(
                 (
-                    Text(),
-                    table(
+                    text(),
+                    Table(
                         "a definition",
-                        (
-                            Key("git", Text(), "the repository to clone"),
-                            Key("branch", Text(), "of the repository; main without it"),
-                        ),
+                        {
+                            "git": Key(text(), "the repository to clone"),
+                            "branch": Key(text(), "of the repository; main without it"),
+                        },
                     ),
                 )
             ),
             "the folder that holds main.py, relative to the file, or {git, branch}",
         ),
-        Key("main", Text(), "the script of the folder to run; main.py without it"),
-        Key("prepare", Either((Text(), Flag())), "the script that prepares data; prepare.py without it, false: none"),
-        Key("install_group", Text(), "entries with the same one share an environment; the group without it"),
-        Key("install_variant", Text(), "of requirements.VARIANT.txt, or unpinned; the system's arch without it"),
-        Key(
-            "pip",
-            table("pip", (Key("constraints", _TEXTS, "versions"), Key("args", _TEXTS, "for installing"))),
+        "main": Key(text(), "the script of the folder to run; main.py without it"),
+        "prepare": Key(Either((text(), FLAG)), "the script that prepares data; prepare.py without it, false: none"),
+        "install_group": Key(text(), "entries with the same one share an environment; the group without it"),
+        "install_variant": Key(text(), "of requirements.VARIANT.txt, or unpinned; the system's arch without it"),
+        "pip": Key(
+            Table("pip", {"constraints": Key(_TEXTS, "versions"), "args": Key(_TEXTS, "for installing")}),
             "how to install",
         ),
-        Key("venv", Anything(), "ignored: environments are made by uv"),
-        Key(
-            "argv",
-            _WORDS,
-            "arguments: a map (true: the key alone; null or false: none; a list: joined by commas) or a list",
+        "venv": Key(ANYTHING, "ignored: environments are made by uv"),
+        "argv": Key(
+            _WORDS, "arguments: a map (true: the key alone; null or false: none; a list: joined by commas) or a list"
         ),
-        Key("env", MapOf(Scalar()), "environment variables; null removes one"),
-        Key("plan", _PLAN, "which processes run together"),
-        Key("launcher", _LAUNCHER, "what starts the processes of a job"),
-        Key("torchrun", Anything(), "true or arguments: started by torchrun"),
-        Key("accelerate", Anything(), "true or arguments: started by accelerate"),
-        Key("use_deepspeed", Flag(), "for scripts that look at it"),
-        Key("deepspeed", Anything(), "for scripts that look at it"),
-        Key("gradient_accumulation_steps", count(1, "a number of steps"), "for scripts that look at it"),
-        Key("num_machines", count(1, "a number of machines"), "how many machines it needs"),
-        Key("max_duration", Duration(), "limit for one launch; 600 without it"),
-        Key("requires_capabilities", _TEXTS, "conditions on the system, such as gpu['count'] > 1"),
-        Key("capabilities", Anything(), "of the system"),
-        Key("voir", _VOIR, "for scripts with a voirfile; stop, interval and skip count for all"),
-        Key("stop", _STOP, "when the loop was measured enough: 100 (steps), 30s, 1%, or a map"),
-        Key("warmup", _WARMUP, "how much of the loop's beginning does not count: auto, 20 (steps) or 5s"),
-        Key("loop", Text(), "the loop that counts; the first named train without it"),
-        Key("metrics", MapOf(Text()), "numbers to read from the output: name → pattern, as --metric"),
-        Key("labels", MapOf(Scalar()), "kept with the results"),
-        Key("validation", _VALIDATION, "settings of validation layers"),
-        Key(
-            "matrix",
-            MapOf(Either((Scalar(), ListOf(Anything())))),
-            "keys and their values: one entry for each combination",
+        "env": Key(MapOf(SCALAR), "environment variables; null removes one"),
+        "plan": Key(_PLAN, "which processes run together"),
+        "launcher": Key(_LAUNCHER, "what starts the processes of a job"),
+        "torchrun": Key(ANYTHING, "true or arguments: started by torchrun"),
+        "accelerate": Key(ANYTHING, "true or arguments: started by accelerate"),
+        "use_deepspeed": Key(FLAG, "for scripts that look at it"),
+        "deepspeed": Key(ANYTHING, "for scripts that look at it"),
+        "gradient_accumulation_steps": Key(count(1, "a number of steps"), "for scripts that look at it"),
+        "num_machines": Key(count(1, "a number of machines"), "how many machines it needs"),
+        "max_duration": Key(DURATION, "limit for one launch; 600 without it"),
+        "requires_capabilities": Key(_TEXTS, "conditions on the system, such as gpu['count'] > 1"),
+        "capabilities": Key(ANYTHING, "of the system"),
+        "voir": Key(_VOIR, "for scripts with a voirfile; stop, interval and skip count for all"),
+        "stop": Key(_STOP, "when the loop was measured enough: 100 (steps), 30s, 1%, or a map"),
+        "warmup": Key(_WARMUP, "how much of the loop's beginning does not count: auto, 20 (steps) or 5s"),
+        "loop": Key(text(), "the loop that counts; the first named train without it"),
+        "metrics": Key(MapOf(text()), "numbers to read from the output: name → pattern, as --metric"),
+        "labels": Key(MapOf(SCALAR), "kept with the results"),
+        "validation": Key(_VALIDATION, "settings of validation layers"),
+        "matrix": Key(
+            MapOf(Either((SCALAR, ListOf(ANYTHING)))), "keys and their values: one entry for each combination"
         ),
-        Key("job", Anything(), "the entry that is made for each combination of the matrix"),
-        Key("client", _side("client", "a script of the folder; main.py without it"), "what measures the server"),
-        Key("server", _side("server", "a script of the folder or a program; server.py without it"), "the server"),
-        Key("docker_image", Text(), "the image of its container, instead of docker.image of the system file"),
-        Key("docker", Anything(), "settings of containers"),
-        Key("mem", Anything(), "what is known of its memory"),
-        Key("model", Anything(), "for scripts that look at it"),
-        Key("system", Anything(), "kept apart: the system file says it"),
-        Key("dirs", MapOf(Text()), "kept for scripts"),
-        Key("run_name", Text(), "kept for scripts"),
-        Key("config_base", Text(), "the folder that definition is relative to; that of the file without it"),
-        Key("config_file", Text(), "the file"),
-    ),
+        "job": Key(ANYTHING, "the entry that is made for each combination of the matrix"),
+        "client": Key(_side("client", "a script of the folder; main.py without it"), "what measures the server"),
+        "server": Key(_side("server", "a script of the folder or a program; server.py without it"), "the server"),
+        "docker_image": Key(text(), "the image of its container, instead of docker.image of the system file"),
+        "docker": Key(ANYTHING, "settings of containers"),
+        "mem": Key(ANYTHING, "what is known of its memory"),
+        "model": Key(ANYTHING, "for scripts that look at it"),
+        "system": Key(ANYTHING, "kept apart: the system file says it"),
+        "dirs": Key(MapOf(text()), "kept for scripts"),
+        "run_name": Key(text(), "kept for scripts"),
+        "config_base": Key(text(), "the folder that definition is relative to; that of the file without it"),
+        "config_file": Key(text(), "the file"),
+    },
 )
 JOB = "job"
 
@@ -260,7 +245,7 @@ def entry_problem(entry: dict[Any, Any]) -> Problem | None:
         elif key == JOB:
             found = _job_problem(value)
         else:
-            found = known.kind.problem(value, key)
+            found = known.type.problem(value, key)
         if found is not None:
             return found.below(key)
     return None

@@ -25,7 +25,7 @@ class Wrong(Exception):
         self.remedy = remedy
 
 
-class Measuring(msgspec.Struct, frozen=True):
+class LoopRules(msgspec.Struct, frozen=True):
     """How much is measured, and what a reader should know of it."""
 
     stop: StopRule | None
@@ -33,12 +33,12 @@ class Measuring(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def measuring_of(entry: dict[str, Any]) -> Measuring:
+def loop_rules_of(entry: dict[str, Any]) -> LoopRules:
     """From the entry; its own `stop` and `warmup` win over those of voir. Raises Wrong."""
     options = (entry.get("voir") or {}).get("options") or {}
     observed = _of_voir(options)
     stop, warmup = entry.get("stop"), entry.get("warmup")
-    return Measuring(
+    return LoopRules(
         stop=observed.stop if stop is None else _parsed(parse_stop_rule, stop, ("stop",)),
         warmup=observed.warmup if warmup is None else _parsed(parse_warmup, warmup, ("warmup",)),
         notes=observed.notes if stop is None else (),
@@ -63,7 +63,7 @@ def whole_of(value: Any, path: tuple[Any, ...], least: int) -> int:
     return value
 
 
-def _of_voir(options: dict[str, Any]) -> Measuring:
+def _of_voir(options: dict[str, Any]) -> LoopRules:
     at = ("voir", "options")
     given = options.get("interval")
     interval = _DEFAULT_INTERVAL if given is None else given
@@ -79,7 +79,7 @@ def _of_voir(options: dict[str, Any]) -> Measuring:
         rule = StopRule(steps=stop * each) if in_steps else StopRule(observations=stop, interval_s=interval_s)
         if in_steps:
             notes = (f"{stop} observations of {each} steps are measured as {stop * each} steps",)
-    return Measuring(rule, _skipped(options.get("skip"), each, interval_s, in_steps), notes)
+    return LoopRules(rule, _skipped(options.get("skip"), each, interval_s, in_steps), notes)
 
 
 def _skipped(skip: Any, each: int, interval_s: float, in_steps: bool) -> Warmup:

@@ -9,17 +9,16 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import SuitePaths
-from benchwright.environments.built import EnvironmentFolders
-from benchwright.environments.groups import Group, groups_of, requirement_paths, variant_of
-from benchwright.environments.reuse import Installed, reused, standing
+from benchwright.core.inputs.request import SuiteRequest
+from benchwright.environments.built import EnvironmentFolders, Installed, existing_environment, reused
+from benchwright.environments.groups import InstallGroup, groups_of, requirement_paths, variant_of
 from benchwright.environments.vendor import ARCHES, arch_here, constraints_file
 from benchwright.executors.stopping import stops_on_signals
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from benchwright.environments.building import Builder
+    from benchwright.environments.building import EnvironmentBuilder
     from benchwright.environments.package_indexes import PackageIndexes
     from benchwright.environments.tools import Tools
 
@@ -80,7 +79,7 @@ def install_groups(
     paths: SuitePaths,
     targets: Sequence[str],
     options: InstallOptions,
-) -> list[Group]:
+) -> list[InstallGroup]:
     """The groups of `wanted`, with all their other members that can be installed: one group, one environment."""
     arch = paths.system.arch or arch_here()
     names = {b.name for b in wanted}
@@ -152,13 +151,13 @@ def _can_be_installed(benchmark: Benchmark, arch: str, variant: str | None) -> b
 
 
 def _bring_about(
-    groups: Sequence[Group], paths: SuitePaths, options: InstallOptions, observer: InstallObserver
+    groups: Sequence[InstallGroup], paths: SuitePaths, options: InstallOptions, observer: InstallObserver
 ) -> list[Installed]:
     folders = EnvironmentFolders(paths.venv)
     done: dict[str, Installed] = {}
     if not options.force and not options.update and paths.python is None:
         for group in groups:
-            found = standing(group, folders)
+            found = existing_environment(group, folders)
             if found.why is None:
                 done[group.name] = reused(group, folders, found)
                 observer.on_installed(done[group.name])
@@ -171,24 +170,26 @@ def _bring_about(
 
 
 def _build(
-    groups: Sequence[Group],
+    groups: Sequence[InstallGroup],
     folders: EnvironmentFolders,
     paths: SuitePaths,
     options: InstallOptions,
     observer: InstallObserver,
 ) -> list[Installed]:
-    from benchwright.environments.building import Builder
+    from benchwright.environments.building import EnvironmentBuilder
     from benchwright.environments.installers import choose_installer
     from benchwright.environments.tools import Tools
 
     tools = Tools()
     installer = choose_installer(options.where.installer, package_indexes(options.where))
-    builder = Builder(folders, installer, tools, observer.on_step, force=options.force, newest=options.update)
+    builder = EnvironmentBuilder(
+        folders, installer, tools, observer.on_step, force=options.force, newest=options.update
+    )
     together = options.jobs or min(_MOST_AT_ONCE, len(groups))
     if paths.python is not None:
         together = 1  # all of them change the same environment
 
-    def work(group: Group) -> Installed:
+    def work(group: InstallGroup) -> Installed:
         installed = _bring_one(builder, group, paths.python)
         observer.on_installed(installed)
         return installed
@@ -197,12 +198,12 @@ def _build(
         return _in_threads(work, groups, together, tools)
 
 
-def _bring_one(builder: Builder, group: Group, python: str | None) -> Installed:
+def _bring_one(builder: EnvironmentBuilder, group: InstallGroup, python: str | None) -> Installed:
     return builder.bring_about(group) if python is None else builder.into(group, python)
 
 
 def _in_threads(
-    work: Callable[[Group], Installed], groups: Sequence[Group], together: int, tools: Tools
+    work: Callable[[InstallGroup], Installed], groups: Sequence[InstallGroup], together: int, tools: Tools
 ) -> list[Installed]:
     from concurrent.futures import ThreadPoolExecutor
 

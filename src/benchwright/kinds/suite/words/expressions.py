@@ -1,24 +1,29 @@
-"""A small language for conditions and numbers in suite files: Python's expressions without anything that can do harm.
+"""Conditions and numbers in suite files: Python's expressions without anything that can do harm.
 
 Numbers, texts, booleans, None, lists, names, `a['b']`, `a.b` on maps, arithmetic, comparisons, `in`, and/or/not,
-`x if c else y`, and the functions below. Everything is bounded: the text, its depth, the size of numbers and texts.
+`x if c else y`, and FUNCTIONS. Everything is bounded: the text, its depth, the size of numbers and texts.
+Why this is no library: docs/decisions/0019.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.kinds.suite.words.expression_functions import FUNCTIONS, MOST_BITS, Function, kind, power
 
 LONGEST_EXPRESSION = 1000  # characters
 DEEPEST = 40
 LONGEST_TEXT = 10_000
+MOST_BITS = 256  # of a whole number
+MOST_DIGITS = 20  # that `round` may be asked for
+
+Function = Callable[..., Any]
 
 
 class ExpressionError(InvalidInput):
@@ -41,9 +46,9 @@ def _parsed(text: str) -> ast.expr:
             return ast.parse(text, mode="eval").body
     except SyntaxError as error:
         column = error.offset if error.offset and error.lineno == 1 else None
-        raise ExpressionError(f"this is no expression: {error.msg}", column=column, text=_shown(text)) from None
+        raise ExpressionError(f"not an expression: {error.msg}", column=column, text=_shown(text)) from None
     except (ValueError, MemoryError, RecursionError):
-        raise ExpressionError("this is no expression", text=_shown(text)) from None
+        raise ExpressionError("not an expression", text=_shown(text)) from None
 
 
 def _shown(text: str) -> str:
@@ -67,7 +72,7 @@ class _Evaluation:
             return self._bounded(visit(self, node, depth + 1), node)
         except (ArithmeticError, ValueError, TypeError, LookupError, RecursionError) as error:
             what = str(error) or type(error).__name__
-            raise self.error(f"this cannot be computed: {what}", node) from None
+            raise self.error(f"cannot be computed: {what}", node) from None
 
     def error(self, what: str, node: ast.AST, remedy: str | None = None) -> ExpressionError:
         column = None
@@ -164,9 +169,6 @@ class _Evaluation:
             if left is not None and right is not None:
                 raise self.error("'is' compares with None only", node, "write ==")
             return (left is right) is isinstance(sign, ast.Is)
-        ordered = type(sign) not in (ast.Eq, ast.NotEq)
-        if ordered and not _orderable(left, right):
-            raise self.error(f"{kind(left)} and {kind(right)} have no order", node)
         return bool(_COMPARISONS[type(sign)](left, right))
 
     def call(self, node: ast.Call, depth: int) -> Any:
@@ -197,12 +199,42 @@ def _said(node: ast.AST) -> str:
     }.get(type(node), f"'{type(node).__name__}'")
 
 
-def _orderable(left: Any, right: Any) -> bool:
-    return (isinstance(left, str) and isinstance(right, str)) or (
-        isinstance(left, (int, float)) and isinstance(right, (int, float))
-    )
+def kind(value: Any) -> str:
+    """What a value is, in a message."""
+    if value is None:
+        return "None"
+    kinds = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", tuple: "a list"}
+    return kinds.get(type(value), "a map" if isinstance(value, Mapping) else "this")
 
 
+def _power(base: float, exponent: float) -> float:
+    whole = isinstance(base, int) and isinstance(exponent, int) and abs(base) > 1
+    if whole and abs(exponent) * int(base).bit_length() > 2 * MOST_BITS:
+        raise OverflowError("the number becomes too large")
+    result = base**exponent
+    if isinstance(result, complex):
+        raise ValueError("the root of a negative number")
+    return float(result) if isinstance(result, float) else result
+
+
+def _rounded(value: float, digits: int = 0) -> float:
+    if abs(digits) > MOST_DIGITS:
+        raise ValueError(f"round takes up to {MOST_DIGITS} digits")
+    return round(value, digits) if digits else round(value)
+
+
+# Python's own where those are bounded: what they cannot take, they say themselves.
+FUNCTIONS: dict[str, Function] = {
+    "min": min,
+    "max": max,
+    "len": len,
+    "int": int,
+    "float": float,
+    "round": _rounded,
+    "abs": abs,
+    "ceil": math.ceil,
+    "floor": math.floor,
+}
 _ARITHMETIC: dict[type[ast.operator], Function] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -210,7 +242,7 @@ _ARITHMETIC: dict[type[ast.operator], Function] = {
     ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
-    ast.Pow: power,
+    ast.Pow: _power,
 }
 _SIGNS = dict(zip(_ARITHMETIC, "+ - * / // % **".split(), strict=True))
 _COMPARISONS: dict[type[ast.cmpop], Function] = {

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.kinds.suite.words.expression_functions import Function
-from benchwright.kinds.suite.words.expressions import ExpressionError, evaluate
+from benchwright.kinds.suite.words.expressions import ExpressionError, Function, evaluate
 
 _NAME = r"[A-Za-z_]\w*(?:\.\w+)*"
 _BRACED = rf"(?P<dollar>\$?)\{{(?P<name>{_NAME})\}}"

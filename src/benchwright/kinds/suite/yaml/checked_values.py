@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.numbers.quantities import parse_size
 from benchwright.kinds.suite.yaml.nodes import Path, YamlFile
 
 _LARGEST = 1 << 62
 _FREE = ("x-", "_")  # keys that begin so are the user's own
+ALL = "all"  # the whole of the device, however much that is
+_OCTETS = re.compile(r"(?<=[0-9 kKMGT])(i?)o$")  # French: Go is GB, Gio is GiB
 
 
 def shown(value: Any) -> str:
@@ -18,6 +22,19 @@ def shown(value: Any) -> str:
         return str(value)
     except ValueError:
         return "a number without end"
+
+
+def parse_capacity(value: object) -> int | None:
+    """Bytes; None for `All`. InvalidInput, without a place, if it is no amount of memory."""
+    text = shown(value).strip()
+    if text.lower() == ALL:
+        return None
+    try:
+        if isinstance(value, (int, float, str)) and not isinstance(value, bool):
+            return parse_size(_OCTETS.sub(r"\1B", text).replace("k", "K"))
+    except (InvalidInput, OverflowError):
+        pass
+    raise InvalidInput(f"'{text}' is not an amount of memory", remedy="write 80GiB or 81920 MiB, or All")
 
 
 class CheckedValues:

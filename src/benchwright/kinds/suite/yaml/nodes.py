@@ -15,7 +15,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.yaml.composing import TooDeep, compose, line_of, syntax_error
-from benchwright.kinds.suite.yaml.values import EXPAND_TAG, Builder, Misplaced, Remark
+from benchwright.kinds.suite.yaml.values import EXPAND_TAG, Misplaced, Remark, ValueBuilder
 from benchwright.kinds.text_file import TextPlace, read_text
 
 Path = Sequence[Any]  # keys of maps and positions in lists, from the root to a value
@@ -74,7 +74,7 @@ def parse_yaml(text: str, path: str, *, extras: bool = False) -> YamlFile:
         raise _error(path, text, *syntax_error(error, text)) from None
     if root is None:
         return YamlFile(path=path, text=text)
-    builder = Builder(composer, extras=extras)
+    builder = ValueBuilder(composer, extras=extras)
     try:
         value = builder.build(root)
     except Misplaced as error:

@@ -36,7 +36,7 @@ class Misplaced(Exception):
         self.remedy = remedy
 
 
-class Builder:
+class ValueBuilder:
     """Makes values of nodes. What aliases share is made once, and counted as often as it is used."""
 
     def __init__(self, composer: Composer, *, extras: bool) -> None:

@@ -1,0 +1,270 @@
+"""Types of values in a suite file: each checks a value, says what is wrong with it, and writes itself as JSON Schema.
+
+`null` always passes: it says nothing. So does `${…}` where one word is wanted: what it stands for is checked later.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.numbers.quantities import parse_duration
+from benchwright.kinds.suite.yaml.merge import DELETE
+
+Schema = dict[str, Any]
+_REFERENCE: Schema = {"type": "string", "pattern": r"\$\{"}
+
+
+class Problem(NamedTuple):
+    """What is wrong, at the end of `path` (its key, if `at_key`), and what to do."""
+
+    path: tuple[Any, ...]
+    what: str
+    remedy: str | None
+    at_key: bool = False
+
+    def below(self, key: Any) -> Problem:
+        return self._replace(path=(key, *self.path))
+
+
+class ValueType(Protocol):
+    """One type of value."""
+
+    @property
+    def says(self) -> str: ...
+
+    def problem(self, value: Any, name: str) -> Problem | None:
+        """What is wrong with `value`, which the message calls `name`; None if nothing is."""
+        ...
+
+    def schema(self) -> Schema: ...
+
+
+def shown(value: Any) -> str:
+    """A value, short, as a user would write it."""
+    if isinstance(value, dict | list):
+        return "a map" if isinstance(value, dict) else "a list"
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    text = str(value)
+    text = text if len(text) <= 40 else text[:39] + "…"
+    return f"'{text}'" if isinstance(value, str) else text
+
+
+class Word(msgspec.Struct, frozen=True):
+    """A value that is one word. `words`: those to choose from."""
+
+    says: str
+    example: str
+    right: Callable[[Any], bool]
+    json: Schema
+    words: tuple[str, ...] = ()
+
+    def problem(self, value: Any, name: str) -> Problem | None:
+        if value is None or self.right(value) or (isinstance(value, str) and "${" in value):
+            return None
+        if self.words:
+            near = did_you_mean(value, self.words) if isinstance(value, str) else None
+            return Problem((), f"{shown(value)} is not {self.says}", near or f"use one of {self.example}")
+        return Problem((), f"{name} is {shown(value)}, not {self.says}", f"write {self.example}")
+
+    def schema(self) -> Schema:
+        return self.json
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_duration(value: Any) -> bool:
+    if _is_number(value):
+        return bool(0 < value < math.inf)
+    try:
+        return isinstance(value, str) and parse_duration(value) > 0
+    except InvalidInput:
+        return False
+
+
+def text(says: str = "text", example: str = "it in quotes") -> Word:
+    return Word(says, example, lambda value: isinstance(value, str), {"type": ["string", "null"]})
+
+
+def number(says: str = "a number", example: str = "a number", least: float = -math.inf, *, whole: bool = False) -> Word:
+    kind: Schema = {"type": ["integer" if whole else "number", "null"]}
+    if least > -math.inf:
+        kind["minimum"] = least
+
+    def right(value: Any) -> bool:
+        return _is_number(value) and (not whole or isinstance(value, int)) and bool(least <= value < math.inf)
+
+    return Word(says, example, right, {"anyOf": [kind, _REFERENCE]})
+
+
+def count(least: int, what: str) -> Word:
+    """A whole number of something."""
+    return number(what, f"{least} or more", least, whole=True)
+
+
+def choice(noun: str, words: tuple[str, ...]) -> Word:
+    """One of several words."""
+    right = lambda value: isinstance(value, str) and value in words  # noqa: E731
+    return Word(noun, ", ".join(words), right, {"anyOf": [{"enum": [*words, None]}, _REFERENCE]}, words)
+
+
+SCALAR = Word(
+    "one value",
+    "text or a number",
+    lambda value: isinstance(value, str | int | float),
+    {"type": ["string", "number", "boolean", "null"]},
+)
+FLAG = Word(
+    "true or false",
+    "true or false",
+    lambda value: isinstance(value, bool),
+    {"anyOf": [{"type": ["boolean", "null"]}, _REFERENCE]},
+)
+ANYTHING = Word("anything", "", lambda value: True, {})
+DURATION = Word(
+    "a duration",
+    "600 (seconds), 90s, 10m or 2h",
+    _is_duration,
+    {
+        "anyOf": [
+            {"type": ["number", "null"], "exclusiveMinimum": 0},
+            {"type": "string", "pattern": r"^\s*([0-9]+(\.[0-9]*)?|\.[0-9]+)\s*(ms|s|m|min|h|d)?\s*$"},
+            _REFERENCE,
+        ]
+    },
+)
+
+
+class ListOf(msgspec.Struct, frozen=True):
+    """A list, or `{append: […]}`, which makes an inherited list longer."""
+
+    item: Any  # a ValueType
+    says: str = "a list"
+
+    def problem(self, value: Any, name: str) -> Problem | None:
+        if value is None:
+            return None
+        if isinstance(value, dict) and list(value) == ["append"] and not isinstance(value["append"], dict):
+            found = self.problem(value["append"], name)
+            return found and found.below("append")
+        if not isinstance(value, list):
+            return Problem((), f"{name} is {shown(value)}, not a list", "write [a, b], or one item a line behind '- '")
+        for index, item in enumerate(value):
+            found = self.item.problem(item, f"an item of {name}")
+            if found is not None:
+                return Problem((index, *found.path), found.what, found.remedy)
+        return None
+
+    def schema(self) -> Schema:
+        items = {"type": "array", "items": self.item.schema()}
+        append = {
+            "type": "object",
+            "properties": {"append": {"anyOf": [items, {"type": "null"}]}},
+            "required": ["append"],
+            "additionalProperties": False,
+        }
+        return {"anyOf": [items, append, {"type": "null"}]}
+
+
+class MapOf(msgspec.Struct, frozen=True):
+    """A map with keys of the user's choice."""
+
+    value: Any  # a ValueType
+    says: str = "a map"
+
+    def problem(self, value: Any, name: str) -> Problem | None:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            return Problem((), f"{name} is {shown(value)}, not a map", "write one 'key: value' a line below it")
+        for key, item in value.items():
+            if item is not DELETE:
+                found = self.value.problem(item, f"{key} of {name}")
+                if found is not None:
+                    return Problem((key, *found.path), found.what, found.remedy)
+        return None
+
+    def schema(self) -> Schema:
+        return {"type": ["object", "null"], "additionalProperties": self.value.schema()}
+
+
+class Either(msgspec.Struct, frozen=True):
+    """Any of several types; the nearest one explains what is wrong."""
+
+    types: tuple[Any, ...]
+
+    @property
+    def says(self) -> str:
+        return " or ".join(one.says for one in self.types)
+
+    def problem(self, value: Any, name: str) -> Problem | None:
+        best: Problem | None = None
+        remedy = None
+        for one in self.types:
+            found = one.problem(value, name)
+            if found is None:
+                return None
+            remedy = remedy or found.remedy
+            wants_words = isinstance(one, Word) and bool(one.words) and isinstance(value, str)
+            if found.path or wants_words or (isinstance(one, Table) and isinstance(value, dict)):
+                best = found
+        return best or Problem((), f"{name} is {shown(value)}, not {self.says}", remedy)
+
+    def schema(self) -> Schema:
+        return {"anyOf": [one.schema() for one in self.types]}
+
+
+class Key(NamedTuple):
+    """What a key of a Table takes, and what it means."""
+
+    type: Any  # a ValueType
+    meaning: str
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A map with known keys. `open`: others are left alone, unless they look like a misspelt one."""
+
+    noun: str
+    keys: Mapping[str, Key]
+    open: bool = False
+    says: str = "a map"
+
+    def problem(self, value: Any, name: str) -> Problem | None:
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            return Problem((), f"{name} is {shown(value)}, not a map", f"it has the keys {', '.join(self.keys)}")
+        for key, item in value.items():
+            known = self.keys.get(key)
+            if known is None:
+                found = self.unknown(key)
+            elif item is DELETE:
+                continue
+            else:
+                found = known.type.problem(item, key)
+            if found is not None:
+                return found.below(key)
+        return None
+
+    def unknown(self, key: Any) -> Problem | None:
+        """What is wrong with a key that is not known; None if nothing is."""
+        word = str(key)
+        if self.open and not (isinstance(key, str) and difflib.get_close_matches(word, self.keys, n=1, cutoff=0.85)):
+            return None
+        near = did_you_mean(word, self.keys)
+        return Problem((), f"'{key}' is not a key of {self.noun}", near or f"use {', '.join(self.keys)}", at_key=True)
+
+    def schema(self) -> Schema:
+        return {
+            "type": ["object", "null"],
+            "properties": {name: {"description": key.meaning, **key.type.schema()} for name, key in self.keys.items()},
+            "additionalProperties": self.open,
+        }
