@@ -27,7 +27,7 @@ def test_one_environment_for_each_install_group_and_a_second_install_makes_none(
     suite.add("two", {"requirements.in": "beta\n"}, install_group="shared")
     suite.add("three", {"requirements.in": "gamma\n"})
     first = bw("install", suite.path)
-    assert "shared: making an environment" in first.stderr
+    assert "shared: creating an environment" in first.stderr
     assert (suite.version("beta", "shared"), suite.version("alpha", "three")) == ("1.0", "2.0")
     body = bw.json("install", suite.path)
     assert [(g["name"], g["status"]) for g in body["groups"]] == [("shared", "reused"), ("three", "reused")]

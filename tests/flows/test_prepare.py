@@ -90,7 +90,7 @@ def test_a_script_that_fails_is_told_with_its_last_words_and_the_others_run(
     suite.add("bad", {"prepare.py": "print('downloading')\nraise SystemExit('no such data set')\n"})
     suite.add("good", {"prepare.py": PREPARE})
     done = bw("prepare", suite.path, code=1)
-    assert "bad: it ended with code 1; its log:" in done.stderr
+    assert "bad: exited with code 1; its log:" in done.stderr
     assert "    | no such data set" in done.stderr
     assert len(suite.prepared()) == 1
     body = bw.json("prepare", suite.path, code=1)
@@ -133,7 +133,7 @@ def test_output_is_shown_when_asked_for(bw: CommandLine, suite: SuiteFolder) -> 
 def test_what_is_not_installed_is_not_prepared(bw: CommandLine, suite: SuiteFolder) -> None:
     suite.add("one", {"prepare.py": PREPARE, "requirements.in": "alpha\n"})
     said = bw("prepare", suite.path, code=2).stderr
-    assert f"one: it is not installed; run: benchwright install {suite.path} --select one" in said
+    assert f"one: not installed; run: benchwright install {suite.path} --select one" in said
 
 
 def reason(bw: CommandLine, suite: SuiteFolder, base: Path | None = None) -> str | None:
@@ -151,15 +151,15 @@ def _same_base(bw: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_run_says_exactly_what_is_missing_and_what_to_type(bw: CommandLine, suite: SuiteFolder) -> None:
     place = suite.add("one", {"prepare.py": PREPARE, "requirements.in": "alpha\n"}, stop={"steps": 5})
     said = bw("run", suite.path, code=3).stderr
-    assert f"it is not installed; run: benchwright install {suite.path} --select one\n" in said
+    assert f"not installed; run: benchwright install {suite.path} --select one\n" in said
     bw("install", suite.path)
     said = bw("run", suite.path, code=3).stderr
-    assert f"it is not prepared; run: benchwright prepare {suite.path} --select one\n" in said
+    assert f"not prepared; run: benchwright prepare {suite.path} --select one\n" in said
     bw("prepare", suite.path)
     assert reason(bw, suite) is None
     bw("run", suite.path)
     shutil.rmtree(suite.data / "set")
-    assert f"its data are gone: {suite.data / 'set'} is not there any more" in str(reason(bw, suite))
+    assert f"its data is gone: {suite.data / 'set'} no longer exists" in str(reason(bw, suite))
     bw("prepare", suite.path)
     (place / "requirements.in").write_text("alpha<2\n")
     assert "requirements changed since it was installed" in str(reason(bw, suite))

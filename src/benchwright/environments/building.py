@@ -82,7 +82,7 @@ class EnvironmentBuilder:
         if self.folders.is_foreign(name):
             raise CannotBuild(
                 InstallFailure(
-                    f"{self.folders.link(name)} was not made by benchwright: use it as it is, or move it away"
+                    f"{self.folders.link(name)} was not created by benchwright; use it as it is, or move it away"
                 )
             )
         self.folders.remove_unfinished(name)
@@ -98,7 +98,7 @@ class EnvironmentBuilder:
         if again is not None:
             self.folders.switch(name, again)
             return reused(group, self.folders, existing_environment(group, self.folders))
-        self.say(name, "making an environment" if found.folder is None else f"making it anew: {found.why or 'asked'}")
+        self.say(name, "creating an environment" if found.folder is None else f"rebuilding: {found.why or 'as asked'}")
         folder = self.folders.vacant(name, group.recipe.identity)
         try:
             self._make(group, folder, lock)
@@ -211,7 +211,7 @@ class EnvironmentBuilder:
             python=built.python if built is not None else None,
             seconds=round(time.monotonic() - began, 3),
             packages=built.packages if built is not None else {},
-            detail=detail + ("; the environment from before is still in use" if built is not None else ""),
+            detail=detail + ("; the previous environment is still in use" if built is not None else ""),
             package=failure.package,
             log=log if os.path.exists(log) else None,
             notes=group.notes,

@@ -106,7 +106,7 @@ class EnvironmentFolders:
 
 
 def read_built(folder: str) -> Built | None:
-    """None: there is no environment, or it was never finished."""
+    """None: there is no environment, or it is incomplete."""
     try:
         built = read_stored_json(os.path.join(folder, MARKER), Built)
     except (OSError, Unreadable):
@@ -238,7 +238,7 @@ def existing_environment(group: InstallGroup, folders: EnvironmentFolders) -> Ex
         return ExistingEnvironment(why="there is none yet")
     built = read_built(folder)
     if built is None:
-        return ExistingEnvironment(folder=folder, why="it was never finished")
+        return ExistingEnvironment(folder=folder, why="it is incomplete")
     why = _difference(built.recipe, group) or why_broken(folder, built)
     return ExistingEnvironment(folder=folder, built=built, why=why)
 

@@ -181,7 +181,7 @@ def _same(group: str, key: str, benchmarks: Sequence[Benchmark], values: Sequenc
                 f"{benchmarks[0].name} ({key}: {values[0]}) and {benchmark.name} ({key}: {value}) "
                 f"cannot share the environment '{group}'",
                 where=benchmark.source,
-                remedy="give them the same, or another install_group",
+                remedy="give them the same value, or different install groups",
             )
     return values[0]
 

@@ -80,7 +80,7 @@ def choose_installer(name: str | None, indexes: PackageIndexes) -> Uv | Pip:
     if program is not None:
         return Uv(program, indexes)
     if name == "uv":
-        raise InvalidInput("there is no uv", where="--installer", remedy="pip install uv, or use --installer pip")
+        raise InvalidInput("uv is not installed", where="--installer", remedy="pip install uv, or use --installer pip")
     return Pip(indexes)
 
 
@@ -102,7 +102,7 @@ def _interpreter(python: str | None) -> str:
         return python
     found = shutil.which(f"python{python}") or shutil.which(python)
     if found is None:
-        raise InvalidInput(f"there is no Python {python}", where="venv.python", remedy="install it, or give its path")
+        raise InvalidInput(f"Python {python} was not found", where="venv.python", remedy="install it, or give its path")
     return found
 
 

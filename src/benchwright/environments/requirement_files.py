@@ -107,7 +107,7 @@ def _text(path: str, asked_by: Mention | None) -> str:
     except (OSError, UnicodeDecodeError) as error:
         why = "is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         if asked_by is None:
-            raise InvalidInput(f"cannot be read: {why}", where=path, remedy="check the name and its rights") from None
+            raise InvalidInput(f"cannot be read: {why}", where=path, remedy="check its name and permissions") from None
         raise InvalidInput(
             f"{path}: {why}", where=asked_by.file, line=asked_by.line, remedy="correct the name", text=asked_by.text
         ) from None

@@ -264,7 +264,7 @@ def test_a_folder_that_benchwright_did_not_make_is_left_alone(site: Site, benchm
     mine.mkdir(parents=True)
     failed = site.install(benchmark_of(files={"requirements.in": "alpha"}))
     assert failed.status == "failed"
-    assert "not made by benchwright" in (failed.detail or "")
+    assert "not created by benchwright" in (failed.detail or "")
     assert mine.is_dir()
 
 

@@ -68,7 +68,7 @@ class SuiteKind(Kind):
         from benchwright.kinds.suite.setup.readiness import outdated
 
         return [
-            f"{name}: its new requirements could not be installed; it ran in the environment from before"
+            f"{name}: its new requirements could not be installed; it ran in the previous environment"
             for name in outdated(benchmarks, settings.suite_paths)
         ]
 

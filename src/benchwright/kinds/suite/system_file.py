@@ -82,7 +82,7 @@ class _SystemFile:
                     raise self._file.error(
                         f"'{other.name}' and '{node.name}' are both the main node",
                         self._at("nodes", number, "main"),
-                        "only one can be",
+                        "mark only one",
                     )
             found.append(node)
         return tuple(found)
@@ -126,7 +126,7 @@ class _SystemFile:
         except InvalidInput as error:
             raise self._values.at(path, error) from None
         if capacity is not None and capacity < _SMALLEST_DEVICE_BYTES:
-            raise self._file.error(f"{capacity} bytes are too little for a GPU", path, "give the unit: 80GiB")
+            raise self._file.error(f"{capacity} bytes is too small for a GPU", path, "give the unit: 80GiB")
         return capacity
 
     def _dirs(self, path: Path) -> dict[str, str]:

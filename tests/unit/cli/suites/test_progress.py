@@ -27,7 +27,7 @@ class Gone(StringIO):
 def test_a_pipe_gets_a_line_for_each_step_and_each_end() -> None:
     stream = StringIO()
     with PhaseProgress(stream=stream) as progress:
-        progress.on_step("torch", "making an environment")
+        progress.on_step("torch", "creating an environment")
         built = Installed(
             name="torch", status="built", path="/v", seconds=2.5, python="3.11.7", packages={"alpha": "1"}
         )
@@ -36,7 +36,7 @@ def test_a_pipe_gets_a_line_for_each_step_and_each_end() -> None:
         progress.on_installed(Installed(name="mlx", status="reused", path="/v"))
         progress.on_note("voir is added")
     assert stream.getvalue().splitlines() == [
-        "torch: making an environment",
+        "torch: creating an environment",
         f"torch: built in {format_duration(2.5)}, 1 package",
         f"jax: failed after {format_duration(60.0)}",
         "note: voir is added",

@@ -158,7 +158,7 @@ def test_force_replaces_the_files_of_the_template_and_no_others(tmp_path):
         ("a/b", "is a path"), ("../x", "is a path"), ("a\\b", "is a path"), ("_x", "private"), ("__", "private"),
         ("", "is not a name"), (".", "is not a name"), ("a b", "is not a name"), ("1a", "is not a name"),
         ("a.b", "is not a name"), ("*", "is not a name"), ("é", "is not a name"), ("a" * 200, "is not a name"),
-        ("-x", "is not a name"), ("x\n", "is not a name"), ("null", "in YAML"), ("no", "in YAML"), ("True", "in YAML"),
+        ("-x", "is not a name"), ("x\n", "is not a name"), ("null", "YAML does not read"), ("no", "YAML does not read"), ("True", "YAML does not read"),
     ],
 )  # fmt: skip
 def test_names_that_cannot_be_used(name, said, tmp_path):

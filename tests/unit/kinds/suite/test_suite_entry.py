@@ -213,8 +213,8 @@ def test_attributes_of_a_benchfile_are_used_and_the_entry_wins(tmp_path: Path, c
 
 def test_a_missing_folder_is_noted_and_refused_only_for_a_run(tmp_path: Path) -> None:
     found = one(tmp_path, "")
-    assert found.notes == (f"its folder {tmp_path / 'code'} is not there",)
-    with pytest.raises(InvalidInput, match="is not there; check 'definition' of its entry"):
+    assert found.notes == (f"its folder {tmp_path / 'code'} is missing",)
+    with pytest.raises(InvalidInput, match="is missing; check 'definition' of its entry"):
         refuse_unrunnable([found])
 
 

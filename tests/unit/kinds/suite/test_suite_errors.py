@@ -33,11 +33,11 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
         ("a:\n  plan: per_gpu\n", "s.yaml:2:9: plan is 'per_gpu', not a map; it has the keys method, n, launcher\n"),
         ("a:\n  plan: {method: njobs, n: 0}\n", "s.yaml:2:28: n is 0, not a number of processes; write 1 or more\n"),
         ("a:\n  inherits: [b, c]\n", "s.yaml:2:13: inherits is a list, not text"),
-        ("a:\n  inherits: _b\n", "s.yaml:2:13: 'a' inherits '_b', which is nowhere"),
-        ("_torch: {}\na:\n  inherits: _troch\n", "s.yaml:3:13: 'a' inherits '_troch', which is nowhere; did you mean '_torch'?"),
+        ("a:\n  inherits: _b\n", "s.yaml:2:13: 'a' inherits '_b', which is not defined"),
+        ("_torch: {}\na:\n  inherits: _troch\n", "s.yaml:3:13: 'a' inherits '_troch', which is not defined; did you mean '_torch'?"),
         ("a: {inherits: b}\nb: {inherits: c}\nc: {inherits: a}\n", "s.yaml:3:15: entries inherit each other: a → b → c → a;"),
         ("a: {inherits: a}\n", "s.yaml:1:15: entries inherit each other: a → a;"),
-        ("'*': {inherits: a}\na: {}\n", "s.yaml:1:17: '*' is laid over all entries and cannot inherit"),
+        ("'*': {inherits: a}\na: {}\n", "s.yaml:1:17: '*' applies to all entries and cannot inherit"),
         ("a:\n  max_duration: soon\n", "s.yaml:2:17: max_duration is 'soon', not a duration; write 600 (seconds), 90s, 10m or 2h"),
         ("a:\n  weight: heavy\n", "s.yaml:2:11: weight is 'heavy', not a weight; write 0 or more"),
         ("a:\n  weight: .inf\n", "s.yaml:2:11: weight is inf, not a weight"),
@@ -68,9 +68,9 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
         ("a:\n" + RUNS + "  num_machines: '${weigth}'\n  weight: 1\n", "s.yaml:3:17: the entry has no 'weigth' for ${weigth}; did you mean 'weight'?"),
         ("a:\n" + RUNS + "  num_machines: '${group}'\n", "s.yaml:3:17: num_machines is 'a', not a number of machines"),
         ("a:\n" + RUNS + "  num_machines: '${system.count}'\n", "s.yaml:3:17: num_machines is '${system.count}', not a whole number"),
-        ("a:\n  url: '${group}'\n  group: '${url}'\n", "leads back to itself"),
-        ("a:\n  url: '${....x}'\n", "s.yaml:2:8: ${....x} is no key of the entry; write ${{name}} if it is meant as it is"),
-        ("a:\n  url: '${oc.env:HOME}'\n", "s.yaml:2:8: ${oc.env:HOME} is no key of the entry"),
+        ("a:\n  url: '${group}'\n  group: '${url}'\n", "refers to itself"),
+        ("a:\n  url: '${....x}'\n", "s.yaml:2:8: ${....x} is not a key of the entry; write ${{name}} for the literal text"),
+        ("a:\n  url: '${oc.env:HOME}'\n", "s.yaml:2:8: ${oc.env:HOME} is not a key of the entry"),
         ("a:\n", "s.yaml:1:1: 'a' is empty, not an entry; write its keys below it, indented"),
         ("a: 3\n", "s.yaml:1:1: 'a' is 3, not an entry; an entry is a map: write 'key: value' below its name"),
         ("arch: cuda\n", "s.yaml:1:1: 'arch' is 'cuda', not an entry; this looks like a system file: give it with --system"),
@@ -96,7 +96,7 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
         ("a:\n  x-b: " + "- " * 200000 + "\n", "s.yaml:2:8: this is not YAML"),
         (b"a: {url: \xff}\n", "s.yaml:1:10: byte 0xff at offset 9 is not UTF-8; save the file as UTF-8"),
         (b"a: \x00\n", "s.yaml:1:4: the character U+0000 is not allowed in YAML"),
-        ("include: [gone.yaml]\n", "s.yaml:1:11: there is no file 'gone.yaml'; it is looked for at gone.yaml"),
+        ("include: [gone.yaml]\n", "s.yaml:1:11: there is no file 'gone.yaml'; expected at gone.yaml"),
         ("include: {a: b}\n", "s.yaml:1:10: include is a map, not a file or a list of files"),
         ("include: [a.yaml, 3]\n", "s.yaml:1:19: include is 3, not a file or a list of files"),
         ("include: s.yaml\n", "s.yaml:1:10: the files include each other: s.yaml → s.yaml"),
@@ -109,7 +109,7 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
         ("a: {matrix: {x: [1]}, job: {name: b, argw: []}}\n", "s.yaml:1:38: 'argw' is not a key of an entry; did you mean 'argv'?"),
         ("a: {matrix: {x: [1]}, job: 3}\n", "s.yaml:1:28: job is not a map"),
         ("a: {matrix: {" + ", ".join(f"{k}: [1,2,3,4,5,6,7,8,9,0]" for k in "bcdef") + "}, job: {name: b}}\n", "the matrix makes more than 10000 entries"),
-        ("_a:\n" + RUNS, "s.yaml: the suite has no entry that could run"),
+        ("_a:\n" + RUNS, "s.yaml: the suite has no entry to run"),
         ("a:\n  enabled: false\n" + RUNS, "s.yaml: every entry is disabled; write enabled: true, or name one with --select"),
         ("a: {weight: 1}\n", "s.yaml: no enabled entry has a definition"),
     ],
@@ -163,9 +163,9 @@ def test_a_bomb_of_aliases_is_refused_quickly(tmp_path: Path) -> None:
         tmp_path, "_x:\n" + "".join(f"  x-{line}\n" for line in lines)
     )
     doubled = "".join(f"  x-{n}: '${{x-{n + 1}}}${{x-{n + 1}}}'\n" for n in range(20))
-    assert "becomes too long" in error_of(tmp_path, f"a:\n{doubled}  x-20: {'y' * 50}\n")
+    assert "grows too long" in error_of(tmp_path, f"a:\n{doubled}  x-20: {'y' * 50}\n")
     maps = "".join(f"  x-{n}: {{a: '${{x-{n + 1}}}', b: '${{x-{n + 1}}}'}}\n" for n in range(20))
-    assert "becomes too much" in error_of(tmp_path, f"a:\n{maps}  x-20: y\n")
+    assert "grows too large" in error_of(tmp_path, f"a:\n{maps}  x-20: y\n")
 
 
 def test_what_is_no_file_is_told(tmp_path: Path) -> None:

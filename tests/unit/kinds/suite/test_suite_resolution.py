@@ -186,7 +186,7 @@ def test_a_delete_that_removes_nothing_is_told(tmp_path: Path) -> None:
     found = read_suite(path)
     assert found.entries["a"]["argv"] == {}
     assert found.warnings == (
-        f"{path}:7: !delete removes nothing here: no file below says it of 'b'; null drops an argument that is inherited",
+        f"{path}:7: !delete removes nothing: no included file sets it for 'b'; null drops an inherited argument",
     )
     assert (
         "b"
@@ -314,7 +314,7 @@ def test_overrides_reach_entries_with_dots_and_those_a_matrix_makes(tmp_path: Pa
         ("resnet", "'resnet' is not ENTRY.KEY=VALUE"),
         ("weight=1", "'weight=1' is not ENTRY.KEY=VALUE"),
         ("*.inherits=resnet", "'*' cannot inherit"),
-        ("resnet.inherits=_x", "'resnet' inherits '_x', which is nowhere"),
+        ("resnet.inherits=_x", "'resnet' inherits '_x', which is not defined"),
     ],
 )
 def test_wrong_overrides(tmp_path: Path, override: str, says: str) -> None:

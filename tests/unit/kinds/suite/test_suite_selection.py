@@ -57,20 +57,20 @@ def test_words_fit_names_groups_tags_and_folders(
 def test_a_disabled_entry_that_is_named_runs_and_says_so(path: str) -> None:
     suite = read_suite(path, select=["bert"])
     assert (suite.selected, suite.forced) == (("bert",), ("bert",))
-    assert suite.warnings == ("bert is disabled in the suite, and runs because --select names it",)
+    assert suite.warnings == ("bert is disabled in the suite; it runs because --select names it",)
     (found,) = SuiteKind().read(path, KindOptions(names=("bert",)))
     assert found.enabled
-    assert found.notes[0] == "it is disabled in the suite, and runs because --select names it"
+    assert found.notes[0] == "disabled in the suite; runs because --select names it"
 
 
 @pytest.mark.parametrize(
     ("select", "exclude", "says"),
     [
-        (["resnett"], [], "--select: nothing in the suite is called 'resnett', nor has such a tag or group; did you mean 'resnet'?"),
-        (["resnet,zzz"], [], "--select: nothing in the suite is called 'zzz', nor has such a tag or group; see the names with:"),
-        (["x*"], [], "--select: nothing in the suite is called 'x*'"),
-        ([], ["_private"], "--exclude: nothing in the suite is called '_private'"),
-        (["cnn"], ["fast"], "s.yaml: the selection leaves nothing to run; see --select and --exclude"),
+        (["resnett"], [], "--select: no benchmark, tag or group is called 'resnett'; did you mean 'resnet'?"),
+        (["resnet,zzz"], [], "--select: no benchmark, tag or group is called 'zzz'; see the names with:"),
+        (["x*"], [], "--select: no benchmark, tag or group is called 'x*'"),
+        ([], ["_private"], "--exclude: no benchmark, tag or group is called '_private'"),
+        (["cnn"], ["fast"], "s.yaml: the selection leaves nothing to run; check --select and --exclude"),
         (["nowhere"], [], "s.yaml:6:1: 'nowhere' has no definition; name the folder of its main.py"),
     ],
 )  # fmt: skip

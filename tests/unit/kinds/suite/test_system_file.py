@@ -123,7 +123,7 @@ def test_what_is_no_capacity_is_refused(written: object) -> None:
         ("arhc: cuda", 1, 1, "did you mean 'arch'?"),
         ("system:\n  arch: cuda\nsytem: 1", 3, 1, "did you mean 'system'?"),
         ("- a", 1, 1, "is not a map"),
-        ("arch: [cuda]", 1, 7, "arch is not a text"),
+        ("arch: [cuda]", 1, 7, "arch is not text"),
         ("arch: cudaa", 1, 7, "'cudaa' is not an arch; did you mean 'cuda'?"),
         ("gpu: {arch: gpu}", 1, 13, "'gpu' is not an arch; write one of cpu, cuda"),
         ("nodes: {name: a}", 1, 8, "nodes is not a list"),

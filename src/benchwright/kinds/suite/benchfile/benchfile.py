@@ -158,11 +158,11 @@ def _run(facts: BenchFacts, path: str) -> BenchFacts:
         )
         answer = json.loads(done.stdout)
     except subprocess.TimeoutExpired:
-        return _troubled(facts, f"it was run to read its attributes, and did not end within {_TIME_LIMIT_S:g} s", None)
+        return _troubled(facts, f"running it to read its attributes took longer than {_TIME_LIMIT_S:g} s", None)
     except (OSError, ValueError) as error:
-        return _troubled(facts, f"it was run to read its attributes, and gave none: {error}", None)
+        return _troubled(facts, f"running it gave no attributes: {error}", None)
     if "error" in answer:
-        return _troubled(facts, f"it was run to read its attributes: {answer['error']}", answer["line"])
+        return _troubled(facts, f"running it to read its attributes failed: {answer['error']}", answer["line"])
     methods = [(name, line or 1) for name, line in answer["methods"].items() if name in HOOKS]
     return _with_overrides(
         _with_attributes(facts, answer["attributes"]), tuple(Overridden(name=name, line=line) for name, line in methods)
@@ -188,7 +188,7 @@ def _with_overrides(facts: BenchFacts, overridden: tuple[Overridden, ...]) -> Be
     known = {one.name for one in overridden}
     merged = overridden + tuple(one for one in facts.overridden if one.name not in known)
     noted = [one for one in merged if one.name in NOTED_ONLY]
-    notes = [f"{BENCHFILE}:{one.line}: '{one.name}' is not used: benchwright pin does its own" for one in noted]
+    notes = [f"{BENCHFILE}:{one.line}: '{one.name}' is ignored: benchwright pin does this itself" for one in noted]
     return msgspec.structs.replace(facts, overridden=merged, notes=tuple(dict.fromkeys((*facts.notes, *notes))))
 
 
@@ -242,7 +242,7 @@ def _beginning(path: Path) -> bytes:
 
 
 def _troubled(facts: BenchFacts, what: str, line: int | None, text: str | None = None) -> BenchFacts:
-    remedy = f"mend it, or write `main:`, `prepare:` and `{IGNORED}: {ATTRIBUTES_ONLY}` in the suite's entry"
+    remedy = f"fix it, or write `main:`, `prepare:` and `{IGNORED}: {ATTRIBUTES_ONLY}` in the suite's entry"
     where = os.path.join(facts.folder, BENCHFILE)
     return msgspec.structs.replace(facts, trouble=Trouble(what=what, where=where, line=line, remedy=remedy, text=text))
 
@@ -255,7 +255,7 @@ def _refusal(path: Path, left: list[Overridden]) -> InvalidInput:
     remedy += f"; `{IGNORED}: {ATTRIBUTES_ONLY}` there says that nothing of it is needed"
     lines = _beginning(path).decode("utf-8", "replace").splitlines()
     return InvalidInput(
-        f"it overrides '{first.name}', and benchwright uses no methods of a benchfile",
+        f"it overrides '{first.name}', and benchwright runs no methods of a benchfile",
         where=str(path),
         line=first.line,
         column=first.column,

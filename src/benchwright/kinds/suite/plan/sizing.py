@@ -51,14 +51,14 @@ def _default(default: int, why: str) -> BatchSize:
 def _optimized(default: int, known: Scaling, capacity: int | None) -> BatchSize:
     """What the file says is best; else the fastest that was seen to fit."""
     if known.optimized is not None:
-        return BatchSize(max(1, known.optimized), f"batch size {known.optimized}, the optimized one")
+        return BatchSize(max(1, known.optimized), f"batch size {known.optimized}, the optimized size")
     fitting = [
         (o.perf, o.batch_size)
         for o in known.observations
         if o.perf and o.memory_bytes and (capacity is None or o.memory_bytes <= capacity)
     ]
     if not fitting:
-        return _default(default, "no optimized one is known")
+        return _default(default, "no optimized size is known")
     best = max(fitting)[1]
     return BatchSize(best, f"batch size {best}, the fastest of {len(fitting)} observations")
 
@@ -70,7 +70,7 @@ def _fitted(default: int, known: Scaling, sizing: Sizing, capacity: int | None) 
     if line is None:
         return _default(default, "the scaling data do not show memory growing with the batch size")
     size = rounded(line.items_within(capacity), multiple=sizing.multiple, power=sizing.power)
-    note = f"by a fit of {line.observations} observations to {format_bytes(capacity)}"
+    note = f"fitted to {format_bytes(capacity)} from {line.observations} observations"
     too_large = min((o.batch_size for o in known.observations if o.memory_bytes is None), default=None)
     # Of a device of another capacity, what did not fit says nothing.
     if too_large is not None and sizing.capacity_bytes is None and size >= too_large:

@@ -40,16 +40,14 @@ class Folders:
             missing = not os.path.isdir(facts.folder)
             cloned = isinstance(entry["definition"], dict)
             says = (
-                "its folder is not there yet: install clones it"
-                if cloned
-                else f"its folder {facts.folder} is not there"
+                "its folder is missing until `install` clones it" if cloned else f"its folder {facts.folder} is missing"
             )
             self._notes[facts.folder] = (says,) if missing else facts.notes
         refusal = facts.refusal(entry) if facts.overridden or facts.trouble is not None else None
         if refusal is None:
             return (*self._notes[facts.folder], *self._of_script(facts.folder, script))
         place = ":".join(str(part) for part in (refusal.where, refusal.line) if part is not None)
-        return (*self._notes[facts.folder], f"it cannot be run as it is: {refusal.what} ({place})")
+        return (*self._notes[facts.folder], f"it cannot run as it is: {refusal.what} ({place})")
 
     def _of_script(self, folder: str, script: str) -> tuple[str, ...]:
         path = os.path.join(folder, script)
@@ -107,7 +105,7 @@ def _placement(entry: dict[str, Any]) -> Placement:
     plan = entry.get("plan") or {}
     jobs = 1 if plan.get("n") is None or plan.get("method") in PER_DEVICE else whole_of(plan["n"], ("plan", "n"), 1)
     if jobs > MOST_JOBS:
-        raise Wrong(("plan", "n"), f"{jobs} processes together are too many", f"write {MOST_JOBS} or less")
+        raise Wrong(("plan", "n"), f"{jobs} processes are too many", f"write {MOST_JOBS} or less")
     return Placement(
         jobs=jobs,
         per_device=plan.get("method") in PER_DEVICE,

@@ -167,7 +167,7 @@ def _serving(entry: dict[str, Any]) -> Serving | None:
         return None
     timeout, ready = server.get("ready_timeout"), server.get("ready")
     if ready is not None and "{" not in ready and _READY.fullmatch(ready) is None:
-        raise Wrong(("server", "ready"), f"'{ready}' is nothing to wait for", "write tcp:HOST:PORT or http://HOST:PORT")
+        raise Wrong(("server", "ready"), f"'{ready}' cannot be waited for", "write tcp:HOST:PORT or http://HOST:PORT")
     return Serving(
         script=str(server.get("script") or DEFAULT_SERVER),
         args=argv_words(server.get("argv")),

@@ -25,12 +25,12 @@ def parents_of(entries: dict[str, Any], places: Places) -> dict[str, str]:
         if parent is None:
             continue
         if name == EVERY:
-            raise places.error(name, (INHERITS,), "'*' is laid over all entries and cannot inherit", "remove it")
+            raise places.error(name, (INHERITS,), "'*' applies to all entries and cannot inherit", "remove it")
         if parent not in entries:
             raise places.error(
                 name,
                 (INHERITS,),
-                f"'{name}' inherits '{parent}', which is nowhere",
+                f"'{name}' inherits '{parent}', which is not defined",
                 did_you_mean(str(parent), entries) or "define it, or include the file that does",
             )
         parents[name] = parent

@@ -19,7 +19,7 @@ _REFERENCE = re.compile(r"\\\$\{([^${}]*)\}|\$\{([^${}]*)\}")  # a backslash in 
 _INDEX = re.compile(r"\[(\w+)\]")
 _SYSTEM, _DIRS = "system", "dirs"  # known when the machine is
 _FOLDERS = ("base", "venv", "data", "runs", "extra", "cache")
-_PLAIN = "write ${{name}} if it is meant as it is"
+_PLAIN = "write ${{name}} for the literal text"
 
 Path = tuple[Any, ...]
 Fail = Callable[[Path, str, str], Exception]  # where in the entry, what, what to do
@@ -47,7 +47,7 @@ class _Filler:
         self.steps += 1
         self.depth += 1
         if self.steps > MOST_STEPS or self.depth > DEEPEST:
-            raise self._failed(path, "this becomes too much when it is put together", "refer to less")
+            raise self._failed(path, "this grows too large when references are filled in", "use fewer references")
         filled: Any
         if isinstance(value, dict):
             filled = {key: self.fill(item, (*path, key)) for key, item in value.items()}
@@ -65,20 +65,20 @@ class _Filler:
         )
         self.steps += len(filled) // 100
         if len(filled) > LONGEST:
-            raise self._failed(path, "this becomes too long when it is put together", "refer to less")
+            raise self._failed(path, "this grows too long when references are filled in", "use fewer references")
         return filled
 
     def _value(self, reference: str, path: Path) -> Any:
         """What a reference at `path` stands for; as it is written if only the plan can know."""
         written, target = f"${{{reference}}}", self._target(reference, path)
         if target is None:
-            raise self._failed(path, f"{written} is no key of the entry", _PLAIN)
+            raise self._failed(path, f"{written} is not a key of the entry", _PLAIN)
         if target[0] == _SYSTEM and _SYSTEM not in self.entry:
             return written
         if target[0] == _DIRS and len(target) == 2 and target[1] in _FOLDERS and _DIRS not in self.entry:
             return f"{{milabench_{target[1]}}}"
         if target in self.inside or len(self.inside) > DEEPEST // 4:
-            raise self._failed(path, f"{written} leads back to itself", "write one of the values out")
+            raise self._failed(path, f"{written} refers to itself", "write one of the values out")
         found: Any = self.entry
         for key in target:
             if isinstance(found, dict) and key in found:

@@ -38,7 +38,7 @@ def check_layer(file: YamlFile, entries: dict[Any, Any]) -> None:
     for name, entry in entries.items():
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise file.error(
-                f"{shown(name)} cannot be the name of an entry", (name,), "write a word, in quotes if need be", key=True
+                f"{shown(name)} cannot be the name of an entry", (name,), "write a word, quoted if necessary", key=True
             )
         if entry is DELETE:
             continue
@@ -91,7 +91,7 @@ class _Reader:
             if len(self.found) >= MOST_LAYERS or len(within) > 100:
                 raise layer.file.error(f"more than {MOST_LAYERS} files are included", where, "include each once")
             if not os.path.isfile(target):
-                raise layer.file.error(f"there is no file '{include}'", where, f"it is looked for at {target}")
+                raise layer.file.error(f"there is no file '{include}'", where, f"expected at {target}")
             self._add(target, os.path.realpath(target), within)
         self.found.append(layer)
 

@@ -65,9 +65,9 @@ def _laid_over(below: dict[str, Any], layer: Layer, notes: dict[str, list[str]])
 
     def unused(path: tuple[Any, ...]) -> None:
         line = layer.file.place(path).line
-        text = f"{layer.file.path}:{line}: !delete removes nothing here: no file below says it of '{path[0]}'"
+        text = f"{layer.file.path}:{line}: !delete removes nothing: no included file sets it for '{path[0]}'"
         if "argv" in path:
-            text += "; null drops an argument that is inherited"
+            text += "; null drops an inherited argument"
         known = notes.setdefault(str(path[0]), [])
         if text not in known:
             known.append(text)

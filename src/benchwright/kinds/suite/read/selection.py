@@ -81,7 +81,7 @@ def _check_words(words: Iterable[str], keys: dict[str, set[str]], option: str) -
     for word in words:
         if word != "*" and not _fits((word,), known):
             raise InvalidInput(
-                f"nothing in the suite is called '{word}', nor has such a tag or group",
+                f"no benchmark, tag or group is called '{word}'",
                 where=option,
                 remedy=did_you_mean(word, sorted(known)) or "see the names with: benchwright resolve SUITE",
             )

@@ -53,9 +53,9 @@ def read_suite(
     selection = choose(resolution.entries, select, exclude)
     notes = dict(resolution.notes)
     for name in selection.forced:
-        notes[name] = (*notes.get(name, ()), "it is disabled in the suite, and runs because --select names it")
+        notes[name] = (*notes.get(name, ()), "disabled in the suite; runs because --select names it")
     warnings = [text for texts in resolution.notes.values() for text in texts]
-    warnings += [f"{name} is disabled in the suite, and runs because --select names it" for name in selection.forced]
+    warnings += [f"{name} is disabled in the suite; it runs because --select names it" for name in selection.forced]
     return Suite(
         path=path,
         entries=resolution.entries,
@@ -107,7 +107,7 @@ def refuse_unrunnable(benchmarks: Sequence[Benchmark]) -> None:
             continue
         if not os.path.isdir(folder.path):
             remedy = "run: benchwright install" if folder.git else "check 'definition' of its entry"
-            raise InvalidInput(f"the folder {folder.path} is not there", where=benchmark.source, remedy=remedy)
+            raise InvalidInput(f"the folder {folder.path} is missing", where=benchmark.source, remedy=remedy)
         refusal = read_benchfile(folder.path).refusal(folder.config)
         if refusal is not None:
             raise refusal
@@ -158,11 +158,11 @@ def _can_run(suite: Suite, name: str, select: Sequence[str]) -> bool:
 def _nothing(suite: Suite, chosen: bool) -> InvalidInput:
     if chosen:
         return InvalidInput(
-            "the selection leaves nothing to run", where=suite.path, remedy="see --select and --exclude"
+            "the selection leaves nothing to run", where=suite.path, remedy="check --select and --exclude"
         )
     if not suite.entries:
         remedy = "an entry that runs has a name without '_' in front, and a definition"
-        return InvalidInput("the suite has no entry that could run", where=suite.path, remedy=remedy)
+        return InvalidInput("the suite has no entry to run", where=suite.path, remedy=remedy)
     if suite.selected:
         return InvalidInput(
             "no enabled entry has a definition", where=suite.path, remedy="name the folders of their code"

@@ -214,7 +214,7 @@ def _in_threads(
         try:
             return [future.result() for future in futures]
         except Stopped:
-            raise Interrupted("interrupted; what was there before is untouched: run the same command again") from None
+            raise Interrupted("interrupted; existing environments are unchanged; run the same command again") from None
         except BaseException:
             tools.stop()
             raise

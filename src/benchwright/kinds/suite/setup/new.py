@@ -46,7 +46,7 @@ def make_benchmark(name: str, template: str, parent: Path, *, force: bool = Fals
 def check_name(name: str) -> None:
     """A benchmark's name is a folder, an entry of a suite and the stem of its files: InvalidInput unless it can be all."""
     if any(mark in name for mark in ("/", "\\")):
-        raise InvalidInput(f"'{name}' is a path, not a name", where="NAME", remedy="say where with --dir")
+        raise InvalidInput(f"'{name}' is a path, not a name", where="NAME", remedy="choose the folder with --dir")
     if name.startswith("_"):
         raise InvalidInput(f"'{name}' would never run: names that begin with _ are private", where="NAME",
                            remedy=f"call it {name.lstrip('_') or 'something else'}")  # fmt: skip
@@ -57,13 +57,13 @@ def check_name(name: str) -> None:
     import yaml
 
     if not isinstance(yaml.safe_load(name), str):
-        raise InvalidInput(f"'{name}' means something else in YAML", where="NAME", remedy="choose another")
+        raise InvalidInput(f"YAML does not read '{name}' as text", where="NAME", remedy="choose another")
 
 
 def template_files(template: str, name: str) -> dict[str, str]:
     """The files of a template, by name, filled in for a benchmark called `name`."""
     if template not in TEMPLATES:
-        remedy = did_you_mean(template, TEMPLATES) or f"templates are {', '.join(TEMPLATES)}"
+        remedy = did_you_mean(template, TEMPLATES) or f"choose from {', '.join(TEMPLATES)}"
         raise InvalidInput(f"there is no template '{template}'", where="--template", remedy=remedy)
     folder = resources.files("benchwright") / "templates" / template
     return {

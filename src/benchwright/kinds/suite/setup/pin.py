@@ -57,7 +57,7 @@ def pin(
     variant = options.variant or paths.system.arch or arch_here()
     if variant == UNPINNED:
         raise InvalidInput(
-            "'unpinned' has no pins", where="--variant", remedy="name a vendor: cpu, cuda, rocm, xpu, hpu"
+            "'unpinned' cannot be pinned", where="--variant", remedy="name a vendor: cpu, cuda, rocm, xpu, hpu"
         )
     files = vendor_constraints(variant, variant, wanted, targets, options.constraints)
     groups = _groups(wanted, everything, variant, files, observer)

@@ -149,7 +149,7 @@ class _Preparation:
             self.stopped.set()
             results = {}
         if self.stopped.is_set():
-            raise Interrupted("interrupted; run the same command again: what was finished is kept")
+            raise Interrupted("interrupted; finished work is kept; run the same command again")
         return results
 
     def stop(self) -> None:
@@ -275,12 +275,12 @@ def _why_failed(outcome: Outcome) -> str:
     if outcome.detail:
         return outcome.detail
     if outcome.stopped:
-        return "it was stopped"
+        return "was stopped"
     if outcome.out_of_memory:
-        return "it ran out of memory"
+        return "ran out of memory"
     if outcome.signal is not None:
-        return f"it was ended by signal {outcome.signal}"
-    return f"it ended with code {outcome.exit_code}"
+        return f"killed by signal {outcome.signal}"
+    return f"exited with code {outcome.exit_code}"
 
 
 def _remove(path: str) -> None:

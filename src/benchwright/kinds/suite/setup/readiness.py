@@ -146,10 +146,10 @@ class _Environments:
     def _look(self, group: str) -> tuple[Built | None, str | None]:
         if self._folders.is_foreign(group):
             works = os.access(os.path.join(self._folders.link(group), "bin", "python"), os.X_OK)
-            return None, None if works else f"{self._folders.link(group)} is no environment"
+            return None, None if works else f"{self._folders.link(group)} is not an environment"
         folder = self._folders.current(group)
         if folder is None:
-            return None, "it is not installed"
+            return None, "not installed"
         built = read_built(folder)
         if built is None:
             return None, f"its environment {self._folders.link(group)} is broken"
@@ -171,6 +171,6 @@ def _why_unprepared(benchmark: Benchmark, marks: Marks, code: dict[str, bytes]) 
         return None
     mark = marks.read(preparation.identity)
     if mark is None:
-        return "it is not prepared"
+        return "not prepared"
     gone = missing_data(mark)
-    return None if gone is None else f"its data are gone: {gone} is not there any more"
+    return None if gone is None else f"its data is gone: {gone} no longer exists"

@@ -65,7 +65,7 @@ class _Evaluation:
     def value(self, node: ast.expr, depth: int) -> Any:
         visit = _VISITORS.get(type(node))
         if visit is None:
-            raise self.error(f"{_said(node)} is not part of expressions", node)
+            raise self.error(f"{_said(node)} is not allowed in expressions", node)
         if depth > DEEPEST:
             raise self.error(f"the expression is nested deeper than {DEEPEST}", node)
         try:
@@ -87,7 +87,7 @@ class _Evaluation:
         if isinstance(value, (str, list)) and len(value) > LONGEST_TEXT:
             raise self.error("the text becomes too long", node)
         if isinstance(value, (complex, bytes)) or value is Ellipsis:
-            raise self.error(f"{_said(node)} is not part of expressions", node)
+            raise self.error(f"{_said(node)} is not allowed in expressions", node)
         return value
 
     def constant(self, node: ast.Constant, depth: int) -> Any:
@@ -96,7 +96,7 @@ class _Evaluation:
     def name(self, node: ast.Name, depth: int) -> Any:
         if node.id in self._names:
             return self._names[node.id]
-        raise self.error(f"'{node.id}' is not known here", node, self._instead(node.id, self._names))
+        raise self.error(f"unknown name '{node.id}'", node, self._instead(node.id, self._names))
 
     def items(self, node: ast.List | ast.Tuple, depth: int) -> list[Any]:
         return [self.value(item, depth) for item in node.elts]
@@ -109,14 +109,14 @@ class _Evaluation:
     def attribute(self, node: ast.Attribute, depth: int) -> Any:
         whole = self.value(node.value, depth)
         if not isinstance(whole, Mapping):
-            raise self.error(f"only a map has parts such as '{node.attr}'", node)
+            raise self.error(f"only a map has keys such as '{node.attr}'", node)
         return self._part(whole, node.attr, node)
 
     def _part(self, whole: Any, key: Any, node: ast.expr) -> Any:
         if isinstance(whole, Mapping):
             if isinstance(key, (str, int, float)) and key in whole:
                 return whole[key]
-            raise self.error(f"there is no '{key}' here", node, self._instead(str(key), map(str, whole)))
+            raise self.error(f"no such key: '{key}'", node, self._instead(str(key), map(str, whole)))
         if isinstance(whole, (list, tuple, str)) and isinstance(key, int):
             return whole[key]
         raise self.error(f"{kind(whole)} cannot be indexed by {kind(key)}", node)
@@ -127,8 +127,8 @@ class _Evaluation:
             return left + right
         compute = _ARITHMETIC.get(type(node.op))
         if compute is None or not isinstance(left, (int, float)) or not isinstance(right, (int, float)):
-            sign = _SIGNS.get(type(node.op), "this")
-            raise self.error(f"{sign} does not take {kind(left)} and {kind(right)}", node)
+            sign = _SIGNS.get(type(node.op), "this operator")
+            raise self.error(f"{sign} does not work on {kind(left)} and {kind(right)}", node)
         return compute(left, right)
 
     def unary(self, node: ast.UnaryOp, depth: int) -> Any:
@@ -136,7 +136,7 @@ class _Evaluation:
         if isinstance(node.op, ast.Not):
             return not value
         if not isinstance(value, (int, float)) or not isinstance(node.op, (ast.USub, ast.UAdd)):
-            raise self.error(f"a sign does not go with {kind(value)}", node)
+            raise self.error(f"a sign needs a number, not {kind(value)}", node)
         return -value if isinstance(node.op, ast.USub) else +value
 
     def boolean(self, node: ast.BoolOp, depth: int) -> Any:
@@ -163,7 +163,7 @@ class _Evaluation:
     def _compared(self, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> bool:
         if isinstance(sign, (ast.In, ast.NotIn)):
             if not isinstance(right, (list, tuple, Mapping)) and not (isinstance(right, str) and isinstance(left, str)):
-                raise self.error(f"nothing can be in {kind(right)}", node)
+                raise self.error(f"'in' does not work on {kind(right)}", node)
             return (left in right) is isinstance(sign, ast.In)
         if isinstance(sign, (ast.Is, ast.IsNot)):
             if left is not None and right is not None:
@@ -179,14 +179,14 @@ class _Evaluation:
             known = [*FUNCTIONS, *self._functions]
             raise self.error(f"'{node.func.id}' is not a function", node, self._instead(node.func.id, known))
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
-            raise self.error(f"{node.func.id} takes values only, one after the other", node)
+            raise self.error(f"{node.func.id} takes positional values only", node)
         arguments = [self.value(argument, depth) for argument in node.args]
         return function(*arguments)
 
     @staticmethod
     def _instead(word: str, known: Any) -> str | None:
         known = list(known)
-        return did_you_mean(word, known) or (f"there is {', '.join(sorted(known)[:12])}" if known else None)
+        return did_you_mean(word, known) or (f"known: {', '.join(sorted(known)[:12])}" if known else None)
 
 
 def _said(node: ast.AST) -> str:

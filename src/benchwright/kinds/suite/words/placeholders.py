@@ -80,7 +80,7 @@ def _substituted(piece: str, context: Context, word: str, start: int) -> str:
 def _look_up(name: str, dollar: str, context: Context, word: str, column: int) -> Any:
     if dollar and not name.startswith("system."):
         raise PlaceholderError(
-            f"${{{name}}} is not known; only the system's values are taken that way",
+            f"${{{name}}} is unknown; only values of the system are written that way",
             column=column,
             text=word,
             remedy=f"write {{{name}}} for a placeholder, ${{{{{name}}}}} for the text itself",
@@ -100,9 +100,9 @@ def _unknown(name: str, prefix: str, part: str, known: list[str], word: str, col
     if near is not None:
         remedy = near.replace("'", "'{" + prefix, 1).replace("'?", "}'?")
     elif known:
-        remedy = "there is " + ", ".join(f"{{{prefix}{n}}}" for n in sorted(known)[:_MOST_SHOWN])
+        remedy = "known: " + ", ".join(f"{{{prefix}{n}}}" for n in sorted(known)[:_MOST_SHOWN])
     else:
-        remedy = f"write {{{{{name}}}}} if the braces are meant as they are"
+        remedy = f"write {{{{{name}}}}} for literal braces"
     return PlaceholderError(f"{{{name}}} is not a placeholder", column=column, text=word, remedy=remedy)
 
 

@@ -87,7 +87,7 @@ class CheckedValues:
         if value is None:
             return None
         if isinstance(value, (dict, list, bool)):
-            raise self.file.error(f"{what} is not a text", path)
+            raise self.file.error(f"{what} is not text", path)
         return self._read_text(shown(value), path)
 
     def needed_text(self, path: Path, what: str, remedy: str) -> str:
@@ -101,7 +101,7 @@ class CheckedValues:
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= (most or _LARGEST):
-            span = f"from {least} on" if most is None else f"from {least} to {most}"
+            span = f"of {least} or more" if most is None else f"from {least} to {most}"
             raise self.file.error(f"{what} is '{shown(value)}', not a whole number {span}", path)
         return value
 

@@ -71,14 +71,14 @@ def test_words_are_filled(word: str, filled: str) -> None:
     [
         ("x={n_workers}", 3, "{n_workers} is not a placeholder; did you mean '{n_worker}'?"),
         ("{system.arhc}", 1, "did you mean '{system.arch}'?"),
-        ("{zzz}", 1, "there is {cpu_count}"),
+        ("{zzz}", 1, "known: {cpu_count}"),
         ("{half.x}", 1, "write {{half.x}}"),
         ("{system}", 1, "name a part: {system.arch}, {system.gpu}"),
         ("${HOME}", 1, "${{HOME}} for the text itself"),
         ("b=auto_batch(8", 3, "'auto_batch(' is not closed"),
         ("expr({zz})", 6, "{zz} is not a placeholder"),
         ("expr(cpu_cont)", 1, "did you mean 'cpu_count'?"),
-        ("expr(1 +)", 1, "no expression"),
+        ("expr(1 +)", 1, "not an expression"),
     ],
 )
 def test_what_cannot_be_filled_is_pointed_at(word: str, column: int, said: str) -> None:
