@@ -182,5 +182,5 @@ def test_what_did_not_run_at_all_tells_nothing():
     benchmark = Benchmark(name="b", workload=Script(path="x", args=(), cwd="/", python=""), source="test")
     skipped = Result(benchmark=benchmark, status=Status.SKIPPED, reason=Reason.NOT_READY, detail="not installed")
     search = find_largest_batch("b", lambda name, size: trial_of(skipped))
-    assert search.problem == "batch size 8 failed: it is not installed"
+    assert search.problem == "batch size 8 failed: not installed"
     assert search.observations() == []

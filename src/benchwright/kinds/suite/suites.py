@@ -11,9 +11,12 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
-from benchwright.core.node.system import OPTION_KEYS, Node, Sizing, SuitePaths, System
+from benchwright.core.node.system import Node, Sizing, SuitePaths, System
+from benchwright.kinds.suite.plan.system_options import check_options, number, switch, text, whole_number
+from benchwright.kinds.suite.scaling_file import read_scaling
+from benchwright.kinds.suite.yaml.checked_values import parse_capacity
 
 CONFIG_VARIABLES = ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG")
 SYSTEM_VARIABLES = ("BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")
@@ -155,53 +158,33 @@ def is_this_machine(node: Node) -> bool:
 
 def _sizing(suite: SuiteRequest, system: System, benchmarks: Sequence[Benchmark]) -> Sizing:
     """From the system's `options.sizer`, then what the command line says."""
-    given = system.options.get("sizer") or {}
-    _check_sizer(given)
-    batch_size = given.get("batch_size")
-    auto = bool(int(given.get("auto") or 0))
-    optimized = bool(int(given.get("optimized") or 0))
+    check_options(system)
+    batch_size = whole_number(system, "sizer", "batch_size")
+    auto, optimized = switch(system, "sizer", "auto"), switch(system, "sizer", "optimized")
     if suite.size is not None:
         auto, optimized = suite.size == "auto", suite.size == "optimized"
         batch_size = int(suite.size) if suite.size.isdecimal() else None
         if not auto and not optimized and batch_size is None and suite.size != "default":
-            raise InvalidInput(
-                f"'{suite.size}' is not a size",
-                where="--size",
-                remedy="write auto, optimized, default, search or a number",
-            )
-    from benchwright.kinds.suite.yaml.checked_values import parse_capacity
-
-    wanted = suite.capacity if suite.capacity is not None else given.get("capacity")
-    capacity = None if wanted is None else parse_capacity(wanted)
-    scaling_file = suite.scaling_file or given.get("config")
+            remedy = "write auto, optimized, default, search or a number"
+            raise InvalidInput(f"'{suite.size}' is not a size", where="--size", remedy=remedy)
+    capacity = suite.capacity if suite.capacity is not None else text(system, "sizer", "capacity")
+    scaling_file = suite.scaling_file or text(system, "sizer", "config")
     if scaling_file is None and (auto or optimized):
         scaling_file = _scaling_beside(benchmarks)
-    scaling = {}
-    if scaling_file is not None and (auto or optimized):
-        from benchwright.kinds.suite.scaling_file import read_scaling
-
-        scaling = read_scaling(str(scaling_file))
+    add = number(system, "sizer", "add")
     return Sizing(
-        batch_size=None if batch_size is None else int(batch_size),
+        batch_size=batch_size,
         auto=auto,
         optimized=optimized,
-        add=None if given.get("add") is None else int(given["add"]),
-        mult=None if given.get("mult") is None else float(given["mult"]),
-        multiple=int(given.get("multiple") or 8),
-        power=None if given.get("power") is None else int(given["power"]),
-        capacity_bytes=capacity,
-        scaling=scaling,
-        scaling_file=None if scaling_file is None else str(scaling_file),
-        save=suite.save_scaling or given.get("save"),
+        add=None if add is None else int(add),
+        mult=number(system, "sizer", "mult"),
+        multiple=whole_number(system, "sizer", "multiple") or 8,
+        power=whole_number(system, "sizer", "power"),
+        capacity_bytes=None if capacity is None else parse_capacity(capacity),
+        scaling=read_scaling(scaling_file) if scaling_file is not None and (auto or optimized) else {},
+        scaling_file=scaling_file,
+        save=suite.save_scaling or text(system, "sizer", "save"),
     )
-
-
-def _check_sizer(given: Mapping[str, Any]) -> None:
-    known = OPTION_KEYS["sizer"]
-    for key in given:
-        if key not in known:
-            remedy = did_you_mean(key, known) or f"use {', '.join(known)}"
-            raise InvalidInput(f"'{key}' is not an option of the sizer", where="options.sizer", remedy=remedy)
 
 
 def _scaling_beside(benchmarks: Sequence[Benchmark]) -> str | None:

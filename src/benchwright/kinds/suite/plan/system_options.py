@@ -1,4 +1,4 @@
-"""The options of a system file that planning reads: `options.cpu` and `options.torchrun`."""
+"""The options of a system file: `options.cpu`, `options.sizer` and `options.torchrun`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from benchwright.core.node.system import OPTION_KEYS, System
 
 
 def check_options(system: System) -> None:
-    """InvalidInput for a name that means nothing; what planning does not read is left to others."""
-    for section in ("cpu", "torchrun"):
+    """InvalidInput for an unknown name."""
+    for section in OPTION_KEYS:
         for key in _section(system, section):
             if key not in OPTION_KEYS[section]:
                 raise InvalidInput(
@@ -22,7 +22,7 @@ def check_options(system: System) -> None:
 
 
 def whole_number(system: System, section: str, key: str) -> int | None:
-    """The option as a number that is not negative; None if it is not given."""
+    """The option as a whole number of 0 or more; None if it is not given."""
     value = _section(system, section).get(key)
     if value is None:
         return None
@@ -31,8 +31,19 @@ def whole_number(system: System, section: str, key: str) -> int | None:
     except ValueError:
         number = -1
     if isinstance(value, bool) or number < 0:
-        raise InvalidInput(f"'{value}' is not a number", where=f"options.{section}.{key}", remedy="write 0 or more")
+        raise InvalidInput(
+            f"'{value}' is not a whole number", where=f"options.{section}.{key}", remedy="write 0 or more"
+        )
     return number
+
+
+def number(system: System, section: str, key: str) -> float | None:
+    """The option as a number; None if it is not given."""
+    value = _section(system, section).get(key)
+    try:
+        return None if value is None else float(str(value))
+    except ValueError:
+        raise InvalidInput(f"'{value}' is not a number", where=f"options.{section}.{key}") from None
 
 
 def text(system: System, section: str, key: str) -> str | None:

@@ -9,8 +9,8 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.core.node.system import SuitePaths
 from benchwright.core.inputs.request import SuiteRequest
+from benchwright.core.node.system import SuitePaths
 from benchwright.environments.built import EnvironmentFolders, Installed, existing_environment, reused
 from benchwright.environments.groups import InstallGroup, groups_of, requirement_paths, variant_of
 from benchwright.environments.vendor import ARCHES, arch_here, constraints_file

@@ -95,7 +95,8 @@ def test_options_of_the_cpu_decide_how_many_workers(cpu: dict[str, object], word
     ("options", "said"),
     [
         ({"cpu": {"n_worker": 3}}, "options.cpu: 'n_worker' is not an option of cpu; did you mean 'n_workers'?"),
-        ({"cpu": {"n_workers": "many"}}, "options.cpu.n_workers: 'many' is not a number"),
+        ({"cpu": {"n_workers": "many"}}, "options.cpu.n_workers: 'many' is not a whole number"),
+        ({"sizer": {"atuo": 1}}, "'atuo' is not an option of sizer; did you mean 'auto'?"),
         ({"cpu": {"auto": "perhaps"}}, "options.cpu.auto: 'perhaps' is neither on nor off"),
         ({"torchrun": 3}, "options.torchrun: '3' is not a map"),
     ],

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import Observation, Scaling, Sizing
 from benchwright.kinds.suite.plan.sizing import choose_batch_size, memory_line, rounded
+from benchwright.kinds.suite.suites import suite_paths_of
 
 GB = 10**9
 STRAIGHT = Scaling(
@@ -143,3 +146,9 @@ def test_a_power_is_the_largest_that_fits(items: float, power: int) -> None:
     while size > 1:
         size, rest = divmod(size, power)
         assert rest == 0
+
+
+def test_a_wrong_option_of_the_sizer_is_named() -> None:
+    request = SuiteRequest(base="/base", options={"sizer.add": "lots"})
+    with pytest.raises(InvalidInput, match=r"options.sizer.add: 'lots' is not a number"):
+        suite_paths_of(request, [])
