@@ -56,7 +56,7 @@ def shown(value: Any) -> str:
     return f"'{text}'" if isinstance(value, str) else text
 
 
-class Word(msgspec.Struct, frozen=True):
+class WordType(msgspec.Struct, frozen=True):
     """A value that is one word. `words`: those to choose from."""
 
     says: str
@@ -90,11 +90,13 @@ def _is_duration(value: Any) -> bool:
         return False
 
 
-def text(says: str = "text", example: str = "it in quotes") -> Word:
-    return Word(says, example, lambda value: isinstance(value, str), {"type": ["string", "null"]})
+def text(says: str = "text", example: str = "it in quotes") -> WordType:
+    return WordType(says, example, lambda value: isinstance(value, str), {"type": ["string", "null"]})
 
 
-def number(says: str = "a number", example: str = "a number", least: float = -math.inf, *, whole: bool = False) -> Word:
+def number(
+    says: str = "a number", example: str = "a number", least: float = -math.inf, *, whole: bool = False
+) -> WordType:
     kind: Schema = {"type": ["integer" if whole else "number", "null"]}
     if least > -math.inf:
         kind["minimum"] = least
@@ -102,34 +104,34 @@ def number(says: str = "a number", example: str = "a number", least: float = -ma
     def right(value: Any) -> bool:
         return _is_number(value) and (not whole or isinstance(value, int)) and bool(least <= value < math.inf)
 
-    return Word(says, example, right, {"anyOf": [kind, _REFERENCE]})
+    return WordType(says, example, right, {"anyOf": [kind, _REFERENCE]})
 
 
-def count(least: int, what: str) -> Word:
+def count(least: int, what: str) -> WordType:
     """A whole number of something."""
     return number(what, f"{least} or more", least, whole=True)
 
 
-def choice(noun: str, words: tuple[str, ...]) -> Word:
+def choice(noun: str, words: tuple[str, ...]) -> WordType:
     """One of several words."""
     right = lambda value: isinstance(value, str) and value in words  # noqa: E731
-    return Word(noun, ", ".join(words), right, {"anyOf": [{"enum": [*words, None]}, _REFERENCE]}, words)
+    return WordType(noun, ", ".join(words), right, {"anyOf": [{"enum": [*words, None]}, _REFERENCE]}, words)
 
 
-SCALAR = Word(
+SCALAR = WordType(
     "one value",
     "text or a number",
     lambda value: isinstance(value, str | int | float),
     {"type": ["string", "number", "boolean", "null"]},
 )
-FLAG = Word(
+FLAG = WordType(
     "true or false",
     "true or false",
     lambda value: isinstance(value, bool),
     {"anyOf": [{"type": ["boolean", "null"]}, _REFERENCE]},
 )
-ANYTHING = Word("anything", "", lambda value: True, {})
-DURATION = Word(
+ANYTHING = WordType("anything", "", lambda value: True, {})
+DURATION = WordType(
     "a duration",
     "600 (seconds), 90s, 10m or 2h",
     _is_duration,
@@ -213,7 +215,7 @@ class Either(msgspec.Struct, frozen=True):
             if found is None:
                 return None
             remedy = remedy or found.remedy
-            wants_words = isinstance(one, Word) and bool(one.words) and isinstance(value, str)
+            wants_words = isinstance(one, WordType) and bool(one.words) and isinstance(value, str)
             if found.path or wants_words or (isinstance(one, Table) and isinstance(value, dict)):
                 best = found
         return best or Problem((), f"{name} is {shown(value)}, not {self.says}", remedy)
