@@ -62,7 +62,7 @@ class AgentExecutor(ABC):
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         if self._stops or not jobs:
             return [Outcome(job=job.id, stopped=True) for job in jobs]
-        launch = Launch(jobs, listener, {job.id: self._node_of(job) for job in jobs})
+        launch = OpenJobs(jobs, listener, {job.id: self._node_of(job) for job in jobs})
         self._bring_up(launch)
         for job in jobs:
             if job.id in launch.open:
@@ -82,14 +82,14 @@ class AgentExecutor(ABC):
         """Which agent is to run it."""
 
     @abstractmethod
-    def _bring_up(self, launch: Launch) -> None:
+    def _bring_up(self, launch: OpenJobs) -> None:
         """Have an agent for every node of the launch; jobs that cannot be run are finished here."""
 
     @abstractmethod
     def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
         """Why the jobs of that agent have no other outcome."""
 
-    def _follow(self, launch: Launch) -> None:
+    def _follow(self, launch: OpenJobs) -> None:
         """Until every job has an outcome."""
         stops_sent = 0
         give_up_at: dict[str, float] = {}
@@ -108,7 +108,7 @@ class AgentExecutor(ABC):
                 if agent.is_silent or time.monotonic() > give_up_at.get(node, float("inf")):
                     self._lose(node, launch)
 
-    def _lose(self, node: str, launch: Launch) -> None:
+    def _lose(self, node: str, launch: OpenJobs) -> None:
         """An agent is gone: end what it left behind, and say so for each of its jobs that has no outcome."""
         agent = self._agents.pop(node)
         last_words = agent.abandon()
@@ -124,7 +124,7 @@ class AgentExecutor(ABC):
             pass
 
 
-class Launch:
+class OpenJobs:
     """The jobs of one `run`, and what is known of each. `nodes`: job → node."""
 
     def __init__(self, jobs: Sequence[Job], listener: Listener, nodes: Mapping[str, str]) -> None:

@@ -7,7 +7,7 @@ import sys
 from benchwright.core.errors import AgentLost, InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
-from benchwright.executors.agent_executor import AgentExecutor, Launch
+from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
 from benchwright.executors.agent_process import AgentProcess, agent_words, new_token
 from benchwright.executors.base import Executor, Site
 
@@ -30,7 +30,7 @@ class LocalExecutor(AgentExecutor):
     def _node_of(self, job: Job) -> str:
         return HERE
 
-    def _bring_up(self, launch: Launch) -> None:
+    def _bring_up(self, launch: OpenJobs) -> None:
         if HERE in self._agents and not self._agents[HERE].is_alive():  # killed while nothing ran
             self._agents.pop(HERE).abandon()
         if HERE not in self._agents:

@@ -19,7 +19,7 @@ from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.core.node.system import Node, System
-from benchwright.executors.agent_executor import AgentExecutor, Launch
+from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
 from benchwright.executors.agent_process import AgentProcess, agent_words, listen, new_token
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.local import HERE
@@ -80,7 +80,7 @@ class ClusterExecutor(AgentExecutor):
     def _node_of(self, job: Job) -> str:
         return HERE if job.node in self._here else job.node
 
-    def _bring_up(self, launch: Launch) -> None:
+    def _bring_up(self, launch: OpenJobs) -> None:
         nodes = launch.open_nodes()
         problems = {
             node: f"there is no node '{node}' in the system file"
@@ -218,7 +218,7 @@ def _as_word(mark: Mark) -> str:
     return f"{mark.token}={mark.group or ''}"
 
 
-def _refuse(launch: Launch, problems: Mapping[str, str]) -> None:
+def _refuse(launch: OpenJobs, problems: Mapping[str, str]) -> None:
     """Nothing is started unless everything can be: processes of one launch may wait for each other."""
     others = "it was not started, because another node cannot be used: " + "; ".join(problems.values())
     for job_id in list(launch.open):

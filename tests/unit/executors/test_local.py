@@ -14,7 +14,7 @@ from builders import job as job_in
 
 from benchwright.core.errors import AgentLost
 from benchwright.core.job import Job, Outcome
-from benchwright.executors.agent_executor import Launch
+from benchwright.executors.agent_executor import OpenJobs
 from benchwright.executors.base import Listener
 from benchwright.executors.local import LocalExecutor
 
@@ -98,7 +98,7 @@ def test_a_job_that_is_reported_twice_ends_once_and_as_it_was_reported_first(mak
         def on_finished(self, outcome: Outcome) -> None:
             told.append(outcome)
 
-    launch = Launch([make_job("true")], Hear(), {"job": "localhost"})
+    launch = OpenJobs([make_job("true")], Hear(), {"job": "localhost"})
     fine, lost = Outcome(job="job", exit_code=0), Outcome(job="job", detail="the agent was killed")
     for outcome in (fine, lost):
         launch.take({"say": "finished", "outcome": msgspec.to_builtins(outcome)})

@@ -5,6 +5,7 @@ The agent uses this too, and there importlib.metadata would cost more than every
 
 from __future__ import annotations
 
+import importlib  # here: else each supervisor that the agent forks would import it again
 import os
 import sys
 
@@ -43,8 +44,6 @@ def find_entry_points(group: str, path: Iterable[str] | None = None) -> dict[str
 
 def load_target(target: str) -> Any:
     """What `module:attribute` names."""
-    import importlib
-
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)
 
