@@ -1,4 +1,4 @@
-"""Benchmarks of the machine itself: their figures are what others are held against, so what they count must be right."""
+"""Benchmarks of the machine itself: their figures are what others are compared with, so what they count must be right."""
 
 from __future__ import annotations
 

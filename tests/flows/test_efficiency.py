@@ -1,4 +1,4 @@
-"""A suite that measures the machine's peak, and one that is held against it later."""
+"""A suite that measures the machine's peak, and one that is compared with it later."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ def with_peak_checked(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Check
     found = [e for e in efficiencies(result, peaks) if e.limit is not None and e.work.quantity == FLOPS]
     if not found:
         return result.checks
-    words = " and ".join(_held_against(e) for e in found)
+    words = " and ".join(_against_limit(e) for e in found)
     if too_much(found):
         status, why = _verdict(found)
         bad = Check(layer="plausibility", status=status, explanation=f"{words}{why}")
@@ -161,11 +161,11 @@ def _verdict(found: Sequence[Efficiency]) -> tuple[CheckStatus, str]:
     doubts += [e.why_no_share for e in found if e.why_no_share is not None and e.peak_had_fewer_cores]
     if doubts:
         return CheckStatus.WARNED, f", but that is no peak of the machine: {doubts[0]}"
-    why = ": its arithmetic for an item is claimed too high, an algorithm saves some of it, or its steps are timed too short"
+    why = ": it claims too much arithmetic per item, an algorithm saves some of it, or its steps are timed too short"
     return CheckStatus.FAILED, why
 
 
-def _held_against(e: Efficiency) -> str:
+def _against_limit(e: Efficiency) -> str:
     assert e.limit is not None
     share = f"{e.achieved / e.limit.value * 100:.0f} %"
     limit = f"the {format_prefixed(e.limit.value, e.unit)} that {e.limit.benchmark} sustained"

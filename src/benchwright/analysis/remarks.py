@@ -135,7 +135,7 @@ def _about_time(values: Sequence[float]) -> list[Note]:
         return []
     if drift.kind == "step":
         text = f"the level changed by {drift.change * 100:+.1f} % after launch {drift.place} of {len(values)}"
-        text += ": the interval holds for neither level"
+        text += ": the interval fits neither level"
         remedy = (
             "find out what changed on the machine ('bw doctor') and measure again, or compare launches that alternate"
         )
@@ -144,7 +144,7 @@ def _about_time(values: Sequence[float]) -> list[Note]:
         text = f"{way} by {abs(drift.change) * 100:.1f} % from the first launches to the last"
         remedy = "let the machine settle with --warmup-runs, or compare interleaved; the interval does not cover this"
     else:
-        text = "launches resemble the ones before them: something slow on the machine changes the result"
+        text = "neighbouring launches are correlated: something slow on the machine affects the result"
         remedy = "the interval was widened for that; look for other load with 'bw doctor', or compare interleaved"
     return [Note(kind=drift.kind, text=text, remedy=remedy)]
 
@@ -167,7 +167,7 @@ def _about_shape(values: Sequence[float]) -> list[Note]:
     return [
         Note(
             kind="outliers",
-            text=f"far from the others: {named}{more}; counted all the same",
+            text=f"outliers: {named}{more}; counted all the same",
             remedy="look at its log and at what else ran then; if it is the first one, use --warmup-runs 1",
         )
     ]

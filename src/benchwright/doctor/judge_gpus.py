@@ -8,7 +8,7 @@ from benchwright.core.node.checkup import Figure, Finding, State
 from benchwright.core.node.health import GpuHealth
 from benchwright.core.numbers.quantities import format_bytes
 
-_NOT_TOLD = "the system does not tell"
+_NOT_TOLD = "not reported by the system"
 
 
 def judge_gpus(gpus: tuple[GpuHealth, ...], trouble: str | None) -> list[Finding]:
@@ -41,7 +41,7 @@ def _judge_users(gpu: GpuHealth) -> Finding:
         return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
     memory = "" if gpu.memory_used_bytes is None else f", {format_bytes(gpu.memory_used_bytes)} of its memory in use"
     if not gpu.processes and busy < 5:
-        return Finding(name=name, state=State.OK, text="nobody else uses it", figures=figures)
+        return Finding(name=name, state=State.OK, text="no one else uses it", figures=figures)
     count = len(gpu.processes or ())
     pids = f" (pid {', '.join(map(str, (gpu.processes or ())[:4]))})" if count else ""
     who = f"{count} program{'' if count == 1 else 's'}{pids}" if count else "someone"
@@ -61,12 +61,12 @@ def _judge_clock(gpu: GpuHealth) -> Finding:
     if reasons is None:
         return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
     if not reasons:
-        return Finding(name=name, state=State.OK, text="its clock is not held down", figures=figures)
+        return Finding(name=name, state=State.OK, text="its clock is not limited", figures=figures)
     slowed = any("slowdown" in reason or "brake" in reason for reason in reasons)
     return Finding(
         name=name,
         state=State.BAD if slowed else State.WARNING,
-        text=f"its clock is held down by: {', '.join(reasons)}",
+        text=f"its clock is limited by: {', '.join(reasons)}",
         advice="nvidia-smi -q -d PERFORMANCE tells more; let it cool, raise the power cap, reset clocks (-rgc, -rac)",
         figures=figures,
     )

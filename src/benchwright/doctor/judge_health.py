@@ -191,7 +191,7 @@ def _judge_battery(on_battery: bool | None) -> Finding:
     if on_battery is None:
         return finding(State.UNKNOWN)
     if on_battery:
-        return finding(State.WARNING, "on battery: clocks are held down", "plug the machine in")
+        return finding(State.WARNING, "on battery: clocks are limited", "plug the machine in")
     return finding(State.OK, "on mains")
 
 
@@ -318,7 +318,7 @@ def _judge_waiting(
 def _about(name: str, **figures: Figure) -> Callable[..., Finding]:
     """Makes findings about one thing. Advice is kept where something is to be done."""
 
-    def finding(state: State, text: str = "the system does not tell", advice: str | None = None) -> Finding:
+    def finding(state: State, text: str = "not reported by the system", advice: str | None = None) -> Finding:
         kept = None if state is State.OK else advice
         return Finding(name=name, state=state, text=text, advice=kept, figures=figures)
 

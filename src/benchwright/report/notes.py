@@ -35,7 +35,7 @@ _REMEDIES = {
 _KINDS = {
     "step": "The level changed during the run",
     "trend": "Launches drift",
-    "correlated": "Launches resemble the ones before them",
+    "correlated": "Neighbouring launches are correlated",
     "two_groups": "Launches fall into two groups",
     "outliers": "Single launches stand out; they stay in every figure",
     "noisy": "Noisy",

@@ -86,7 +86,7 @@ def test_wide_noise_is_inconclusive_with_the_number_of_launches_that_would_tell(
     effect = separate(noise(3, 8, 1, 0.04), noise(4, 8, 1.01, 0.04))
     assert effect.verdict is Verdict.INCONCLUSIVE
     assert effect.advice is not None
-    assert effect.advice.startswith(("it takes --repeat", "it takes more than 200 launches"))
+    assert effect.advice.startswith(("needs --repeat", "needs more than 200 launches"))
 
 
 def test_a_difference_that_may_be_none_says_how_many_launches_either_would_take() -> None:
@@ -95,7 +95,7 @@ def test_a_difference_that_may_be_none_says_how_many_launches_either_would_take(
     effect = in_pairs(a, b)
     assert effect.verdict is Verdict.INCONCLUSIVE
     assert re.fullmatch(
-        r"it takes --repeat \d+ or more if the difference is real, (--repeat \d+ or more|more than 200 launches) if there is none",
+        r"needs --repeat \d+ or more if the difference is real, (--repeat \d+ or more|more than 200 launches) if there is none",
         effect.advice or "",
     )
 
@@ -618,7 +618,7 @@ def test_a_loss_of_equal_steps_is_compared_as_it_is() -> None:
 def test_a_loss_without_a_common_step_is_not_compared_and_that_is_said() -> None:
     compared = compare(course(*[(5, 5)] * 6, aggregate="median"), course(*[(30, 5)] * 6, aggregate="median"))
     assert compared.effects == ()
-    assert compared.missing == ("sort loss: no step that every launch measured; not compared",)
+    assert compared.missing == ("sort loss: no step measured by every launch; not compared",)
     assert compared.lost == ()
 
 

@@ -1,4 +1,4 @@
-"""What was done in a second, held against what the machine was measured to be able to."""
+"""What was done in a second, compared with what the machine can do."""
 
 from __future__ import annotations
 

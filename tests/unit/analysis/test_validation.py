@@ -144,7 +144,7 @@ def test_usage_does_not_mix_up_the_devices_of_two_nodes() -> None:
 
 def test_usage_does_not_apply_without_a_gpu() -> None:
     assert layer("usage", result("b", launch(1.0))).explanation == "it ran on no GPU"
-    assert layer("usage", result("b", launch(1.0, devices=(0,)))).explanation == "its devices told no load"
+    assert layer("usage", result("b", launch(1.0, devices=(0,)))).explanation == "its devices reported no load"
 
 
 def planned(*devices: int) -> tuple[tuple[Job, ...], ...]:
@@ -193,7 +193,7 @@ def test_version_says_no_more_than_is_known() -> None:
     assert half.explanation.endswith("; packages were found in 1 of 2 environments")
     silent = result("b", *with_python(a).launches, launch(1.0, position=1))
     one = layer("version", silent, packages={"/a": {"torch": "2.1"}})
-    assert one.explanation == "1 of 2 launches used Python 3.11.1 and the same 1 package; the others did not tell"
+    assert one.explanation == "1 of 2 launches used Python 3.11.1 and the same 1 package; the others did not report it"
 
 
 def test_version_of_a_script_that_voir_runs_tells_what_it_was_started_with() -> None:
@@ -202,9 +202,9 @@ def test_version_of_a_script_that_voir_runs_tells_what_it_was_started_with() -> 
     said = layer("version", found, planned=(jobs,), packages={"/base/venv/torch/bin/python": {"torch": "2.1"}})
     assert said.status is NEITHER
     assert said.explanation == (
-        "voir does not tell which Python it ran in; it was started with /base/venv/torch/bin/python, which has 1 package"
+        "voir does not report which Python it ran in; it was started with /base/venv/torch/bin/python, which has 1 package"
     )
-    assert layer("version", found).explanation == "voir does not tell which Python it ran in"
+    assert layer("version", found).explanation == "voir does not report which Python it ran in"
 
 
 def loop(
@@ -253,7 +253,7 @@ def test_what_no_other_clock_has_seen_is_not_called_plausible() -> None:
 def test_more_steps_than_the_process_had_time_for_are_found_out() -> None:
     found = layer("plausibility", result("b", loop([0.1] * 50, 32, 5.0, duration_s=3.0)))
     assert found.status is FAILED
-    assert found.explanation.endswith("50 steps of b.R0.0 are said to have taken 5 s, but the process lived 3 s")
+    assert found.explanation.endswith("50 steps of b.R0.0 claim to have taken 5 s, but the process lived 3 s")
 
 
 def test_more_observations_than_the_process_had_time_for_are_found_out() -> None:

@@ -1,4 +1,4 @@
-"""Outputs held against a reference."""
+"""Outputs checked against a reference."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ LOADED = Finding(
     advice="stop them " * 12,
 )
 BAD = Finding(name="disk.free", state=State.BAD, text="12 B in /results", advice="make room")
-SILENT = Finding(name="cpu.turbo", state=State.UNKNOWN, text="the system does not tell")
+SILENT = Finding(name="cpu.turbo", state=State.UNKNOWN, text="not reported by the system")
 NOISE = Noise(
     metric="process.duration",
     median_s=0.15,
@@ -73,11 +73,11 @@ def test_what_the_system_does_not_tell_is_listed_once():
 
 
 def test_what_is_fine_about_a_gpu_takes_one_line():
-    words = ("nobody else uses it", "35 °C", "no memory errors")
+    words = ("no one else uses it", "35 °C", "no memory errors")
     fine = [Finding(name=f"gpu.{g}.{n}", state=State.OK, text=t) for g in "01" for n, t in enumerate(words)]
     hot = Finding(name="gpu.0.clock", state=State.BAD, text="held down", advice="cool it")
     text = text_of(*fine, hot)
-    assert "   ✓ GPU 0       nobody else uses it; 35 °C; no memory errors" in text
+    assert "   ✓ GPU 0       no one else uses it; 35 °C; no memory errors" in text
     assert text.count("✓") == 2
     assert "✗ GPU 0 clock held down" in text
 

@@ -14,8 +14,8 @@ from suite_runs import launch as suite_launch
 from suite_runs import measured, on_devices, result, run
 
 from benchwright.app.after_run import report_of
-from benchwright.app.compare import render
-from benchwright.app.scoring import Scoring
+from benchwright.app.results.compare import render
+from benchwright.app.results.scoring import Scoring
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict

@@ -61,7 +61,7 @@ def test_the_log_of_a_failed_benchmark_and_warnings_follow_the_table() -> None:
 
 
 def test_nothing_that_succeeded_is_no_number() -> None:
-    assert "1 of 1 failed · no score: nothing that counts succeeded" in text(failed("a"))
+    assert "1 of 1 failed · no score: no benchmark with a weight succeeded" in text(failed("a"))
     assert body(failed("a"))["score"]["value"] is None
 
 

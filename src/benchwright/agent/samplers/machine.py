@@ -100,5 +100,5 @@ def read_ticks() -> tuple[int, int, int] | None:
 
 
 def open_sampler(subject: SampledJob) -> Sampler | None:
-    """Works everywhere; what the system does not tell is left out."""
+    """Works everywhere; what not reported by the system is left out."""
     return MachineSampler(subject)

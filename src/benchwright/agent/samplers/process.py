@@ -100,5 +100,5 @@ def open_sampler(subject: SampledJob) -> Sampler | None:
 
 
 def open_pss_sampler(subject: SampledJob) -> Sampler | None:
-    """None where the system does not tell."""
+    """None where not reported by the system."""
     return PssSampler(subject) if LINUX else None

@@ -41,7 +41,7 @@ class Pauses:
 
 
 def _suspended_so_far_ns() -> tuple[int, int]:
-    """How long this machine has been suspended since it was booted, at least and at most; 0 where the system does not tell.
+    """How long this machine has been suspended since it was booted, at least and at most; 0 where not reported by the system.
 
     Two clocks cannot be read at the same moment: this process may lose its core in between.
     """

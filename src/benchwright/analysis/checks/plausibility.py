@@ -45,13 +45,13 @@ def _longer_than_it_lived(launch: Launch, benchmark: Benchmark, rate: Measuremen
         took = math.fsum(steps.warmup_samples) + math.fsum(steps.samples)
         if took > allowed:
             count = len(steps.samples) + len(steps.warmup_samples)
-            words = f"{count:,} steps of {launch.job} are said to have taken {took:.4g} s"
+            words = f"{count:,} steps of {launch.job} claim to have taken {took:.4g} s"
             return _check(CheckStatus.FAILED, f"{words}, but the process lived {launch.duration_s:.4g} s")
         return None
     stop = benchmark.stop
     interval_s = stop.interval_s if stop is not None and stop.observations else None
     if interval_s and len(rate.samples) * interval_s > allowed:
-        words = f"{launch.job} told {len(rate.samples)} rates, each over {interval_s:g} s"
+        words = f"{launch.job} reported {len(rate.samples)} rates, each over {interval_s:g} s"
         return _check(CheckStatus.FAILED, f"{words}, but the process lived {launch.duration_s:.4g} s")
     return None
 
@@ -105,14 +105,14 @@ def _not_on_the_device(launch: Launch) -> Check | None:
     return _check(
         CheckStatus.WARNED,
         f"{launch.job} had GPU {', '.join(map(str, launch.devices))}, but its steps were timed by the host's clock: "
-        "if they do not wait for the device, they only tell how fast work was handed over",
+        "if they do not wait for the device, they only show how fast work was submitted",
     )
 
 
 def _agreed(launch: Launch) -> Check:
     checked = [loop for loop in _loops(launch) if _can_tell(loop.get("outside_s"))]
     if not checked:
-        text = "measured for too short a time, or not by a loop of ours: no other clock can tell how long it took"
+        text = "measured for too short a time, or not by a loop of ours: no other clock can confirm the time"
         return _check(CheckStatus.NOT_APPLICABLE, text)
     claimed, least, most = checked[0]["outside_s"]
     return _check(

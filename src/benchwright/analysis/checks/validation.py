@@ -93,9 +93,9 @@ def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
     if asked:
         return _passed("ensure_rate", f"no rate, but what was asked for is there: {', '.join(asked)}")
     if not known.promises_rate and not named:
-        return _not_applicable("ensure_rate", "nothing of it promises a rate")
+        return _not_applicable("ensure_rate", "no rate is expected of it")
     return _failed(
-        "ensure_rate", "no rate came: no loop was seen, and the entry names no metrics to look for in its output"
+        "ensure_rate", "no rate: no loop was instrumented, and the entry names no metrics to read from its output"
     )
 
 
@@ -130,7 +130,7 @@ def _usage(result: Result, known: Circumstances, named: bool) -> Check:
     loads = _by_device(measured, "gpu.load", statistics.fmean, 100.0)
     if not loads:
         devices = any(x.devices for x in measured)
-        return _not_applicable("usage", "its devices told no load" if devices else "it ran on no GPU")
+        return _not_applicable("usage", "its devices reported no load" if devices else "it ran on no GPU")
     sizes = _memory_sizes(measured, known.machine)
     memories = {
         device: used / size
@@ -238,7 +238,7 @@ def _version(result: Result, known: Circumstances, named: bool) -> Check:
     packages = f" and the same {_counted(len(names), 'package')}" if names else "; no packages were found beside it"
     if names and len(environments) < len(executables):
         packages = f"; packages were found in {len(environments)} of {len(executables)} environments"
-    silent = "" if len(told) == len(measured) else "; the others did not tell"
+    silent = "" if len(told) == len(measured) else "; the others did not report it"
     those = _all_of(told) if not silent else f"{len(told)} of {len(measured)} launches"
     return _passed("version", f"{those} used Python {python}{packages}{silent}")
 
@@ -246,7 +246,9 @@ def _version(result: Result, known: Circumstances, named: bool) -> Check:
 def _untold(measured: Sequence[Launch], known: Circumstances) -> str:
     """What is known of programs without benchprobe: only what they were started with."""
     voir = bool(measured) and all("voir" in x.facts for x in measured)
-    said = "voir does not tell which Python it ran in" if voir else "its programs did not tell which Python they used"
+    said = (
+        "voir does not report which Python it ran in" if voir else "its programs did not report which Python they used"
+    )
     began = {job.argv[0] for jobs in known.planned for job in jobs if job.argv and not job.shell}
     executable = began.pop() if len(began) == 1 else ""
     if not executable.rpartition("/")[2].startswith("python"):

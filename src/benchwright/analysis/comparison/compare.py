@@ -56,7 +56,7 @@ class _Row(NamedTuple):
     allowance: float = 0.0
     wandered: bool = False  # that allowance is how far its launches moved by themselves
     drift: float = 0.0
-    disagree: bool = False  # a few pairs carry the difference
+    disagree: bool = False  # a few pairs account for the difference
     disturbed: bool = False  # its launches cannot decide
 
 
@@ -103,8 +103,8 @@ def compare(
         confidence=confidence,
         run_to_run=run_to_run,
         remarks=(
-            f"measured one after the other: differences below {run_to_run * 100:g} % are not called, since runs of an "
-            f"unchanged program may differ by that much; for smaller ones {ALTERNATE}",
+            f"measured one after the other: an unchanged program can differ by {run_to_run * 100:g} % between runs, so "
+            f"smaller differences get no verdict; to detect them, {ALTERNATE}",
         ),
     )
 
@@ -236,7 +236,7 @@ def _row(effect: Effect, values: Values, estimating: _Estimating, doubts: Sequen
     if min(both) == max(both) <= 0:
         return _Row(msgspec.structs.replace(effect, ratio=1.0, verdict=Verdict.SAME))
     if not all(math.isfinite(v) and v > 0 for v in both):
-        return _Row(msgspec.structs.replace(effect, advice="a ratio needs positive numbers; look at the values"))
+        return _Row(msgspec.structs.replace(effect, advice="no ratio: not all values are positive"))
     return estimating(effect, values)
 
 
@@ -277,7 +277,7 @@ def _of_pairs(confidence: float) -> _Estimating:
     def estimating(effect: Effect, values: Values) -> _Row:
         estimate = paired_ratio(values.control, values.treatment, confidence)
         ratios = [b / a for a, b in zip(values.control, values.treatment, strict=True)]
-        doubts = ["the ratio changed while the blocks ran"] if trend_chance(ratios) <= ALARM else []
+        doubts = ["the ratio drifted over the blocks"] if trend_chance(ratios) <= ALARM else []
         disagree = len(ratios) < FEWEST_FOR_RANKS and not pairs_agree(values.control, values.treatment)
         return _Row(_with_estimate(effect, estimate, doubts), estimate, disagree=disagree)
 
@@ -303,7 +303,7 @@ def _judged_rows(rows: Sequence[_Row], margin: float, confidence: float) -> tupl
         if row.estimate is None:
             found.append(row.effect)
         elif row.disturbed:
-            remedy = f"these launches cannot decide; measure again on a quieter machine, or {ALTERNATE}"
+            remedy = f"no verdict from disturbed launches; measure again on a quieter machine, or {ALTERNATE}"
             found.append(msgspec.structs.replace(row.effect, advice=remedy))
         else:
             found.append(_judged_row(row, row.estimate, next(q_values), len(deciding), margin, confidence))
@@ -331,7 +331,7 @@ def _judged_row(
     )
     verdict = judged(evidence)
     if verdict in (Verdict.REGRESSED, Verdict.IMPROVED) and row.disagree:
-        return msgspec.structs.replace(effect, advice="a few pairs carry the difference; repeat more")
+        return msgspec.structs.replace(effect, advice="a few pairs account for the difference; use more launches")
     advice = advice_for(evidence) if verdict is Verdict.INCONCLUSIVE else None
     return msgspec.structs.replace(effect, verdict=verdict, advice=advice)
 

@@ -96,7 +96,7 @@ def unlike_sides(words: str, control: Side, treatment: Side) -> NotCompared:
 
 
 def no_common_steps(words: str) -> NotCompared:
-    return NotCompared(f"{words}: no step that every launch measured; not compared", lost=False)
+    return NotCompared(f"{words}: no step measured by every launch; not compared", lost=False)
 
 
 def not_numbers(words: str, measurement: Measurement, values: Values) -> list[NotCompared]:

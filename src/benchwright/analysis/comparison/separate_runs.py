@@ -53,10 +53,10 @@ def _drift(values: Sequence[float]) -> str | None:
         return None
     by = _percent(drift.change)
     if drift.kind == "step":
-        return f"changed its level by {by} after launch {drift.place} of {len(values)}"
+        return f"shifted by {by} after launch {drift.place} of {len(values)}"
     if drift.kind == "trend":
         return f"drifted by {by} from its first launches to its last"
-    return f"wandered by {by}: its launches resemble the ones before them"
+    return f"wandered by {by}: neighbouring launches are correlated"
 
 
 def _percent(share: float) -> str:

@@ -76,13 +76,13 @@ def advice_for(e: Evidence) -> str:
     if e.differs and e.distance > e.limit:
         if e.q_value > 1 - e.confidence:
             return (
-                f"by itself it would count (p = {e.p_value:.2g}), but not among {e.comparisons} comparisons "
-                f"(q = {e.q_value:.2g}): compare fewer metrics, or repeat more"
+                f"significant by itself (p = {e.p_value:.2g}), but not among {e.comparisons} comparisons "
+                f"(q = {e.q_value:.2g}); compare fewer metrics or use more launches"
             )
         if e.near_end <= e.allowance:
             return _not_beyond(e)
         if e.direction is Direction.NEITHER:
-            return "it differs; whether that is better is not known for this metric"
+            return "it differs, but neither direction is better for this metric"
     if e.limit < e.distance <= e.allowance:
         return _not_beyond(e)
     return _more_launches(e)
@@ -91,7 +91,7 @@ def advice_for(e: Evidence) -> str:
 def _not_beyond(e: Evidence) -> str:
     by = f"{math.expm1(e.allowance) * 100:.{0 if e.allowance > 0.1 else 1}f} %"
     if e.wandered:
-        return f"launches of a side moved by {by} by themselves, so that only larger differences count; {ALTERNATE}"
+        return f"launches of one side drifted by {by} on their own, so only larger differences count; {ALTERNATE}"
     return f"between separate runs only differences clearly above {by} count; {ALTERNATE}"
 
 
@@ -107,9 +107,9 @@ def _more_launches(e: Evidence) -> str:
         if not e.differs and e.limit and none != words:
             words = f"{words} if the difference is real, {none} if there is none"
     if needed <= _MOST_ADVISED:
-        return f"it takes {words}"
-    other_ways = "a quieter machine" if e.paired else "a quieter machine, launches that alternate (bw run -c A -c B)"
-    return f"it takes {words}: {other_ways} or a larger margin helps"
+        return f"needs {words}"
+    other_ways = "a quieter machine" if e.paired else "a quieter machine, alternating launches (bw run -c A -c B)"
+    return f"needs {words}; {other_ways} or a larger margin would help"
 
 
 def _needed(e: Evidence, wanted: float) -> float:
@@ -126,7 +126,7 @@ def _launches(needed: float) -> str:
 def too_few(control: int, treatment: int) -> str:
     """What to say where one side has too few launches for any verdict."""
     side = f"{control} and {treatment} launches" if control != treatment else _counted(control)
-    return f"{side} cannot tell chance from change; measure both with --repeat {FEWEST_LAUNCHES} or more"
+    return f"too few launches for a verdict ({side}); use --repeat {FEWEST_LAUNCHES} or more for both"
 
 
 def _counted(launches: int) -> str:

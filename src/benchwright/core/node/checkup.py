@@ -13,7 +13,7 @@ Figure = float | int | str | bool | None
 
 
 class State(str, Enum):
-    """BAD: numbers measured now cannot be trusted. UNKNOWN: the system does not tell, which is no fault."""
+    """BAD: numbers measured now cannot be trusted. UNKNOWN: not reported by the system, which is no fault."""
 
     OK = "ok"
     WARNING = "warning"

@@ -1,4 +1,4 @@
-"""Health: how a node is at this moment. Everything is optional: None, or empty, where the system does not tell."""
+"""Health: how a node is at this moment. Everything is optional: None, or empty, where not reported by the system."""
 
 from __future__ import annotations
 

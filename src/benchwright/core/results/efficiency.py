@@ -11,7 +11,7 @@ TOLERATED = 1.05  # a share above this cannot be true: clocks and the noise of a
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What is counted, so that only the same is held against each other."""
+    """What is counted, so that only like is compared with like."""
 
     quantity: str  # FLOPS or BYTES
     kind: str  # of arithmetic its precision, of bytes which way they go; empty: not said

@@ -80,7 +80,7 @@ def _files(old: Mapping[str, str], new: Mapping[str, str], where: str = "") -> I
 def _repository(old: Provenance, now: Repository) -> Iterator[str]:
     before = next((r for r in old.repositories if r.root == now.root), None)
     if before is None or before.changes is None or now.changes is None:
-        return  # what is not known is not held against it; the files it starts are compared in any case
+        return  # what is not known does not count against it; the files it starts are compared in any case
     where = f"git {now.root}: "
     if before.base != now.base:
         yield f"{where}commit {before.base[:12]} no longer exists; HEAD is at {now.head[:12]}"

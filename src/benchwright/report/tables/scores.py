@@ -102,7 +102,7 @@ def score_words(score: SuiteScore) -> str:
     if score.missing > skipped:
         parts.append(f"{score.missing - skipped} missing")
     if score.value is None:
-        why = "no benchmark has a weight" if not score.expected else "nothing that counts succeeded"
+        why = "no benchmark has a weight" if not score.expected else "no benchmark with a weight succeeded"
         return " · ".join([*parts, f"no score: {why}"])
     over = f" over {score.counted} of {score.expected}" if score.counted < score.expected else ""
     parts.append(f"score {format_number(score.value)}{over}")

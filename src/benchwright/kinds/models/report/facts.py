@@ -53,7 +53,7 @@ def fact(result: Result, name: str) -> Any:
 
 
 def checked(result: Result) -> Checked | None:
-    """None if no launch held its outputs against a reference."""
+    """None if no launch checked its outputs against a reference."""
     found = [x.facts["check"] for x in (result.counted or result.launches) if x.facts.get("check")]
     if not found:
         return None
