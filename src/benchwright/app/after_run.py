@@ -1,4 +1,4 @@
-"""What follows from a finished run: condensed numbers, exit code, files for others."""
+"""What follows a run: summaries, report, exit code, files, and the store."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ _KNOWN_TO_THE_EXECUTOR = (Reason.AGENT_LOST, Reason.DISK_FULL, Reason.STOPPED)
 
 
 def summaries_of(run: Run) -> dict[str, list[Summary]]:
-    """For each benchmark its metrics, condensed over the launches that count, with what stands out in them."""
+    """For each benchmark its metrics, summarised over the counted launches, with remarks."""
     return {r.benchmark.name: [_noticed(s, r) for s in summarize(r.counted, run.workers)] for r in run.results}
 
 
 def _noticed(summary: Summary, result: Result) -> Summary:
-    """Only of what a program tells about itself, or how long it took: the rest would say the same again."""
+    """Remarks are made on what a program reports and on its duration; for other metrics they would only repeat these."""
     telling = summary.source in ("log", "import") or summary.metric.rpartition(".")[2] in ("rate", "duration")
     if not telling or summary.launches < FEWEST_FOR_INTERVAL:
         return summary
@@ -54,7 +54,7 @@ def _noticed(summary: Summary, result: Result) -> Summary:
 
 
 def run_remarks(run: Run) -> tuple[Note, ...]:
-    """What so few launches cannot show, said once."""
+    """The note about too few launches, once per run."""
     launches = [len({x.position for x in r.counted}) for r in run.results if r.status is Status.OK]
     remark = few_launches(max(launches)) if launches else None
     return () if remark is None else (remark,)
@@ -127,7 +127,7 @@ def log_tails(run: Run) -> dict[str, list[str]]:
 
 
 def _without_secrets(logs: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """A report is passed on; the log itself stays as the program printed it."""
+    """Reports are shared, so secrets are redacted; the log itself stays as printed."""
     return {job: [redact_text(line) for line in lines] for job, lines in logs.items()}
 
 
@@ -136,7 +136,7 @@ def exit_code(run: Run) -> int:
     launches: list[Launch] = [x for r in run.results for x in r.launches]
     if not any(x.facts.get("started") for x in launches) or all(r.status is Status.SKIPPED for r in run.results):
         return 3
-    # One that was stopped although nobody asked benchwright to: something else ended it.
+    # Interrupted although nobody asked benchwright to stop: something else ended it.
     bad = (Status.FAILED, Status.INTERRUPTED, Status.PENDING)
     return 1 if any(r.status in bad for r in run.results) else 0
 
@@ -153,13 +153,13 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
 
 
 def keep_in_store(run: Run, base: str | os.PathLike[str] | None, store: str | None) -> list[str]:
-    """Indexes a finished run; returns what went wrong, in words. The run folder is the truth: nothing is lost then."""
+    """Adds a finished run to the store; returns what went wrong. Nothing is lost then: the run folder has everything."""
     from benchwright.app.results.kept_runs import Results
 
     try:
         with Results.choose(base, store, os.environ) as results:
             results.ingest(RunFolder(Path(run.folder)), run if _is_as_written(run) else None)
-    except Exception as error:  # whatever it is, it must not make a complete run look like a failed one
+    except Exception as error:  # no error of the store may make a complete run look failed
         words = str(error) if isinstance(error, BenchwrightError) else f"{type(error).__name__}: {error}"
         return [f"{run.id} is complete, but not in the store: {words}"]
     return []
@@ -191,5 +191,5 @@ def save_scaling(run: Run) -> str | None:
 
 
 def _is_as_written(run: Run) -> bool:
-    """Whether its folder tells the same: of a launch whose stream has no end, only the executor knew how it ended."""
+    """Whether its folder says the same; how a launch without an end in its stream ended, only the executor knew."""
     return not any(x.reason in _KNOWN_TO_THE_EXECUTOR for r in run.results for x in r.launches)

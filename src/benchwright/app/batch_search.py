@@ -26,7 +26,7 @@ _AUTO_BATCH = re.compile(r"auto_batch\(\s*(\d{1,9})\s*\)", re.ASCII)
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of one batch size. It fits; or not, for lack of memory; or it failed for another reason."""
+    """The outcome for one batch size: it fits, runs out of memory, or fails for another reason."""
 
     fits: bool
     memory_bytes: int | None = None
@@ -36,7 +36,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> bool:
-        """It tells nothing about memory."""
+        """For another reason than memory."""
         return not self.fits and self.reason is not Reason.OUT_OF_MEMORY
 
 
@@ -53,7 +53,7 @@ class BatchSearch(msgspec.Struct, frozen=True, kw_only=True):
     problem: str | None = None
 
     def observations(self, cpu: int | None = None, now_s: float | None = None) -> list[Observation]:
-        """What is worth keeping: what fitted, with its memory, and what did not."""
+        """What to save: sizes that fit, with their memory use, and sizes that do not."""
         when = time.time() if now_s is None else now_s
         return [
             Observation(batch_size=size, memory_bytes=t.memory_bytes, perf=t.perf, cpu=cpu, time=when)
@@ -100,7 +100,7 @@ def find_and_save(
     on_trial: OnTrial | None = None,
     on_saved: Callable[[BatchSearch, Saved], None] | None = None,
 ) -> list[BatchSearch]:
-    """Searches one after the other; what each has seen is in the scaling file before the next begins."""
+    """Searches one benchmark after the other; each one's observations are saved before the next starts."""
     found = []
     for benchmark in benchmarks:
         search = find_largest_batch(benchmark, try_batch, bounds, on_trial)
@@ -114,7 +114,7 @@ def find_and_save(
 
 
 def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None = None) -> SuiteSearch:
-    """The largest batch of every benchmark of a suite that leaves its batch size to be chosen."""
+    """The largest batch of every benchmark of a suite that lets its batch size be chosen."""
     asked = order.request.suite
     if asked is None:
         raise InvalidInput("only suites can be searched for batch sizes", remedy="name a suite file")
@@ -138,7 +138,7 @@ def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None =
 
 
 def default_batch(benchmark: Benchmark) -> int | None:
-    """The default of its `auto_batch(…)`; None: its batch size is not for us to choose."""
+    """The default of its `auto_batch(…)`; None: its batch size is fixed."""
     workload = benchmark.workload
     words = workload.args if isinstance(workload, Script) else workload.argv if isinstance(workload, Command) else ()
     match = next(filter(None, (_AUTO_BATCH.search(word) for word in words)), None)
@@ -168,7 +168,7 @@ def suite_trials(order: RunOrder, observer: Observer) -> TryBatch:
 
 
 def trial_of(result: Result) -> Trial:
-    """What a benchmark's result says about the batch size it was given."""
+    """The outcome of a trial, from its benchmark's result."""
     if result.status is Status.OK:
         peak = peak_memory(result.counted)
         return Trial(fits=True, memory_bytes=None if peak is None else int(peak), perf=performance(result.counted))

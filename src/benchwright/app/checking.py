@@ -14,14 +14,14 @@ _MEASURED = ("suite", "tasks", "script")
 
 
 class ResolvedSuite(msgspec.Struct, frozen=True):
-    """Entries by name, as JSON can hold them, and what a reader should know."""
+    """Entries by name, ready for JSON, and warnings."""
 
     entries: dict[str, dict[str, Any]]
     warnings: tuple[str, ...]
 
 
 class CheckedFile(msgspec.Struct, frozen=True):
-    """What a file holds, or what is wrong with it."""
+    """The contents of a file, or its errors."""
 
     path: str
     kind: str | None
@@ -124,7 +124,7 @@ def _check_targets(path: str, kind: str) -> CheckedFile:
 
 
 def _check_tasks(path: str) -> CheckedFile:
-    """Every section: those that cannot be run are all told, and patterns without a command are said to be policies."""
+    """Reports every section that cannot run, and notes sections that are metrics policies."""
     from benchwright.kinds.tasks.read import policies_by_content, task_faults
 
     if faults := task_faults(path):
@@ -135,7 +135,7 @@ def _check_tasks(path: str) -> CheckedFile:
 
 
 def _check_suite(path: str) -> CheckedFile:
-    """Every entry, disabled ones too; whether folders are there depends on the machine and is not asked."""
+    """Every entry, disabled ones too; folders are not checked, since they depend on the machine."""
     from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
 
     suite = read_suite(path)

@@ -44,7 +44,7 @@ class MatrixStatus(str, Enum):
 
 
 class MatrixOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a run. `code` is the exit code that `run` would have had."""
+    """The outcome of a run. `code`: the exit code that `run` would have had."""
 
     run: MatrixRun
     how: MatrixStatus
@@ -54,7 +54,7 @@ class MatrixOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MatrixObserver:
-    """Told what happens; every method may be left as it is."""
+    """Override the methods of interest."""
 
     def on_begin(self, number: int, total: int, run: MatrixRun) -> None:
         """A run is about to be made."""

@@ -266,8 +266,12 @@ def refuse_unrelated(given: Collection[str], benchmarks: Iterable[Benchmark]) ->
     from benchwright.kinds.registry import kind_of
 
     found = {sort for benchmark in benchmarks for sort in kind_of(benchmark).option_sorts(benchmark)}
+    plugins = found - SORTS.keys()
+    taken = {*found, COMMAND} if plugins else found  # a kind from elsewhere has the defaults of a command
     for option in (OPTIONS[name] for name in OPTIONS if name in given):
-        if option.applies and found and found.isdisjoint(option.applies):
+        if plugins and option.name == "format":
+            continue
+        if option.applies and taken and taken.isdisjoint(option.applies):
             here = " and ".join(SORTS.get(sort, sort) for sort in sorted(found))
             raise InvalidInput(
                 f"applies to {option.applies_to}, not to {here}", where=option.flags[-1], remedy="leave it out"

@@ -62,7 +62,7 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
 
 
 class _Progress(Observer):
-    """One line on stderr: redrawn on a terminal, said once elsewhere."""
+    """One line on stderr, redrawn on a terminal."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.quiet = quiet

@@ -17,7 +17,7 @@ from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact, redact_body, redact_text, redact_words
 from benchwright.plan.turns import started_together
 
-# What tells a program which devices it may use.
+# Variables that select a program's devices.
 _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
 
 

@@ -1,4 +1,4 @@
-"""What is shown on stderr while a run is made: one line that changes on a terminal, plain lines otherwise."""
+"""Progress of a run on stderr: one changing line on a terminal, plain lines otherwise."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from benchwright.executors.observer import Observer
 
 _FIRST_WORD_S = 2.0  # shorter runs need no progress
 _REDRAW_S = 0.5
-_REMIND_S = 30.0  # where nothing can be redrawn, a line now and then tells that it still runs
+_REMIND_S = 30.0  # without a terminal, a line now and then shows that it still runs
 
 
 class Progress(Observer):
-    """`quiet`: only trouble; `long`: every process has a line. A terminal gets a line that is redrawn; a pipe gets a line for each launch, and
-    for one that takes long, now and then one that tells so.
+    """`quiet`: only problems. `long`: a line per process. A terminal gets a line that is redrawn, a pipe a line per launch
+    and now and then one for a launch that takes long.
 
-    Nobody may be there to read it (`2>&1 | head -1`, a closed stderr, a full disk): the run goes on without.
+    If stderr is closed (`2>&1 | head -1`, a full disk), the run goes on without it.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Progress(Observer):
         self.stream: TextIO | None = stream or sys.stderr  # None: closed, or nobody reads it any more
         self.quiet = quiet
         self.verbose = verbose
-        self.long = long  # a line for each process that runs, with what it told last
+        self.long = long  # a line per running process, with its latest figures
         self.said: dict[str, str] = {}
         self.drawn_lines = 0
         self.live = self.stream is not None and self.stream.isatty()

@@ -34,7 +34,7 @@ def terminal_width() -> int:
 
 
 def fill_closed() -> None:
-    """Opens what the caller closed (`>&-`) on nothing: the next file would get its number, and what is printed."""
+    """Opens standard streams that the caller closed (`>&-`) on /dev/null; else the next file opened would get our output."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
@@ -43,7 +43,7 @@ def fill_closed() -> None:
 
 
 def forget_stdout() -> None:
-    """Nothing more can be written there; without this the interpreter would complain about it as it ends."""
+    """Discards further output; otherwise the interpreter complains about the broken pipe at exit."""
     if sys.stdout is not None:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Looking after the runs that were kept: deleting, pruning, annotating. Listing them: `listing`."""
+"""Deletes, prunes and annotates runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DELETED = ".deleted-"
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """`baselines`: names that went with it. `trouble`: why the store still lists it, or a baseline still names it."""
+    """`baselines`: those deleted with it. `trouble`: why the store or a baseline still lists it."""
 
     freed_bytes: int
     baselines: tuple[str, ...] = ()
@@ -29,7 +29,7 @@ class Deleted(msgspec.Struct, frozen=True):
 
 
 def names_of(results: Results, words: Sequence[str]) -> list[FoundRun]:
-    """The runs that are meant, each once; InvalidInput if one is not there, not of this base, or only perhaps meant."""
+    """The runs to delete, each once; InvalidInput for an unknown one, one of another base, or an ambiguous name."""
     meant: dict[str, FoundRun] = {}
     for word in words:
         found = results.find(word)
@@ -45,7 +45,7 @@ def names_of(results: Results, words: Sequence[str]) -> list[FoundRun]:
 
 
 def _refuse_ambiguous(results: Results, word: str) -> None:
-    """InvalidInput if `word` is the beginning of several runs: what is deleted must be named."""
+    """InvalidInput if `word` is the beginning of several names."""
     try:
         stored = results.only_in_store(word)
     except StoreTrouble:
@@ -83,7 +83,7 @@ def _delete_folder(runs: Path, name: str) -> int:
         shutil.rmtree(left, ignore_errors=True)
     path = runs / name
     if path.is_symlink():
-        path.unlink()  # what it leads to is not of this base
+        path.unlink()  # its target belongs to somebody else
         return 0
     if path.parent != runs or not path.is_dir():
         return 0
@@ -107,7 +107,7 @@ def _delete_import(results: Results, name: str) -> int:
 
 
 def to_prune(results: Results, *, keep_s: float | None, max_bytes: int | None) -> list[FoundRun]:
-    """Runs that may go, oldest first. Baselines and runs that are being made stay."""
+    """The runs to delete, oldest first; never baselines or running ones."""
     protected = set(results.baselines().values())
     oldest_first = all_runs(results.base.runs)[::-1]
     folders = [f for f in oldest_first if not {f.id, f.unique_id} & protected and not f.is_being_made()]
@@ -146,12 +146,12 @@ def _annotate_elsewhere(results: Results, folder: RunFolder, text: str | None) -
         folder.write_annotation(text)
         results.ingest(folder)
     except (DiskTrouble, OSError):
-        return  # it may be somebody else's: then only the store has it
+        return  # it may be somebody else's: then only the store gets the annotation
 
 
 def _age_s(folder: RunFolder) -> float:
     try:
         started = datetime.fromisoformat(folder.read_plan().started)
     except (InvalidInput, ValueError):
-        return 0.0  # a run whose age cannot be told stays
+        return 0.0  # a run of unknown age is kept
     return time.time() - started.timestamp()

@@ -1,4 +1,4 @@
-"""Whether the store says what the run folders say, and whether what the folders say still follows from their streams."""
+"""Checks the store against the run folders, and the run folders against their streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_A_METRIC = ("metric", "labels", "value", "values")
 
 
 def folder_problems(results: Results) -> Iterator[str]:
-    """Of every run folder of the base, in words. Every stream is read: this takes a while."""
+    """The problems of every run folder, one line each. Reads every stream, so it takes a while."""
     stored = results.existing_store.digests()
     for folder in all_runs(results.base.runs):
         try:
@@ -38,7 +38,7 @@ def folder_problems(results: Results) -> Iterator[str]:
 
 
 def _not_following(folder: RunFolder, run: Run) -> Iterator[str]:
-    """Numbers of run.json that the streams do not give (any more): edited, or condensed by another benchwright."""
+    """Numbers in run.json that do not follow from the streams: edited, or written by another version."""
     if run.ended is None:
         return  # it is written every few seconds: it may be older than the streams
     body = folder.read_run()
@@ -59,7 +59,7 @@ def _pairs(said: Any, derived: list[dict[str, Any]]) -> Iterator[tuple[str, Any,
 
 
 def _telling(result: dict[str, Any]) -> list[Any]:
-    """What a reader would believe: status and numbers, not words, which may be improved."""
+    """Status and numbers, without texts, whose wording may change."""
     metrics = result.get("metrics")
     numbers = [
         [metric.get(name) for name in _OF_A_METRIC]

@@ -1,4 +1,4 @@
-"""Comparing runs that were kept: which metrics, what is refused, and how it is shown."""
+"""Compares kept runs: which metrics, what is refused, and how it is shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.results.comparison import Comparison, Verdict
 from benchwright.core.run import Run
 
-# What tells how a program did its own work; process and sampler figures only on request.
+# Figures of the process and of samplers are compared only on request.
 _QUIET_SOURCES = ("sampler", "process")
 _SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
 
@@ -73,10 +73,10 @@ def compare_runs(
 
 
 class _Chosen:
-    """The metrics of a comparison: those asked for; else what a program did by its own account, or how long it took.
+    """The metrics to compare: those asked for; else what programs report themselves, or their duration.
 
-    `metrics`: benchmark and metric, known before comparing, since false alarms are counted over the table that is
-    shown. `needed`: those whose absence from one side is worth a word.
+    `metrics`: (benchmark, metric) pairs, chosen before comparing, since the false-alarm rate is that of the whole table.
+    `needed`: metrics whose absence on one side is noted.
     """
 
     def __init__(self, control: Run, metrics: Sequence[str], all_metrics: bool) -> None:
@@ -107,7 +107,7 @@ def _telling(sources: Mapping[tuple[str, str], str]) -> frozenset[tuple[str, str
 
 
 def failing(comparison: Comparison, fail_on: str) -> bool:
-    """Whether `--fail-on` has something to fail on. What cannot be compared because it failed counts as regressed."""
+    """Whether `--fail-on` fails. A benchmark that failed, so that it cannot be compared, counts as regressed."""
     verdicts = {e.verdict for e in comparison.effects}
     if comparison.lost or not verdicts or Verdict.REGRESSED in verdicts:
         return True

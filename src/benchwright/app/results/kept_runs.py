@@ -1,4 +1,4 @@
-"""Results that were kept: found by a word, put into the store, taken from it."""
+"""The runs of a base folder and its store: found by name, stored, loaded."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def store_url(given: str | None, base: BaseFolder, environment: Mapping[str, str
 
 
 class FoundRun(msgspec.Struct, frozen=True):
-    """A run that a word named: what it is called, what tells it apart, and its folder unless only the store has it."""
+    """A run found by name. `folder` is None if only the store has it."""
 
     id: str
     uid: str
@@ -86,12 +86,12 @@ class Results:
 
     @property
     def store(self) -> RunStore:
-        """The store, which is made if there is none."""
+        """The store, created if there is none."""
         return self._opened(create=True)
 
     @property
     def existing_store(self) -> RunStore:
-        """The same, but NoStoreYet if there is none: looking makes nothing."""
+        """The same, but NoStoreYet if there is none: reading creates nothing."""
         return self._opened(create=False)
 
     def _opened(self, *, create: bool) -> RunStore:
@@ -103,7 +103,7 @@ class Results:
             except InvalidInput as error:
                 if self.url != self._own_url:
                     raise
-                # Nobody named it: there is no other place to choose, only something in its place.
+                # The default store: another URL is no remedy, something else is in its place.
                 remedy = "rebuild it from the run folders: benchwright store rebuild"
                 raise ForeignStore(error.what, where=self.url, remedy=remedy) from None
         return self._store
@@ -126,11 +126,11 @@ class Results:
             return self._as_stored(found.uid, error)
 
     def each(self, words: Sequence[str]) -> list[Run]:
-        """The runs that the words name; one that two of them name comes once. See `told_apart`."""
+        """The runs that the words name, each once. See `told_apart`."""
         return told_apart({run.unique_id: run for run in map(self.run, words)}.values())
 
     def _as_stored(self, uid: str, error: InvalidInput) -> Run:
-        """What the store has of a run whose folder is damaged, which is said with it; else the error."""
+        """The stored copy of a run whose folder is damaged, with a note; else the error."""
         try:
             run = self.existing_store.load(uid)
         except BenchwrightError:
@@ -139,7 +139,7 @@ class Results:
         return msgspec.structs.replace(run, notes=(*run.notes, note))
 
     def find(self, word: str) -> FoundRun:
-        """The run that `word` names; InvalidInput if none does, or several do that only the store has."""
+        """The run that `word` names; InvalidInput if there is none, or several that only the store has."""
         try:
             folder = self.folder(word)
             return FoundRun(folder.id, folder.unique_id, folder)
@@ -194,7 +194,7 @@ class Results:
         return []
 
     def row(self, uid: str) -> RunRow | None:
-        """What the store's list has of a run; None if it has none, or there is no store. StoreTrouble as the store."""
+        """The store's row of a run; None if there is none, or no store. Raises StoreTrouble like the store."""
         from benchwright.store.base import RunFilter
 
         try:
@@ -208,7 +208,7 @@ class Results:
         return None if row is None else folder_of(row)
 
     def annotation(self, run: Run) -> str | None:
-        """What a user said of a run."""
+        """The user's annotation of a run."""
         here = RunFolder(self.base.runs / run.id)
         is_here = here.path.is_dir() and here.unique_id == run.unique_id
         if is_here:
@@ -222,7 +222,7 @@ class Results:
         return None if row is None else row.annotation
 
     def baselines(self) -> dict[str, str]:
-        """Names that stand for runs, with the uids of those: of the base folder, and those that only a shared store knows."""
+        """Baselines, name → uid: those of the base folder, and those that only a shared store has."""
         kept = self.own_baselines.names()
         try:
             return self.existing_store.baselines() | kept
@@ -231,7 +231,7 @@ class Results:
         except StoreTrouble:
             if not kept and self.url != self._own_url:
                 raise
-            return kept  # the file is the truth; a store that cannot be used is no reason to compare nothing
+            return kept  # the file decides; an unusable store should not prevent a comparison
 
     def baseline(self, name: str) -> str:
         known = self.baselines()
@@ -240,7 +240,7 @@ class Results:
         return known[name]
 
     def called(self, uids: Iterable[str]) -> dict[str, str]:
-        """What the runs of these uids are called; those that are not here are missing."""
+        """uid → id of those runs that are known here."""
         from benchwright.store.base import RunFilter
 
         wanted = set(uids)
@@ -252,19 +252,19 @@ class Results:
         return found
 
     def set_baseline(self, name: str, word: str) -> FoundRun:
-        """Lets `name` stand for a run, in a file of the base folder, which is the truth. See `share_baseline`."""
+        """Names a run as a baseline, in a file of the base folder. See `share_baseline`."""
         found = self.find(word)
         self.own_baselines.set(name, found.id, found.uid)
         return found
 
     def share_baseline(self, name: str, found: FoundRun) -> None:
-        """The same in the store, for others who use it; StoreTrouble if that cannot be."""
+        """The same in the store, for its other users. Raises StoreTrouble."""
         if found.folder is not None:
             self.ingest(found.folder)
         self.store.set_baseline(name, found.uid)
 
     def remove_baseline(self, name: str) -> None:
-        """Takes the name from its run, which stays. InvalidInput if there is none; StoreTrouble if the store still has it."""
+        """Removes a baseline; the run stays. InvalidInput if there is none; StoreTrouble if the store still has it."""
         known = self.baselines()
         if name not in known:
             raise _no_baseline(name, known)
@@ -285,7 +285,7 @@ class Results:
         try:
             return self._ingested(folder, run)
         except StoreGone:
-            self.close()  # it was made anew meanwhile
+            self.close()  # it was rebuilt meanwhile
             return self._ingested(folder, run)
 
     def _ingested(self, folder: RunFolder, run: Run | None) -> bool:
@@ -299,8 +299,7 @@ class Results:
         return True
 
     def refuse_another(self, entry: StoreEntry) -> None:
-        """InvalidInput if a run would take the place of another: of one without a uid, whose name may be that of another
-        machine's run, or of a copy that has changed since."""
+        """InvalidInput if a run would replace another: one of the same id from another machine, or a changed copy."""
         run, digest = entry.run, entry.digest
         row = self.row(run.unique_id)
         if row is None:
@@ -320,7 +319,7 @@ class Results:
             )
 
     def keep(self, run: Run) -> bool:
-        """Keeps a run that has no folder here, such as an imported one: as a file of the base, and in the store."""
+        """Keeps a run without a folder, such as an imported one: as a file in the base folder, and in the store."""
         from benchwright.report.export import export_json
 
         run = run_without_secrets(run)
@@ -341,7 +340,7 @@ class Results:
         return sorted(path for path in self._imports.glob("*.json") if path.is_file())
 
     def beside_import(self, run_id: str) -> RunFolder:
-        """A folder, made when it is needed, for what is said of an imported run."""
+        """The folder, created when needed, for the annotation of an imported run."""
         return RunFolder(self._imports / safe_name(run_id))
 
     @property
@@ -369,7 +368,7 @@ def _no_baseline(name: str, known: Mapping[str, str]) -> InvalidInput:
 
 
 def _refuse_ambiguous(word: str, known: Sequence[RunRow]) -> None:
-    """InvalidInput if several runs are called so; of several that only begin so, or share a name, the newest is meant."""
+    """InvalidInput if several runs have this id; of several with the same prefix or name, the newest is meant."""
     same = [row for row in known if row.id == known[0].id]
     if len(same) > 1:
         shown = ", ".join(f"{row.uid} ({row.host}: {row.folder})" for row in same[:4])
@@ -377,7 +376,7 @@ def _refuse_ambiguous(word: str, known: Sequence[RunRow]) -> None:
 
 
 def told_apart(runs: Iterable[Run]) -> list[Run]:
-    """The same; those that are called the same have their uid in their id, so that no table mixes them up."""
+    """The same runs; of those with equal ids, each id gets the uid appended, so that tables keep them apart."""
     runs = list(runs)
     shared = {run_id for run_id, count in Counter(run.id for run in runs).items() if count > 1}
     return [

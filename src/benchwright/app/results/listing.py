@@ -1,7 +1,7 @@
-"""Every run there is: those of the store, and those that are on the disk and not in it (yet).
+"""The list of all runs: those of the store, and those on disk that are not in it (yet).
 
-A run is listed from the moment its folder exists: while it is made, after it was interrupted or killed, and where it could
-not be put into the store. Nothing is changed by looking.
+A run is listed as soon as its folder exists: while it runs, after it was interrupted or killed, and if it could not be
+stored. Listing changes nothing.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _OF_STORES = {status.value for status in Status}
 
 
 class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of the list. `status` is that of the run, or how it stands with one that is not complete. `in_store`: whether
-    the line is of the store. `problem`: why the run cannot be read."""
+    """One line of the list. `status`: of the run, or of an incomplete one its state. `in_store`: the line comes from the
+    store. `problem`: why the run cannot be read."""
 
     id: str
     uid: str
@@ -57,14 +57,14 @@ class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Listed(msgspec.Struct, frozen=True):
-    """`trouble`: why the store was no help; what only it has is missing then."""
+    """`trouble`: why the store could not be used; runs that only it has are missing then."""
 
     rows: list[ListedRun]
     trouble: StoreTrouble | None = None
 
 
 def list_runs(results: Results, *, limit: int | None = None, status: str | None = None, **wanted: Any) -> Listed:
-    """The newest runs that are meant, as the disk and the store have them now."""
+    """The newest runs that match, from disk and store."""
     from benchwright.store.base import RunFilter
 
     where = RunFilter(**wanted)
@@ -94,7 +94,7 @@ Dated = tuple[float, ListedRun]  # when it was started, in seconds since 1970
 def _in_store(
     store: RunStore, on_disk: set[str], where: RunFilter, status: str | None, limit: int | None
 ) -> Iterator[Dated]:
-    """Newest first. Those that are looked at on the disk are left out."""
+    """Newest first, without those read from disk."""
     from benchwright.store.run_query import started_s
 
     if status is not None and status not in _OF_STORES:
@@ -110,7 +110,7 @@ def _of_row(row: RunRow) -> ListedRun:
 
 
 def _to_look_at(runs: Path, standing: Sequence[RunStanding]) -> list[RunFolder]:
-    """Run folders, newest first, but for those that are complete and in the store."""
+    """Run folders, newest first, except complete ones that are in the store."""
     complete_folders = {each.folder for each in standing if each.complete}
     complete = {each.uid for each in standing if each.complete}
     found = by_start(runs, lambda path: str(path) not in complete_folders)
@@ -128,7 +128,7 @@ def _on_disk(folders: Sequence[RunFolder], where: RunFilter, status: str | None)
 
 
 def _measured(row: ListedRun) -> ListedRun:
-    """With its size, which takes a look at every file: only of those that are shown."""
+    """With its size, which takes a stat of every file; only for lines that are shown."""
     return msgspec.structs.replace(row, size_bytes=size_of(Path(row.folder)))
 
 
@@ -179,7 +179,7 @@ def _matchable(row: ListedRun, plan: StoredPlan | Run | None) -> Matchable:
 
 
 def _status_of(folder: RunFolder, body: dict[str, Any] | None) -> str:
-    """How it stands with the run: from run.json, or, where that is damaged, from the streams. InvalidInput if neither tells."""
+    """The run's state, from run.json or, if that is damaged, from the streams. InvalidInput if both are unreadable."""
     if folder.is_being_made():
         return RUNNING
     if body is None and not (folder.path / "run.json").exists():
@@ -198,7 +198,7 @@ def _failed(body: dict[str, Any] | None) -> int:
 
 
 def _imported(results: Results, standing: Sequence[RunStanding], where: RunFilter, status: str | None) -> list[Dated]:
-    """Imported runs that the store has not."""
+    """Imported runs that are not in the store."""
     from benchwright.report.export import read_export
     from benchwright.store.run_matching import matches
     from benchwright.store.run_query import started_s

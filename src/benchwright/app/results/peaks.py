@@ -1,4 +1,4 @@
-"""What the machine can do, from another run: for reports of runs that measured no peak of their own."""
+"""The machine's peak performance from other runs, for reports of runs without a peak of their own."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def peaks_for(runs: Sequence[Run], results: Results) -> dict[str, dict[Work, Pea
 
 
 def _are_near(one: str, other: str) -> bool:
-    """Whether both times are known and not too far apart."""
+    """Both times are known and at most 30 days apart."""
     try:
         apart = datetime.fromisoformat(one).timestamp() - datetime.fromisoformat(other).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -60,12 +60,12 @@ def peaks_of_base(run: Run, base: str | os.PathLike[str] | None, store: str | No
     try:
         with Results.choose(base, store, os.environ) as results:
             return peaks_for([run], results).get(run.id, {})
-    except Exception:  # whatever is wrong with the store is said when the run is put into it
+    except Exception:  # problems of the store are reported when the run is stored
         return {}
 
 
 def needs_peaks(run: Run) -> bool:
-    """Whether a benchmark tells of work that no benchmark of the run has a peak of."""
+    """Whether a benchmark reports work for which the run has no trusted peak."""
     found = run_efficiencies(run.results)
     return any(e.peak is None or e.peak.doubt is not None for each in found.values() for e in each)
 

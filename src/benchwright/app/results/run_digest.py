@@ -53,7 +53,7 @@ def folder_of(row: RunRow) -> RunFolder | None:
 
 
 def digest_of(folder: RunFolder) -> str:
-    """Changes with anything a run is derived from."""
+    """Changes whenever a file that the run is derived from does."""
     digest = hashlib.sha256()
     with os.scandir(folder.path) as entries:
         # Not even opened if it is no file: reading a pipe that somebody put there would wait for ever.
@@ -74,7 +74,7 @@ def digest_of(folder: RunFolder) -> str:
 
 
 def size_of(folder: Path) -> int:
-    """Bytes on disk of everything in a run's folder; what cannot be looked at counts for nothing."""
+    """Bytes on disk of everything in a run's folder; unreadable files count as 0."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

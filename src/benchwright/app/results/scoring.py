@@ -1,4 +1,4 @@
-"""Which score a report is to show, and with which weights."""
+"""The scores a report shows, and their weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Scores(msgspec.Struct, frozen=True):
 
 
 def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Efficiency]]) -> Scores:
-    """None of either for what is no suite, unless something about scores was asked for."""
+    """No scores for what is no suite, unless an option about scores was given."""
     if scoring == Scoring() and not is_suite(run):
         return Scores()
     from benchwright.analysis.efficiency import share_of_peak
@@ -51,10 +51,10 @@ def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Effi
 
 
 def is_suite(run: Run) -> bool:
-    """Whether it was made from a suite, here or by milabench."""
+    """Whether the run is of a suite, made here or by milabench."""
     return any(r.benchmark.kind == "suite" or any("milabench" in x.facts for x in r.launches) for r in run.results)
 
 
 def weights_of(benchmarks: Sequence[Benchmark]) -> dict[str, float]:
-    """The weights a suite gives; 0 for what is not enabled."""
+    """The weights of a suite's benchmarks; 0 for disabled ones."""
     return {b.name: b.weight if b.enabled else 0.0 for b in benchmarks}

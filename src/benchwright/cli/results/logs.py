@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import click
 
 from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command(epilog="Example: benchwright logs last train.py --follow")

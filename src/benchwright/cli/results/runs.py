@@ -68,10 +68,11 @@ def list_(
 
     Exit code: 3 if the store cannot be used; runs that only it has are not listed then.
     """
+    from benchwright.app.option_values import label_of
     from benchwright.app.results.listing import list_runs
 
     with open_results(base, store, patience_s=_PATIENCE_S) as results:
-        listed = list_runs(results, labels=dict(_label(text) for text in labels), limit=limit, **wanted)
+        listed = list_runs(results, labels=dict(map(label_of, labels)), limit=limit, **wanted)
     rows = sorted(listed.rows, key=_SORTS[sort]) if sort != "started" else listed.rows
     for row in rows:
         if row.problem:
@@ -160,10 +161,3 @@ def annotate(run: str, text: str | None, base: str | None, store: str | None) ->
     with open_results(base, store) as results:
         name = annotate_run(results, run, text or None)
     click.echo(f"{name}: {text or 'annotation removed'}")
-
-
-def _label(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key:
-        raise InvalidInput(f"'{text}' is not a label", where="--label", remedy="write KEY=VALUE")
-    return key, value

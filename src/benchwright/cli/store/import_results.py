@@ -29,7 +29,7 @@ def command(paths: tuple[str, ...], tool: str | None, base: str | None, store: s
         tool, *rest = paths
         paths = tuple(rest)
     if tool is not None:
-        importer_named(tool)  # a misspelt one is said once, not for every file
+        importer_named(tool)  # report a misspelt name once, not for every file
     problems, wrong = 0, 0
     with open_results(base, store) as results:
         for path in paths:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from benchwright.cli.suites.options import index_options, suite_options, suite_request_from, suite_targets_of
 from benchwright.core.numbers.quantities import format_duration
@@ -68,31 +69,11 @@ def command(
     )
     with PhaseProgress(quiet=quiet) as progress:
         done = install(suite_targets_of(values), suite_request_from(values), options, progress)
-    click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
+    click.echo(json.dumps({"groups": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):
         place = f"; its log: {failed.log}" if failed.log else ""
         click.echo(f"benchwright: {failed.name}: {failed.detail}{place}", err=True)
     return 1 if any(x.status == "failed" for x in done) else 0
-
-
-def _body(done: Sequence[Installed]) -> dict[str, Any]:
-    return {
-        "groups": [
-            {
-                "name": x.name,
-                "status": x.status,
-                "path": x.path,
-                "python": x.python,
-                "seconds": x.seconds,
-                "packages": x.packages,
-                "detail": x.detail,
-                "package": x.package,
-                "log": x.log,
-                "notes": list(x.notes),
-            }
-            for x in done
-        ]
-    }
 
 
 def _text(done: Sequence[Installed]) -> str:

@@ -49,7 +49,7 @@ def command(name: str | None, name_too: str | None, template: str, parent: str, 
 
 
 def _shown(folder: Path) -> str:
-    """As short as it can be said from here."""
+    """The path, relative to here if it is below."""
     absolute, here = str(folder.absolute()), os.getcwd()
     short = os.path.relpath(absolute, here)
     return absolute if short.startswith("..") else short

@@ -31,7 +31,7 @@ def index_options(function: AnyFunction) -> AnyFunction:
 
 
 def suite_targets_of(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The suite files that are meant: those named, else that of the environment."""
+    """The named suite files, else that of the environment."""
     from benchwright.kinds.suite.suites import suite_from_environment
 
     named = (*values["suites"], *values["configs"])

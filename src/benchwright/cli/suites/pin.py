@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from benchwright.cli.suites.options import index_options, suite_options, suite_request_from, suite_targets_of
 
@@ -53,28 +54,10 @@ def command(
     )
     with PhaseProgress(quiet=quiet) as progress:
         done = pin(suite_targets_of(values), suite_request_from(values), options, progress)
-    click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
+    click.echo(json.dumps({"groups": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):
         click.echo(f"benchwright: {failed.name}: {failed.detail}", err=True)
     return 1 if any(x.status == "failed" for x in done) else 0
-
-
-def _body(done: Sequence[Pinned]) -> dict[str, Any]:
-    return {
-        "groups": [
-            {
-                "name": x.name,
-                "status": x.status,
-                "variant": x.variant,
-                "files": [
-                    {"path": f.path, "packages": f.packages, "hashes": f.hashes, "changed": f.changed} for f in x.files
-                ],
-                "detail": x.detail,
-                "package": x.package,
-            }
-            for x in done
-        ]
-    }
 
 
 def _text(done: Sequence[Pinned]) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from benchwright.cli.suites.options import suite_options, suite_request_from, suite_targets_of
 from benchwright.core.numbers.quantities import format_duration
@@ -42,20 +43,12 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
     with PrepareProgress(quiet=quiet) as progress:
         done = prepare(suite_targets_of(values), suite_request_from(values), options, progress)
-    click.echo(json.dumps(_body(done), indent=1) if as_json else _text(done), nl=as_json)
+    click.echo(json.dumps({"benchmarks": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):
         click.echo(f"benchwright: {failed.name}: {failed.detail}; its log: {failed.log}", err=True)
         for line in _last_lines(failed.log) if not show_output else ():
             click.echo(f"    | {line}", err=True)
     return 1 if any(x.status == "failed" for x in done) else 0
-
-
-def _body(done: Sequence[Preparing]) -> dict[str, Any]:
-    return {
-        "benchmarks": [
-            {"name": x.name, "status": x.status, "seconds": x.seconds, "log": x.log, "detail": x.detail} for x in done
-        ]
-    }
 
 
 def _text(done: Sequence[Preparing]) -> str:

@@ -1,4 +1,4 @@
-"""What is shown on stderr while a phase works: a line for each step, with seconds; on a terminal, what goes on now."""
+"""Progress of install, prepare and pin on stderr: a line per step; on a terminal also the current ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from benchwright.environments.built import Installed
 
 _REDRAW_S = 0.5
-_REMIND_S = 15.0  # where nothing can be redrawn, a line now and then tells that it still works
+_REMIND_S = 15.0  # without a terminal, a line now and then shows that it still works
 
 
 def counted(count: int, noun: str) -> str:
@@ -26,7 +26,7 @@ def counted(count: int, noun: str) -> str:
 
 
 class PhaseProgress(InstallObserver):
-    """Steps may be told from several threads. Nobody may be there to read: the phase goes on without."""
+    """Thread-safe. If stderr is closed, the work goes on without it."""
 
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
         self.stream: TextIO | None = None if quiet else stream or sys.stderr
