@@ -119,11 +119,19 @@ def run(target: Text | Sequence[str], **options: Unpack[RunOptions]) -> Run:
         order = order_of(values, given, targets=[os.fspath(target)])
     else:
         order = order_of(values, given, command=[str(word) for word in target])
-    return run_order(order, _Warning())
+    observer = _Collecting()
+    made = run_order(order, observer)
+    for text in observer.troubles:
+        if not any(text.startswith(note.text) for note in made.notes):
+            warnings.warn(text, RuntimeWarning, stacklevel=3)
+    return made
 
 
-class _Warning(Observer):
-    """What the command line prints on stderr is a warning in Python."""
+class _Collecting(Observer):
+    """What the command line prints on stderr becomes a warning once the run is complete, unless it is among its notes."""
+
+    def __init__(self) -> None:
+        self.troubles: list[str] = []
 
     def on_trouble(self, text: str) -> None:
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        self.troubles.append(text)
