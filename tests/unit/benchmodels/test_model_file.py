@@ -118,7 +118,7 @@ def test_text_and_sequences_are_told_where_the_file_is_read(tmp_path: Path) -> N
 def test_what_is_no_model_is_told(tmp_path: Path) -> None:
     for name in ("bad.onnx", "bad.pt2", "bad.xml"):
         (tmp_path / name).write_text("not a model")
-        with pytest.raises(Unsupported, match="is not? "):
+        with pytest.raises(Unsupported, match=r"is not? "):
             open_model_file(str(tmp_path / name))
     with pytest.raises(Unsupported, match="no such file"):
         open_model_file(str(tmp_path / "absent.onnx"))
