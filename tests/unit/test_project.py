@@ -24,7 +24,7 @@ SEAMS = {
     f"benchwright.{seam}"
     for seam in ("kinds", "extractors", "samplers", "executors", "reporters", "importers", "stores")
 }
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "performance" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def run_python(*arguments: str) -> subprocess.CompletedProcess[str]:
