@@ -36,14 +36,7 @@ NAMES_TWICE: set[str] = {
     "Launch",
     "Session",
 }
-SILENT_EXCEPTS: set[str] = {
-    "benchmodels/check/reference.py",
-    "benchmodels/discover/capture.py",
-    "benchmodels/files/onnx_work.py",
-    "benchmodels/measure/work.py",
-    "benchprobe/loop/batch_size.py",
-    "benchprobe/loop/loop_pass.py",
-}
+SILENT_EXCEPTS: set[str] = set()
 ASK_THE_WORKLOAD: set[str] = {
     "benchwright/app/batch_search.py",
     "benchwright/cli/plan.py",
