@@ -12,7 +12,7 @@ import msgspec
 
 from benchwright.app.run import RunOrder, resolve_order
 from benchwright.app.run import run as run_order
-from benchwright.core.benchmark import Benchmark, Command, Script
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Observation
 from benchwright.core.run import Result
@@ -139,9 +139,7 @@ def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None =
 
 def default_batch(benchmark: Benchmark) -> int | None:
     """The default of its `auto_batch(…)`; None: its batch size is fixed."""
-    workload = benchmark.workload
-    words = workload.args if isinstance(workload, Script) else workload.argv if isinstance(workload, Command) else ()
-    match = next(filter(None, (_AUTO_BATCH.search(word) for word in words)), None)
+    match = next(filter(None, (_AUTO_BATCH.search(word) for word in benchmark.workload.words)), None)
     return None if match is None else max(1, int(match[1]))
 
 

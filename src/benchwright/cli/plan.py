@@ -12,9 +12,9 @@ import click
 from benchwright.cli.options import TargetCommand, order_from, target_options
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
-from benchwright.core.model import DEFAULT_RUNTIME, ModelScript
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact, redact_body, redact_text, redact_words
+from benchwright.kinds.registry import kind_of
 from benchwright.plan.turns import started_together
 
 # Variables that select a program's devices.
@@ -128,9 +128,7 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     lines.append(f"in {first.cwd}")
     if benchmark.environment is not None:
         lines.append(f"environment {first.env.get('VIRTUAL_ENV') or '(current): nothing to install'}")
-    if isinstance(benchmark.workload, ModelScript):
-        runtimes = ", ".join(benchmark.workload.options.runtimes or (DEFAULT_RUNTIME,))
-        lines.append(f"then each model it calls, on {runtimes}; list them with 'benchwright find'")
+    lines += kind_of(benchmark).next_steps(benchmark)
     own = {name: value for name, value in first.env.items() if name in benchmark.env or name in _SELECTION}
     if own:
         given = _shown(own).items()

@@ -89,6 +89,10 @@ class Kind(Protocol):
         """What a reader of a run's results should know of what its benchmarks were prepared with."""
         return []
 
+    def next_steps(self, benchmark: Benchmark) -> list[str]:
+        """What a run does after the jobs that `plan` can show, one line each."""
+        return []
+
     def planner(self, context: PlanContext) -> Planner:
         """What turns benchmarks of this kind into jobs, for one plan."""
         return PlainPlanner(context)

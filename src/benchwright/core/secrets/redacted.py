@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.benchmark import Benchmark, Workload
 from benchwright.core.run import Run
 from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redact_text, redact_words
 
@@ -29,8 +29,8 @@ def without_secrets(benchmark: Benchmark) -> Benchmark:
     before = msgspec.to_builtins(benchmark)
     after = {**before, **{field: redact_body(before[field]) for field in _FIELDS if field in before}}
     after["env"] = before["env"] | redact({n: v for n, v in before["env"].items() if v is not None})
-    if isinstance(benchmark.workload, Command):
-        after["workload"]["argv"] = shown_words(benchmark.workload)
+    if "argv" in after["workload"]:  # a command line, which is redacted word by word
+        after["workload"]["argv"] = _shown_words(benchmark.workload)
     return benchmark if after == before else msgspec.convert(after, Benchmark)
 
 
@@ -53,9 +53,9 @@ def _text(detail: str | None) -> str | None:
     return None if detail is None else redact_text(detail)
 
 
-def shown_words(command: Command) -> tuple[str, ...]:
-    """The words of a command, or its one line for a shell, without secrets."""
-    return tuple(map(redact_text, command.argv)) if command.shell else redact_words(command.argv)
+def _shown_words(work: Workload) -> tuple[str, ...]:
+    """What is executed, or its one line for a shell, without secrets."""
+    return tuple(map(redact_text, work.words)) if work.shell else redact_words(work.words)
 
 
 def secrets_of(benchmark: Benchmark) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.model import Model, ModelScript
+from benchwright.core.model import DEFAULT_RUNTIME, Model, ModelScript
 from benchwright.kinds.base import Kind
 from benchwright.kinds.models.gather import ModelGatherer
 from benchwright.kinds.models.plan import ModelPlanner
@@ -24,6 +24,13 @@ class ModelsKind(Kind):
 
     def alternates(self, benchmark: Benchmark) -> bool:
         return isinstance(benchmark.workload, Model | ModelScript)
+
+    def next_steps(self, benchmark: Benchmark) -> list[str]:
+        work = benchmark.workload
+        if not isinstance(work, ModelScript):
+            return []
+        runtimes = ", ".join(work.options.runtimes or (DEFAULT_RUNTIME,))
+        return [f"then each model it calls, on {runtimes}; list them with 'benchwright find'"]
 
     def planner(self, context: PlanContext) -> Planner:
         return ModelPlanner(context)
