@@ -29,11 +29,7 @@ LONG_FILES: set[str] = set()
 LONG_FUNCTIONS: set[str] = set()
 NAMES_TWICE: set[str] = set()
 SILENT_EXCEPTS: set[str] = set()
-ASK_THE_WORKLOAD: set[str] = {
-    "benchwright/app/batch_search.py",
-    "benchwright/cli/plan.py",
-    "benchwright/core/secrets/redacted.py",
-}
+ASK_THE_WORKLOAD: set[str] = set()
 ASK_THE_FOLDER: set[str] = set()
 
 
