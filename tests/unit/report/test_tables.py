@@ -24,7 +24,9 @@ from benchwright.core.run import Launch, Result
 from benchwright.report.base import Report
 from benchwright.report.csv import CsvReporter
 from benchwright.report.markdown import MarkdownReporter
-from benchwright.report.tables.results import CSV_COLUMNS
+from benchwright.report.tables.results import FIELDS
+
+CSV_COLUMNS = tuple(field.column.key for field in FIELDS if field.column.key)
 
 TREND = Note(kind="trend", text="rose by 9 %", remedy="look")
 FEW = Note(kind="few_launches", text="few", remedy="more")

@@ -250,4 +250,3 @@ def _count(number: int | None) -> str:
 
 
 BETTER = {Direction.HIGHER: "higher is better", Direction.LOWER: "lower is better", Direction.NEITHER: ""}
-CSV_COLUMNS = tuple(field.column.key for field in FIELDS if field.column.key)

@@ -19,7 +19,9 @@ from benchwright.kinds.models.report.sections import contribution
 from benchwright.report.base import Report
 from benchwright.report.csv import CsvReporter
 from benchwright.report.multi_run import render_several
-from benchwright.report.tables.results import CSV_COLUMNS
+from benchwright.report.tables.results import FIELDS
+
+CSV_COLUMNS = tuple(field.column.key for field in FIELDS if field.column.key)
 
 SEED = (
     "model_name, author, model_class, params, hash, license, task, groq_chips_used, groq_estimated_latency, "
