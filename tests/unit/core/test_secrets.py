@@ -7,7 +7,7 @@ import shlex
 import string
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Command
@@ -238,6 +238,7 @@ PIECES = [
 ]
 
 
+@example("mysql -p& -ppassword")
 @given(st.lists(st.sampled_from(PIECES), max_size=20).map("".join))
 def test_replacing_twice_is_replacing_once_even_where_secrets_abound(text: str) -> None:
     once = redact_text(text)

@@ -8,7 +8,7 @@ from typing import Any
 
 import builders
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from benchwright.core.benchmark import Benchmark, Script
@@ -314,6 +314,7 @@ values = st.recursive(
 )
 
 
+@example(objects=[{"task": None, "rate": None, "time": 1.797693134862316e299}], raw="")
 @given(objects=st.lists(st.dictionaries(st.sampled_from(words), values) | values, max_size=6), raw=st.text(max_size=10))
 def test_whatever_is_said_gives_a_launch(objects: list[Any], raw: str) -> None:
     launch = recorded(said(*objects, raw), *rates(1.0, 2.0), options={"stop": 2})

@@ -6,7 +6,6 @@ numbers may be NaN, and everything may come twice.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeGuard
 
@@ -17,6 +16,7 @@ UNNAMED = "main"  # the task of data that name none
 # Said by benchprobe where processes are measured together: what is between the first two counts, then it runs on.
 BEGIN, END, LEFT = "measure_begin", "measure_end", "measure_left"
 RANK = "$rank"  # added by benchprobe where the lines of several ranks come out mixed
+_LONGEST_S = 1e9  # no program has run for thirty years
 _CLOCK_SLACK_NS = 2_000_000_000  # a line's own time is believed if it lies within the program's life
 _MOST_ERRORS = 5
 _NOT_VALUES = frozenset({"task", "time", "units", "rate", "loss", "progress", "memory_peak"})
@@ -125,7 +125,7 @@ class VoirRecord:
     def _time_of(self, data: dict[str, Any], seen_ns: int) -> int:
         """When the program took it, where it says so and can be believed, else when its line was seen."""
         said = data.get("time")
-        if self.began is None or not is_number(said) or not math.isfinite(said):
+        if self.began is None or not is_number(said) or not abs(said - self.began[1]) < _LONGEST_S:
             return seen_ns
         t = self.began[0] + int((said - self.began[1]) * 1e9)
         return t if self.began[0] - _CLOCK_SLACK_NS <= t <= seen_ns + _CLOCK_SLACK_NS else seen_ns

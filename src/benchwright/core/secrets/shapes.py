@@ -75,8 +75,20 @@ _LONGEST_VALUE = 500  # that is looked at
 _compiled = lru_cache(maxsize=64)(re.compile)  # when it is first needed: most never are
 
 
+_MOST_ROUNDS = 10
+
+
 def redact_text(text: str) -> str:
     """The text with every secret in it replaced; the same text again if that was done before."""
+    for _ in range(_MOST_ROUNDS):  # what is replaced may have hidden another from the patterns: `mysql -p& -pWORD`
+        shown = _replaced(text)
+        if shown == text:
+            break
+        text = shown
+    return text
+
+
+def _replaced(text: str) -> str:
     small = _small(text)
     for hint, pattern, replacement in _RULES:
         if hint in small:
