@@ -11,6 +11,7 @@ import msgspec
 from benchwright.core.model import NEVER_CALLED, TRAINING, FoundModel, ScriptDiscovery
 from benchwright.core.numbers.quantities import format_prefixed
 from benchwright.kinds.models.report.table import SHOWN_DIGITS, count_words
+from benchwright.report.text.numbers import counted
 from benchwright.report.text.one_line import clip, one_line, packed
 
 FORMAT = "benchwright-found"
@@ -100,7 +101,7 @@ def _heading(model: FoundModel, depth: int) -> list[str]:
 def _about(model: FoundModel) -> list[str]:
     inputs = ", ".join(map(str, model.inputs))
     calls = _calls(model)
-    items = f"{model.items:,} items in a call ({model.items_from})" if model.items else ""
+    items = f"{counted(model.items, 'item')} a call ({model.items_from})" if model.items else ""
     texts = [inputs, items, calls]
     if model.reason is not None:
         texts.append(f"not measured: {model.reason}")
