@@ -24,8 +24,7 @@ def stop_settings(text: str) -> Dict[str, Any]:
     percent = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+)\s*%", word)
     if percent and 0 < float(percent[1]) < 100:
         return {"precision": float(percent[1]) / 100}
-    seconds = duration_s(word)
-    if seconds:
+    if seconds := duration_s(word):
         return {"seconds": seconds}
     raise argparse.ArgumentTypeError(f"'{text}' is not a stop rule; write 100 (steps), 30s or 1%%")
 
@@ -36,8 +35,7 @@ def warmup_settings(text: str) -> Dict[str, Any]:
         return {}
     if word.isdigit():
         return {"steps": int(word)}
-    seconds = duration_s(word)
-    if seconds is not None:
+    if (seconds := duration_s(word)) is not None:
         return {"seconds": seconds}
     raise argparse.ArgumentTypeError(f"'{text}' is not a warm-up; write auto, 20 (steps) or 5s")
 

@@ -19,10 +19,8 @@ class Rendezvous(NamedTuple):
 
 
 class Config(NamedTuple):
-    """`stream` is an absolute path or `fd:N`. `loop` None: the first named "train", else the first one.
-
-    `stop` and `warmup` are settings for `rules`.
-    """
+    """`stream`: an absolute path or `fd:N`. `stop`, `warmup`: settings for `rules`. `loop`: the name of the loop that counts;
+    None: the first named "train", else the first one."""
 
     stream: str
     stop: Optional[Mapping[str, Any]] = None

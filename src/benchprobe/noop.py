@@ -18,11 +18,11 @@ def iterate(
     """`for batch in iterate("train", loader)`: times each step of the loop.
 
     `iterable`: anything that `for` or `async for` takes. `batch_size`: the items of a batch, as a number or a function
-    of the batch; if neither is given it is read from the first tensor in each batch: the dimension that has the
-    loader's `batch_size`, else the first. The loop that counts (the one named "train", unless told otherwise) ends early, as if exhausted, once it was measured enough;
-    begun again, it goes on with the same measurement, and ends at once if that is complete.
-    `report_batch` and `ignore_loading` are accepted as voir does and have no further effect (waiting for data is
-    always told apart). Inert, this returns the iterable itself.
+    of the batch; by default it is read from the first tensor in each batch: the dimension that has the loader's
+    `batch_size`, else the first. The loop that counts (the one named "train", unless another was asked for) ends early,
+    as if exhausted, once it was measured enough; begun again, it continues the same measurement, and ends at once if
+    that is complete. `report_batch` and `ignore_loading` are accepted for compatibility with voir and have no effect
+    (time spent waiting for data is always recorded separately). Inert, this returns the iterable itself.
     """
     return iterable
 

@@ -47,18 +47,14 @@ PARAMETERS: Dict[str, Parameter] = {
     "kvcache": Parameter(False, _flag, "keep keys and values between calls"),
 }
 
-
-# What scripts of this process asked for and got, above all a batch size.
-asked: Dict[str, Any] = {}
+asked: Dict[str, Any] = {}  # what scripts of this process asked for and got, above all a batch size
 
 
 def parse(names: Union[str, Sequence[str]], argv: Optional[Sequence[str]] = None) -> List[Any]:
     """The values of the standard parameters `names`, in that order, from the command line (or `argv`); ignores others."""
     wanted = [names] if isinstance(names, str) else list(names)
-    unknown = [name for name in wanted if name not in PARAMETERS]
-    if unknown:
-        told = ", ".join(repr(name) for name in unknown)
-        raise ValueError(f"parse() does not know {told}; the standard parameters are {', '.join(PARAMETERS)}")
+    if unknown := ", ".join(repr(name) for name in wanted if name not in PARAMETERS):
+        raise ValueError(f"parse() does not know {unknown}; the standard parameters are {', '.join(PARAMETERS)}")
     import argparse  # only a script that asks for parameters pays for it
 
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)

@@ -11,21 +11,59 @@ client gets the probe's configuration: the server is not measured.
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 from benchprobe.config import VARIABLE
-from benchprobe.readiness import Ready, parse_ready
 
 PR_SET_PDEATHSIG = 1
 SERVER_ENDED, WRONG_USE, TOO_LATE, NOT_STARTED = 1, 2, 124, 127
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.02, 0.5
 CLIENT_ONLY = (VARIABLE, "DATA_FD")  # where the client writes what it measures
 USAGE = "python -m benchprobe.serving [--ready R] [--timeout S] [--grace S] --server N WORDS… -- CLIENT WORDS…"
+
+
+class Ready(NamedTuple):
+    """How to see that a server is up: it accepts TCP connections or, if `url` is set, serves that page."""
+
+    host: str = ""
+    port: int = 0
+    url: str = ""
+
+    def __str__(self) -> str:
+        return self.url or (f"tcp:[{self.host}]:{self.port}" if ":" in self.host else f"tcp:{self.host}:{self.port}")
+
+    def answers(self, timeout_s: float) -> bool:
+        """One look, which takes no longer than about `timeout_s`."""
+        from http.client import HTTPException
+        from urllib.request import ProxyHandler, build_opener
+
+        try:
+            if not self.url:
+                socket.create_connection((self.host, self.port), timeout_s).close()
+                return True
+            opener = build_opener(ProxyHandler({}))  # never through a proxy
+            with opener.open(self.url, timeout=timeout_s) as answer:
+                return bool(200 <= answer.status < 300)
+        except (OSError, HTTPException):
+            return False
+
+
+def parse_ready(text: str) -> Ready:
+    """`tcp:HOST:PORT`, `http://…` or `https://…`; ValueError says what is wrong."""
+    if re.match(r"https?://[^/\s]", text):
+        return Ready(url=text)
+    match = re.fullmatch(r"tcp:(?://)?(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})", text)
+    if match is None or not 0 < int(match[3]) < 65536:
+        raise ValueError("write tcp:HOST:PORT or http://HOST:PORT/PATH")
+    return Ready(match[1] or match[2], int(match[3]))
 
 
 class ServingCommand(NamedTuple):
@@ -104,12 +142,9 @@ class SignalWait:
 
     def wait(self, timeout_s: Optional[float]) -> None:
         """Until a signal, the end of a child, or the time."""
-        ready, _, _ = select.select([self._read_fd], [], [], timeout_s)
-        if ready:
-            try:
+        if select.select([self._read_fd], [], [], timeout_s)[0]:
+            with suppress(BlockingIOError):
                 os.read(self._read_fd, 4096)
-            except BlockingIOError:
-                pass
 
     def wait_until(self, condition: Callable[[], bool], timeout_s: float) -> bool:
         """Whether `condition` came true in time; checked after every event."""
@@ -139,19 +174,15 @@ class _Together:
     def run(self) -> int:
         """To the end of both; returns the exit code."""
         self._signals.on_signal = self._pass_on
+        ready = self._serving.ready
+        if ready is not None and ready.answers(1.0):  # that server would be the one measured
+            raise Failed(SERVER_ENDED, f"{ready} already answers: stop the other server, or change the port")
         try:
-            self._refuse_a_stranger()
             self._start_server()
             self._wait_until_ready()
             return self._run_client()
         finally:
             self._end_server()
-
-    def _refuse_a_stranger(self) -> None:
-        """Another server already answering there would be the one that is measured."""
-        ready = self._serving.ready
-        if ready is not None and ready.answers(1.0):
-            raise Failed(SERVER_ENDED, f"{ready} already answers: stop the other server, or change the port")
 
     def _start_server(self) -> None:
         environment = {name: value for name, value in os.environ.items() if name not in CLIENT_ONLY}
@@ -259,10 +290,8 @@ def _code_of(process: subprocess.Popen[bytes]) -> Optional[int]:
 
 
 def _signal_group(leader: subprocess.Popen[bytes], number: int) -> None:
-    try:
+    with suppress(OSError):  # all of it has ended
         os.killpg(leader.pid, number)
-    except OSError:
-        pass  # all of it has ended
 
 
 def _ended(code: int) -> str:

@@ -30,8 +30,7 @@ def finder(loaded: Optional[int] = None, doubt: Callable[[str], None] = lambda t
     `loaded`: the batch size that the loader states. `doubt` gets a warning, once, if nothing confirms the result.
     """
     path: Optional[Tuple[Access, ...]] = None
-    dimension = 0
-    is_known = True
+    dimension, is_known = 0, True
 
     def size_of(batch: Any) -> Optional[int]:
         nonlocal path, dimension, is_known
@@ -43,8 +42,7 @@ def finder(loaded: Optional[int] = None, doubt: Callable[[str], None] = lambda t
                 return _checked(int(part.shape[dimension])) if is_known else None
             except Exception:  # the structure of batches has changed: search again
                 path = None
-        found = _search(batch, MAX_DEPTH)
-        if found is None:
+        if (found := _search(batch, MAX_DEPTH)) is None:
             return None
         path, tensor = found
         chosen = _dimension_of(tensor, batch, loaded, doubt)
@@ -71,12 +69,10 @@ def _dimension_of(tensor: Any, batch: Any, loaded: Optional[int], doubt: Callabl
         return 0
     shown = " × ".join(map(str, shape))
     if loaded is not None:
-        if shape[0] == loaded:
+        if shape[0] == loaded or (shape[0] < loaded and loaded not in shape):  # fewer than a whole batch were left
             return 0
         if shape.count(loaded) == 1:
             return shape.index(loaded)
-        if shape[0] < loaded and loaded not in shape:
-            return 0  # fewer than a whole batch were left
         doubt(f"batch size unknown: the loader says {loaded}, the first tensor is {shown}; give iterate a batch_size")
         return None
     others = [size for each in islice(_tensors(batch, 2), MAX_WIDTH) if (size := _size_along(each, 0)) is not None]
@@ -143,8 +139,7 @@ def _search(value: Any, depth: int) -> Optional[Tuple[Tuple[Access, ...], Any]]:
     if depth == 0:
         return None
     for access, part in _parts(value):
-        found = _search(part, depth - 1)
-        if found is not None:
+        if (found := _search(part, depth - 1)) is not None:
             return (access, *found[0]), found[1]
     return None
 
@@ -156,7 +151,7 @@ def _parts(value: Any) -> Iterator[Tuple[Access, Any]]:
         for index, part in enumerate(value[:MAX_WIDTH]):
             yield itemgetter(index), part
     elif hasattr(value, "keys") and hasattr(value, "__getitem__"):  # dict, BatchEncoding, TensorDict…
-        for _, key in zip(range(MAX_WIDTH), list(value.keys())):
+        for key in list(value.keys())[:MAX_WIDTH]:
             yield itemgetter(key), value[key]
     else:
         names = list(getattr(value, "__dict__", ())) or list(getattr(type(value), "__slots__", ()))

@@ -31,17 +31,15 @@ class TorchTimer:
 
     def __init__(self, backend: Any, raw_stream: Optional[Callable[[int], int]] = None) -> None:
         self._backend = backend
-        self._capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", _never)
+        self._capturing: Callable[[], bool] = getattr(backend, "is_current_stream_capturing", lambda: False)
         self._raw_stream = raw_stream
-        self._device = -1
-        self._raw = -1
+        self._device = self._raw = -1
         self._stream: Any = None
         self._events: List[Any] = []
         self._used = 0
 
     def begin(self) -> None:
-        self._used = 0
-        self._raw = -1
+        self._used, self._raw = 0, -1
         self._device = self._backend.current_device() if self._raw_stream is not None else -1
         self.mark()
         # What was handed over before the loop, or between two epochs, is not part of this window.
@@ -68,10 +66,6 @@ class TorchTimer:
         if raw != self._raw:
             self._stream, self._raw = self._backend.current_stream(self._device), raw
         return self._stream
-
-
-def _never() -> bool:
-    return False
 
 
 def find_timer() -> Optional[DeviceTimer]:

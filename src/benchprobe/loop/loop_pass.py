@@ -25,6 +25,8 @@ TARGET_NS = CHUNK_NS // 2  # its step budget should fit into this, so that its l
 FIRST_STEPS = 16
 MAX_STEPS = 1 << 14
 
+BatchSize = Union[None, int, Callable[[Any], Any]]  # as a user gives it
+
 
 class StepTimes(SequenceABC):  # type: ignore[type-arg]
     """The step times of a chunk, computed only if a rule reads them: most just count."""
@@ -48,12 +50,7 @@ class LoopPass:
     the open chunk, `due` the time after which the next step end closes it."""
 
     def __init__(
-        self,
-        probe: Probe,
-        name: str,
-        batch_size: Union[int, Callable[[Any], Any], None],
-        total: Optional[int],
-        loaded: Optional[int] = None,
+        self, probe: Probe, name: str, batch_size: BatchSize, total: Optional[int], loaded: Optional[int] = None
     ) -> None:
         """`loaded`: the batch size that the loader states."""
         self.name = whole_characters(name if type(name) is str else str(name))
@@ -63,7 +60,7 @@ class LoopPass:
         self.budget = FIRST_STEPS
         self.due = 0
         self.size_of: Optional[batch_sizes.BatchSize] = None
-        self.append_size: Callable[[Optional[int]], None] = _ignore
+        self.append_size: Callable[[Optional[int]], None] = lambda size: None
         self.exhausted = False
         self.broken_off = False  # its last step was left by `break` or `return`
         self.thread = 0
@@ -90,8 +87,7 @@ class LoopPass:
         self._parent = probe.current.get()
         self.measurement = probe.enter(self)
         if self.measurement is not None:
-            self._number = self.measurement.loop
-            self._before = self.measurement.steps
+            self._number, self._before = self.measurement.loop, self.measurement.steps
         else:
             self._number = probe.next_number()
         self.announce()
@@ -110,10 +106,8 @@ class LoopPass:
         self._probe.writer.emit({"event": "loop", "t": perf_counter_ns(), "loop": self._number, **about})
 
     def turn_over(self, now: int, count: Optional[int]) -> bool:
-        """Closes the chunk, whose last step ended at `now`, and opens the next. False: the loop must end.
-
-        `count`: its number of steps; None: to be counted.
-        """
+        """Closes the chunk of `count` steps (None: to be counted), the last of which ended at `now`, and opens the next.
+        False: the loop must end."""
         try:
             self._close_chunk(now, count)
             if self.measurement is not None and not self.exhausted:
@@ -160,16 +154,14 @@ class LoopPass:
                 self._close_chunk(perf_counter_ns(), None)
         except Exception as error:
             self._break_down(error)
-        self.append = self._give_to_parent  # tasks and threads begun in the loop may outlive it
+        # Tasks and threads begun in the loop may outlive it, and then give to whatever is around it.
+        self.append = lambda given: self._parent.append(given)
         if self._probe.current.get() is self:
             self._probe.current.set(self._parent)
         if not self._detached:
             how = "break" if self.broken_off else "exhausted" if self.exhausted else "left"
-            how = "stopped" if self.stopped else how
-            steps = self._before + self._passed
-            self._probe.writer.emit(
-                {"event": "loop_end", "t": perf_counter_ns(), "loop": self._number, "steps": steps, "how": how}
-            )
+            about = {"steps": self._before + self._passed, "how": "stopped" if self.stopped else how}
+            self._probe.writer.emit({"event": "loop_end", "t": perf_counter_ns(), "loop": self._number, **about})
         self._probe.leave(self)
 
     def detach(self) -> None:
@@ -182,16 +174,12 @@ class LoopPass:
         if self._detached:
             self.budget, self.due, self.size_of = MAX_STEPS, 1 << 63, None
             return
-        measurement = self.measurement
         self._begin_window()
-        length_ns = CHUNK_NS if self._timer is None else WINDOW_NS
-        budget = self._pace if self._timer is None else MAX_STEPS_PER_WINDOW
-        deadline = None
-        phase = MEASURED
-        if measurement is not None:
-            phase = measurement.phase
-            budget = min(budget, measurement.budget())
-            deadline = measurement.deadline_ns()
+        length_ns, budget = (CHUNK_NS, self._pace) if self._timer is None else (WINDOW_NS, MAX_STEPS_PER_WINDOW)
+        phase, deadline = MEASURED, None
+        if self.measurement is not None:
+            phase, deadline = self.measurement.phase, self.measurement.deadline_ns()
+            budget = min(budget, self.measurement.budget())
         self.size_of = self._size_finder
         if self._batch_size is not None:
             budget = self._look_at_first_and_last(budget)
@@ -249,12 +237,10 @@ class LoopPass:
     def _lose_device(self, error: Exception) -> None:
         self._timer = None
         self._find_device = no_device
-        text = f"{type(error).__name__}: {error}; from here on steps are timed by the host's clock"
-        self._probe.message("device", text)
+        reason = f"{type(error).__name__}: {error}"
+        self._probe.message("device", f"{reason}; from here on steps are timed by the host's clock")
 
-    def _choose_finder(
-        self, batch_size: Union[int, Callable[[Any], Any], None], loaded: Optional[int]
-    ) -> Optional[batch_sizes.BatchSize]:
+    def _choose_finder(self, batch_size: BatchSize, loaded: Optional[int]) -> Optional[batch_sizes.BatchSize]:
         if type(batch_size) is int:
             return None
         complain = self._probe.complain
@@ -268,9 +254,7 @@ class LoopPass:
 
     def _look_at_first_and_last(self, budget: int) -> int:
         """Checks a given batch size on the first batch and, if the length is known, on the last, each in its own chunk.
-
-        Returns the budget of the next chunk.
-        """
+        Returns the budget of the next chunk."""
         left = None
         if self._first_size == self._batch_size and self._total is not None:
             left = self._total - 1 - self._passed  # before the last
@@ -297,9 +281,6 @@ class LoopPass:
         if type(given) is not int:  # a stamp: this loop is recorded no more
             self._probe.outside.append(given)
 
-    def _give_to_parent(self, given: Given) -> None:
-        self._parent.append(given)
-
 
 def _plain(batch_size: Any) -> Any:
     """Integers of numpy and the like as Python's own; anything else unchanged."""
@@ -307,7 +288,3 @@ def _plain(batch_size: Any) -> Any:
         return index(batch_size)
     except Exception:  # not an integer
         return batch_size
-
-
-def _ignore(size: Optional[int]) -> None:
-    pass

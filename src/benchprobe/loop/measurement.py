@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from contextlib import suppress
 from time import perf_counter_ns
-from typing import Any, Callable, Dict, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 from benchprobe.rendezvous.barrier import Meeting
 from benchprobe.rendezvous.ranks import RankLease
-from benchprobe.rules.base import LoopRule
+from benchprobe.rules.base import OPEN_BUDGET, LoopRule
 from benchprobe.rules.stop_rules import stop_rule
 from benchprobe.rules.warmup_rules import warmup_rule
 from benchprobe.stream.events import Event, message_event
 
 WARMUP, MEASURED, AFTER, STOPPED = "warmup", "measured", "after", "stopped"
 AFTER_POLL_NS = 20_000_000  # how often a process that is done looks whether the others are
-OPEN_BUDGET = 1 << 16
 
 
 class LoopMeasurement:
@@ -42,8 +41,7 @@ class LoopMeasurement:
         self._paused_ns = 0  # while others had their turn: it counts for no stop rule
         self._warmup: LoopRule = self._made(lambda: warmup_rule(dict(warmup)), lambda: warmup_rule({}))
         self._stop: LoopRule = self._made(lambda: stop_rule(stop), lambda: stop_rule(None))
-        self._began = False
-        self._told_ranks = self._lost_ranks = False
+        self._began = self._told_ranks = self._lost_ranks = False
 
     @property
     def has_met(self) -> bool:
@@ -87,7 +85,10 @@ class LoopMeasurement:
             elif self.phase == MEASURED:
                 self._measured += len(step_ns)
                 if self._stop.add(step_ns, now_ns - self._paused_ns):
-                    self._end_measuring()
+                    self.phase = AFTER
+                    self._emit_stop("rule")
+                    if self._meeting is not None:
+                        self._meeting.say_done()
                 else:
                     self._let_others(now_ns)
             if self.phase == AFTER and self._agreement is None and self._others_done():
@@ -119,7 +120,7 @@ class LoopMeasurement:
         """The process ends. A rule that is not satisfied yet reports what it knows."""
         takes_turns = self._meeting is not None and bool(self._meeting.told())
         if self.phase == MEASURED and (self._stop.name != "none" or takes_turns):
-            self._emit({**self._stop_event(self._stop.detail()), "by": "loop"})
+            self._emit_stop("loop")
         if self._meeting is not None:
             with suppress(OSError):
                 self._meeting.leave()
@@ -153,19 +154,14 @@ class LoopMeasurement:
         self._emit({"event": "measure", "t": now_ns, "loop": self.loop, "step": self.steps, "warmup": warmup,
                     "waited_ns": now_ns - arrived_ns if self._meeting is not None else 0})  # fmt: skip
 
-    def _end_measuring(self) -> None:
-        self.phase = AFTER
-        self._emit({**self._stop_event(self._stop.detail()), "by": "rule"})
-        if self._meeting is not None:
-            self._meeting.say_done()
-
     def _others_done(self) -> bool:
         return not self._lost_ranks and (self._meeting is None or self._meeting.all_done())
 
-    def _stop_event(self, detail: Dict[str, Any]) -> Event:
-        return {"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps,
-                "rule": self._stop.name, "steps": self._measured, "detail": detail,
-                **(self._meeting.told() if self._meeting is not None else {})}  # fmt: skip
+    def _emit_stop(self, by: str) -> None:
+        detail = self._stop.detail()  # takes a while: before the time is read
+        turns = self._meeting.told() if self._meeting is not None else {}
+        self._emit({"event": "stop", "t": perf_counter_ns(), "loop": self.loop, "step": self.steps, "rule": self._stop.name,
+                    "steps": self._measured, "detail": detail, **turns, "by": by})  # fmt: skip
 
     def _give_up(self, error: Exception) -> None:
         """A rule failed: warm-up ends as if at its limit, a stop rule never stops, nobody is waited for."""

@@ -15,8 +15,8 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Protocol, Set,
 from benchprobe.config import Config
 from benchprobe.loop.device import DeviceTimer, find_timer, no_device
 from benchprobe.loop.measurement import STOPPED, LoopMeasurement
+from benchprobe.rendezvous.barrier import meeting_at
 from benchprobe.rendezvous.ranks import RankLease, find_lease
-from benchprobe.rendezvous.turns import meeting_at
 from benchprobe.stream.events import Chunk, message_event, probe_event
 from benchprobe.stream.values import settle
 from benchprobe.stream.writer import Writer
@@ -159,13 +159,10 @@ class Probe:
         if self._measurement is not None:
             self._take_over(self._measurement)
         self._counting_name = name
-        barrier = self._config.barrier
+        config = self._config
+        meeting = meeting_at(config.barrier, self._round) if config.barrier else None
         self._measurement = LoopMeasurement(
-            self._config.warmup,
-            self._config.stop,
-            meeting_at(barrier, self._round) if barrier else None,
-            self.writer.emit,
-            self._agreement(name),
+            config.warmup, config.stop, meeting, self.writer.emit, self._agreement(name)
         )
         self._measurement.loop = self.next_number()
         return self._measurement
@@ -216,8 +213,8 @@ class Probe:
             self.outside.settle()
             if self._measurement is not None:
                 self._measurement.end()
-            failed = getattr(sys, "last_value", None) is not None  # set when a traceback was printed
-            how = "exception" if failed else "end"
+            # `last_value` is set when a traceback was printed.
+            how = "end" if getattr(sys, "last_value", None) is None else "exception"
             self.writer.close({"event": "probe_end", "t": perf_counter_ns(), "how": how})
         except Exception as error:  # the program has ended well; so must we
             sys.stderr.write(f"benchprobe: the end of the stream was not written: {error!r}\n")
@@ -231,8 +228,5 @@ def _only_loads_data() -> bool:
 
 def _rank() -> Optional[int]:
     """The rank that torchrun, mpirun or srun gave this process."""
-    for variable in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"):
-        text = os.environ.get(variable, "")
-        if text.isdigit():
-            return int(text)
-    return None
+    texts = (os.environ.get(variable, "") for variable in ("RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"))
+    return next((int(text) for text in texts if text.isdigit()), None)

@@ -7,8 +7,9 @@ from time import perf_counter_ns
 from typing import Any, Callable, NamedTuple
 
 from benchprobe import noop
+from benchprobe.loop.loop_pass import BatchSize
 from benchprobe.loop.probe import Probe
-from benchprobe.loop.timed_loop import BatchSize, SizedTimedLoop, TimedLoop
+from benchprobe.loop.timed_loop import SizedTimedLoop, TimedLoop
 from benchprobe.stream.values import accept
 
 _ABSENT: Any = object()
@@ -43,11 +44,7 @@ def functions(probe: Probe) -> Functions:
     complain = probe.complain_about_value
 
     def iterate(
-        name: str,
-        iterable: Any,
-        report_batch: bool = True,
-        ignore_loading: bool = False,
-        batch_size: BatchSize = None,
+        name: str, iterable: Any, report_batch: bool = True, ignore_loading: bool = False, batch_size: BatchSize = None
     ) -> Any:
         kind = SizedTimedLoop if hasattr(type(iterable), "__len__") else TimedLoop
         return kind(probe, name, iterable, batch_size)

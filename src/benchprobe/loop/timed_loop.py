@@ -5,15 +5,14 @@ from __future__ import annotations
 import sys
 from itertools import chain, islice
 from time import perf_counter_ns
-from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar, Union
+from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar
 
 from benchprobe.loop import batch_size as batch_sizes
 from benchprobe.loop.break_detection import left_on_purpose
-from benchprobe.loop.loop_pass import LoopPass
+from benchprobe.loop.loop_pass import BatchSize, LoopPass
 from benchprobe.loop.probe import Probe
 
 T = TypeVar("T")
-BatchSize = Union[None, int, Callable[[Any], Any]]
 
 
 class TimedLoop(Generic[T]):
@@ -88,9 +87,8 @@ class TimedLoop(Generic[T]):
         return AsyncSteps(None if self._probe.measured_enough(self._name) else self._passage(), self._iterable)
 
     def _passage(self) -> LoopPass:
-        return LoopPass(
-            self._probe, self._name, self._batch_size, _length(self._iterable), batch_sizes.of_loader(self._iterable)
-        )
+        loaded = batch_sizes.of_loader(self._iterable)
+        return LoopPass(self._probe, self._name, self._batch_size, _length(self._iterable), loaded)
 
 
 class SizedTimedLoop(TimedLoop[T]):
@@ -120,11 +118,8 @@ class AsyncSteps(Generic[T]):
         assert passage is not None
         try:
             batch: T = await self._source.__anext__()
-        except StopAsyncIteration:
-            passage.exhausted = True
-            self._close()
-            raise
-        except BaseException:
+        except BaseException as error:
+            passage.exhausted = isinstance(error, StopAsyncIteration)
             self._close()
             raise
         self._append(perf_counter_ns())

@@ -36,9 +36,8 @@ class RankLease:
         self._lease_key, self._done_key = f"benchprobe/{name}/lease", f"benchprobe/{name}/done"
         self._patience_s = patience_s
         self._lease = FIRST_STEPS
-        self._final = False
         self._ask_below = FIRST_STEPS  # few steps left: time to ask for more
-        self._done = False
+        self._done = self._final = False
         self._began_ns = time.perf_counter_ns()
 
     def left(self, steps: int) -> int:
@@ -55,17 +54,16 @@ class RankLease:
 
         `others_done`: whether the other programs measured together with this one are done, too.
         """
-        if self._leads and self._done and not self._final and self._all_ranks_done() and others_done():
+        may_end = self._leads and self._done and not self._final
+        if may_end and self._add(self._done_key, 0) >= self._size and others_done():
             self._learn(self._add(self._lease_key, FINAL))
         if self.left(steps) < self._ask_below and not self._final:
             self._ask(steps)
         return self.left(steps) > 0
 
-    def _all_ranks_done(self) -> bool:
-        return self._add(self._done_key, 0) >= self._size
-
     def _ask(self, steps: int) -> None:
-        ahead = self._worth(steps)
+        elapsed_ns = max(1, time.perf_counter_ns() - self._began_ns)
+        ahead = max(2, min(math.ceil(steps * AHEAD_NS / elapsed_ns), 1 << 20))
         give_up = time.monotonic() + self._patience_s
         self._learn(self._add(self._lease_key, 0))
         if self._leads:
@@ -85,10 +83,6 @@ class RankLease:
     def _learn(self, value: int) -> None:
         self._final = value >= FINAL
         self._lease = FIRST_STEPS + value % FINAL
-
-    def _worth(self, steps: int) -> int:
-        elapsed_ns = max(1, time.perf_counter_ns() - self._began_ns)
-        return max(2, min(math.ceil(steps * AHEAD_NS / elapsed_ns), 1 << 20))
 
 
 class RankGroup(NamedTuple):

@@ -17,9 +17,8 @@ OPEN_BUDGET = 1 << 16  # steps between two calls of a rule that does not count t
 class LoopRule(ABC):
     """Says after which step the warm-up, or the measurement, is over. Pure: times are passed in.
 
-    Between two calls of `add` the loop may run `budget()` steps, and should call again at the first step end at or after
-    `deadline_ns()`; a loop that respects both gets exactly the steps the rule wants. A budget of 0 means: call `add` with no
-    steps before the next one.
+    Between two calls of `add` the loop may run `budget()` steps (0: call `add` with no steps first), and should call again
+    at the first step end at or after `deadline_ns()`; a loop that respects both gets exactly the steps the rule wants.
     """
 
     name = "given"
@@ -34,9 +33,9 @@ class LoopRule(ABC):
     def expect(self, total: int | None) -> None:  # noqa: B027 most rules do not care
         """The length of the loop; None: unknown."""
 
-    @abstractmethod
     def budget(self) -> int:
         """How many steps may run before `add` must be called."""
+        return OPEN_BUDGET
 
     def deadline_ns(self) -> int | None:
         """When to call `add` even if the budget is not used up; None: no limit."""

@@ -1,7 +1,4 @@
-"""How well a loop's own median step time is known: an interval from order statistics, widened for correlation.
-
-Pure: no clock, no I/O. Why these rules and how they fare: docs/architecture/stopping.md.
-"""
+"""How well a loop's own median step time is known: an interval from order statistics, widened for correlation."""
 
 from __future__ import annotations
 
@@ -11,13 +8,11 @@ from operator import mul
 from typing import NamedTuple
 
 ALPHA = 0.05  # over all looks together
-# Steps kept at most. Beyond that one of each two neighbours is dropped: memory and the cost of a look stay bounded,
-# and so many steps are short of precision only where neighbours tell nearly the same anyway.
+# Beyond this many steps, one of each two neighbours is dropped, which bounds memory and the cost of a look. So many steps
+# lack precision only if neighbours are nearly the same anyway.
 MAX_KEPT = 1 << 17
-# Cells in which the correlation is computed; bounds the cost of a look to a few milliseconds.
-MAX_CELLS = 512
-# Below this many effective samples the correlation itself is not known well enough to trust the interval.
-MIN_EFFECTIVE = 30.0
+MAX_CELLS = 512  # in which the correlation is computed: a look takes a few milliseconds at most
+MIN_EFFECTIVE = 30.0  # with fewer effective samples the correlation is too uncertain to trust the interval
 
 
 class MedianEstimate(NamedTuple):
@@ -29,7 +24,7 @@ class MedianEstimate(NamedTuple):
 
 
 class KeptSteps:
-    """The measured steps in order and sorted, at most MAX_KEPT of them."""
+    """The measured steps in order and, for the most part, sorted; at most MAX_KEPT of them."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -42,20 +37,15 @@ class KeptSteps:
         first = self.count
         self.count += len(step_ns)
         chosen: Sequence[int] = step_ns
-        if self._stride > 1 and step_ns:
-            groups = range(first // self._stride, (self.count - 1) // self._stride + 1)
-            positions = [
-                group * self._stride + _scatter(group, self._stride) % self._stride - first for group in groups
-            ]
+        stride = self._stride
+        if stride > 1 and step_ns:
+            groups = range(first // stride, (self.count - 1) // stride + 1)
+            positions = [group * stride + _scatter(group, stride) % stride - first for group in groups]
             chosen = [step_ns[position] for position in positions if 0 <= position < len(step_ns)]
         self.in_order.extend(chosen)
         self.ordered.extend(chosen)
         while len(self.in_order) >= MAX_KEPT:
             self._halve()
-
-    def sort(self) -> None:
-        """Bring `ordered` up to date. The older part is sorted already, so this costs little more than the new steps."""
-        self.ordered.sort()
 
     def _halve(self) -> None:
         # Which neighbour goes is scattered: dropping every second step would hide one half of an alternating loop.
@@ -67,21 +57,20 @@ class KeptSteps:
 
 def estimate_median(kept: KeptSteps, alpha: float) -> MedianEstimate:
     """The median of the steps and its two-sided 1 - alpha interval, as the larger of the two relative half-widths."""
-    kept.sort()
     ordered = kept.ordered
+    ordered.sort()  # the older part is sorted already, so this costs little more than the new steps
     size = len(ordered)
     low, high = ordered[(size - 1) // 2], ordered[size // 2]
     middle = (low + high) / 2
     # 0, 1 or 2: below, at or above the median. Its correlation, not that of the times, is what widens a median's interval.
     sides = [(value > low) + (value >= high) for value in kept.in_order]
     correlation_time, freedom = correlation_time_of(sides)
-    effective = size / correlation_time
     ranks = t_quantile(alpha / 2, freedom) * math.sqrt(size * correlation_time) / 2 + 0.5
     lowest = math.floor(size / 2 - ranks)
     half_width = None
     if lowest >= 0 and middle > 0:
         half_width = max(ordered[size - 1 - lowest] - middle, middle - ordered[lowest]) / middle
-    return MedianEstimate(middle, half_width, effective)
+    return MedianEstimate(middle, half_width, size / correlation_time)
 
 
 class CorrelationTime(NamedTuple):
@@ -140,10 +129,7 @@ def _normal_quantile(tail: float) -> float:
     low, high = 0.0, 40.0
     for _ in range(60):
         middle = (low + high) / 2
-        if math.erfc(middle / math.sqrt(2)) / 2 > tail:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if math.erfc(middle / math.sqrt(2)) / 2 > tail else (low, middle)
     return low
 
 

@@ -1,7 +1,4 @@
-"""Is a loop past its warm-up? Compares the older and the newer half of the recent steps, and stays small for ever.
-
-Pure: no clock, no I/O. Why these rules and how they fare: docs/architecture/stopping.md.
-"""
+"""Is a loop past its warm-up? Compares the older and the newer half of the recent steps, in bounded memory."""
 
 from __future__ import annotations
 
@@ -14,8 +11,7 @@ BLOCKS_PER_HALF = 4
 # A difference between the halves within this many of its own standard errors is no trend. A straight line gives 4.4,
 # pure noise more than 1.5 in 18 looks of 100.
 TREND_ERRORS = 1.5
-# A difference this small is steady whatever the noise is; on few steps it must be smaller yet, since a
-# slow decay moves only a little within them.
+# So small a difference is steady whatever the noise; on few steps it must be smaller yet: a slow decay moves little there.
 TOLERANCE = 0.005
 TOLERANCE_PER_STEP = 0.00005
 

@@ -6,17 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchprobe.rules.base import (
-    NS_PER_S,
-    OPEN_BUDGET,
-    GivenSeconds,
-    GivenSteps,
-    LoopRule,
-    number,
-    only_set,
-    refuse_others,
-    whole,
-)
+from benchprobe.rules.base import NS_PER_S, GivenSeconds, GivenSteps, LoopRule, number, only_set, refuse_others, whole
 from benchprobe.rules.precision import MIN_EFFECTIVE, KeptSteps, MedianEstimate, estimate_median, spent_alpha
 
 
@@ -24,9 +14,6 @@ class NeverStop(LoopRule):
     """The loop runs to its natural end."""
 
     name = "none"
-
-    def budget(self) -> int:
-        return OPEN_BUDGET
 
     def add(self, step_ns: Sequence[int], now_ns: int) -> str | None:
         return None
@@ -42,17 +29,11 @@ class StopAfterObservations(LoopRule):
         self._wanted = observations
         self._interval_ns = round(interval_s * NS_PER_S)
         self._done: list[dict[str, int]] = []
-        self._first = 0
-        self._steps = 0
-        self._ns = 0
-        self._now_ns = 0
+        self._first = self._steps = self._ns = self._now_ns = 0
 
     def begin(self, now_ns: int) -> None:
         super().begin(now_ns)
         self._now_ns = now_ns
-
-    def budget(self) -> int:
-        return OPEN_BUDGET
 
     def deadline_ns(self) -> int | None:
         # The earliest end of the last interval: step time never runs faster than the clock.
@@ -94,8 +75,7 @@ class StopWhenPrecise(LoopRule):
         self._max_ns = None if max_seconds is None else round(max_seconds * NS_PER_S)
         self._steps = KeptSteps()
         self._min_steps = self._next_look = min_steps
-        self._looks = 0
-        self._looked_at = 0
+        self._looks = self._looked_at = 0
         self._estimate: MedianEstimate | None = None
         self._reached = False
 
@@ -111,16 +91,12 @@ class StopWhenPrecise(LoopRule):
     def add(self, step_ns: Sequence[int], now_ns: int) -> str | None:
         self._steps.extend(step_ns)
         count = self._steps.count
-        capped = (self._max_steps is not None and count >= self._max_steps) or (
-            self._max_ns is not None and now_ns - self._begin_ns >= self._max_ns
-        )
+        too_many = self._max_steps is not None and count >= self._max_steps
+        capped = too_many or (self._max_ns is not None and now_ns - self._begin_ns >= self._max_ns)
         if count >= self._next_look or (capped and count >= self._min_steps):
             found = self._look()
-            self._reached = (
-                found.half_width is not None
-                and found.half_width <= self._precision
-                and found.effective_samples >= MIN_EFFECTIVE
-            )
+            precise = found.half_width is not None and found.half_width <= self._precision
+            self._reached = precise and found.effective_samples >= MIN_EFFECTIVE
             self._next_look = math.ceil(count * self.LOOK_GROWTH)
         return "reached" if self._reached else "cap" if capped else None
 
@@ -128,14 +104,9 @@ class StopWhenPrecise(LoopRule):
         """Up to the last step, so it also serves a loop that ended before the rule was satisfied."""
         if self._steps.count > self._looked_at:
             self._look()
-        found = self._estimate
-        return {
-            "median_ns": None if found is None else found.median_ns,
-            "half_width": None if found is None else found.half_width,
-            "effective_samples": 0.0 if found is None else found.effective_samples,
-            "reached": self._reached,
-            "looks": self._looks,
-        }
+        unknown = {"median_ns": None, "half_width": None, "effective_samples": 0.0}
+        found = unknown if self._estimate is None else self._estimate._asdict()
+        return {**found, "reached": self._reached, "looks": self._looks}
 
     def _look(self) -> MedianEstimate:
         self._estimate = estimate_median(self._steps, spent_alpha(self._looks))
@@ -152,6 +123,8 @@ def stop_rule(settings: Mapping[str, Any] | None) -> LoopRule:
     if len(kinds) > 1:
         raise ValueError(f"stop: {' and '.join(kinds)} exclude each other; give one")
     kind = kinds[0] if kinds else None
+    if kind == "precision":
+        return _precision_rule(given)
     if kind == "steps":
         refuse_others(given, "stop", ("steps",))
         return GivenSteps(whole(given, "steps", "stop"))
@@ -162,8 +135,6 @@ def stop_rule(settings: Mapping[str, Any] | None) -> LoopRule:
         refuse_others(given, "stop", ("observations", "interval_s"))
         bounds = {"interval_s": 1.0, **given}
         return StopAfterObservations(whole(bounds, "observations", "stop"), number(bounds, "interval_s", "stop"))
-    if kind == "precision":
-        return _precision_rule(given)
     refuse_others(given, "stop", ())
     return NeverStop()
 
@@ -176,8 +147,7 @@ def _precision_rule(given: Mapping[str, Any]) -> StopWhenPrecise:
     min_steps = whole({"min_steps": 30, **given}, "min_steps", "stop")
     max_steps = whole(given, "max_steps", "stop") if "max_steps" in given else None
     if max_steps is not None and max_steps < min_steps:
-        raise ValueError(
-            f"stop: max_steps {max_steps} is below min_steps {min_steps}; raise the one or lower the other"
-        )
+        text = f"stop: max_steps {max_steps} is below min_steps {min_steps}; raise the one or lower the other"
+        raise ValueError(text)
     max_seconds = number(given, "max_seconds", "stop") if "max_seconds" in given else None
     return StopWhenPrecise(precision, min_steps, max_steps, max_seconds)

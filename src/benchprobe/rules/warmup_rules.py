@@ -6,16 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchprobe.rules.base import (
-    NS_PER_S,
-    GivenSeconds,
-    GivenSteps,
-    LoopRule,
-    number,
-    only_set,
-    refuse_others,
-    whole,
-)
+from benchprobe.rules.base import NS_PER_S, GivenSeconds, GivenSteps, LoopRule, number, only_set, refuse_others, whole
 from benchprobe.rules.steadiness import StepCells, is_steady
 
 DEFAULT_MAX_SECONDS = 60.0
@@ -34,8 +25,7 @@ class DetectedWarmup(LoopRule):
     LOOK_GROWTH = 1.25
     LOOKS_IN_A_ROW = 2
     ENOUGH_STEPS = 16
-    # With this many times `min_seconds` in the recent half, 8 steps are enough.
-    SLOW_LOOP = 5
+    SLOW_LOOP = 5  # with this many times `min_seconds` in the recent half, 8 steps are enough
 
     def __init__(self, max_seconds: float, min_seconds: float, max_steps: int | None) -> None:
         super().__init__()
@@ -58,8 +48,9 @@ class DetectedWarmup(LoopRule):
     def expect(self, total: int | None) -> None:
         self._half = None if total is None or total < 2 else total // 2
 
-    def deadline_ns(self) -> int | None:
-        return self._begin_ns + (self._min_ns // 2 if self._past_half else self._max_ns)
+    def deadline_ns(self) -> int:
+        past_half = self._half is not None and self._steps.count >= self._half
+        return self._begin_ns + (self._min_ns // 2 if past_half else self._max_ns)
 
     def add(self, step_ns: Sequence[int], now_ns: int) -> str | None:
         self._steps.extend(step_ns)
@@ -69,20 +60,14 @@ class DetectedWarmup(LoopRule):
         if self._steady_looks >= self.LOOKS_IN_A_ROW:
             return "detected"
         too_many = self._max_steps is not None and self._steps.count >= self._max_steps
-        too_long = now_ns - self._begin_ns >= (self._min_ns // 2 if self._past_half else self._max_ns)
-        return "cap" if too_many or too_long else None
-
-    @property
-    def _past_half(self) -> bool:
-        return self._half is not None and self._steps.count >= self._half
+        return "cap" if too_many or now_ns >= self.deadline_ns() else None
 
     def _look(self) -> None:
         recent = self._steps.recent()
         enough_ns = self._min_ns / 2 if self._steps.count >= self.ENOUGH_STEPS else self._min_ns * self.SLOW_LOOP
         # Only recent steps: a minute of compiling says nothing about the steps after it.
-        if sum(recent) < enough_ns:
-            return
-        self._steady_looks = self._steady_looks + 1 if is_steady(recent, self._steps.count) else 0
+        if sum(recent) >= enough_ns:
+            self._steady_looks = self._steady_looks + 1 if is_steady(recent, self._steps.count) else 0
 
 
 def warmup_rule(settings: Mapping[str, Any]) -> LoopRule:

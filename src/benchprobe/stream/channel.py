@@ -75,8 +75,7 @@ class Channel:
                 self._fd = int(target[3:])
             else:
                 self._path = target
-                # Non-blocking: a named pipe may have no reader.
-                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK  # a named pipe may have no reader
                 self._fd = os.open(target, flags, 0o644)
             status = os.fstat(self._fd)
         except (OSError, ValueError):
@@ -116,11 +115,8 @@ class Channel:
             written = _write_to(self._fd, data)
         except (OSError, ValueError):
             return False
-        if written == len(data):
-            self._mid_line = False
-            return True
-        if written == len(data) - 1:  # only the newline is missing: repeating it would duplicate the line
-            self._mid_line = True
+        if written >= len(data) - 1:  # if only the newline is missing, repeating the line would duplicate it
+            self._mid_line = written < len(data)
             return True
         self._mid_line = self._mid_line or written > 0
         return False

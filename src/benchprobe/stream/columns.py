@@ -56,10 +56,8 @@ def columns(entries: List[Any], ask: int) -> Columns:
     steps = len(stamps) // 2
     if not steps:
         return Columns([], [], {}, 0, ask)
-    if len(stamps) == len(entries):
-        return _columns(stamps[0 : 2 * steps : 2], stamps[1::2], ask, {}, 2 * steps)
     given: Given = {}
-    used = _gather(entries, steps, given)
+    used = 2 * steps if len(stamps) == len(entries) else _gather(entries, steps, given)
     return _columns(stamps[0 : 2 * steps : 2], stamps[1 : 2 * steps : 2], ask, given, used)
 
 

@@ -69,6 +69,9 @@ class Writer:
     def __init__(self, target: str, first_event: Callable[[], Event]) -> None:
         self._channel = Channel(target, self._lost_line)
         self._first_event = first_event
+        self._start_afresh()
+
+    def _start_afresh(self) -> None:
         self._pending: Deque[Union[Event, Chunk]] = deque()
         self._live: Dict[int, Live] = {}
         self._lock = threading.Lock()  # held by whoever makes and writes lines
@@ -77,13 +80,9 @@ class Writer:
         self._running = self._begun = self._ended = False
         self._dropped = 0
 
-    def emit(self, event: Event) -> None:
-        """Takes an event; the thread writes it within a fraction of a second."""
-        self._put(event)
-
     def hand_over(self, chunk: Chunk) -> None:
         """Takes a chunk that is complete. A long one is written soon, while it is in the processor's cache."""
-        self._put(chunk)
+        self.emit(chunk)
         if len(chunk.entries) > LONG_CHUNK:
             self._wake.set()
 
@@ -127,16 +126,11 @@ class Writer:
 
     def after_fork_in_child(self) -> None:
         """Pending lines are the parent's to write. This process starts a thread of its own when needed."""
-        self._pending = deque()
-        self._live = {}
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._process = os.getpid()
-        self._running = self._begun = self._ended = False
-        self._dropped = 0
+        self._start_afresh()
         self._channel.forget()
 
-    def _put(self, what: Union[Event, Chunk]) -> None:
+    def emit(self, what: Union[Event, Chunk]) -> None:
+        """Takes it; the thread writes it within a fraction of a second."""
         is_first = not self._begun
         if is_first:
             self._begun = True

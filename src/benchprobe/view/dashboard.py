@@ -62,20 +62,15 @@ def table(summary: StreamSummary, title: str, width: int = WIDTH) -> List[str]:
             lines.append(f"… and {len(summary.loops) - MAX_ROWS} more")
     if summary.lost:
         lines.append(f"{summary.lost} events were lost: the dashboard was too slow")
+    notes = []
     for loop in summary.loops[:MAX_ROWS]:
         if loop.measured_steps == 0 and loop.rate:
-            lines += _wrapped(
-                f"loop '{loop.name}' finished during warm-up; all steps but the first were counted", width
-            )
+            notes.append(f"loop '{loop.name}' finished during warm-up; all steps but the first were counted")
         elif loop.cut_short:
-            lines += _wrapped(f"loop '{loop.name}' had not stabilised when warm-up reached its limit", width)
-    for text in summary.messages[:MAX_ROWS]:
-        lines += _wrapped(text, width)
+            notes.append(f"loop '{loop.name}' had not stabilised when warm-up reached its limit")
+    for note in notes + summary.messages[:MAX_ROWS]:
+        lines += wrap(f"note: {note}", width, subsequent_indent="  ", break_on_hyphens=False)
     return lines
-
-
-def _wrapped(note: str, width: int) -> List[str]:
-    return wrap(f"note: {note}", width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _row(loop: LoopFigures, summary: StreamSummary) -> str:
@@ -94,8 +89,7 @@ def _row(loop: LoopFigures, summary: StreamSummary) -> str:
 def _progress(steps: int, total: Optional[int]) -> str:
     if not total:
         return f"{steps} steps"
-    done = min(steps / total, 1.0)
-    filled = round(done * BAR_WIDTH)
+    filled = round(min(steps / total, 1.0) * BAR_WIDTH)
     return f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {steps}/{total}"
 
 

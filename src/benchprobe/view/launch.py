@@ -15,8 +15,9 @@ import sysconfig
 import tempfile
 import termios
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from benchprobe.config import VARIABLE
 from benchprobe.view.dashboard import Memory, status, table, title
@@ -44,18 +45,15 @@ def run(launch: ScriptRun) -> int:
     folder = tempfile.mkdtemp(prefix="benchprobe-")
     try:
         pipe = _named_pipe(os.path.join(folder, "stream"))
-        child = subprocess.Popen(
-            [sys.executable, *_interpreter_options(), *launch.command],
-            env=_environment(launch.config, Path(folder)),
-            stdout=slave,
-            stderr=slave,
-        )
+        options: List[str] = getattr(subprocess, "_args_from_interpreter_flags", list)()  # -O, -W, -X… as given to us
+        command = [sys.executable, *options, *launch.command]
+        environment = _environment(launch.config, Path(folder))
+        child = subprocess.Popen(command, env=environment, stdout=slave, stderr=slave)
         if slave is not None:
             os.close(slave)
-        code = _Watch(launch, child, pipe, master).until_the_end()
+        return _Watch(launch, child, pipe, master).until_the_end()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return code
 
 
 def _named_pipe(path: str) -> Tuple[int, int]:
@@ -64,10 +62,8 @@ def _named_pipe(path: str) -> Tuple[int, int]:
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     writer = os.open(path, os.O_WRONLY)
     os.set_blocking(reader, True)
-    try:
+    with suppress(OSError):  # an unprivileged user may be near their limit
         fcntl.fcntl(writer, F_SETPIPE_SZ, 1 << 20)
-    except OSError:
-        pass  # an unprivileged user may be near their limit
     return reader, writer
 
 
@@ -82,17 +78,9 @@ def _raw_terminal() -> Tuple[int, int]:
 
 
 def _copy_size(master: int) -> None:
-    try:
+    with suppress(OSError):
         size = fcntl.ioctl(sys.stdout.fileno(), termios.TIOCGWINSZ, b"\0" * 8)
         fcntl.ioctl(master, termios.TIOCSWINSZ, size)
-    except OSError:
-        pass
-
-
-def _interpreter_options() -> List[str]:
-    """-O, -W, -X… that this interpreter was started with."""
-    options = getattr(subprocess, "_args_from_interpreter_flags", list)
-    return list(options())
 
 
 def _environment(config: Dict[str, Any], folder: Path) -> Dict[str, str]:
@@ -122,8 +110,7 @@ class _Watch:
         self._began = time.monotonic()
         self._rest = b""
         self._copy = open(launch.stream, "ab") if launch.stream else None  # noqa: SIM115 open to the end
-        self._at_line_start = True
-        self._drawn = False
+        self._at_line_start, self._drawn = True, False
         self._next_draw = self._began + (DRAW_INTERVAL_S if self._terminal else LINE_INTERVAL_S)
 
     def until_the_end(self) -> int:
@@ -156,8 +143,7 @@ class _Watch:
 
     def _read_once(self) -> None:
         sources = [fd for fd in (self._reader, self._master) if fd is not None]
-        ready, _, _ = select.select(sources, [], [], 0.1)
-        for fd in ready:
+        for fd in select.select(sources, [], [], 0.1)[0]:
             try:
                 data = os.read(fd, 1 << 16)
             except OSError:  # the other side of the terminal is closed
@@ -183,16 +169,13 @@ class _Watch:
         if self._copy is not None:
             self._copy.write(data)
             self._copy.flush()
-        for event in self._events(data):
-            self._summary.add(event)
-
-    def _events(self, data: bytes) -> Iterator[Dict[str, Any]]:
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             try:
-                yield json.loads(line)
+                event = json.loads(line)
             except ValueError:
                 continue  # cut off: the process was killed
+            self._summary.add(event)
 
     def _draw_if_due(self) -> None:
         now = time.monotonic()

@@ -62,8 +62,7 @@ class LoopFigures:
     """
 
     def __init__(self, process: int, name: str) -> None:
-        self.process = process
-        self.name = name
+        self.process, self.name = process, name
         self.counts = False
         self.total: Optional[int] = None
         self.steps = self.warmup_steps = 0

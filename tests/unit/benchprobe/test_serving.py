@@ -15,8 +15,7 @@ from pathlib import Path
 import pytest
 from processes import carrying, wait_for
 
-from benchprobe.readiness import parse_ready
-from benchprobe.serving import Failed, parse
+from benchprobe.serving import Failed, parse, parse_ready
 
 SOURCE = Path(__file__).parents[3] / "src"
 # Waits, says in a file what it sees of the world, then answers GET / until it is told to end.

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchprobe.config import Rendezvous
-from benchprobe.rendezvous.turns import TurnMeeting, meeting_at
+from benchprobe.rendezvous.barrier import TurnMeeting, meeting_at
 
 TURN_S = 0.02
 

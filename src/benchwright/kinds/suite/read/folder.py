@@ -158,7 +158,7 @@ def _launcher(entry: dict[str, Any]) -> Launcher | None:
     return None
 
 
-_READY = re.compile(r"https?://[^/\s].*|tcp:(//)?(\[[^\]]+\]|[^:\s]+):\d{1,5}")  # as benchprobe.readiness takes it
+_READY = re.compile(r"https?://[^/\s].*|tcp:(//)?(\[[^\]]+\]|[^:\s]+):\d{1,5}")  # as benchprobe.serving takes it
 
 
 def _serving(entry: dict[str, Any]) -> Serving | None:
