@@ -29,7 +29,7 @@ class Speaker:
         """Whether the main process does not read as fast as we speak."""
         return bool(self._pending)
 
-    def say(self, what: str, **values: Any) -> None:
+    def say(self, what: str, **values: object) -> None:
         """Send one message; it must fit into a line (see `fits`)."""
         self._pending.append(encode(what, values))
         self.flush()
@@ -53,7 +53,7 @@ class Speaker:
         return not self._pending
 
 
-def encode(what: str, values: dict[str, Any]) -> bytes:
+def encode(what: str, values: dict[str, object]) -> bytes:
     """One message as a line. A number that is not finite, such as a diverged loss, is written as Python writes it."""
     return json.dumps({"say": what, **values}, separators=(",", ":")).encode() + b"\n"
 

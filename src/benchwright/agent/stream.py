@@ -9,10 +9,6 @@ import time
 
 from benchwright.core.files.private_files import file_mode
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
-
 VERSION = 1
 _MOST_PENDING = 2000
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -41,7 +37,7 @@ class StreamWriter:
         except OSError as error:
             self.trouble = _in_words(path, error)
 
-    def append(self, event: str, **values: Any) -> None:
+    def append(self, event: str, **values: object) -> None:
         """Write one event, or keep it until there is room."""
         # The number tells our lines from what a program may write here in our name.
         line = json.dumps({"event": event, "n": self._written, **values}, separators=(",", ":")) + "\n"

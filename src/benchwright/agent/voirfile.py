@@ -36,7 +36,7 @@ class Together:
         self,
         meeting: Optional[Meeting],
         n: int,
-        log: Callable[[Any], None],
+        log: Callable[[object], None],
         leave: Callable[[], None],
         ranks: Optional[RankAgreement] = None,
     ) -> None:
@@ -216,7 +216,7 @@ class RankAgreement:
         print(f"{text}; the program runs to its own end", file=sys.stderr)
 
 
-def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., Any]:
+def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., object]:
     """Replaces `voir.instruments.early_stop`; called the same way."""
     stop_program = importlib.import_module("voir.phase").StopProgram
 
@@ -234,12 +234,12 @@ def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., 
 
             together = Together(meeting, n, ov.log, leave, agreement)
 
-            def observed(data: Any) -> None:
+            def observed(data: object) -> None:
                 together.observe(_task(data), data.get("$queued") if isinstance(data, dict) else None)
                 if together.measured and not together.done:
                     ov.give(task="early_stop", progress=(together.measured, n))
 
-            def given(data: Any) -> None:
+            def given(data: object) -> None:
                 if isinstance(data, dict) and key in data:
                     return  # an observation, which may not be written yet
                 if _ends_step(data, task):
@@ -256,12 +256,12 @@ def early_stop_for(meeting: Optional[Meeting], ranks: int = 1) -> Callable[..., 
     return early_stop
 
 
-def _task(data: Any) -> str:
+def _task(data: object) -> str:
     name = data.get("task") if isinstance(data, dict) else None
     return name if isinstance(name, str) else "main"
 
 
-def _ends_step(data: Any, task: Optional[str]) -> bool:
+def _ends_step(data: object, task: Optional[str]) -> bool:
     """As in voir's `rate`: the end of a wrapped step, or a given batch."""
     if not isinstance(data, dict) or "task" not in data or (task is not None and data["task"] != task):
         return False
@@ -276,13 +276,13 @@ def say_rank(rank: int) -> None:
     logger = importlib.import_module("voir.overseer").JsonlFileLogger
     log = logger.log
 
-    def log_with_rank(self: Any, data: Any) -> None:
+    def log_with_rank(self: object, data: object) -> None:
         log(self, {**data, RANK: rank} if isinstance(data, dict) else data)
 
     logger.log = log_with_rank
 
 
-def load() -> List[Any]:
+def load() -> List[object]:
     """The instruments of the voirfiles that voir would have found."""
     config = from_environment()
     barrier = None if config is None else config.barrier
@@ -296,7 +296,7 @@ def load() -> List[Any]:
     if ranks > 1:
         say_rank(rank)
     cli = importlib.import_module("voir.cli")
-    found: List[Any] = cli.collect_instruments(cli.find_voirfiles("."))
+    found: List[object] = cli.collect_instruments(cli.find_voirfiles("."))
     return [_put_back(sys.modules.get(_FIRST)), *found]
 
 

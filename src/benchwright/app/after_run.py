@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -102,7 +101,7 @@ def report_of(
     return msgspec.structs.replace(report, added=added_by_kinds(report))
 
 
-def written_body(run: Run) -> dict[str, Any]:
+def written_body(run: Run) -> dict[str, object]:
     """What run.json holds of `run`."""
     report = Report(run=run, summaries=summaries_of(run), aggregate=aggregate, efficiency=run_efficiencies(run.results))
     return run_body(run, report.summaries, report.efficiency, added_by_kinds(report).bodies)

@@ -36,7 +36,7 @@ class CheckedFile(msgspec.Struct, frozen=True):
         holds = f"{count} benchmark{'' if count == 1 else 's'}" if self.kind in _MEASURED else f"a {self.kind} file"
         return "\n".join([f"{self.path}: ok, {holds}", *(f"  {warning}" for warning in self.warnings)])
 
-    def body(self) -> dict[str, Any]:
+    def body(self) -> dict[str, object]:
         """For JSON."""
         return {
             "file": self.path,

@@ -88,13 +88,13 @@ def matrix_runs(multirun: Multirun, system: System, *, where: str) -> list[Matri
     return runs
 
 
-def _combinations(matrix: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _combinations(matrix: Mapping[str, object]) -> list[dict[str, object]]:
     """Every combination of the values; what is no list is one value. The last key changes fastest."""
     values = [value if isinstance(value, list) else [value] for value in matrix.values()]
     return [dict(zip(matrix, chosen, strict=True)) for chosen in itertools.product(*values)]
 
 
-def _named(entry: MultirunEntry, options: Mapping[str, Any], where: str) -> str:
+def _named(entry: MultirunEntry, options: Mapping[str, object], where: str) -> str:
     def text(match: re.Match[str]) -> str:
         if match[1] == _TIME:
             return match[0]
@@ -107,12 +107,12 @@ def _named(entry: MultirunEntry, options: Mapping[str, Any], where: str) -> str:
     return _PLACEHOLDER.sub(text, entry.name)
 
 
-def _in_a_name(value: Any) -> str:
+def _in_a_name(value: object) -> str:
     """As part of the name of a folder."""
     return str(value).lower() if isinstance(value, bool) or value is None else str(value).replace("/", "_")
 
 
-def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
+def _flat(options: Mapping[str, object]) -> dict[str, object]:
     return {
         f"{section}.{key}": value
         for section, values in options.items()
@@ -208,7 +208,7 @@ class SuiteMatrix:
             raise changed
         return None
 
-    def _with(self, options: Mapping[str, Any]) -> RunOrder:
+    def _with(self, options: Mapping[str, object]) -> RunOrder:
         request = self._order.request
         if request.suite is None:
             raise InvalidInput("a matrix needs a suite", remedy="name a suite file")

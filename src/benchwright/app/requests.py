@@ -35,7 +35,7 @@ _EMPTY: dict[str, Any] = {"flag": False, "list": (), "words": (), "pairs": (), "
 
 
 def order_of(
-    values: Mapping[str, Any], given: Collection[str], *, targets: Sequence[str] = (), command: Sequence[str] = ()
+    values: Mapping[str, object], given: Collection[str], *, targets: Sequence[str] = (), command: Sequence[str] = ()
 ) -> RunOrder:
     """The run that the options ask for; `given`: those that were given, the others have their defaults."""
     values = with_defaults(values)
@@ -64,7 +64,7 @@ def _check_placeholders(run_name: str) -> None:
         raise InvalidInput(f"{unknown} has no meaning in a run's name", where="--run-name", remedy="use {time}")
 
 
-def with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(values: Mapping[str, object]) -> dict[str, Any]:
     """Every option of the table, those that are not in `values` as if they had not been given."""
     unset = {option.name: _EMPTY.get(option.form, option.default) for option in OPTIONS.values()}
     return unset | dict(values)
@@ -115,7 +115,7 @@ def request_of(
     )
 
 
-def suite_request_of(values: Mapping[str, Any], base: Path) -> SuiteRequest:
+def suite_request_of(values: Mapping[str, object], base: Path) -> SuiteRequest:
     """What the options say about suites."""
     values = with_defaults(values)
     current = None
@@ -160,7 +160,7 @@ def values_of(keywords: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _value(OPTIONS[name], value) for name, value in keywords.items() if value is not None}
 
 
-def _value(option: Option, value: Any) -> Any:
+def _value(option: Option, value: Any) -> object:
     if option.form in ("flag", "switch"):
         return _checked(option, value, isinstance(value, bool), "True or False")
     if option.form == "count":
@@ -195,7 +195,7 @@ def _joined(value: Any) -> str:
     return str(value) if isinstance(value, str) or not isinstance(value, Sequence) else ",".join(map(str, value))
 
 
-def _checked(option: Option, value: Any, fits: bool, wanted: str) -> Any:
+def _checked(option: Option, value: Any, fits: bool, wanted: str) -> object:
     if not fits:
         raise InvalidInput(f"{value!r} is not {wanted}", where=option.name, remedy=f"give {wanted}")
     return value

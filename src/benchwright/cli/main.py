@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from typing import Any
 
 import click
 
@@ -102,7 +101,7 @@ def cli(ctx: click.Context) -> None:
         click.echo(START, nl=False)
 
 
-def main(args: list[str] | None = None) -> Any:
+def main(args: list[str] | None = None) -> object:
     """The program's entry; always ends with SystemExit."""
     fill_closed()
     try:

@@ -170,7 +170,7 @@ def target_options(
     return decorate
 
 
-def order_from(ctx: click.Context, values: dict[str, Any], targets: tuple[str, ...]) -> RunOrder:
+def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str, ...]) -> RunOrder:
     """The run that the options ask for."""
     from benchwright.app.requests import order_of
 

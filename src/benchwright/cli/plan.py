@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
 import click
 
@@ -30,7 +29,7 @@ _ONLY_RUN = (
 @click.command(cls=TargetCommand, epilog="Example: benchwright plan tasks.cfg --task resnet50 --json")
 @target_options(without=_ONLY_RUN)
 @click.pass_context
-def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **values: Any) -> None:
+def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **values: object) -> None:
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing runs."""
     from benchwright.app.run import plan
 
@@ -38,7 +37,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **va
     click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found), nl=as_json)
 
 
-def plan_body(plan: Plan) -> dict[str, Any]:
+def plan_body(plan: Plan) -> dict[str, object]:
     """The documented shape: benchmarks with their status and jobs; `order` lists the jobs as they will be launched."""
     jobs = _jobs_by_benchmark(plan)
     return {
@@ -75,7 +74,7 @@ def _jobs_by_benchmark(plan: Plan) -> dict[str, list[Job]]:
     return found
 
 
-def _job_body(job: Job) -> dict[str, Any]:
+def _job_body(job: Job) -> dict[str, object]:
     return {
         "id": job.id,
         "argv": list(_words(job)),

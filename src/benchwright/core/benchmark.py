@@ -113,7 +113,7 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         return words
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> dict[str, object]:
         """The description it was read from, with its own keys; empty where there is none."""
         return {} if self.folder is None else dict(self.folder.config)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -148,9 +147,9 @@ def _fraction(value: object, key: str | None, where: str) -> float:
         raise WrongRule(error.what, where=where, remedy="write 1% or 0.5%", key=key) from None
 
 
-def probe_settings(stop: StopRule | None, warmup: Warmup, loop: str | None) -> dict[str, Any]:
+def probe_settings(stop: StopRule | None, warmup: Warmup, loop: str | None) -> dict[str, object]:
     """The part of benchprobe's configuration that says when to stop."""
-    settings: dict[str, Any] = {"warmup": msgspec.to_builtins(warmup)}
+    settings: dict[str, object] = {"warmup": msgspec.to_builtins(warmup)}
     if stop is not None:
         settings["stop"] = msgspec.to_builtins(stop)
     if loop is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -54,7 +53,7 @@ def checkup_json(checkup: Checkup) -> str:
     return json.dumps(checkup_body(checkup), indent=1, ensure_ascii=False) + "\n"
 
 
-def checkup_body(checkup: Checkup) -> dict[str, Any]:
+def checkup_body(checkup: Checkup) -> dict[str, object]:
     states = {f.state for f in checkup.findings}
     verdict = next((s for s in (State.BAD, State.WARNING) if s in states), State.OK)
     return {

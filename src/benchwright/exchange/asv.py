@@ -123,7 +123,7 @@ class AsvImporter:
         )
 
 
-def _entry(file: ForeignFile, body: _File, name: str, raw: Any) -> _Entry:
+def _entry(file: ForeignFile, body: _File, name: str, raw: object) -> _Entry:
     if body.version == 1:
         fields = raw if isinstance(raw, dict) else {"result": raw}
         fields = fields | {"started_at": body.started_at.get(name)}
@@ -135,7 +135,7 @@ def _entry(file: ForeignFile, body: _File, name: str, raw: Any) -> _Entry:
     return shaped(fields, _Entry, where=file.path, tool=TOOL, at=f"$.results[{name!r}]")
 
 
-def _stats_of_columns(fields: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+def _stats_of_columns(fields: Mapping[str, object]) -> list[dict[str, object]] | None:
     """Version 2 has a column for each statistic; version 1 had an object for each combination."""
     columns = {
         key.removeprefix("stats_"): value

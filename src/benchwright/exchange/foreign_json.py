@@ -45,7 +45,7 @@ def _loaded(path: Path, _version: tuple[int, ...]) -> ForeignFile:
     return ForeignFile(path=where, body=_decode(raw, where), digest=hashlib.sha256(raw).hexdigest(), changed=changed)
 
 
-def body_of(path: Path) -> Any:
+def body_of(path: Path) -> object:
     """What the file holds, or None if it cannot be read or is no JSON."""
     try:
         return load(path).body
@@ -53,7 +53,7 @@ def body_of(path: Path) -> Any:
         return None
 
 
-def shaped(value: Any, shape: type[Shape], *, where: str, tool: str, at: str = "") -> Shape:
+def shaped(value: object, shape: type[Shape], *, where: str, tool: str, at: str = "") -> Shape:
     """`value` as a Struct; InvalidInput names the place inside the file where it is not what the tool writes."""
     try:
         return msgspec.convert(value, shape)
@@ -66,7 +66,7 @@ def shaped(value: Any, shape: type[Shape], *, where: str, tool: str, at: str = "
         ) from error
 
 
-def _decode(raw: bytes, where: str) -> Any:
+def _decode(raw: bytes, where: str) -> object:
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -89,7 +89,7 @@ def _decode(raw: bytes, where: str) -> Any:
         raise InvalidInput(f"a number cannot be read: {error}", where=where, remedy="give a result file") from error
 
 
-def writable(value: Any) -> Any:
+def writable(value: object) -> object:
     """The same with every text such that it can be kept."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")

@@ -60,7 +60,7 @@ def make_run(
     ]
 
 
-def make_machine(**known: Any) -> Machine:
+def make_machine(**known: object) -> Machine:
     """A machine of which only `known` is known; what is None or empty there is not."""
     fields: dict[str, Any] = dict.fromkeys(
         ("hostname", "system", "kernel", "architecture", "cpu", "python"), UNKNOWN
@@ -69,7 +69,7 @@ def make_machine(**known: Any) -> Machine:
 
 
 def one_launch(
-    benchmark: Benchmark, measurements: Iterable[Measurement], *, position: int, facts: Mapping[str, Any] = {}
+    benchmark: Benchmark, measurements: Iterable[Measurement], *, position: int, facts: Mapping[str, object] = {}
 ) -> Result:
     """A benchmark that one process measured, however many samples it took."""
     launch = Launch(
@@ -121,7 +121,7 @@ def as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value of a JSON file is a number that a float can hold."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False

@@ -165,5 +165,5 @@ def _labels(body: _File) -> dict[str, str]:
     return labels | ({"branch": commit.branch} if commit.branch else {})
 
 
-def _said(facts: Mapping[str, Any]) -> dict[str, Any]:
+def _said(facts: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in facts.items() if value not in (None, {})}

@@ -99,7 +99,7 @@ class AgentProcess:
             os.close(messages_write)
         return cls(pid, token, orders, messages, errors, sweep)
 
-    def order(self, order: dict[str, Any]) -> None:
+    def order(self, order: dict[str, object]) -> None:
         """Send one order; what a dead agent does not take is noticed by `listen`."""
         line = memoryview(msgspec.json.encode(order) + b"\n")
         try:
@@ -122,17 +122,17 @@ class AgentProcess:
         """Its end wakes nobody up, so that it has to be looked at now and then."""
         return self._handle is None
 
-    def take(self, ready: set[int]) -> list[dict[str, Any]]:
+    def take(self, ready: set[int]) -> list[dict[str, object]]:
         """What it has said, given the descriptors that can be read."""
         if self._handle is None or self._handle in ready:
             self._reap()
         return self._read() if self._messages in ready else []
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _read(self) -> list[dict[str, object]]:
         data = os.read(self._messages, 1 << 16)
         self.is_silent = not data
         *lines, self._unread = (self._unread + data).split(b"\n")
-        messages: list[dict[str, Any]] = []
+        messages: list[dict[str, object]] = []
         for line in lines:
             message = self._understood(line)
             if message is None:
@@ -241,7 +241,7 @@ class AgentProcess:
         return leader is None or leader.start_ticks == self._leaders[session]
 
 
-def listen(agents: Iterable[AgentProcess], wake_fd: int, timeout_s: float | None) -> list[dict[str, Any]]:
+def listen(agents: Iterable[AgentProcess], wake_fd: int, timeout_s: float | None) -> list[dict[str, object]]:
     """Wait for messages of any of them, for `wake_fd`, for an agent's death or for the time to pass."""
     poll = select.poll()
     poll.register(wake_fd, select.POLLIN)

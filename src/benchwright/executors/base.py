@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import msgspec
 
@@ -28,7 +28,7 @@ class Listener:
     def on_output(self, job_id: str, text: str) -> None:
         """It printed something; only for jobs with `echo`."""
 
-    def on_progress(self, job_id: str, values: Mapping[str, Any]) -> None:
+    def on_progress(self, job_id: str, values: Mapping[str, object]) -> None:
         """What was last seen of it: `elapsed_s`, `rss_bytes`, `cpu_percent`, `metrics`…"""
 
     def on_finished(self, outcome: Outcome) -> None:

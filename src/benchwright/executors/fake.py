@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
@@ -96,7 +96,7 @@ class FakeExecutor:
 
 def _write(job: Job, samples: Sequence[float], outcome: Outcome) -> None:
     now_ns = time.perf_counter_ns()
-    events: list[dict[str, Any]] = [
+    events: list[dict[str, object]] = [
         {"event": "stream", "t": now_ns, "version": 1, "job": job.id, "wall": time.time()},
         {
             "event": "start",
@@ -126,7 +126,7 @@ def _write(job: Job, samples: Sequence[float], outcome: Outcome) -> None:
         Path(job.log + ".gz").write_bytes(gzip.compress(b""))
 
 
-def _metric_events(job: Job, samples: Sequence[float], now_ns: int) -> list[dict[str, Any]]:
+def _metric_events(job: Job, samples: Sequence[float], now_ns: int) -> list[dict[str, object]]:
     values = [float(value) for value in samples]
     lines = list(range(1, len(values) + 1))
     found = [
@@ -139,8 +139,8 @@ def _metric_events(job: Job, samples: Sequence[float], now_ns: int) -> list[dict
     return [*found, {"event": "extraction", **summary}]
 
 
-def _loop_events(job: Job, samples: Sequence[float], now_ns: int) -> list[dict[str, Any]]:
-    extraction: dict[str, Any] = {"event": "extraction", "metrics": {}, "lines": 0, "bytes": 0}
+def _loop_events(job: Job, samples: Sequence[float], now_ns: int) -> list[dict[str, object]]:
+    extraction: dict[str, object] = {"event": "extraction", "metrics": {}, "lines": 0, "bytes": 0}
     if not samples:
         return [extraction]
     step_ns = [round(seconds * 1e9) for seconds in samples]

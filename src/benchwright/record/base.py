@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
@@ -38,7 +38,7 @@ class Gatherer(Protocol):
         """What a reader of the results should know, learnt from its own events."""
         return []
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What to keep with the launch beside its measurements, as JSON values; secrets are removed afterwards."""
         return {}
 

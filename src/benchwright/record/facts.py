@@ -18,8 +18,8 @@ _STOP_FACTS = ("rule", "steps", "detail", "by", "turn_s", "turns", "paused_ns")
 
 def facts_of(
     fold: Fold, counting: list[LoopRecord], span: Span | None, through_voir: VoirMeasured, job: Job
-) -> dict[str, Any]:
-    facts: dict[str, Any] = {"started": fold.start.get("pid") is not None} | redact_body(fold.gatherer.facts())
+) -> dict[str, object]:
+    facts: dict[str, object] = {"started": fold.start.get("pid") is not None} | redact_body(fold.gatherer.facts())
     if fold.voir.lines:
         wall = [(event or {}).get("wall") for event in (fold.start, fold.end)]  # seconds since 1970
         facts["voir"] = through_voir.facts | {"wall": wall}
@@ -50,7 +50,7 @@ def facts_of(
     return _comparable(facts, fold, job)
 
 
-def _comparable(facts: dict[str, Any], fold: Fold, job: Job) -> dict[str, Any]:
+def _comparable(facts: dict[str, Any], fold: Fold, job: Job) -> dict[str, object]:
     """Times of one of several nodes as times of day: their monotonic clocks have nothing to do with each other."""
     if job.node == "localhost" or fold.voir.began is None:
         return facts

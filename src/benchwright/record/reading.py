@@ -28,9 +28,9 @@ def decode_line(line: bytes) -> Event:
     return event
 
 
-def decode_object(line: bytes) -> dict[str, Any] | None:
+def decode_object(line: bytes) -> dict[str, object] | None:
     """The JSON object of one line, or None."""
-    found: Any
+    found: object
     try:
         found = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -41,7 +41,7 @@ def decode_object(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _leniently_decoded(line: bytes) -> Any:
+def _leniently_decoded(line: bytes) -> object:
     """None if not even the standard library can read it. Halves of surrogate pairs, which nothing could write again, are
     replaced."""
     try:
@@ -52,7 +52,7 @@ def _leniently_decoded(line: bytes) -> Any:
         return None
 
 
-def _whole_characters(value: Any) -> Any:
+def _whole_characters(value: object) -> object:
     if isinstance(value, str):
         return _HALF_A_CHARACTER.sub("\ufffd", value)
     if isinstance(value, list):

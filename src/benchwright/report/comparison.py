@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -92,11 +91,11 @@ def comparison_csv(comparisons: Sequence[Comparison]) -> str:
 
 def comparison_json(comparison: Comparison) -> str:
     """Documented in docs/reference/compare.md."""
-    body: dict[str, Any] = {"format": "benchwright-comparison", "version": 1} | msgspec.to_builtins(comparison)
+    body: dict[str, object] = {"format": "benchwright-comparison", "version": 1} | msgspec.to_builtins(comparison)
     return json.dumps(_finite(body), indent=1, allow_nan=False) + "\n"
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """JSON has no NaN and no infinity: they are written as text, as in run.json."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)

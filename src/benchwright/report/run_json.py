@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -31,8 +30,8 @@ def run_body(
     run: Run,
     summaries: Mapping[str, Sequence[Summary]],
     efficiency: Mapping[str, Sequence[Efficiency]] | None = None,
-    added: Mapping[int, Mapping[str, Any]] | None = None,
-) -> dict[str, Any]:
+    added: Mapping[int, Mapping[str, object]] | None = None,
+) -> dict[str, object]:
     """What run.json holds and `--json` prints; documented in docs/reference/files.md. `added`: what kinds say of results."""
     return {
         "id": run.id,
@@ -54,7 +53,7 @@ def run_body(
     }
 
 
-def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[Efficiency]) -> dict[str, Any]:
+def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[Efficiency]) -> dict[str, object]:
     return {
         "benchmark": result.benchmark.name,
         "source": result.benchmark.source,
@@ -73,7 +72,7 @@ def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[E
     }
 
 
-def _summary(summary: Summary) -> dict[str, Any]:
+def _summary(summary: Summary) -> dict[str, object]:
     interval = summary.interval
     return {
         "metric": summary.metric,
@@ -91,7 +90,7 @@ def _summary(summary: Summary) -> dict[str, Any]:
     }
 
 
-def _efficiency(e: Efficiency) -> dict[str, Any]:
+def _efficiency(e: Efficiency) -> dict[str, object]:
     return {
         "quantity": e.work.quantity,
         "kind": e.work.kind or None,
@@ -108,7 +107,7 @@ def _efficiency(e: Efficiency) -> dict[str, Any]:
     }
 
 
-def _launch(launch: Launch) -> dict[str, Any]:
+def _launch(launch: Launch) -> dict[str, object]:
     return {
         "job": launch.job,
         "status": launch.status.value,
@@ -127,7 +126,7 @@ def _launch(launch: Launch) -> dict[str, Any]:
     }
 
 
-def _samples(measurement: Measurement) -> dict[str, Any]:
+def _samples(measurement: Measurement) -> dict[str, object]:
     """How many raw samples a launch has of a metric, and what condenses them."""
     return {
         "metric": measurement.metric,
@@ -138,7 +137,7 @@ def _samples(measurement: Measurement) -> dict[str, Any]:
     }
 
 
-def _pairs(run: Run) -> list[dict[str, Any]]:
+def _pairs(run: Run) -> list[dict[str, object]]:
     """Interleaved launches: which jobs belong to the same block, in the order they ran."""
     blocks: dict[int, list[Launch]] = {}
     for result in run.results:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -118,7 +117,7 @@ def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds)
     )
 
 
-def notes_of(said: Any) -> tuple[Note, ...]:
+def notes_of(said: object) -> tuple[Note, ...]:
     """Of run.json, which may have been edited by hand: what is no note is left out."""
     notes = []
     for found in said if isinstance(said, list) else ():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 
@@ -86,14 +85,14 @@ def _is_unfinished(folder: RunFolder) -> bool:
     return (not finished or _would_repeat(body)) and not folder.is_busy()
 
 
-def _would_repeat(body: dict[str, Any]) -> bool:
+def _would_repeat(body: dict[str, object]) -> bool:
     """Whether a launch did not end by itself, by what run.json tells, which may have been edited by hand."""
     results = (r for r in _list(body.get("results")) if isinstance(r, dict))
     launches = (x for r in results for x in _list(r.get("launches")))
     return any(isinstance(x, dict) and x.get("reason") in _REPEATED for x in launches)
 
 
-def _list(value: Any) -> list[Any]:
+def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 

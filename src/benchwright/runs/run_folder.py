@@ -284,7 +284,7 @@ class RunFolder:
         except (OSError, Unreadable):
             return None
 
-    def write_run(self, body: dict[str, Any], *, state: RunState = "ended") -> None:
+    def write_run(self, body: dict[str, object], *, state: RunState = "ended") -> None:
         self.write("run.json", {"format": "benchwright-run", "version": RUN_VERSION, "state": state} | body)
 
     def read_ending(self) -> Ending:
@@ -322,7 +322,7 @@ class RunFolder:
                 path.rename(aside)
 
 
-def _check_version(plan: Any, path: Path) -> None:
+def _check_version(plan: object, path: Path) -> None:
     version = plan.get("version") if isinstance(plan, dict) else None
     if version != PLAN_VERSION:
         raise InvalidInput(

@@ -73,7 +73,7 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _parsed(text: str, path: Path) -> dict[Any, Any]:
+def _parsed(text: str, path: Path) -> dict[object, object]:
     try:
         content = yaml.load(text, Loader=_LOADER)  # noqa: S506 a safe one
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
@@ -88,7 +88,7 @@ def _parsed(text: str, path: Path) -> dict[Any, Any]:
     return content
 
 
-def _add(content: dict[Any, Any], benchmark: str, found: Sequence[Observation], path: Path) -> None:
+def _add(content: dict[object, object], benchmark: str, found: Sequence[Observation], path: Path) -> None:
     entry = content.setdefault(benchmark, {})
     if entry is None:
         entry = content[benchmark] = {}
@@ -97,7 +97,7 @@ def _add(content: dict[Any, Any], benchmark: str, found: Sequence[Observation], 
     before = entry.get("observations") or []
     if not isinstance(before, list) or not all(isinstance(one, dict) for one in before):
         raise InvalidInput(f"the observations of '{benchmark}' are not a list of maps", where=str(path), remedy="correct it")  # fmt: skip
-    kept: dict[tuple[str, str], dict[Any, Any]] = {}
+    kept: dict[tuple[str, str], dict[object, object]] = {}
     for one in [*before, *map(_written, found)]:
         key = (repr(one.get("batch_size")), repr(one.get("cpu")))
         if key not in kept or not _is_older(one, kept[key]):
@@ -105,7 +105,7 @@ def _add(content: dict[Any, Any], benchmark: str, found: Sequence[Observation], 
     entry["observations"] = [_Line(one) for one in sorted(kept.values(), key=_order)]
 
 
-def _written(observation: Observation) -> dict[str, Any]:
+def _written(observation: Observation) -> dict[str, object]:
     """With the keys of the file. A memory of null says that it did not fit."""
     memory = observation.memory_bytes
     fields = {
@@ -118,13 +118,13 @@ def _written(observation: Observation) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None or name == "memory"}
 
 
-def _is_older(one: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
+def _is_older(one: Mapping[object, object], other: Mapping[object, object]) -> bool:
     """Where the file says nothing of when, what comes later is newer."""
     when, then = one.get("time"), other.get("time")
     return isinstance(when, int | float) and isinstance(then, int | float) and when < then
 
 
-def _order(one: Mapping[Any, Any]) -> tuple[float, float]:
+def _order(one: Mapping[object, object]) -> tuple[float, float]:
     size, cpu = (one.get(name) for name in ("batch_size", "cpu"))
     return (size if isinstance(size, int) else 0, cpu if isinstance(cpu, int) else 0)
 
@@ -143,6 +143,6 @@ _Dumper.add_representer(
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _dumped(content: dict[Any, Any]) -> str:
+def _dumped(content: dict[object, object]) -> str:
     text: str = yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_NO_WRAPPING)
     return text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from functools import lru_cache
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -88,7 +88,7 @@ def decoded_plan(raw: bytes) -> StoredPlan:
         raise Unreadable(short(str(error))) from None
 
 
-def _setting(settings: RunSettings, field: str) -> Any:
+def _setting(settings: RunSettings, field: str) -> object:
     """As plain values. What the system file is called changes nothing, and what was overridden is seen elsewhere."""
     value = msgspec.to_builtins(getattr(settings, field))
     if field == "suite_paths" and value is not None:
@@ -105,7 +105,7 @@ def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[st
     return _value_differences(name, before, after) or _value_differences(name, *written)
 
 
-def _value_differences(what: str, old: Any, new: Any) -> list[str]:
+def _value_differences(what: str, old: object, new: object) -> list[str]:
     if old == new:
         return []
     if isinstance(old, dict) and isinstance(new, dict):
@@ -113,7 +113,7 @@ def _value_differences(what: str, old: Any, new: Any) -> list[str]:
     return [f"{what} was {_in_words(old)}, is {_in_words(new)}"]
 
 
-def _in_words(value: Any) -> str:
+def _in_words(value: object) -> str:
     if isinstance(value, tuple | list) and all(isinstance(word, str) for word in value):
         return f"'{shlex.join(value)}'"
     return "not set" if value is None else str(value)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -61,7 +60,7 @@ def told_in_words(where: str) -> Iterator[None]:
 
 
 def _trouble(where: str, error: SQLAlchemyError) -> StoreTrouble:
-    cause: Any = getattr(error, "orig", None) or error
+    cause: object = getattr(error, "orig", None) or error
     code = getattr(cause, "sqlite_errorname", None) or getattr(cause, "sqlstate", None)
     known = _longest(code, _SQLITE if str(code).startswith("SQLITE") else _POSTGRESQL) if code else None
     if known is not None:

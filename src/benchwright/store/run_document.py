@@ -6,7 +6,6 @@ import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -71,7 +70,9 @@ def unpack_document(data: bytes, encoding: str, samples: Mapping[Place, RunSampl
         raise DamagedDocument(f"cannot be read: {error}") from error
 
 
-def _rebuilt(run: Run, *, measurement: Callable[[Place, Measurement], Measurement], facts: Callable[[Any], Any]) -> Run:
+def _rebuilt(
+    run: Run, *, measurement: Callable[[Place, Measurement], Measurement], facts: Callable[[object], object]
+) -> Run:
     def launch(r: int, x: int, old: Launch) -> Launch:
         changed = tuple(measurement((r, x, m), old_one) for m, old_one in enumerate(old.measurements))
         return replace(old, measurements=changed, facts=facts(old.facts))
@@ -83,7 +84,7 @@ def _rebuilt(run: Run, *, measurement: Callable[[Place, Measurement], Measuremen
     return replace(run, results=results)
 
 
-def hash_of(*parts: Any) -> str:
+def hash_of(*parts: object) -> str:
     return _hash(list(parts))
 
 
@@ -104,14 +105,14 @@ def labels_json(labels: Mapping[str, str]) -> str:
     return json.dumps({plain(k): plain(v) for k, v in labels.items()}, sort_keys=True, ensure_ascii=False)
 
 
-def _hash(parts: list[Any]) -> str:
+def _hash(parts: list[object]) -> str:
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 _TUPLE = "__tuple__"
 
 
-def _mark(value: Any) -> Any:
+def _mark(value: object) -> object:
     """Facts have no type that says where a list is a tuple, so the tuples are marked."""
     if isinstance(value, dict):
         return {k: _mark(v) for k, v in value.items()}
@@ -120,7 +121,7 @@ def _mark(value: Any) -> Any:
     return [_mark(v) for v in value] if isinstance(value, list) else value
 
 
-def _unmark(value: Any) -> Any:
+def _unmark(value: object) -> object:
     if isinstance(value, dict):
         if value.keys() == {_TUPLE} and isinstance(value[_TUPLE], list):
             return tuple(_unmark(v) for v in value[_TUPLE])

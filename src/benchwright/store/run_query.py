@@ -68,7 +68,7 @@ def _conditions(where: RunFilter, dialect: str) -> Iterator[ColumnElement[bool]]
 def _mentions(text: str, dialect: str) -> ColumnElement[bool]:
     escaped = text.replace("/", "//").replace("%", "/%").replace("_", "/_")
 
-    def holds(words: ColumnElement[Any]) -> ColumnElement[bool]:
+    def holds(words: ColumnElement[object]) -> ColumnElement[bool]:
         if dialect != "sqlite":
             return words.ilike(f"%{escaped}%", escape="/")
         # SQLite's LIKE takes no account of the case of ASCII by itself; the rest costs as much as the search.

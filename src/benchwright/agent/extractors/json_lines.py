@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -52,7 +51,7 @@ def _needed_text(path: Sequence[str]) -> bytes:
     return (f'"{names[-1]}"' if len(path) == 1 else f'{names[-1]}"').encode()
 
 
-def _decode(line: str) -> Any:
+def _decode(line: str) -> object:
     """The object at the end of a line, or None."""
     end = line.rfind("}") + 1
     start = line.find("{")
@@ -69,7 +68,7 @@ def _decode(line: str) -> Any:
     return None
 
 
-def _decode_not_finite(text: str) -> Any:
+def _decode_not_finite(text: str) -> object:
     """Python writes a loss that diverged as NaN or Infinity, which is not JSON."""
     if "NaN" not in text and "Infinity" not in text:
         return None
@@ -79,7 +78,7 @@ def _decode_not_finite(text: str) -> Any:
         return None
 
 
-def _reach(value: Any, path: Sequence[str]) -> Any:
+def _reach(value: object, path: Sequence[str]) -> object:
     """What is at the end of the path, a key with dots before a key inside an object."""
     if not path:
         return value
@@ -97,7 +96,7 @@ def _reach(value: Any, path: Sequence[str]) -> Any:
     return _MISSING
 
 
-def _add(hits: Hits, value: Any, line: int) -> None:
+def _add(hits: Hits, value: object, line: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         hits.reject(
             json.dumps(value)[:1000] if value is None or isinstance(value, bool) else type(value).__name__, line

@@ -165,7 +165,7 @@ class _Inside:
     def sequence(self, tree: Tree) -> Tree:
         return parser.SubPattern(tree.state, [self.node(op, argument) for op, argument in tree])
 
-    def node(self, op: Any, argument: Any) -> Node:
+    def node(self, op: object, argument: Any) -> Node:
         if op is sre.LITERAL and argument != _NEWLINE:
             return op, argument
         if op is sre.NOT_LITERAL:
@@ -204,7 +204,7 @@ class _Inside:
             return [(sre.NEGATE, None), (sre.CATEGORY, _OPPOSITE[items[0][1]]), (sre.LITERAL, _NEWLINE)]
         return [kept for item in items for kept in self._set_item(*item)]
 
-    def _set_item(self, op: Any, argument: Any) -> list[Node]:
+    def _set_item(self, op: object, argument: Any) -> list[Node]:
         if op is sre.LITERAL:
             return [] if argument == _NEWLINE else [(op, argument)]
         if op is sre.RANGE:

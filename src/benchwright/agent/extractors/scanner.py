@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from benchwright.agent.extractors.base import EXAMPLES_KEPT, Block, Extractor, Hits, LogLine, MetricValues
 from benchwright.agent.extractors.lines import LINE_LIMIT_BYTES, LineCutter, make_block
@@ -51,7 +50,7 @@ class LogScanner:
         rest = self._cutter.close()
         return self._scan([rest] if rest else [])
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """What happened in all, for the `extraction` event."""
         metrics = {name: watch.summary(self._sample) for watch in self._watches for name in watch.names}
         return {
@@ -124,7 +123,7 @@ class _Watch:
                     break
         return hits
 
-    def summary(self, sample: LineSample) -> dict[str, Any]:
+    def summary(self, sample: LineSample) -> dict[str, object]:
         nearest = [] if self.matches else self.nearest.best(sample)
         return {
             "matches": self.matches - self._unparsed,

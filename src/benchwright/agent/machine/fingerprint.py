@@ -122,7 +122,7 @@ def _virtual() -> str | None:
     return "virtual machine" if " hypervisor" in flags else None
 
 
-def _compute(nvml: Any, handle: Any) -> float | None:
+def _compute(nvml: Any, handle: object) -> float | None:
     """Which instructions it knows: 9.0 of an H200; None where the driver is too old to tell."""
     try:
         major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)

@@ -40,7 +40,7 @@ def read_gpus(nvml: Any | None = None) -> tuple[tuple[GpuHealth, ...], str | Non
         nvml.nvmlShutdown()
 
 
-def read_gpu(nvml: Any, index: int, handle: Any) -> GpuHealth:
+def read_gpu(nvml: Any, index: int, handle: object) -> GpuHealth:
     """One GPU; each reading stands alone."""
 
     def ask(question: Callable[[], T]) -> T | None:

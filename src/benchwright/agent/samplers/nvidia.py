@@ -102,7 +102,7 @@ class _Strangers:
 
 
 def _readers(nvml: Any) -> dict[str, Reader]:
-    def memory(handle: Any) -> dict[str, float]:
+    def memory(handle: object) -> dict[str, float]:
         info = nvml.nvmlDeviceGetMemoryInfo(handle)
         return {"memory_bytes": info.used, "memory_total_bytes": info.total}
 

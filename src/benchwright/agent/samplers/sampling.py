@@ -10,7 +10,6 @@ from benchwright.core.plugins.entry_points import EntryPoint, load_target
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from benchwright.agent.stream import StreamWriter
 
@@ -102,7 +101,7 @@ class Sampling:
             self._drop(entry)
 
     def _record(self, name: str, sample: SamplerReading, now_ns: int) -> None:
-        fields: dict[str, Any] = {"t": now_ns, "sampler": name}
+        fields: dict[str, object] = {"t": now_ns, "sampler": name}
         if sample.device is not None:
             fields["device"] = sample.device
         fields["values"] = sample.values

@@ -17,7 +17,6 @@ from benchwright.agent.supervise.spawn import spawn
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any
 
     from benchwright.core.job import Job
 
@@ -131,7 +130,7 @@ class Program:
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return max(0.0, usage.ru_utime + usage.ru_stime - self._our_cpu_ns / _NS)
 
-    def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, Any]:
+    def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, object]:
         """The most memory seen: of the tree in a sample, or of one process as the kernel kept it.
 
         The kernel counts the copy of the supervisor that the program was before exec. A maximum not above that says

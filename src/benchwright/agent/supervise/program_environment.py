@@ -12,7 +12,6 @@ from benchwright.core.files.whole_file import write_whole
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
 
     from benchwright.core.job import Job
 
@@ -59,9 +58,9 @@ def _voirfile_for_many(job: Job) -> str | None:
     return path if not any(c.isspace() for c in path) else None  # voir splits it at spaces
 
 
-def probe_configuration(job: Job) -> dict[str, Any]:
+def probe_configuration(job: Job) -> dict[str, object]:
     """What benchprobe reads inside the program."""
-    configuration: dict[str, Any] = {**job.probe, "stream": job.stream}
+    configuration: dict[str, object] = {**job.probe, "stream": job.stream}
     if job.barrier is not None:
         configuration["barrier"] = {
             "folder": job.barrier.folder,

@@ -263,7 +263,7 @@ class Supervisor:
 
     def _report_progress(self) -> None:
         assert self._sampling is not None
-        values: dict[str, Any] = {"elapsed_s": round(self._program.elapsed_ns / _NS, 3), **self._sampling.newest}
+        values: dict[str, object] = {"elapsed_s": round(self._program.elapsed_ns / _NS, 3), **self._sampling.newest}
         if self._log is not None:
             values["metrics"] = {**self._log.newest, **(self._data.newest if self._data is not None else {})}
         message = {"job": self.job.id, "values": values}
@@ -395,5 +395,5 @@ class Supervisor:
         while not self._speaker.flush(_PATIENCE_S) and not self._speaker.main_is_gone:
             pass
 
-    def _append(self, event: str, **values: Any) -> None:
+    def _append(self, event: str, **values: object) -> None:
         self._stream.append(event, t=time.perf_counter_ns(), **values)

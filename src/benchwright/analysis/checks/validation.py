@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -160,7 +159,7 @@ def _usage(result: Result, known: Circumstances, named: bool) -> Check:
     )
 
 
-def _threshold(settings: Mapping[str, Any], key: str) -> float:
+def _threshold(settings: Mapping[str, object], key: str) -> float:
     value = settings.get(key, _THRESHOLD)
     return float(value) if isinstance(value, int | float) else _THRESHOLD
 

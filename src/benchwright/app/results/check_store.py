@@ -51,14 +51,14 @@ def _not_following(folder: RunFolder, run: Run) -> Iterator[str]:
             yield f"{folder.id}: run.json disagrees with the streams about {benchmark}"
 
 
-def _pairs(said: Any, derived: list[dict[str, Any]]) -> Iterator[tuple[str, Any, Any]]:
+def _pairs(said: object, derived: list[dict[str, Any]]) -> Iterator[tuple[str, object, object]]:
     there = said if isinstance(said, list) else []
     for number, result in enumerate(derived):
         body = there[number] if number < len(there) and isinstance(there[number], dict) else {}
         yield result["benchmark"], _telling(body), _telling(result)
 
 
-def _telling(result: dict[str, Any]) -> list[Any]:
+def _telling(result: dict[str, object]) -> list[object]:
     """Status and numbers, without texts, whose wording may change."""
     metrics = result.get("metrics")
     numbers = [

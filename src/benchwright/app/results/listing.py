@@ -192,7 +192,7 @@ def _status_of(folder: RunFolder, body: dict[str, Any] | None) -> str:
     return str(said)
 
 
-def _failed(body: dict[str, Any] | None) -> int:
+def _failed(body: dict[str, object] | None) -> int:
     results = (body or {}).get("results")
     return sum(isinstance(r, dict) and r.get("status") == "failed" for r in results) if isinstance(results, list) else 0
 

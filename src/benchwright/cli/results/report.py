@@ -74,7 +74,7 @@ def command(
     html: str | None,
     base: str | None,
     store: str | None,
-    **scoring: Any,
+    **scoring: object,
 ) -> None:
     """Report RUNS: `last` (the default), a name, the beginning of one, or a folder.
 

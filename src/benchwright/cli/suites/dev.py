@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 import click
 
@@ -22,7 +21,7 @@ Examples:
 @click.command(cls=PassingCommand, epilog=_EXAMPLES)
 @suite_options
 @click.pass_context
-def command(ctx: click.Context, /, **values: Any) -> None:
+def command(ctx: click.Context, /, **values: object) -> None:
     """Open a shell in a benchmark's folder and environment, or run COMMAND there and return its exit code."""
     from benchwright.kinds.suite.setup.dev import development_session
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -49,7 +49,7 @@ def command(
     installer: str | None,
     as_json: bool,
     quiet: bool,
-    **values: Any,
+    **values: object,
 ) -> int:
     """Create SUITE's environments, one per install group; existing ones are reused until something changes.
 

@@ -89,11 +89,11 @@ class _Telling(MatrixObserver):
             click.echo(f"benchwright: {outcome.run.name}: {outcome.detail}", err=True)
 
 
-def _listed(run: MatrixRun) -> dict[str, Any]:
+def _listed(run: MatrixRun) -> dict[str, object]:
     return {"name": run.name, "options": run.options}
 
 
-def _told(outcome: MatrixOutcome) -> dict[str, Any]:
+def _told(outcome: MatrixOutcome) -> dict[str, object]:
     found = {"status": outcome.how.value, "id": outcome.id, "exit_code": outcome.code, "detail": outcome.detail}
     return {**_listed(outcome.run), **found}
 

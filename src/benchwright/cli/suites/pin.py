@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -35,7 +35,7 @@ def command(
     installer: str | None,
     as_json: bool,
     quiet: bool,
-    **values: Any,
+    **values: object,
 ) -> int:
     """Pin package versions: write requirements.V.txt, with hashes if known, for each requirements.in of SUITE.
 

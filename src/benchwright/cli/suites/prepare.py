@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -31,7 +31,7 @@ _LAST_LINES = 8
 @click.option("--show-output", is_flag=True, help="Show what the scripts print, on stderr.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, quiet: bool, **values: Any) -> int:
+def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, quiet: bool, **values: object) -> int:
     """Download SUITE's data and models by running its prepare scripts, so that `run` needs no network.
 
     Finished work is skipped, unless a script or its arguments changed. Exit code: 0 success, 1 a script failed, 2 the

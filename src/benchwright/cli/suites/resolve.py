@@ -40,7 +40,7 @@ def _yaml(entries: dict[str, Any]) -> str:
     class Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
         """Lists stand below their keys, as people write them, and nothing is an alias."""
 
-        def ignore_aliases(self, data: Any) -> bool:
+        def ignore_aliases(self, data: object) -> bool:
             return True
 
     text: str = yaml.dump(entries, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000)

@@ -62,7 +62,7 @@ class VoirRecord:
     ranks: dict[int, VoirRecord] = field(default_factory=dict)
     _last_gpu: tuple[Any, Any] = (None, None)
 
-    def say(self, said: dict[str, Any], t: int) -> None:
+    def say(self, said: dict[str, object], t: int) -> None:
         """One object, seen at `t`."""
         self.lines += 1
         rank = said.get(RANK)
@@ -85,7 +85,7 @@ class VoirRecord:
         found = self.progress.get("early_stop")
         return int(found[1]) if found and found[1] >= 1 else None
 
-    def event(self, kind: Any, data: Any, t: int) -> None:
+    def event(self, kind: object, data: object, t: int) -> None:
         about = data if isinstance(data, dict) else {}
         if kind == "stop" and not self.stopped:
             self.stopped = True
@@ -122,7 +122,7 @@ class VoirRecord:
             if name not in _NOT_VALUES and not name.startswith("$") and is_number(value):
                 self.values.setdefault((task, name), []).append(float(value))
 
-    def _time_of(self, data: dict[str, Any], seen_ns: int) -> int:
+    def _time_of(self, data: dict[str, object], seen_ns: int) -> int:
         """When the program took it, where it says so and can be believed, else when its line was seen."""
         said = data.get("time")
         if self.began is None or not is_number(said) or not abs(said - self.began[1]) < _LONGEST_S:
@@ -130,7 +130,7 @@ class VoirRecord:
         t = self.began[0] + int((said - self.began[1]) * 1e9)
         return t if self.began[0] - _CLOCK_SLACK_NS <= t <= seen_ns + _CLOCK_SLACK_NS else seen_ns
 
-    def _gpus(self, devices: dict[str, Any], t: int, key: Any) -> None:
+    def _gpus(self, devices: dict[str, object], t: int, key: object) -> None:
         if (key, devices) == self._last_gpu:
             return  # said twice
         self._last_gpu = (key, devices)
@@ -151,7 +151,7 @@ class VoirRecord:
             notes.append(Note(text=text, evidence=f"{self.unreadable} of {self.lines}"))
         return notes
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What else is worth keeping with the launch."""
         return {
             "lines": self.lines,
@@ -168,11 +168,11 @@ class VoirRecord:
         return END in self.marks or (found is not None and found[0] > found[1])
 
 
-def _counts(said: Any) -> dict[str, int]:
+def _counts(said: object) -> dict[str, int]:
     return {k: v for k, v in said.items() if isinstance(v, int)} if isinstance(said, dict) else {}
 
 
-def gpu_values(about: dict[str, Any]) -> tuple[dict[str, float], float | None]:
+def gpu_values(about: dict[str, object]) -> tuple[dict[str, float], float | None]:
     """One device of `gpudata` as our sampler calls its values, and how much memory it has, in bytes.
 
     -1 and texts stand for what the device does not tell.
@@ -189,14 +189,14 @@ def gpu_values(about: dict[str, Any]) -> tuple[dict[str, float], float | None]:
     return values, float(total) * _MIB if is_number(total) and total > 0 else None
 
 
-def is_number(value: Any) -> TypeGuard[int | float]:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Whether it can be used as a float; NaN can."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return isinstance(value, float) or abs(value) < 2**1023
 
 
-def _keep(errors: list[str], about: dict[str, Any]) -> None:
+def _keep(errors: list[str], about: dict[str, object]) -> None:
     text = ": ".join(str(about[key]) for key in ("type", "message") if about.get(key))
     text = " ".join(text.split())[:500]
     if text and text not in errors and len(errors) < _MOST_ERRORS:

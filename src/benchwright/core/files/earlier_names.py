@@ -7,7 +7,7 @@ from typing import Any
 MARKS = (b'"pack":', b'"surroundings":')  # one of these is in every file that uses an old name
 
 
-def renamed_benchmark(body: Any) -> Any:
+def renamed_benchmark(body: object) -> object:
     """A stored benchmark under today's names; anything else is returned unchanged, for the reader to refuse."""
     if not isinstance(body, dict) or "pack" not in body:
         return body
@@ -21,7 +21,7 @@ def renamed_benchmark(body: Any) -> Any:
     return {**renamed, "environment": environment, "folder": {**folder, "path": pack.get("definition")}}
 
 
-def renamed_plan(body: Any) -> Any:
+def renamed_plan(body: object) -> object:
     """The same of a plan.json."""
     if not isinstance(body, dict):
         return body

@@ -41,7 +41,7 @@ def read_stored(path: str | os.PathLike[str]) -> bytes:
 
 
 @overload
-def read_stored_json(path: str | os.PathLike[str]) -> Any: ...
+def read_stored_json(path: str | os.PathLike[str]) -> object: ...
 @overload
 def read_stored_json(path: str | os.PathLike[str], type: type[T]) -> T: ...
 def read_stored_json(path: str | os.PathLike[str], type: Any = Any) -> Any:
@@ -50,10 +50,10 @@ def read_stored_json(path: str | os.PathLike[str], type: Any = Any) -> Any:
 
 
 @overload
-def decode_stored_json(content: bytes) -> Any: ...
+def decode_stored_json(content: bytes) -> object: ...
 @overload
 def decode_stored_json(content: bytes, type: type[T]) -> T: ...
-def decode_stored_json(content: bytes, type: Any = Any) -> Any:
+def decode_stored_json(content: bytes, type: object = Any) -> object:
     """The document as a `type`; Unreadable if it is not one."""
     try:
         return msgspec.json.decode(content, type=type)

@@ -71,7 +71,7 @@ class _Facts(msgspec.Struct, kw_only=True):
     failure: FailureEvent | None = None
 
 
-def stored_run(value: Any, *, strict: bool = True, finish: Callable[[Run], Run] = lambda run: run) -> Run:
+def stored_run(value: object, *, strict: bool = True, finish: Callable[[Run], Run] = lambda run: run) -> Run:
     """`value`, as JSON gives it, as a Run; Unreadable if it is none.
 
     `strict`: numbers are numbers, not text. `finish` undoes what was done to the run before it was stored.

@@ -79,7 +79,7 @@ def _redacted_word(word: str, before: str, program: str) -> str:
     return redact_text(word)
 
 
-def redact_body(body: Any) -> Any:
+def redact_body(body: object) -> Any:
     """Plain values as JSON has them: mappings by the names of their keys, lists of texts as command lines, texts by shape."""
     if isinstance(body, str):
         return redact_text(body)
@@ -92,7 +92,7 @@ def redact_body(body: Any) -> Any:
     return body
 
 
-def _redacted_value(key: Any, value: Any) -> Any:
+def _redacted_value(key: object, value: object) -> object:
     if isinstance(key, str) and isinstance(value, str):
         is_secret = is_secret_variable if key.isupper() else is_secret_option
         if is_secret(key, value):

@@ -105,7 +105,7 @@ class JobFile(msgspec.Struct, kw_only=True):
         nan = any(math.isnan(loss) for losses in self.said.losses.values() for loss in losses)
         return self.said.stopped or (self.return_code == 0 and not nan and bool(self.train_rates))
 
-    def time(self, event: dict[str, Any] | None) -> float | None:
+    def time(self, event: dict[str, object] | None) -> float | None:
         """Of its start or its end, in seconds since 1970."""
         found = (event or {}).get("time")
         return float(found) if is_number(found) and math.isfinite(found) else None
@@ -153,7 +153,7 @@ def read_job_file(path: Path) -> JobFile:
     return job
 
 
-def _add(job: JobFile, event: dict[str, Any], number: int) -> None:
+def _add(job: JobFile, event: dict[str, object], number: int) -> None:
     kind, data = event["event"], event["data"]
     if kind in _SILENT:
         return
@@ -176,7 +176,7 @@ def _add(job: JobFile, event: dict[str, Any], number: int) -> None:
         job.said.event(kind, data, number)
 
 
-def _event(line: bytes) -> dict[str, Any] | None:
+def _event(line: bytes) -> dict[str, object] | None:
     found: Any
     try:
         found = _decode(line)

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -59,7 +58,7 @@ def _write(folder: Path, run: Run, result: Result, launch: Launch, offset_s: flo
             file.write(json.dumps({"event": event, "data": data, "pipe": pipe}) + "\n")
 
 
-def _lines(run: Run, result: Result, launch: Launch, offset_s: float) -> Iterator[tuple[str, Any, str | None]]:
+def _lines(run: Run, result: Result, launch: Launch, offset_s: float) -> Iterator[tuple[str, object, str | None]]:
     command = list(redact_words(_command(result)))
     began = _began(run, launch, offset_s)
     yield "config", _config(run, result, launch), None
@@ -80,9 +79,9 @@ def _lines(run: Run, result: Result, launch: Launch, offset_s: float) -> Iterato
         yield "end", {"command": command, "time": began + (launch.duration_s or 0.0), "return_code": code}, None
 
 
-def _config(run: Run, result: Result, launch: Launch) -> dict[str, Any]:
+def _config(run: Run, result: Result, launch: Launch) -> dict[str, object]:
     benchmark = result.benchmark
-    config: dict[str, Any] = benchmark.entry
+    config: dict[str, object] = benchmark.entry
     config |= {
         "name": benchmark.name,
         "group": config.get("group") or benchmark.labels.get("group") or benchmark.name,
@@ -99,7 +98,7 @@ def _config(run: Run, result: Result, launch: Launch) -> dict[str, Any]:
         config.setdefault("plan", {"method": "njobs", "n": benchmark.placement.jobs})
     if benchmark.timeout_s is not None:
         config["max_duration"] = benchmark.timeout_s
-    plain: dict[str, Any] = redact_body(msgspec.to_builtins(config))
+    plain: dict[str, object] = redact_body(msgspec.to_builtins(config))
     return plain
 
 
@@ -112,7 +111,7 @@ def _tag(name: str, job: str) -> list[str]:
     return [name, *reversed(tail)]
 
 
-def _meta(run: Run) -> dict[str, Any]:
+def _meta(run: Run) -> dict[str, object]:
     machine = run.machine
     gpus = {
         str(gpu.index): {"product": gpu.name, "memory": {"used": 0, "total": (gpu.memory_bytes or 0) / _MIB}}
@@ -137,7 +136,7 @@ def _meta(run: Run) -> dict[str, Any]:
     }
 
 
-def _data(run: Run, launch: Launch) -> Iterator[dict[str, Any]]:
+def _data(run: Run, launch: Launch) -> Iterator[dict[str, object]]:
     """Rates, losses and the others in turn, as they would have come."""
     series = [_said(m) for m in _chosen(launch)]
     series.append(_gpu_data(launch, run.machine))
@@ -159,7 +158,7 @@ def _chosen(launch: Launch) -> Iterator[Measurement]:
             yield m
 
 
-def _said(m: Measurement) -> list[dict[str, Any]]:
+def _said(m: Measurement) -> list[dict[str, object]]:
     values = in_order(m)
     prefix, _, key = m.metric.rpartition(".")
     if key == "rate":
@@ -171,12 +170,12 @@ def _said(m: Measurement) -> list[dict[str, Any]]:
     return [{"task": "train", m.metric: value} for value in values]
 
 
-def _gpu_data(launch: Launch, machine: Machine) -> list[dict[str, Any]]:
+def _gpu_data(launch: Launch, machine: Machine) -> list[dict[str, object]]:
     known = (launch.facts.get("voir") or {}).get("gpu_memory_bytes") or {}
     totals = {str(gpu.index): gpu.memory_bytes for gpu in machine.accelerators} | known
-    looks: list[dict[str, dict[str, Any]]] = []
+    looks: list[dict[str, dict[str, object]]] = []
 
-    def at(index: int, device: str) -> dict[str, Any]:
+    def at(index: int, device: str) -> dict[str, object]:
         while len(looks) <= index:
             looks.append({})
         return looks[index].setdefault(device, {})

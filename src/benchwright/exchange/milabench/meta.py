@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from benchwright.core.events.voir import is_number
 from benchwright.core.machine import UNKNOWN, Accelerator, Machine
 from benchwright.exchange.imported_run import as_count, make_machine
 
 
-def machine_of(meta: dict[str, Any]) -> Machine:
+def machine_of(meta: dict[str, object]) -> Machine:
     """What is not told is unknown."""
     system, cpu = _dict(meta.get("os")), _dict(meta.get("cpu"))
     accelerators = _dict(meta.get("accelerators"))
@@ -39,7 +37,7 @@ def machine_of(meta: dict[str, Any]) -> Machine:
     )
 
 
-def labels_of(meta: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:
+def labels_of(meta: dict[str, object], config: dict[str, object]) -> dict[str, str]:
     """Of the run: which milabench made it, and what it called it."""
     about = _dict(meta.get("milabench"))
     known = {
@@ -52,9 +50,9 @@ def labels_of(meta: dict[str, Any], config: dict[str, Any]) -> dict[str, str]:
     return {key: value for key, value in known.items() if isinstance(value, str) and value}
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None

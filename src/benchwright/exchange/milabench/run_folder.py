@@ -11,7 +11,6 @@ import math
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput
@@ -162,7 +161,7 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
             Note(text="some lines of the file could not be read and were skipped", evidence=f"{job.broken} lines")
         )
     config = job.config or {}
-    facts: dict[str, Any] = {
+    facts: dict[str, object] = {
         "milabench": {
             "success": job.success,
             "counted": job.counted,
@@ -269,7 +268,7 @@ def _workload(job: JobFile) -> Command:
     )
 
 
-def _is_weight(value: Any) -> bool:
+def _is_weight(value: object) -> bool:
     return is_number(value) and math.isfinite(value) and value >= 0
 
 
@@ -278,5 +277,5 @@ def _in_order(stem: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d{1,9})", stem)]
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _texts(value: object) -> tuple[str, ...]:
     return tuple(word for word in value if isinstance(word, str)) if isinstance(value, list) else ()

@@ -74,8 +74,8 @@ class ModelGatherer(Gatherer):
         detail = "the model was not measured: the script ended before its call"
         return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
 
-    def facts(self) -> dict[str, Any]:
-        told: dict[str, Any] = {name: self._told.get(name) for name in ("model", "items", "runtime")}
+    def facts(self) -> dict[str, object]:
+        told: dict[str, object] = {name: self._told.get(name) for name in ("model", "items", "runtime")}
         told |= {"build": self._build or None, "check": self._told.get("check"), "failure": self._told.get("failure")}
         return {name: _without_frame(each) for name, each in told.items() if each}
 

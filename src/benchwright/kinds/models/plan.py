@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.machine import Machine
 from benchwright.core.model import Model, ModelScript
@@ -57,7 +55,7 @@ def _threads_of(model: Model, benchmark: Benchmark, machine: Machine) -> int:
     return model.threads or len(benchmark.placement.cores or ()) or max(machine.cores, 1)
 
 
-def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> dict[str, Any]:
+def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> dict[str, object]:
     """The configuration of benchmodels in a process that finds the models of a script."""
     return {
         "models": {
@@ -71,7 +69,7 @@ def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> 
     }
 
 
-def _measuring_settings(model: Model, threads: int, seed: int) -> dict[str, Any]:
+def _measuring_settings(model: Model, threads: int, seed: int) -> dict[str, object]:
     """The configuration of benchmodels in a process that measures one model."""
     return {
         "models": {

@@ -40,7 +40,7 @@ def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
     return resolution.places.error(benchmark.name, way, error.what, error.remedy)
 
 
-def _way_to(value: Any, word: str) -> tuple[Any, ...] | None:
+def _way_to(value: object, word: str) -> tuple[object, ...] | None:
     """The keys and indices that lead to `word`; where a list was joined, to the list."""
     if isinstance(value, str):
         return () if value == word else None

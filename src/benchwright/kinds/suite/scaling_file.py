@@ -6,8 +6,6 @@ Two formats are read: `model: {batch size: memory}`, and `observations`, a list 
 
 from __future__ import annotations
 
-from typing import Any
-
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Observation, Scaling
 from benchwright.kinds.suite.yaml.checked_values import CheckedValues, parse_capacity, shown
@@ -78,7 +76,7 @@ class _ScalingFile:
             time=values.number((*path, "time"), "time"),
         )
 
-    def _memory(self, value: Any, path: Path) -> int | None:
+    def _memory(self, value: object, path: Path) -> int | None:
         if value is None:
             return None
         try:

@@ -6,7 +6,6 @@ import os
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -133,7 +132,7 @@ def _system(suite: SuiteRequest) -> System:
     return _with_options(msgspec.structs.replace(system, nodes=nodes, file=suite.system), suite.options)
 
 
-def _with_options(system: System, options: Mapping[str, Any]) -> System:
+def _with_options(system: System, options: Mapping[str, object]) -> System:
     """`options` as a multirun gives them: dotted names below the system's own."""
     merged = msgspec.json.decode(msgspec.json.encode(system.options))
     for dotted, value in options.items():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os.path
 import re
-from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.node.system import OPTION_KEYS, Container, Multirun, MultirunEntry, Node, System
@@ -56,7 +55,7 @@ class _SystemFile:
         )
         return system, self._multirun()
 
-    def _at(self, *keys: Any) -> tuple[Any, ...]:
+    def _at(self, *keys: object) -> tuple[object, ...]:
         return (*self._root, *keys)
 
     def _arch(self, path: Path) -> str | None:
@@ -134,7 +133,7 @@ class _SystemFile:
         found = {key: self._values.text((*path, key), f"the folder '{key}'") for key in written}
         return {key: folder for key, folder in found.items() if folder}
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> dict[str, object]:
         sections = self._values.mapping(self._at("options"), "options", OPTION_SECTIONS)
         for section in sections:
             if section in OPTION_KEYS:
@@ -157,7 +156,7 @@ class _SystemFile:
             runs.append(MultirunEntry(name=name, matrix={shown(key): value for key, value in matrix.items()}))
         return Multirun(runs=tuple(runs))
 
-    def _check_option(self, option: Any, path: Path) -> None:
+    def _check_option(self, option: object, path: Path) -> None:
         known = [f"{section}.{key}" for section, keys in OPTION_KEYS.items() for key in keys]
         if option not in known:
             remedy = did_you_mean(shown(option), known) or f"use {', '.join(known)}"

@@ -91,7 +91,7 @@ class LoopRecord:
         return sum(map(len, self.phases.values()))
 
 
-def _numbers(column: list[Any], steps: int) -> array[float]:
+def _numbers(column: list[object], steps: int) -> array[float]:
     _, values = given_values(column, steps)
     if isinstance(values, array):
         return values

@@ -32,7 +32,7 @@ class Items:
         self._each: float | None = None
         self._column: array[float] | None = None
 
-    def extend(self, items: Any, count: int) -> None:
+    def extend(self, items: object, count: int) -> None:
         """`items` as a `steps` event has them: one number for all its steps, a list, or None."""
         added = array("d", map(_number, items)) if isinstance(items, list) else None
         if added is not None and len(added) != count:
@@ -82,7 +82,7 @@ class Items:
         return self._each == each or (self._each is not None and math.isnan(self._each) and math.isnan(each))
 
 
-def _number(items: Any) -> float:
+def _number(items: object) -> float:
     if items is None:
         return math.nan
     if isinstance(items, bool) or not isinstance(items, int | float):

@@ -48,7 +48,7 @@ def _insert(database: Any, chunk: Sequence[Series]) -> None:
     database.execute(f"INSERT INTO series SELECT {', '.join(lists)}", cells)
 
 
-def _storable(cell: Any) -> Any:
+def _storable(cell: Any) -> object:
     if isinstance(cell, str) and not cell.isascii():
         return cell.encode("utf-8", "replace").decode()
     return list(cell) if isinstance(cell, tuple) else cell

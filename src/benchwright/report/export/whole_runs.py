@@ -62,7 +62,7 @@ def read_export(path: Path) -> list[Run]:
         raise InvalidInput(f"damaged: {error}", where=where, remedy="export the run again") from error
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """What JSON can hold: numbers that are not finite as text; bytes of a name that are no UTF-8 replaced."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -179,7 +179,7 @@ def _how(benchmark: Benchmark, report: Report) -> list[Pair]:
     return rows + [(f"Label {k}", v, False) for k, v in benchmark.labels.items()]
 
 
-def _value(kind: Any) -> str:
+def _value(kind: object) -> str:
     return str(getattr(kind, "value", kind))
 
 

@@ -30,7 +30,7 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 def packed(
     result: Result, summaries: Sequence[Summary], shown: Sequence[Summary], interval_s: float | None
-) -> dict[str, Any] | None:
+) -> dict[str, object] | None:
     """All samples of a benchmark and what is needed to draw them, `shown` first, or None if there are none.
 
     `series`: one for each metric; its `parts` are [launch, warm-up samples, measured samples, the launch's number] and,
@@ -81,7 +81,7 @@ def _key(metric: str, labels: dict[str, str]) -> _Key:
     return metric, tuple(sorted(labels.items()))
 
 
-def _head(m: Measurement, summary: Summary | None) -> dict[str, Any]:
+def _head(m: Measurement, summary: Summary | None) -> dict[str, object]:
     interval = summary.interval if summary else None
     return {
         "name": metric_name(m.metric, m.labels),

@@ -7,7 +7,6 @@ import hashlib
 import json
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
 
 import jinja2
 
@@ -18,7 +17,7 @@ from benchwright.version import __version__
 _SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "page.js")
 
 
-def render(template: str, *, scripted: bool, **context: Any) -> str:
+def render(template: str, *, scripted: bool, **context: object) -> str:
     """A whole file that needs nothing else: no network, no other file."""
     script = "\n".join(_asset(name) for name in _SCRIPTS) if scripted else ""
     return (
@@ -28,7 +27,7 @@ def render(template: str, *, scripted: bool, **context: Any) -> str:
     )
 
 
-def data_block(body: Any) -> str:
+def data_block(body: object) -> str:
     """JSON for the page's own script. `<` is written so that no text can end the block."""
     text = json.dumps(body, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return clean(text).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -260,7 +260,7 @@ def comparison_html(comparisons: Sequence[Comparison]) -> str:
     return render("comparison.html", scripted=False, comparisons=views)
 
 
-def _comparison(comparison: Comparison) -> dict[str, Any]:
+def _comparison(comparison: Comparison) -> dict[str, object]:
     reach = _reach(comparison)
 
     def drawing(x: Compared) -> str:

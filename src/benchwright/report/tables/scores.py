@@ -145,7 +145,7 @@ def milabench_words(score: MilabenchScore) -> list[str]:
 
 def score_bodies(
     score: SuiteScore | None, milabench: MilabenchScore | None, compared: ScoreComparison | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """What JSON has of scores, documented in docs/reference/scores.md; empty for what has none."""
     body: dict[str, Any] = {}
     if score is not None:

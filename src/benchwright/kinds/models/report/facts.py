@@ -71,7 +71,7 @@ def checked(result: Result) -> Checked | None:
     )
 
 
-def _claims(check: dict[str, Any]) -> bool:
+def _claims(check: dict[str, object]) -> bool:
     """Whether it found outputs right or wrong."""
     return not check.get("ok") or bool(check.get("claimed", True))
 

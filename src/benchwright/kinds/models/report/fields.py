@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
@@ -292,7 +291,7 @@ def _builds_from_onnx(runtime: str) -> bool:
 
 def _about(row: ModelRow, run: Run) -> Cells:
     model, result = row.model, row.result
-    runtime: dict[str, Any] = fact(result, "runtime") or {}
+    runtime: dict[str, object] = fact(result, "runtime") or {}
     tried = result.benchmark.withheld is None
     return {
         "run": run.id,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import textwrap
-from typing import Any
 
 import msgspec
 
@@ -30,9 +29,9 @@ def render_found(discovery: ScriptDiscovery, width: int = 80, point: str = "") -
     return "\n".join(lines) + "\n"
 
 
-def found_json(discovery: ScriptDiscovery) -> dict[str, Any]:
+def found_json(discovery: ScriptDiscovery) -> dict[str, object]:
     """What `find --json` prints of one script; documented in docs/reference/models.md."""
-    body: dict[str, Any] = msgspec.to_builtins(discovery)
+    body: dict[str, object] = msgspec.to_builtins(discovery)
     body["models"] = [{**msgspec.to_builtins(model), "measurable": model.measurable} for model in discovery.models]
     return {"format": FORMAT, "version": VERSION, **body}
 

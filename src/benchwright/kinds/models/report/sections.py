@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -73,7 +72,7 @@ def _section(group: ModelGroup, report: Report) -> ReportSection:
     )
 
 
-def _body(row: ModelRow) -> Mapping[str, Any]:
+def _body(row: ModelRow) -> Mapping[str, object]:
     """What it is, and on what it was measured."""
     body = msgspec.to_builtins(row.model) | {"items": row.items, "items_from": row.items_from}
     against = {"vs_eager": row.speedup, "vs_eager_doubt": row.speedup_doubt}

@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -78,7 +77,7 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
     def uses_voir(self) -> bool:
         return self.has_voirfile or self.imports_voir
 
-    def refusal(self, entry: Mapping[str, Any] = {}) -> InvalidInput | None:
+    def refusal(self, entry: Mapping[str, object] = {}) -> InvalidInput | None:
         """Why the folder cannot be run as it is, or None. `entry`: its resolved entry, which may say what a method would do."""
         benchfile = os.path.join(self.folder, BENCHFILE)
         unused = entry.get(IGNORED) == ATTRIBUTES_ONLY
@@ -169,9 +168,9 @@ def _run(facts: BenchFacts, path: str) -> BenchFacts:
     )
 
 
-def _with_attributes(facts: BenchFacts, attributes: Mapping[str, Any]) -> BenchFacts:
+def _with_attributes(facts: BenchFacts, attributes: Mapping[str, object]) -> BenchFacts:
     """`requirements_file` is what base_requirements was called in 2022."""
-    change: dict[str, Any] = {}
+    change: dict[str, object] = {}
     required = attributes.get("base_requirements", attributes.get("requirements_file", "requirements.in"))
     names = [required] if isinstance(required, str) else (required or [])
     if isinstance(names, list) and all(isinstance(name, str) for name in names):

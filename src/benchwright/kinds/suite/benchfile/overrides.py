@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from benchwright.kinds.suite.benchfile.syntax import Overridden
 
@@ -30,7 +29,7 @@ NOTED_ONLY = ("pin", "build_pin_plan", "exec_pip_compile")
 HOOKS = frozenset((*_RUN, *_PREPARE, *_INSTALL, *_ENVIRONMENT, *_ARGUMENTS, *_OTHERS, *NOTED_ONLY))
 
 
-def is_replaced(one: Overridden, entry: Mapping[str, Any]) -> bool:
+def is_replaced(one: Overridden, entry: Mapping[str, object]) -> bool:
     """Whether the entry says itself what the method would have done.
 
     Keys that milabench has too count only where they can be seen to say the same.

@@ -47,7 +47,7 @@ def read_pack_class(tree: ast.Module) -> PackClass:
         raise LookupError("it sets no __pack__")
     if not isinstance(chosen, ast.Name) or chosen.id not in classes:
         raise Unclear
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, object] = {}
     unclear: set[str] = set()
     methods: dict[str, Method] = {}
     for cls in reversed(_family(classes[chosen.id], classes, _package_names(tree))):
@@ -103,8 +103,8 @@ def _package_names(tree: ast.Module) -> frozenset[str]:
     return frozenset(names)
 
 
-def _constants(tree: ast.Module) -> Iterator[tuple[str, Any]]:
-    known: dict[str, Any] = {}
+def _constants(tree: ast.Module) -> Iterator[tuple[str, object]]:
+    known: dict[str, object] = {}
     for node in tree.body:
         for name, value in _assignments(node):
             try:
@@ -123,7 +123,7 @@ def _assignments(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
         yield node.target.id, node.value
 
 
-def _value(node: ast.expr, known: Mapping[str, Any]) -> Any:
+def _value(node: ast.expr, known: Mapping[str, object]) -> object:
     """Texts, None, lists of them, known names, and texts put together of those; Unclear for anything else."""
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | int | float)):
         return node.value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -64,14 +63,14 @@ def _context(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, s
     names["total_gpu_count"] = len(facts.devices) * benchmark.placement.machines
     chosen = 0 if facts.auto_workers else 1
 
-    def auto(*values: Any) -> Any:
+    def auto(*values: object) -> object:
         if len(values) != 2:
             raise ValueError(
                 "auto takes two values: the one to use when workers are chosen automatically, and the default"
             )
         return values[chosen]
 
-    def expr(*values: Any) -> Any:
+    def expr(*values: object) -> object:
         if len(values) != 1:
             raise ValueError("expr takes one expression")
         return values[0]
@@ -88,7 +87,7 @@ class _Sizer:
         self._device_bytes = facts.capacity_bytes
         self.chosen: BatchSize | None = None
 
-    def choose(self, *values: Any) -> int:
+    def choose(self, *values: object) -> int:
         if len(values) != 1 or not isinstance(values[0], (int, float)):
             raise ValueError("auto_batch takes one number, the default batch size")
         self.chosen = choose_batch_size(self._benchmark, int(values[0]), self._sizing, self._device_bytes)

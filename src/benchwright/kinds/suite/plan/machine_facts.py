@@ -75,7 +75,7 @@ def _names(
     devices: tuple[int, ...],
     capacity: int | None,
     nodes: tuple[Node, ...],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     cpu_count = _cpu_count(machine, system)
     cpu_per_gpu = cpu_count // max(len(devices), 1)
     name = machine.accelerators[0].name if machine.accelerators else ""
@@ -102,7 +102,7 @@ def _names(
     }
 
 
-def _described(node: Node) -> dict[str, Any]:
+def _described(node: Node) -> dict[str, object]:
     return {"name": node.name, "ip": node.ip, "main": node.main, "hostname": node.hostname or node.ip}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.node.system import OPTION_KEYS, System
@@ -63,7 +62,7 @@ def switch(system: System, section: str, key: str) -> bool:
     raise InvalidInput(f"'{value}' is neither on nor off", where=f"options.{section}.{key}", remedy="write 1 or 0")
 
 
-def _section(system: System, section: str) -> Mapping[str, Any]:
+def _section(system: System, section: str) -> Mapping[str, object]:
     found = system.options.get(section)
     if found is None:
         return {}

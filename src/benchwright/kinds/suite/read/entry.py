@@ -28,13 +28,13 @@ class Folders:
         self._notes: dict[str, tuple[str, ...]] = {}
         self._scripts: dict[str, tuple[str, ...]] = {}
 
-    def facts(self, entry: dict[str, Any]) -> BenchFacts:
+    def facts(self, entry: dict[str, object]) -> BenchFacts:
         folder = folder_of(entry, self._definitions)
         if folder not in self._facts:
             self._facts[folder] = read_benchfile(folder)
         return self._facts[folder]
 
-    def notes(self, entry: dict[str, Any], facts: BenchFacts, script: str) -> tuple[str, ...]:
+    def notes(self, entry: dict[str, object], facts: BenchFacts, script: str) -> tuple[str, ...]:
         """What a reader should know of the entry's folder, and of the script in it."""
         if facts.folder not in self._notes:
             missing = not os.path.isdir(facts.folder)
@@ -138,14 +138,14 @@ def _metrics(entry: dict[str, Any]) -> tuple[MetricSpec, ...]:
     return tuple(found)
 
 
-def _enabled(entry: dict[str, Any]) -> bool:
+def _enabled(entry: dict[str, object]) -> bool:
     value = entry.get("enabled")
     if value is not None and not isinstance(value, bool):
         raise Wrong(("enabled",), f"enabled is '{value}', not true or false", "write true or false")
     return value is not False
 
 
-def _weight(entry: dict[str, Any]) -> float:
+def _weight(entry: dict[str, object]) -> float:
     weight = entry.get("weight")
     if weight is None:
         return 1.0
@@ -159,7 +159,7 @@ def _conditions(entry: dict[str, Any]) -> tuple[str, ...]:
     return () if given is None else (given,) if isinstance(given, str) else tuple(str(one) for one in given if one)
 
 
-def _written(value: Any) -> str:
+def _written(value: object) -> str:
     """A value as a user wrote it: `true`, not `True`."""
     if isinstance(value, bool):
         return "true" if value else "false"

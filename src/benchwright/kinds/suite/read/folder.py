@@ -53,7 +53,7 @@ def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
     )
 
 
-def _python(venv: Any, folder: str) -> str | None:
+def _python(venv: object, folder: str) -> str | None:
     """What `venv: {python: …}` asks for; a relative path is taken from the benchmark's folder."""
     given = venv.get("python") if isinstance(venv, dict) else None
     if given is None:
@@ -62,7 +62,7 @@ def _python(venv: Any, folder: str) -> str | None:
     return os.path.join(folder, text) if os.sep in text else text
 
 
-def folder_of(entry: dict[str, Any], definitions: str) -> str:
+def folder_of(entry: dict[str, object], definitions: str) -> str:
     """The definition's folder, absolute; of a git one the place it is cloned to."""
     git, branch = _repository(entry)
     if git is None:
@@ -71,7 +71,7 @@ def folder_of(entry: dict[str, Any], definitions: str) -> str:
     return os.path.join(definitions, f"{name}-{hashlib.sha256(f'{git} {branch}'.encode()).hexdigest()[:12]}")
 
 
-def folder_name(entry: dict[str, Any], key: str) -> str:
+def folder_name(entry: dict[str, object], key: str) -> str:
     """The value of `key`, which becomes part of a path."""
     name = entry.get(key)
     if not isinstance(name, str):
@@ -87,7 +87,7 @@ def main_script(entry: dict[str, Any], facts: BenchFacts) -> str:
     return str(client.get("script") or entry.get("main") or facts.main_script)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """`value` as JSON can hold it: keys are text, and a number that is none is text too."""
     if isinstance(value, dict):
         return {key if isinstance(key, str) else _key(key): plain(item) for key, item in value.items()}
@@ -100,7 +100,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _key(key: Any) -> str:
+def _key(key: object) -> str:
     return {None: "null", True: "true", False: "false"}[key] if key is None or isinstance(key, bool) else str(key)
 
 
@@ -110,7 +110,7 @@ def real_folder(base: str, definition: str) -> str:
     return os.path.realpath(os.path.join(base, os.path.expanduser(definition)))
 
 
-def _repository(entry: dict[str, Any]) -> tuple[str | None, str | None]:
+def _repository(entry: dict[str, object]) -> tuple[str | None, str | None]:
     definition = entry.get("definition")
     if not isinstance(definition, dict):
         return None, None
@@ -122,7 +122,7 @@ def _repository(entry: dict[str, Any]) -> tuple[str | None, str | None]:
     return git, str(definition.get("branch") or "main")
 
 
-def _prepare(entry: dict[str, Any], facts: BenchFacts) -> str | None:
+def _prepare(entry: dict[str, object], facts: BenchFacts) -> str | None:
     given = entry.get("prepare")
     if given is None or given is True:
         return facts.prepare_script
@@ -200,5 +200,5 @@ def argv_words(argv: Any) -> tuple[str, ...]:
     return tuple(words)
 
 
-def _as_word(value: Any) -> str:
+def _as_word(value: object) -> str:
     return "" if value is None else str(value)

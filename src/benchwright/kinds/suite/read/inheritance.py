@@ -57,7 +57,7 @@ def inherit_all(entries: dict[str, Any]) -> dict[str, Any]:
     return resolved
 
 
-def tag_list(value: Any) -> list[Any]:
+def tag_list(value: Any) -> list[object]:
     """Tags from a list, one word, or `{append: […]}`."""
     if is_append(value):
         return list(value[APPEND])
@@ -66,7 +66,7 @@ def tag_list(value: Any) -> list[Any]:
     return [] if value is None or isinstance(value, dict) else [value]
 
 
-def _sorted(tags: set[Any]) -> list[Any]:
+def _sorted(tags: set[object]) -> list[Any]:
     try:
         return sorted(tags)
     except TypeError:  # words and numbers

@@ -25,20 +25,20 @@ Path = tuple[Any, ...]
 Fail = Callable[[Path, str, str], Exception]  # where in the entry, what, what to do
 
 
-def interpolate(entry: dict[str, Any], fail: Fail) -> dict[str, Any]:
+def interpolate(entry: dict[str, object], fail: Fail) -> dict[str, object]:
     """`entry` with every `${…}` of its own put in; raises what `fail` makes of one that leads nowhere."""
-    filled: dict[str, Any] = _Filler(entry, fail).fill(entry, ())
+    filled: dict[str, object] = _Filler(entry, fail).fill(entry, ())
     return filled
 
 
 class _Filler:
-    def __init__(self, entry: dict[str, Any], fail: Fail) -> None:
+    def __init__(self, entry: dict[str, object], fail: Fail) -> None:
         self.entry = entry
         self.fail = fail
         self.steps = self.depth = 0
         self.inside: list[Path] = []
 
-    def fill(self, value: Any, path: Path) -> Any:
+    def fill(self, value: object, path: Path) -> Any:
         """`value`, which stands at `path`, filled."""
         if isinstance(value, str):
             return self._text(value, path) if "${" in value else value
@@ -56,7 +56,7 @@ class _Filler:
         self.depth -= 1
         return filled
 
-    def _text(self, text: str, path: Path) -> Any:
+    def _text(self, text: str, path: Path) -> object:
         whole = _REFERENCE.fullmatch(text)
         if whole is not None and whole[2] is not None:
             return self._value(whole[2], path)
@@ -68,7 +68,7 @@ class _Filler:
             raise self._failed(path, "this grows too long when references are filled in", "use fewer references")
         return filled
 
-    def _value(self, reference: str, path: Path) -> Any:
+    def _value(self, reference: str, path: Path) -> object:
         """What a reference at `path` stands for; as it is written if only the plan can know."""
         written, target = f"${{{reference}}}", self._target(reference, path)
         if target is None:
@@ -79,7 +79,7 @@ class _Filler:
             return f"{{milabench_{target[1]}}}"
         if target in self.inside or len(self.inside) > DEEPEST // 4:
             raise self._failed(path, f"{written} refers to itself", "write one of the values out")
-        found: Any = self.entry
+        found: object = self.entry
         for key in target:
             if isinstance(found, dict) and key in found:
                 found = found[key]

@@ -256,7 +256,7 @@ def respelt(entry: dict[Any, Any]) -> tuple[dict[Any, Any], tuple[tuple[Any, ...
 
     Suites in the wild spell keys so; milabench ignores them, which nobody meant.
     """
-    changed: list[tuple[Any, ...]] = []
+    changed: list[tuple[object, ...]] = []
     if any(key not in ENTRY.keys for key in entry):
         meant = {key: _meant(key) for key in entry}
         changed += [(key,) for key in entry if meant[key] != key]
@@ -268,12 +268,12 @@ def respelt(entry: dict[Any, Any]) -> tuple[dict[Any, Any], tuple[tuple[Any, ...
     return entry, tuple(changed)
 
 
-def _meant(key: Any) -> Any:
+def _meant(key: object) -> object:
     word = key.replace("-", "_") if isinstance(key, str) and key not in ENTRY.keys else key
     return word if word in ENTRY.keys else key
 
 
-def _unknown(key: Any) -> Problem | None:
+def _unknown(key: object) -> Problem | None:
     if isinstance(key, str) and key.startswith(_FREE):
         return None
     if key == "<<<":
@@ -285,13 +285,13 @@ def _unknown(key: Any) -> Problem | None:
     return Problem((), f"'{key}' is not a key of an entry", remedy, at_key=True)
 
 
-def _job_problem(value: Any) -> Problem | None:
+def _job_problem(value: object) -> Problem | None:
     if not isinstance(value, dict):
         return Problem((), "job is not a map", "it is an entry, with a name such as 'resnet-{batch}'")
     return entry_problem(value)
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> dict[str, object]:
     """The JSON Schema of suite files, for editors."""
     entry = ENTRY.schema()
     entry["properties"][JOB] = {"description": ENTRY.keys[JOB].meaning, "$ref": "#/definitions/entry"}

@@ -100,7 +100,7 @@ def _read_layer(path: str, place: str) -> tuple[Layer, list[str]]:
     file = read_yaml(path, kind=KIND, extras=True)
     values = dict(top_level(file))
     includes = _includes(file, values.pop(INCLUDE, None))
-    entries: dict[str, Any] = {}
+    entries: dict[str, object] = {}
     warnings = [(str(remark.path[0]), f"{path}:{remark.line}: {remark.what}") for remark in file.remarks]
     said = {"config_base": os.path.dirname(place), "config_file": place}
     for name, entry in values.items():
@@ -115,7 +115,7 @@ def _read_layer(path: str, place: str) -> tuple[Layer, list[str]]:
     return Layer(file, os.path.dirname(place), entries, tuple(warnings)), includes
 
 
-def _includes(file: YamlFile, value: Any) -> list[str]:
+def _includes(file: YamlFile, value: object) -> list[str]:
     if value is None:
         return []
     included = [value] if isinstance(value, str) else value
@@ -127,11 +127,11 @@ def _includes(file: YamlFile, value: Any) -> list[str]:
     return included
 
 
-def _not_included(file: YamlFile, value: Any, path: tuple[Any, ...]) -> InvalidInput:
+def _not_included(file: YamlFile, value: object, path: tuple[object, ...]) -> InvalidInput:
     return file.error(f"include is {shown(value)}, not a file or a list of files", path, "write include: [base.yaml]")
 
 
-def _no_entry_remedy(name: str, entry: Any) -> str:
+def _no_entry_remedy(name: str, entry: object) -> str:
     if name in ("arch", "sshkey", "nodes", "gpu", "multirun", "system"):
         return "this looks like a system file: give it with --system"
     if name == "version":

@@ -41,20 +41,20 @@ def expand_matrices(entries: dict[str, Any], places: Places) -> Expanded:
     return expanded
 
 
-def _is_made(entry: dict[str, Any]) -> bool:
+def _is_made(entry: dict[str, object]) -> bool:
     """Whether it is what a matrix made, as `resolve` prints it: its matrix is the one value of each key."""
     matrix = entry[MATRIX]
     return JOB not in entry and isinstance(matrix, dict) and not any(isinstance(v, list) for v in matrix.values())
 
 
-def combinations(matrix: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def combinations(matrix: dict[str, object]) -> Iterator[dict[str, object]]:
     """Every choice of one value for each key; the first key changes fastest. What is no list is one value."""
-    chosen: dict[str, Any] = {}
+    chosen: dict[str, object] = {}
     keys = list(matrix)
     choices = [value if isinstance(value, list) else [value] for value in matrix.values()]
 
     # A loop for each key, the last key's outermost: the order in which milabench makes them.
-    def choose(index: int) -> Iterator[dict[str, Any]]:
+    def choose(index: int) -> Iterator[dict[str, object]]:
         if index < 0:
             yield {str(key): chosen[key] for key in keys}
             return
@@ -65,7 +65,7 @@ def combinations(matrix: dict[str, Any]) -> Iterator[dict[str, Any]]:
     return choose(len(keys) - 1)
 
 
-def fill(text: str, values: dict[str, Any]) -> str:
+def fill(text: str, values: dict[str, object]) -> str:
     """`text` with `{key}` filled for the keys of `values`; every other placeholder, and `{{`, stays as it is."""
 
     def filled(match: re.Match[str]) -> str:
@@ -79,7 +79,7 @@ def fill(text: str, values: dict[str, Any]) -> str:
     return _PLACEHOLDER.sub(filled, text)
 
 
-def _combinations(name: str, entry: dict[str, Any], places: Places) -> Iterator[dict[str, Any]]:
+def _combinations(name: str, entry: dict[str, object], places: Places) -> Iterator[dict[str, object]]:
     matrix = entry[MATRIX]
     if not isinstance(entry.get(JOB), dict):
         raise places.error(
@@ -97,7 +97,9 @@ def _combinations(name: str, entry: dict[str, Any], places: Places) -> Iterator[
     return combinations(matrix)
 
 
-def _made(outer: str, job: dict[str, Any], values: dict[str, Any], places: Places) -> tuple[str, dict[str, Any]]:
+def _made(
+    outer: str, job: dict[str, object], values: dict[str, object], places: Places
+) -> tuple[str, dict[str, object]]:
     """The name and the entry that `job` makes of one combination."""
     pattern = job.get("name")
     if not isinstance(pattern, str):
@@ -117,7 +119,7 @@ def _made(outer: str, job: dict[str, Any], values: dict[str, Any], places: Place
     return name, made
 
 
-def _filled_at(entry: dict[str, Any], path: tuple[str, ...], values: dict[str, Any]) -> dict[str, Any]:
+def _filled_at(entry: dict[str, object], path: tuple[str, ...], values: dict[str, object]) -> dict[str, object]:
     inner = entry.get(path[0])
     if len(path) > 1:
         return entry | {path[0]: _filled_at(inner, path[1:], values)} if isinstance(inner, dict) else entry
@@ -126,13 +128,13 @@ def _filled_at(entry: dict[str, Any], path: tuple[str, ...], values: dict[str, A
     return entry | {path[0]: _filled(inner, values)} if isinstance(inner, list) else entry
 
 
-def _filled(value: Any, values: dict[str, Any]) -> Any:
+def _filled(value: object, values: dict[str, object]) -> object:
     if isinstance(value, list):
         return [_filled(item, values) for item in value]
     return fill(value, values) if isinstance(value, str) else value
 
 
-def _add(expanded: dict[str, Any], name: str, entry: Any, written: str, places: Places) -> None:
+def _add(expanded: dict[str, object], name: str, entry: Any, written: str, places: Places) -> None:
     if name in expanded:
         path = (JOB, "name") if MATRIX in entry else ()
         raise places.error(

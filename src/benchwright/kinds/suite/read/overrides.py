@@ -70,7 +70,7 @@ def _keys(path: str) -> list[str]:
     return keys
 
 
-def _value(text: str, written: str) -> Any:
+def _value(text: str, written: str) -> object:
     if re.fullmatch(r"\$?\{[A-Za-z_][\w.]*\}", written.strip()):
         return written.strip()  # a placeholder, not the map with one empty key that YAML sees in it
     try:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from benchwright.core.errors import InvalidInput
@@ -24,7 +22,7 @@ class Places(msgspec.Struct, frozen=True):
     made: dict[str, str] = {}
 
     def error(
-        self, name: str, path: tuple[Any, ...], what: str, remedy: str | None = None, *, key: bool = False
+        self, name: str, path: tuple[object, ...], what: str, remedy: str | None = None, *, key: bool = False
     ) -> InvalidInput:
         """An InvalidInput that points at where the entry `name` got what is at `path` in it; at the entry if nowhere."""
         for length in range(len(path), 0, -1):
@@ -42,7 +40,7 @@ class Places(msgspec.Struct, frozen=True):
         file = self.entry(name)[0]
         return next(layer.folder for layer in self.layers if layer.file is file)
 
-    def entry(self, name: str) -> tuple[YamlFile, tuple[Any, ...]]:
+    def entry(self, name: str) -> tuple[YamlFile, tuple[object, ...]]:
         """The last file that says something of the entry, and the way to it there."""
         written = self.made.get(name, name)
         for layer in reversed(self.layers):
@@ -50,9 +48,9 @@ class Places(msgspec.Struct, frozen=True):
                 return layer.file, (written,)
         return self.layers[-1].file, ()
 
-    def _candidates(self, name: str, path: tuple[Any, ...]) -> list[tuple[YamlFile | Override, tuple[Any, ...]]]:
+    def _candidates(self, name: str, path: tuple[object, ...]) -> list[tuple[YamlFile | Override, tuple[object, ...]]]:
         """Places that may have given `name` its `path`, the strongest first: `*`, the entry, what it inherits."""
-        ways: list[tuple[Any, ...]] = [(EVERY, *path)]
+        ways: list[tuple[object, ...]] = [(EVERY, *path)]
         current: str | None = name
         while current is not None and len(ways) < _LONGEST:
             ways.append((current, *path))

@@ -34,7 +34,7 @@ def resolve_entries(path: str, overrides: Sequence[str] = ()) -> Resolution:
     layers = read_layers(path)
     notes: dict[str, list[str]] = {}
     seen: set[int] = set()
-    merged: dict[str, Any] = {DEFAULTS: {"enabled": True}}
+    merged: dict[str, object] = {DEFAULTS: {"enabled": True}}
     for layer in layers:
         if id(layer) not in seen:
             seen.add(id(layer))
@@ -58,12 +58,12 @@ def resolve_entries(path: str, overrides: Sequence[str] = ()) -> Resolution:
     return Resolution(entries, places, {name: tuple(texts) for name, texts in notes.items()})
 
 
-def _laid_over(below: dict[str, Any], layer: Layer, notes: dict[str, list[str]]) -> dict[str, Any]:
+def _laid_over(below: dict[str, object], layer: Layer, notes: dict[str, list[str]]) -> dict[str, object]:
     if not layer.file.deletes:
-        merged: dict[str, Any] = merge(below, layer.entries)
+        merged: dict[str, object] = merge(below, layer.entries)
         return merged
 
-    def unused(path: tuple[Any, ...]) -> None:
+    def unused(path: tuple[object, ...]) -> None:
         line = layer.file.place(path).line
         text = f"{layer.file.path}:{line}: !delete removes nothing: no included file sets it for '{path[0]}'"
         if "argv" in path:
@@ -82,7 +82,7 @@ class _Overrides:
         self.left = list(texts)
         self.taken: list[Override] = []
 
-    def applied(self, entries: dict[str, Any]) -> dict[str, Any]:
+    def applied(self, entries: dict[str, object]) -> dict[str, object]:
         left, self.left = self.left, []
         for text in left:
             override = parse_override(text, entries)
@@ -93,7 +93,7 @@ class _Overrides:
             entries = merge_layers(entries, override.layer(), lambda path: None)
         return entries
 
-    def check_all_taken(self, entries: dict[str, Any]) -> None:
+    def check_all_taken(self, entries: dict[str, object]) -> None:
         if self.left:
             raise unknown_entry(self.left[0], list(entries))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -21,7 +20,7 @@ class Selection(msgspec.Struct, frozen=True):
     forced: tuple[str, ...] = ()
 
 
-def choose(entries: dict[str, dict[str, Any]], select: Sequence[str], exclude: Sequence[str]) -> Selection:
+def choose(entries: dict[str, dict[str, object]], select: Sequence[str], exclude: Sequence[str]) -> Selection:
     """The entries that fit a word of `select` (all, if there is none) and none of `exclude`.
 
     A word is a name, a group, an install group, a tag, the name of a definition's folder, or a pattern such as `llm-*`.
@@ -43,7 +42,7 @@ def choose(entries: dict[str, dict[str, Any]], select: Sequence[str], exclude: S
     return Selection(tuple(name for name in meant if name not in left_out), skipped, forced)
 
 
-def enabled(entry: dict[str, Any]) -> bool:
+def enabled(entry: dict[str, object]) -> bool:
     """Whether an entry says nothing against being run."""
     return entry.get("enabled") is not False
 
@@ -52,7 +51,7 @@ def _words(given: Sequence[str]) -> list[str]:
     return [word.strip() for text in given for word in text.split(",") if word.strip()]
 
 
-def _keys(name: str, entry: dict[str, Any]) -> set[str]:
+def _keys(name: str, entry: dict[str, object]) -> set[str]:
     found = {name, *(str(tag) for tag in tag_list(entry.get("tags")))}
     found.update(str(entry[key]) for key in ("group", "install_group") if entry.get(key) is not None)
     definition = entry.get("definition")

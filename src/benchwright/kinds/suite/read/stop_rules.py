@@ -18,7 +18,7 @@ _DEFAULT_INTERVAL = "1s"
 class Wrong(Exception):
     """Something cannot be meant, at the end of `path` in the entry."""
 
-    def __init__(self, path: tuple[Any, ...], what: str, remedy: str | None) -> None:
+    def __init__(self, path: tuple[object, ...], what: str, remedy: str | None) -> None:
         super().__init__(what)
         self.path = path
         self.what = what
@@ -56,7 +56,7 @@ def seconds_of(value: Any, path: tuple[Any, ...]) -> float:
     return seconds
 
 
-def whole_of(value: Any, path: tuple[Any, ...], least: int) -> int:
+def whole_of(value: object, path: tuple[object, ...], least: int) -> int:
     """A number that was written, or that `${…}` stood for."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise Wrong(path, f"{path[-1]} is '{value}', not a whole number", f"write {least} or more")
@@ -82,7 +82,7 @@ def _of_voir(options: dict[str, Any]) -> LoopRules:
     return LoopRules(rule, _skipped(options.get("skip"), each, interval_s, in_steps), notes)
 
 
-def _skipped(skip: Any, each: int, interval_s: float, in_steps: bool) -> Warmup:
+def _skipped(skip: object, each: int, interval_s: float, in_steps: bool) -> Warmup:
     """voir skips a number of observations."""
     if skip is None:
         return Warmup()
@@ -94,7 +94,7 @@ def _skipped(skip: Any, each: int, interval_s: float, in_steps: bool) -> Warmup:
     return Warmup(seconds=skip * interval_s)
 
 
-def _parsed(parse: Callable[[object], Rule], value: object, at: tuple[Any, ...]) -> Rule:
+def _parsed(parse: Callable[[object], Rule], value: object, at: tuple[object, ...]) -> Rule:
     """What `parse` makes of `value`, which stands at `at` in the entry."""
     try:
         return parse(value)

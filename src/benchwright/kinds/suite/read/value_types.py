@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     remedy: str | None
     at_key: bool = False
 
-    def below(self, key: Any) -> Problem:
+    def below(self, key: object) -> Problem:
         return self._replace(path=(key, *self.path))
 
 
@@ -38,14 +38,14 @@ class ValueType(Protocol):
     @property
     def says(self) -> str: ...
 
-    def problem(self, value: Any, name: str) -> Problem | None:
+    def problem(self, value: object, name: str) -> Problem | None:
         """What is wrong with `value`, which the message calls `name`; None if nothing is."""
         ...
 
     def schema(self) -> Schema: ...
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """A value, short, as a user would write it."""
     if isinstance(value, dict | list):
         return "a map" if isinstance(value, dict) else "a list"
@@ -65,7 +65,7 @@ class WordType(msgspec.Struct, frozen=True):
     json: Schema
     words: tuple[str, ...] = ()
 
-    def problem(self, value: Any, name: str) -> Problem | None:
+    def problem(self, value: object, name: str) -> Problem | None:
         if value is None or self.right(value) or (isinstance(value, str) and "${" in value):
             return None
         if self.words:
@@ -77,7 +77,7 @@ class WordType(msgspec.Struct, frozen=True):
         return self.json
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -207,7 +207,7 @@ class Either(msgspec.Struct, frozen=True):
     def says(self) -> str:
         return " or ".join(one.says for one in self.types)
 
-    def problem(self, value: Any, name: str) -> Problem | None:
+    def problem(self, value: object, name: str) -> Problem | None:
         best: Problem | None = None
         remedy = None
         for one in self.types:
@@ -239,7 +239,7 @@ class Table(msgspec.Struct, frozen=True):
     open: bool = False
     says: str = "a map"
 
-    def problem(self, value: Any, name: str) -> Problem | None:
+    def problem(self, value: object, name: str) -> Problem | None:
         if value is None:
             return None
         if not isinstance(value, dict):
@@ -256,7 +256,7 @@ class Table(msgspec.Struct, frozen=True):
                 return found.below(key)
         return None
 
-    def unknown(self, key: Any) -> Problem | None:
+    def unknown(self, key: object) -> Problem | None:
         """What is wrong with a key that is not known; None if nothing is."""
         word = str(key)
         if self.open and not (isinstance(key, str) and difflib.get_close_matches(word, self.keys, n=1, cutoff=0.85)):

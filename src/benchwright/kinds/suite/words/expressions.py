@@ -30,7 +30,7 @@ class ExpressionError(InvalidInput):
     """What is wrong, with the expression as `text` and the place in it as `column`."""
 
 
-def evaluate(text: str, names: Mapping[str, Any], functions: Mapping[str, Function] | None = None) -> Any:
+def evaluate(text: str, names: Mapping[str, object], functions: Mapping[str, Function] | None = None) -> object:
     """The value of `text`; raises ExpressionError and nothing else. `functions` are callable besides FUNCTIONS."""
     text = text.strip()
     return _Evaluation(text, names, functions or {}).value(_parsed(text), 0)
@@ -57,12 +57,12 @@ def _shown(text: str) -> str:
 
 
 class _Evaluation:
-    def __init__(self, text: str, names: Mapping[str, Any], functions: Mapping[str, Function]) -> None:
+    def __init__(self, text: str, names: Mapping[str, object], functions: Mapping[str, Function]) -> None:
         self._text = text
         self._names = names
         self._functions = functions
 
-    def value(self, node: ast.expr, depth: int) -> Any:
+    def value(self, node: ast.expr, depth: int) -> object:
         visit = _VISITORS.get(type(node))
         if visit is None:
             raise self.error(f"{_said(node)} is not allowed in expressions", node)
@@ -81,7 +81,7 @@ class _Evaluation:
             column = len(before.decode("utf-8", "replace")) + 1
         return ExpressionError(what, column=column, text=_shown(self._text), remedy=remedy)
 
-    def _bounded(self, value: Any, node: ast.expr) -> Any:
+    def _bounded(self, value: object, node: ast.expr) -> object:
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
             raise self.error("the number becomes too large", node)
         if isinstance(value, (str, list)) and len(value) > LONGEST_TEXT:
@@ -90,29 +90,29 @@ class _Evaluation:
             raise self.error(f"{_said(node)} is not allowed in expressions", node)
         return value
 
-    def constant(self, node: ast.Constant, depth: int) -> Any:
+    def constant(self, node: ast.Constant, depth: int) -> object:
         return node.value
 
-    def name(self, node: ast.Name, depth: int) -> Any:
+    def name(self, node: ast.Name, depth: int) -> object:
         if node.id in self._names:
             return self._names[node.id]
         raise self.error(f"unknown name '{node.id}'", node, self._instead(node.id, self._names))
 
-    def items(self, node: ast.List | ast.Tuple, depth: int) -> list[Any]:
+    def items(self, node: ast.List | ast.Tuple, depth: int) -> list[object]:
         return [self.value(item, depth) for item in node.elts]
 
-    def index(self, node: ast.Subscript, depth: int) -> Any:
+    def index(self, node: ast.Subscript, depth: int) -> object:
         if isinstance(node.slice, ast.Slice):
             raise self.error("slices are not part of expressions", node)
         return self._part(self.value(node.value, depth), self.value(node.slice, depth), node)
 
-    def attribute(self, node: ast.Attribute, depth: int) -> Any:
+    def attribute(self, node: ast.Attribute, depth: int) -> object:
         whole = self.value(node.value, depth)
         if not isinstance(whole, Mapping):
             raise self.error(f"only a map has keys such as '{node.attr}'", node)
         return self._part(whole, node.attr, node)
 
-    def _part(self, whole: Any, key: Any, node: ast.expr) -> Any:
+    def _part(self, whole: object, key: object, node: ast.expr) -> object:
         if isinstance(whole, Mapping):
             if isinstance(key, (str, int, float)) and key in whole:
                 return whole[key]
@@ -121,7 +121,7 @@ class _Evaluation:
             return whole[key]
         raise self.error(f"{kind(whole)} cannot be indexed by {kind(key)}", node)
 
-    def binary(self, node: ast.BinOp, depth: int) -> Any:
+    def binary(self, node: ast.BinOp, depth: int) -> object:
         left, right = self.value(node.left, depth), self.value(node.right, depth)
         if isinstance(node.op, ast.Add) and isinstance(left, str) and isinstance(right, str):
             return left + right
@@ -131,7 +131,7 @@ class _Evaluation:
             raise self.error(f"{sign} does not work on {kind(left)} and {kind(right)}", node)
         return compute(left, right)
 
-    def unary(self, node: ast.UnaryOp, depth: int) -> Any:
+    def unary(self, node: ast.UnaryOp, depth: int) -> object:
         value = self.value(node.operand, depth)
         if isinstance(node.op, ast.Not):
             return not value
@@ -139,16 +139,16 @@ class _Evaluation:
             raise self.error(f"a sign needs a number, not {kind(value)}", node)
         return -value if isinstance(node.op, ast.USub) else +value
 
-    def boolean(self, node: ast.BoolOp, depth: int) -> Any:
+    def boolean(self, node: ast.BoolOp, depth: int) -> object:
         stops_at = isinstance(node.op, ast.Or)
-        value: Any = None
+        value: object = None
         for part in node.values:
             value = self.value(part, depth)
             if bool(value) is stops_at:
                 return value
         return value
 
-    def condition(self, node: ast.IfExp, depth: int) -> Any:
+    def condition(self, node: ast.IfExp, depth: int) -> object:
         return self.value(node.body if self.value(node.test, depth) else node.orelse, depth)
 
     def comparison(self, node: ast.Compare, depth: int) -> bool:
@@ -160,7 +160,7 @@ class _Evaluation:
             left = right
         return True
 
-    def _compared(self, sign: ast.cmpop, left: Any, right: Any, node: ast.expr) -> bool:
+    def _compared(self, sign: ast.cmpop, left: object, right: object, node: ast.expr) -> bool:
         if isinstance(sign, (ast.In, ast.NotIn)):
             if not isinstance(right, (list, tuple, Mapping)) and not (isinstance(right, str) and isinstance(left, str)):
                 raise self.error(f"'in' does not work on {kind(right)}", node)
@@ -171,7 +171,7 @@ class _Evaluation:
             return (left is right) is isinstance(sign, ast.Is)
         return bool(_COMPARISONS[type(sign)](left, right))
 
-    def call(self, node: ast.Call, depth: int) -> Any:
+    def call(self, node: ast.Call, depth: int) -> object:
         if not isinstance(node.func, ast.Name):
             raise self.error("only the functions of expressions can be called", node)
         function = self._functions.get(node.func.id) or FUNCTIONS.get(node.func.id)
@@ -199,7 +199,7 @@ def _said(node: ast.AST) -> str:
     }.get(type(node), f"'{type(node).__name__}'")
 
 
-def kind(value: Any) -> str:
+def kind(value: object) -> str:
     """What a value is, in a message."""
     if value is None:
         return "None"

@@ -50,7 +50,7 @@ def fill(text: str, context: Context) -> str:
     return "".join(parts)
 
 
-def written(value: Any) -> str:
+def written(value: object) -> str:
     """A value as a word: whole numbers without `.0`, lists joined by commas."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -77,7 +77,7 @@ def _substituted(piece: str, context: Context, word: str, start: int) -> str:
     return _PLACEHOLDER.sub(lambda match: found(match) if match["name"] else match[0][1:-1], piece)
 
 
-def _look_up(name: str, dollar: str, context: Context, word: str, column: int) -> Any:
+def _look_up(name: str, dollar: str, context: Context, word: str, column: int) -> object:
     if dollar and not name.startswith("system."):
         raise PlaceholderError(
             f"${{{name}}} is unknown; only values of the system are written that way",
@@ -85,7 +85,7 @@ def _look_up(name: str, dollar: str, context: Context, word: str, column: int) -
             text=word,
             remedy=f"write {{{name}}} for a placeholder, ${{{{{name}}}}} for the text itself",
         )
-    found: Any = context.names
+    found: object = context.names
     for number, part in enumerate(name.split(".")):
         if not isinstance(found, Mapping) or part not in found:
             known = list(found) if isinstance(found, Mapping) else []

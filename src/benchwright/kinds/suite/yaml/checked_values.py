@@ -16,7 +16,7 @@ ALL = "all"  # the whole of the device, however much that is
 _OCTETS = re.compile(r"(?<=[0-9 kKMGT])(i?)o$")  # French: Go is GB, Gio is GiB
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """As text; Python refuses to write very long numbers, which a file may hold."""
     try:
         return str(value)
@@ -44,7 +44,7 @@ class CheckedValues:
         self.file = file
         self._read_text = read_text or (lambda text, path: text)
 
-    def get(self, path: Path) -> Any:
+    def get(self, path: Path) -> object:
         """What is written there; None if nothing is."""
         value = self.file.value
         for key in path:
@@ -67,13 +67,13 @@ class CheckedValues:
             self._check_keys(value, path, what, list(known))
         return value
 
-    def _check_keys(self, value: dict[Any, Any], path: Path, what: str, known: list[str]) -> None:
+    def _check_keys(self, value: dict[object, object], path: Path, what: str, known: list[str]) -> None:
         for key in value:
             if key not in known and not shown(key).startswith(_FREE):
                 remedy = did_you_mean(shown(key), known) or f"use {', '.join(known)}"
                 raise self.file.error(f"'{shown(key)}' is not a key of {what}", (*path, key), remedy, key=True)
 
-    def items(self, path: Path, what: str) -> list[Any]:
+    def items(self, path: Path, what: str) -> list[object]:
         value = self.get(path)
         if value is None:
             return []

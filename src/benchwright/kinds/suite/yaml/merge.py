@@ -19,7 +19,7 @@ DELETE = Delete()
 NothingRemoved = Callable[[tuple[Any, ...]], None]  # told the way to a `!delete` that removed nothing
 
 
-def merge(below: Any, above: Any) -> Any:
+def merge(below: object, above: Any) -> Any:
     """Maps merge deeply; a list is replaced, or made longer by `{append: […]}`; anything else is replaced.
 
     Neither is changed, and parts are shared with the result. There is no DELETE in them: see `merge_layers`.
@@ -39,18 +39,18 @@ def merge(below: Any, above: Any) -> Any:
     return above
 
 
-def is_append(value: Any) -> bool:
+def is_append(value: object) -> bool:
     """Whether it is `{append: […]}`, which makes a list longer."""
     return isinstance(value, dict) and isinstance(value.get(APPEND), list)
 
 
 def merge_layers(below: dict[Any, Any], above: dict[Any, Any], unused: NothingRemoved) -> dict[Any, Any]:
     """As `merge`, and `!delete` in `above` removes what `below` has of that key. The result holds no DELETE."""
-    merged: dict[Any, Any] = _merge_layers(below, above, unused, ())
+    merged: dict[object, object] = _merge_layers(below, above, unused, ())
     return merged
 
 
-def _merge_layers(below: Any, above: Any, unused: NothingRemoved, path: tuple[Any, ...]) -> Any:
+def _merge_layers(below: object, above: object, unused: NothingRemoved, path: tuple[object, ...]) -> Any:
     if not (isinstance(below, dict) and isinstance(above, dict)):
         return merge(below, _cleaned(above, unused, path))
     merged = dict(below)
@@ -66,7 +66,7 @@ def _merge_layers(below: Any, above: Any, unused: NothingRemoved, path: tuple[An
     return merged
 
 
-def _cleaned(value: Any, unused: NothingRemoved, path: tuple[Any, ...]) -> Any:
+def _cleaned(value: object, unused: NothingRemoved, path: tuple[object, ...]) -> object:
     """`value` without what says `!delete`: there is nothing below it to be removed."""
     if isinstance(value, list):
         return [_cleaned(item, unused, (*path, index)) for index, item in enumerate(value)]

@@ -50,14 +50,14 @@ class ValueBuilder:
             _STANDARD + "bool": composer.construct_yaml_bool,
             _STANDARD + "null": composer.construct_yaml_null,
         }
-        self._scalars: dict[tuple[str, str], Any] = {}
-        self._made: dict[int, tuple[Any, int, int]] = {}  # id of a collection → value, size, depth
+        self._scalars: dict[tuple[str, str], object] = {}
+        self._made: dict[int, tuple[object, int, int]] = {}  # id of a collection → value, size, depth
         self._open: set[int] = set()
         self._count = 0
         self._level = self._reached = 0
-        self._above: list[Any] = []
+        self._above: list[object] = []
 
-    def build(self, node: Node) -> Any:
+    def build(self, node: Node) -> object:
         """The value of `node`; Misplaced if it cannot have one."""
         self._count += 1
         if type(node) is ScalarNode:
@@ -79,14 +79,14 @@ class ValueBuilder:
         self._open.discard(id(node))
         return value
 
-    def _again(self, node: Node, value: Any, count: int, depth: int) -> Any:
+    def _again(self, node: Node, value: object, count: int, depth: int) -> object:
         self._count += count
         self._reached = max(self._reached, self._level + depth)
         if self._count > LARGEST_COUNT or self._reached > DEEPEST:
             raise Misplaced("the aliases (*) of this are too much when they are written out", node, "repeat it less")
         return value
 
-    def _scalar(self, node: ScalarNode) -> Any:
+    def _scalar(self, node: ScalarNode) -> object:
         if node.tag in _AS_WRITTEN:
             return node.value
         construct = self._constructors.get(node.tag)
@@ -103,7 +103,7 @@ class ValueBuilder:
                 self.plain = False
         return self._scalars[known]
 
-    def _collection(self, node: Node) -> Any:
+    def _collection(self, node: Node) -> object:
         if isinstance(node, MappingNode) and node.tag == _MAP:
             return self._map(node)
         if isinstance(node, SequenceNode) and node.tag == _LIST:
@@ -113,7 +113,7 @@ class ValueBuilder:
             return expand_dots(values, lambda path: self._lost(node, path))
         return self._tagged(node)
 
-    def _list(self, node: SequenceNode) -> list[Any]:
+    def _list(self, node: SequenceNode) -> list[object]:
         values = []
         for index, item in enumerate(node.value):
             self._above.append(index)
@@ -124,8 +124,8 @@ class ValueBuilder:
             values.append(value)
         return values
 
-    def _map(self, node: MappingNode) -> dict[Any, Any]:
-        result: dict[Any, Any] = {}
+    def _map(self, node: MappingNode) -> dict[object, object]:
+        result: dict[object, object] = {}
         for key_node, _ in node.value:
             if key_node.tag == _MERGE:
                 self._note_duplicates(node)
@@ -143,14 +143,14 @@ class ValueBuilder:
             self._note_duplicates(node)
         return result
 
-    def _key(self, node: ScalarNode) -> Any:
+    def _key(self, node: ScalarNode) -> object:
         key = self._scalar(node)
         self.plain = False
         if key is DELETE:
             raise Misplaced("!delete stands for a value, not for a key", node, "write key: !delete")
         return key
 
-    def _tagged(self, node: Node) -> Any:
+    def _tagged(self, node: Node) -> object:
         if node.tag == DELETE_TAG and self.extras:
             self.deletes = True
             return DELETE
@@ -167,7 +167,7 @@ class ValueBuilder:
                 what = f"'{key.value}' appears twice, first in line {known.start_mark.line + 1}; the last one counts"
                 self.remarks.append(Remark(what, key.start_mark.line + 1, (*self._above, key.value)))
 
-    def _lost(self, node: Node, path: tuple[Any, ...]) -> None:
+    def _lost(self, node: Node, path: tuple[object, ...]) -> None:
         what = f"!delete of '{'.'.join(map(str, path))}' removes nothing inside {EXPAND_TAG}: write the map out"
         self.remarks.append(Remark(what, node.start_mark.line + 1, (*self._above, *path)))
 
@@ -177,7 +177,7 @@ def flatten(node: MappingNode, inside: frozenset[int] = frozenset()) -> None:
     if id(node) in inside:
         raise Misplaced("this merges itself in through an alias (*)", node, "write it out once")
     inside |= {id(node)}
-    pairs: dict[tuple[str, Any], tuple[Node, Node]] = {}
+    pairs: dict[tuple[str, object], tuple[Node, Node]] = {}
     for key, value in node.value:
         if key.tag != _MERGE:
             continue
@@ -191,23 +191,23 @@ def flatten(node: MappingNode, inside: frozenset[int] = frozenset()) -> None:
     node.value = list(pairs.values())
 
 
-def _identity(key: Node) -> tuple[str, Any]:
+def _identity(key: Node) -> tuple[str, object]:
     return key.tag, key.value if isinstance(key, ScalarNode) else id(key)
 
 
-def expand_dots(values: dict[Any, Any], unused: NothingRemoved) -> dict[Any, Any]:
+def expand_dots(values: dict[object, object], unused: NothingRemoved) -> dict[object, object]:
     """`{a.b: 1, a.c: 2}` → `{a: {b: 1, c: 2}}`; the key `<<<` is replaced by the entries of its map.
 
     The parts are laid over each other as layers are, as in milabench: a `!delete` is used up by that, but in the first one.
     """
     parts = list(_parts(values))
-    result: dict[Any, Any] = parts[0] if parts else {}
+    result: dict[object, object] = parts[0] if parts else {}
     for part in parts[1:]:
         result = merge_layers(result, part, unused)
     return result
 
 
-def _parts(values: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
+def _parts(values: dict[object, object]) -> Iterator[dict[object, object]]:
     for key, value in values.items():
         if key == "<<<" and isinstance(value, dict):
             yield from _parts(value)
@@ -217,7 +217,7 @@ def _parts(values: dict[Any, Any]) -> Iterator[dict[Any, Any]]:
             yield {key: value}
 
 
-def _nested(keys: list[str], value: Any) -> dict[Any, Any]:
+def _nested(keys: list[str], value: object) -> dict[object, object]:
     """`value` below each of `keys`; too many of them stay one key, which nobody will have."""
     keys = keys if len(keys) <= DEEPEST else [".".join(keys)]
     for key in reversed(keys[1:]):

@@ -12,7 +12,6 @@ import os
 import runpy
 import sys
 import traceback
-from typing import Any
 
 ATTRIBUTES = ("base_requirements", "prepare_script", "main_script")
 
@@ -28,11 +27,11 @@ def main(path: str) -> None:
     print(json.dumps(answer), file=told, flush=True)
 
 
-def about(pack: Any) -> dict[str, Any]:
+def about(pack: object) -> dict[str, object]:
     """What a pack's class says."""
     if not inspect.isclass(pack):
         return {"error": "it sets __pack__ to no class", "line": None}
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for name in ATTRIBUTES:
         value = inspect.getattr_static(pack, name, None)
         if isinstance(value, (list, tuple)):
@@ -48,11 +47,11 @@ def about(pack: Any) -> dict[str, Any]:
     return {"attributes": found, "methods": methods}
 
 
-def is_code(member: Any) -> bool:
+def is_code(member: object) -> bool:
     return inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod))
 
 
-def first_line(member: Any) -> int | None:
+def first_line(member: object) -> int | None:
     function = getattr(member, "fget", None) or getattr(member, "__func__", member)
     code = getattr(function, "__code__", None)
     return code.co_firstlineno if code is not None else None

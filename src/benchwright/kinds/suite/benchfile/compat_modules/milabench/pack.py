@@ -8,7 +8,7 @@ from typing import Any
 class BasePackage:
     """`config`: the resolved entry; a benchfile that looks at it while it is read finds it empty."""
 
-    def __init__(self, config: dict[str, Any] | None = None, core: Any = None) -> None:
+    def __init__(self, config: dict[str, object] | None = None, core: object = None) -> None:
         self.config = config or {}
         self.core = core
 
