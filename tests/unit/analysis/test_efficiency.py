@@ -163,7 +163,7 @@ def test_more_than_the_peak_of_the_same_run_is_a_failure_that_says_why() -> None
     bad = checks(result("b", working(150.0, per_item=1e10)), peak([100.0], per_item=1e10))["plausibility"]
     assert bad.status is CheckStatus.FAILED
     assert bad.explanation.startswith(
-        "1.5 TFLOP/s in fp32 is 150 % of the 1 TFLOP/s that matmul sustained: its arithmetic"
+        "1.5 TFLOP/s in fp32 is 150 % of the 1 TFLOP/s that matmul sustained: it claims too much arithmetic"
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 from suite_runs import on_devices, run
 
 from benchwright.core.results.check import Check, CheckStatus
-from benchwright.store.run_document import ENCODING, Samples, measurements_of, pack_document, unpack_document
+from benchwright.store.run_document import ENCODING, RunSamples, measurements_of, pack_document, unpack_document
 
 CHECKED = msgspec.structs.replace(
     on_devices("a", (5.0,)),
@@ -17,8 +17,8 @@ CHECKED = msgspec.structs.replace(
 )
 
 
-def samples_of(whole: object) -> dict[tuple[int, int, int], Samples]:
-    return {place: Samples(m.warmup_samples, m.samples) for place, _, m in measurements_of(whole)}  # type: ignore[arg-type]
+def samples_of(whole: object) -> dict[tuple[int, int, int], RunSamples]:
+    return {place: RunSamples(m.warmup_samples, m.samples) for place, _, m in measurements_of(whole)}  # type: ignore[arg-type]
 
 
 def test_a_stored_run_has_its_checks_again() -> None:
