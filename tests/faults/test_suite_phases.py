@@ -43,7 +43,7 @@ def started(bw: CommandLine, *args: str, mark: str = "") -> subprocess.Popen[str
 
 # Each is code that makes the process kill itself at one point of an install.
 POINTS = {
-    "before the environment is created": "building.Builder._make = lambda *_: die()",
+    "before the environment is created": "building.EnvironmentBuilder._make = lambda *_: die()",
     "while it is created": "tools.subprocess.Popen = dying_after(1)",
     "while packages are installed": "tools.subprocess.Popen = dying_after(2)",
     "before it is marked as finished": "building.write_built = lambda *_: die()",

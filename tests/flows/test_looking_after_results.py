@@ -55,7 +55,7 @@ def test_folders_that_are_no_runs_keep_no_others_from_being_ingested(
     assert [line.partition(": ")[2].partition(": ")[2][:25] for line in done.stderr.splitlines()] == [
         "no such folder; check the",
         "no such folder; check the",
-        "there is no plan.json: th",
+        "no plan.json: this is not",
     ]
 
 

@@ -206,7 +206,7 @@ def test_what_is_no_runtime_device_or_shape_is_refused(bw: CommandLine, script: 
         ("--device", "gpu", "cpu, cuda"),
         ("--precision", "int4", "unknown precision"),
         ("--shape", "x=1x", "invalid shape"),
-        ("--shape", "x=1x2", "only model files"),
+        ("--shape", "x=1x2", "applies to model files"),
         ("--param", "x", "is not a sweep"),
     ):
         assert says in bw("run", "a.py", option, word, code=2).stderr

@@ -95,6 +95,7 @@ def _belongs(name: str) -> bool:
         return True
     assets = {
         "benchwright/report/html/assets": (".css", ".js"),
+        "benchwright/report/html/templates": (".html",),
         "benchwright/schemas": (".json",),
         "benchwright/environments/constraints": (".txt",),
     }

@@ -11,7 +11,7 @@ import pytest
 
 from benchwright.app import measure as measuring
 from benchwright.app.after_run import keep_in_store, report_of
-from benchwright.app.results import Results
+from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.run import Run
 from benchwright.core.settings import RunSettings
