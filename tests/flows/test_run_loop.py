@@ -112,8 +112,8 @@ def test_a_program_that_changes_benchprobe_is_told_and_the_next_launch_has_ours(
         "tamper.py",
         "import benchprobe, os\n"
         "folder = os.path.dirname(benchprobe.__file__)\n"
-        "print('read', 'tampered' in open(f'{folder}/loop.py').read())\n"
-        "open(f'{folder}/loop.py', 'a').write('# tampered\\n')\n",
+        "print('read', 'tampered' in open(f'{folder}/loop/timed_loop.py').read())\n"
+        "open(f'{folder}/loop/timed_loop.py', 'a').write('# tampered\\n')\n",
     )
     body = bw.json("run", "--repeat", "2", "--metric", "read=read (.*)", "--", PY, "tamper.py", code=None)
     notes = [note["text"] for note in body["notes"] if "benchprobe" in note["text"]]
