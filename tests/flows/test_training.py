@@ -42,6 +42,9 @@ def test_a_training_script_is_measured_by_its_steps(bw: CommandLine, script: Cal
     assert metric(body, "loss")["value"] > 0
     shown = bw("show", "last").stdout
     assert "· training steps counted at AdamW.step(); one batch a step from a DataLoader" in " ".join(shown.split())
+    page = bw("report", "last", "--format", "html").stdout
+    assert '<p class="note">Training steps counted at AdamW.step()' in page  # information, no warning
+    assert "<li>training steps counted" not in page
     run = json.loads((bw.last_run() / "run.json").read_text())
     (note,) = (n for n in run["results"][0]["launches"][0]["notes"] if "AdamW" in n["text"])
     assert note["severity"] == "info"

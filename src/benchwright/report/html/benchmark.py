@@ -37,6 +37,7 @@ class BenchmarkView(NamedTuple):
     headline: str
     open: bool
     remarks: list[str]
+    information: list[str]  # no reason for doubt
     efficiency: list[str]
     data: str  # for the charts, which the page's script draws when they come into view
     tables: list[ReportTable]
@@ -52,6 +53,7 @@ def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, open
     shown = report.headline(number)
     interval_s = report.settings.sample_interval_s if report.settings else None
     data = packed(result, summaries, shown, interval_s)
+    notes = result_notes(result)
     why = [result.detail] if result.status is not Status.OK and result.detail else []
     return BenchmarkView(
         number=number,
@@ -59,7 +61,8 @@ def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, open
         status=result.status.value,
         headline=_headline(result, summaries, shown),
         open=opened,
-        remarks=[*why, *map(str, result_notes(result))],
+        remarks=[*why, *(str(note) for note in notes if note.severity != "info")],
+        information=[str(note) for note in notes if note.severity == "info"],
         efficiency=[efficiency_words(e) for e in report.efficiency.get(name, ())],
         data=data_block(data) if data else "",
         tables=[_launches(result, shown), _all_metrics(summaries), _percentiles(summaries)],
