@@ -13,6 +13,7 @@ import msgspec
 from benchwright.analysis.score import process_value
 from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement
+from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_prefixed
 from benchwright.core.results.check import Check, CheckStatus
 from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, TOLERATED, Efficiency, Peak, Work
@@ -57,7 +58,7 @@ def peaks_of(results: Iterable[Result], run: str | None = None) -> dict[Work, Pe
             continue
         for work, launches in _reached(result).items():
             for x in launches:
-                doubt = None if x.doubt is None else f"{benchmark.name} {x.doubt}"
+                doubt = None if x.doubt is None else Note(text=f"{benchmark.name} {x.doubt}")
                 peak = Peak(value=x.sustained / x.used, benchmark=benchmark.name, run=run, cores=x.cores, doubt=doubt)
                 if work not in found or _is_better(peak, found[work]):
                     found[work] = peak
@@ -96,7 +97,7 @@ def _why_no_share(e: Efficiency) -> str | None:
     if peak is None:
         return "no trustworthy peak of this kind is known of this machine"
     if peak.doubt is not None:
-        return peak.doubt
+        return str(peak.doubt)
     if e.peak_had_fewer_cores:
         return f"{peak.benchmark} kept {peak.cores:.1f} cores busy, this one {e.cores:.1f}"
     if e.ratio is not None and e.ratio > TOLERATED:
@@ -157,7 +158,7 @@ def with_peak_checked(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Check
 
 def _verdict(found: Sequence[Efficiency]) -> tuple[CheckStatus, str]:
     """A failure, unless the peak itself cannot be trusted."""
-    doubts = [e.limit.doubt for e in found if e.limit is not None and e.limit.doubt is not None]
+    doubts = [str(e.limit.doubt) for e in found if e.limit is not None and e.limit.doubt is not None]
     doubts += [e.why_no_share for e in found if e.why_no_share is not None and e.peak_had_fewer_cores]
     if doubts:
         return CheckStatus.WARNED, f", but that is no peak of the machine: {doubts[0]}"

@@ -12,6 +12,7 @@ from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.results.conditions import undecided, unlike
 from benchwright.core.results.peak_memory import headline_of
 from benchwright.core.results.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
@@ -86,7 +87,7 @@ def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) 
     )
 
 
-def doubts_about(control: Run, treatment: Run) -> tuple[str, ...]:
+def doubts_about(control: Run, treatment: Run) -> tuple[Note, ...]:
     """Of benchmarks that both runs have: those whose launches cannot decide, or ran under other conditions."""
     others = {r.benchmark.name: r for r in control.results}
     found = []
@@ -94,7 +95,7 @@ def doubts_about(control: Run, treatment: Run) -> tuple[str, ...]:
         before = others.get(after.benchmark.name)
         if before is not None and before.counted and after.counted:
             why = undecided(after.counted) or undecided(before.counted) or unlike(before.counted, after.counted)
-            found += [f"{after.benchmark.name}: {why}"] if why else []
+            found += [why.about(after.benchmark.name)] if why else []
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""A Note: one remark about a run, a launch or a number, wherever it comes from."""
+"""A Note: one remark about a run, launch, number or comparison, wherever it comes from."""
 
 from __future__ import annotations
 
@@ -19,3 +19,7 @@ class Note(msgspec.Struct, frozen=True, kw_only=True):
         """`text (evidence); remedy`."""
         whole = f"{self.text} ({self.evidence})" if self.evidence else self.text
         return f"{whole}; {self.remedy}" if self.remedy else whole
+
+    def about(self, subject: str) -> Note:
+        """The same note with its subject in front: `control: …`."""
+        return msgspec.structs.replace(self, text=f"{subject}: {self.text}")

@@ -37,7 +37,7 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
         lines += _effect_lines(effect, comparison.margin, width)
     lines.append(f" {count_words(comparison)}")
     for remark in comparison.remarks:
-        lines += wrapped(remark, width, " ")
+        lines += wrapped(str(remark), width, " ")
     return "\n".join(lines) + "\n"
 
 
@@ -80,7 +80,7 @@ def comparison_markdown(comparison: Comparison) -> str:
         for e in sorted_effects(comparison.effects)
         for text in small_print(e)
     )
-    below |= dict.fromkeys(f"- {plain(remark)}" for remark in comparison.remarks)
+    below |= dict.fromkeys(f"- {plain(str(remark))}" for remark in comparison.remarks)
     return "\n\n".join([*blocks, *(["\n".join(below)] if below else [])]) + "\n"
 
 
@@ -91,7 +91,10 @@ def comparison_csv(comparisons: Sequence[Comparison]) -> str:
 
 def comparison_json(comparison: Comparison) -> str:
     """Documented in docs/reference/compare.md."""
-    body: dict[str, object] = {"format": "benchwright-comparison", "version": 1} | msgspec.to_builtins(comparison)
+    body = {"format": "benchwright-comparison", "version": 1} | msgspec.to_builtins(comparison)
+    body |= {"doubts": list(map(str, comparison.doubts)), "remarks": list(map(str, comparison.remarks))}
+    for shown, effect in zip(body["effects"], comparison.effects, strict=True):
+        shown["doubts"] = list(map(str, effect.doubts))
     return json.dumps(_finite(body), indent=1, allow_nan=False) + "\n"
 
 

@@ -126,7 +126,7 @@ def test_what_has_no_ratio_is_inconclusive(odd: float) -> None:
 def test_a_drift_larger_than_the_difference_takes_the_verdict_away() -> None:
     drifting = [1 + 0.01 * n for n in range(12)]
     effect = separate(drifting, [v * 1.08 for v in drifting])
-    assert "the control drifted by" in effect.doubts[0]
+    assert "the control drifted by" in effect.doubts[0].text
     assert effect.verdict is Verdict.INCONCLUSIVE
     assert "alternate both in one run" in (effect.advice or "")
     assert separate(drifting, [v * 3 for v in drifting]).verdict is Verdict.REGRESSED
@@ -169,7 +169,7 @@ def test_what_only_one_run_has_is_listed() -> None:
     assert [e.benchmark for e in compared.effects] == ["b"]
     assert compared.missing == ("a: only in control", "c: only in treatment")
     assert compared.lost == ("a: only in control",)
-    assert "one after the other" in compared.remarks[0]
+    assert "one after the other" in compared.remarks[0].text
 
 
 def failed(of: Result, launches: int) -> Result:
@@ -405,8 +405,8 @@ def test_disturbed_launches_of_separate_runs_decide_nothing(kind: str, side: str
         after = noted(after, kind, "got 50 % of the CPU time it wanted")
     (effect,) = compare(run(before), run(after)).effects
     assert effect.verdict is Verdict.INCONCLUSIVE
-    words = f"{side}: 20 of 20 launches {DISTURBING[kind]} (got 50 % of the CPU time it wanted)"
-    assert effect.doubts == (words,)
+    words = f"{side}: 20 of 20 launches {DISTURBING[kind]}"
+    assert effect.doubts == (Note(text=words, evidence="got 50 % of the CPU time it wanted", kind=kind),)
     assert "measure again on a quieter machine, or alternate both in one run: bw run -c A -c B" in (effect.advice or "")
 
 
@@ -428,7 +428,9 @@ def test_pairs_of_disturbed_launches_still_decide_and_say_so() -> None:
     )
     compared = compare_interleaved(run(old, new), "old", "new")
     assert compared.effects[0].verdict is Verdict.REGRESSED
-    assert compared.doubts == tuple(f"{name}: something busy (20 of 20 launches)" for name in ("old", "new"))
+    assert tuple(map(str, compared.doubts)) == tuple(
+        f"{name}: something busy (20 of 20 launches)" for name in ("old", "new")
+    )
 
 
 def test_a_few_disturbed_launches_do_not_keep_the_others_from_deciding() -> None:
@@ -466,7 +468,7 @@ def test_another_clock_of_the_gpu_is_a_doubt() -> None:
 
     (effect,) = compare(at(1755, 1.0), at(1410, 1.25), metrics=["time"]).effects
     assert effect.verdict is Verdict.REGRESSED
-    assert effect.doubts == ("GPU 0 ran at different clocks: 1,755 and 1,410 MHz",)
+    assert list(map(str, effect.doubts)) == ["GPU 0 ran at different clocks: 1,755 and 1,410 MHz"]
 
 
 def test_notes_of_runs_and_launches_travel_into_the_comparison() -> None:
@@ -474,7 +476,7 @@ def test_notes_of_runs_and_launches_travel_into_the_comparison() -> None:
         run(noted(result(benchmark(), noise(1, 8)), "power_cap", share=0.5), id="a.1"), notes=(Note(text="imported"),)
     )
     compared = compare(before, run(result(benchmark(), noise(2, 8)), id="b.1"))
-    assert compared.doubts == ("a.1: imported", "sort, control: something power_cap (4 of 8 launches)")
+    assert list(map(str, compared.doubts)) == ["a.1: imported", "sort, control: something power_cap (4 of 8 launches)"]
 
 
 def test_loops_that_drift_within_their_launches_say_so() -> None:
@@ -486,7 +488,7 @@ def test_loops_that_drift_within_their_launches_say_so() -> None:
         return run(builders.result(benchmark(), *launches))
 
     (effect,) = compare(drifting(0.0), drifting(0.2)).effects
-    assert [doubt.split(" by ")[0] for doubt in effect.doubts] == ["treatment: samples drift"]
+    assert [doubt.text.split(" by ")[0] for doubt in effect.doubts] == ["treatment: samples drift"]
 
 
 def test_a_difference_that_runs_have_without_a_change_is_not_called() -> None:

@@ -127,8 +127,8 @@ def busy(of: Result) -> Result:
 
 def test_scores_from_a_busy_machine_say_so_when_they_are_compared() -> None:
     quiet = on_devices("b", *((100.0 + n,) for n in range(6)))
-    words = "b: 6 of 6 launches ran while the machine was busy"
-    assert doubts_about(run(quiet), run(busy(quiet))) == doubts_about(run(busy(quiet)), run(quiet)) == (words,)
+    doubt = Note(text="b: 6 of 6 launches ran while the machine was busy", kind="busy")
+    assert doubts_about(run(quiet), run(busy(quiet))) == doubts_about(run(busy(quiet)), run(quiet)) == (doubt,)
     assert doubts_about(run(quiet), run(quiet)) == ()
 
 

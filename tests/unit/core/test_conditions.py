@@ -33,7 +33,13 @@ def test_a_launch_of_which_nothing_was_recorded_may_decide() -> None:
 @pytest.mark.parametrize("kind", sorted(DISTURBING))
 def test_disturbed_launches_cannot_decide_and_say_why(kind: str) -> None:
     why = undecided([launch(kind=kind, figure="got 50 % of the CPU time it wanted")] * 6)
-    assert why == f"6 of 6 launches {DISTURBING[kind]} (got 50 % of the CPU time it wanted)"
+    words = f"6 of 6 launches {DISTURBING[kind]}"
+    assert why == Note(text=words, evidence="got 50 % of the CPU time it wanted", kind=kind)
+
+
+def test_launches_disturbed_in_two_ways_say_both() -> None:
+    why = undecided([launch(kind="busy", figure="got 50 %")] * 3 + [launch(kind="shared")] * 3)
+    assert str(why) == (f"3 of 6 launches {DISTURBING['busy']} (got 50 %), 3 of 6 launches {DISTURBING['shared']}")
 
 
 def test_a_power_cap_and_notes_about_something_else_do_not_keep_a_launch_from_deciding() -> None:
@@ -56,7 +62,7 @@ def test_another_share_of_the_cpu_is_another_load() -> None:
         [launch(sampled("cpu.own_share", share), kind=kind)] * 3
         for share, kind in ((1.0, None), (0.5, "busy"), (0.34, "busy"))
     )
-    assert unlike(alone, half) == "measured under different load: got 100 % and 50 % of the CPU time they wanted"
+    assert str(unlike(alone, half)) == "measured under different load: got 100 % and 50 % of the CPU time they wanted"
     assert unlike(half, third) is not None
     assert unlike(half, half) is None
 
@@ -69,12 +75,12 @@ def test_a_low_share_without_other_programs_is_no_other_load() -> None:
 def test_load_on_one_side_only_is_another_load_even_where_no_share_is_known() -> None:
     why = unlike([launch()] * 3, [launch(kind="busy")] * 3)
     assert why is not None
-    assert "3 of 3 launches ran while the machine was busy" in why
+    assert "3 of 3 launches ran while the machine was busy" in why.text
 
 
 def test_another_clock_of_a_gpu_is_another_condition() -> None:
     fast, slow = ([launch(sampled("gpu.clock", mhz, device="0"))] * 3 for mhz in (1755.0, 1410.0))
-    assert unlike(fast, slow) == "GPU 0 ran at different clocks: 1,755 and 1,410 MHz"
+    assert str(unlike(fast, slow)) == "GPU 0 ran at different clocks: 1,755 and 1,410 MHz"
     assert unlike(fast, [launch(sampled("gpu.clock", 1740.0, device="0"))] * 3) is None
 
 
@@ -82,7 +88,7 @@ def test_launches_too_short_to_show_the_load_cannot_decide_if_the_machine_was_bu
     before = Note(text="the machine was busy before this run began (load 13.0 on 2 cores)", kind="busy")
     short, seen = launch(), launch(sampled("cpu.others", 0.5))
     why = undecided([short] * 6, [before])
-    assert why == f"its launches are too short to show other load, and {before.text}"
+    assert str(why) == f"its launches are too short to show other load, and {before.text}"
     assert undecided([seen] * 6, [before]) is None
     assert undecided([short] * 6, [Note(text="imported")]) is None
 

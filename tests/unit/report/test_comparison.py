@@ -13,6 +13,7 @@ import pytest
 
 from benchwright.app.results.compare import failing
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Difference, Effect, Verdict
 from benchwright.core.results.summary import Interval
 from benchwright.report.comparison import comparison_csv, comparison_json, comparison_markdown, comparison_text
@@ -65,14 +66,17 @@ def every_format(comparison: Comparison) -> dict[str, str]:
 
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_a_doubt_stands_in_every_format_whatever_the_verdict(verdict: Verdict) -> None:
-    doubts = ("the control drifted by +3.0 %", "treatment: 8 of 8 launches ran while the machine was busy")
+    doubts = (
+        Note(text="the control drifted by +3.0 %"),
+        Note(text="treatment: 8 of 8 launches ran while the machine was busy", evidence="got 50 %", remedy="repeat"),
+    )
     told = msgspec.structs.replace(
         with_effect(doubts=doubts, basis="compared at value 90", advice="repeat more", verdict=verdict),
-        doubts=("a.1: the machine was busy before this run began",),
+        doubts=(Note(text="a.1: the machine was busy before this run began"),),
         missing=("sort: only in control",),
     )
     for name, text in every_format(told).items():
-        for said in (*doubts, *told.doubts, *told.missing, "compared at value 90", "repeat more"):
+        for said in (*map(str, (*doubts, *told.doubts)), *told.missing, "compared at value 90", "repeat more"):
             assert said in text, f"{said!r} is not in {name}"
         if name != "csv":  # which has no room for what holds for all
             assert "one after the other" in text, name

@@ -83,7 +83,7 @@ def compared() -> Comparison:
         verdict=Verdict.REGRESSED,
         launches=(6, 8),
         paired=False,
-        doubts=("the treatment drifted by +4.0 % from its first launches to its last",),
+        doubts=(Note(text="the treatment drifted by +4.0 % from its first launches to its last"),),
     )
     return Comparison(control="a.1", treatment="b.1", margin=0.02, effects=(effect,))
 

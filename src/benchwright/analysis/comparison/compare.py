@@ -46,6 +46,7 @@ from benchwright.core.run import Launch, Result, Run
 # Below 2 % the layout of memory and code decides as much as the change does, and 20 launches that spread by 2 % are
 # just enough to call two runs the same.
 DEFAULT_MARGIN = 0.02
+_LOPSIDED = Note(text="the side with fewer launches is much noisier", remedy="give both the same number of launches")
 
 
 class _Row(NamedTuple):
@@ -97,14 +98,18 @@ def compare(
         missing=tuple(gap.text for gap in missing),
         lost=tuple(gap.text for gap in missing if gap.lost),
         doubts=tuple(
-            [f"{run.id}: {note.text}" for run in (control, treatment) for note in run.notes]
-            + [text for pair in pairs for text in _noted(*pair, paired=False)]
+            [note.about(run.id) for run in (control, treatment) for note in run.notes]
+            + [note for pair in pairs for note in _noted(*pair, paired=False)]
         ),
         confidence=confidence,
         run_to_run=run_to_run,
         remarks=(
-            f"measured one after the other: an unchanged program can differ by {run_to_run * 100:g} % between runs, so "
-            f"smaller differences get no verdict; to detect them, {ALTERNATE}",
+            Note(
+                text=f"measured one after the other: an unchanged program can differ by {run_to_run * 100:g} % "
+                "between runs, so smaller differences get no verdict",
+                severity="info",
+                remedy=f"to detect them, {ALTERNATE}",
+            ),
         ),
     )
 
@@ -135,7 +140,7 @@ def compare_interleaved(
         effects=_judged_rows(rows, margin, confidence),
         missing=tuple(gap.text for gap in missing),
         lost=tuple(gap.text for gap in missing if gap.lost),
-        doubts=tuple([note.text for note in run.notes] + _noted(before, after, paired=True)),
+        doubts=(*run.notes, *_noted(before, after, paired=True)),
         confidence=confidence,
     )
 
@@ -146,7 +151,7 @@ def interleaved(run: Run, control: str, treatment: str) -> bool:
     return bool(blocks[0] & blocks[1])
 
 
-def _noted(before: Result, after: Result, *, paired: bool) -> list[str]:
+def _noted(before: Result, after: Result, *, paired: bool) -> list[Note]:
     """What was noted of launches of either side; of separate runs the effects say themselves what keeps them from deciding."""
     found = []
     for result, side in ((before, "control"), (after, "treatment")):
@@ -156,7 +161,7 @@ def _noted(before: Result, after: Result, *, paired: bool) -> list[str]:
             else f"{result.benchmark.name}, {side}"
         )
         launches = result.launches if paired else [_without_disturbances(launch) for launch in result.launches]
-        found += [f"{name}: {note}" for note in noted_of(launches)]
+        found += [note.about(name) for note in noted_of(launches)]
     return found
 
 
@@ -197,13 +202,13 @@ def _rows(
     return rows, missing
 
 
-def _drifts_within(control: Side, treatment: Side) -> list[str]:
+def _drifts_within(control: Side, treatment: Side) -> list[Note]:
     """Of loops whose steps become slower or faster within a launch: how long they ran has a part in the result."""
     found = []
     for name, side in (("control", control), ("treatment", treatment)):
         if side.first.source == "loop":
             remarks = remarks_within([m.samples for m in side.launches.values()])
-            found += [f"{name}: {r.text}" for r in remarks if r.kind == "drift_within"]
+            found += [remark.about(name) for remark in remarks if remark.kind == "drift_within"]
     return found
 
 
@@ -228,7 +233,7 @@ def _effect(benchmark: str, measurement: Measurement, values: Values, paired: bo
     )
 
 
-def _row(effect: Effect, values: Values, estimating: _Estimating, doubts: Sequence[str]) -> _Row:
+def _row(effect: Effect, values: Values, estimating: _Estimating, doubts: Sequence[Note]) -> _Row:
     effect = msgspec.structs.replace(effect, doubts=tuple(doubts))
     both = [*values.control, *values.treatment]
     if min(effect.launches) < FEWEST_LAUNCHES:
@@ -244,7 +249,7 @@ def _of_separate_runs(
     before: Result, after: Result, notes: tuple[Sequence[Note], Sequence[Note]], confidence: float, run_to_run: float
 ) -> _Estimating:
     disturbed = [
-        f"{side}: {why}"
+        why.about(side)
         for side, result, of_run in zip(("control", "treatment"), (before, after), notes, strict=True)
         if (why := undecided(result.counted, of_run)) is not None
     ]
@@ -257,9 +262,10 @@ def _of_separate_runs(
         estimate = unpaired_ratio(values.control, values.treatment, confidence)
         sides = steadiness(values.control), steadiness(values.treatment)
         doubts = [*disturbed, *([other] if other else [])] if of_machine else []
-        doubts += [f"the {name} {s.drift}" for name, s in zip(("control", "treatment"), sides, strict=True) if s.drift]
+        drifts = zip(("control", "treatment"), sides, strict=True)
+        doubts += [Note(text=f"the {name} {side.drift}", kind="drift") for name, side in drifts if side.drift]
         if _lopsided(values.control, values.treatment) or _lopsided(values.treatment, values.control):
-            doubts.append("the side with fewer launches is much noisier; give both the same number of launches")
+            doubts.append(_LOPSIDED)
         allowed = allowance(sides, run_to_run if of_machine else None)
         return _Row(
             _with_estimate(effect, estimate, doubts),
@@ -277,14 +283,15 @@ def _of_pairs(confidence: float) -> _Estimating:
     def estimating(effect: Effect, values: Values) -> _Row:
         estimate = paired_ratio(values.control, values.treatment, confidence)
         ratios = [b / a for a, b in zip(values.control, values.treatment, strict=True)]
-        doubts = ["the ratio drifted over the blocks"] if trend_chance(ratios) <= ALARM else []
+        drifted = Note(text="the ratio drifted over the blocks", kind="drift")
+        doubts = [drifted] if trend_chance(ratios) <= ALARM else []
         disagree = len(ratios) < FEWEST_FOR_RANKS and not pairs_agree(values.control, values.treatment)
         return _Row(_with_estimate(effect, estimate, doubts), estimate, disagree=disagree)
 
     return estimating
 
 
-def _with_estimate(effect: Effect, estimate: RatioEstimate, doubts: Sequence[str]) -> Effect:
+def _with_estimate(effect: Effect, estimate: RatioEstimate, doubts: Sequence[Note]) -> Effect:
     return msgspec.structs.replace(
         effect,
         ratio=estimate.ratio,

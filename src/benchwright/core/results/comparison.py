@@ -7,6 +7,7 @@ from enum import Enum
 import msgspec
 
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.results.summary import Interval
 
 
@@ -39,7 +40,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     basis: str | None = (
         None  # over which steps it was compared, in words, where launches ran for different numbers of them
     )
-    doubts: tuple[str, ...] = ()  # why this effect may be due to something else, in words
+    doubts: tuple[Note, ...] = ()  # why something else may explain this effect
     advice: str | None = None  # why there is no verdict and what would help, in words
 
 
@@ -62,7 +63,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     differences: tuple[Difference, ...] = ()
     missing: tuple[str, ...] = ()  # what only one of them has, that failed or cannot be compared, in words
     lost: tuple[str, ...] = ()  # of `missing`: where the treatment failed or lacks what the control has
-    doubts: tuple[str, ...] = ()  # what was noted of the runs and benchmarks that are compared, in words
+    doubts: tuple[Note, ...] = ()  # notes of both runs and of the benchmarks compared
     confidence: float = 0.95
     run_to_run: float | None = None  # of separate runs: what they may differ by without a change, as a fraction
-    remarks: tuple[str, ...] = ()  # what holds for all effects, in words
+    remarks: tuple[Note, ...] = ()  # what holds for all effects

@@ -57,41 +57,47 @@ def conditions_of(launch: Launch) -> Conditions:
     )
 
 
-def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> str | None:
-    """Why these launches cannot decide a verdict, in words; None if they may.
+def undecided(launches: Sequence[Launch], notes: Sequence[Note] = ()) -> Note | None:
+    """Why these launches cannot decide a verdict; None if they can.
 
-    `notes`: of their run; that the machine was busy when it began counts for launches too short to show it.
+    `notes`: of their run; a machine that was busy when the run began counts against launches too short to show it.
     """
     conditions = [conditions_of(launch) for launch in launches]
     found = [c.disturbed for c in conditions]
     if sum(map(bool, found)) <= MOST_DISTURBED * len(launches):
         blind = sum(not c.recorded for c in conditions) > MOST_DISTURBED * len(launches)
         before = next((note.text for note in notes if note.kind == "busy"), None)
-        return f"its launches are too short to show other load, and {before}" if blind and before else None
-    words = []
+        if not blind or before is None:
+            return None
+        return Note(text=f"its launches are too short to show other load, and {before}", kind="busy")
+    reasons = []
     for kind, text in DISTURBING.items():
         figures = [one[kind] for one in found if kind in one]
         if figures:
-            worst = min(filter(None, figures), default="")
-            words.append(f"{len(figures)} of {len(launches)} launches {text}" + (f" ({worst})" if worst else ""))
-    return ", ".join(words)
+            worst = min(filter(None, figures), default=None)
+            reasons.append(Note(text=f"{len(figures)} of {len(launches)} launches {text}", evidence=worst, kind=kind))
+    if len(reasons) == 1:
+        return reasons[0]
+    return Note(text=", ".join(map(str, reasons)), kind=reasons[0].kind)
 
 
-def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> str | None:
-    """How the conditions of two sets of launches differ, in words; None if they were alike as far as is known."""
+def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
+    """How the conditions of two sets of launches differ; None if they were alike as far as is known."""
     sides = [[conditions_of(launch) for launch in side] for side in (ours, theirs)]
     disturbed = [undecided(side) for side in (ours, theirs)]
     shares = [_median([c.cpu_share for c in side if c.cpu_share is not None]) for side in sides]
     # Without other programs a low share only means that a program's own threads waited for each other.
     if any(disturbed) and shares[0] is not None and shares[1] is not None:
         if abs(shares[0] - shares[1]) > _LEAST_SHARE:
-            return f"measured under different load: got {_percent(shares[0])} and {_percent(shares[1])} of the CPU time they wanted"
+            got = f"got {_percent(shares[0])} and {_percent(shares[1])} of the CPU time they wanted"
+            return Note(text=f"measured under different load: {got}", kind="busy")
     elif bool(disturbed[0]) != bool(disturbed[1]):
-        return f"measured under different conditions: {disturbed[0] or disturbed[1]}, on one side only"
+        return Note(text=f"measured under different conditions: {disturbed[0] or disturbed[1]}, on one side only")
     for device in sorted({device for side in sides for c in side for device in c.clocks}):
         clocks = [_median([c.clocks[device] for c in side if device in c.clocks]) for side in sides]
         if clocks[0] and clocks[1] and abs(clocks[0] / clocks[1] - 1) > _LEAST_CLOCK:
-            return f"GPU {device} ran at different clocks: {clocks[0]:,.0f} and {clocks[1]:,.0f} MHz"
+            at = f"{clocks[0]:,.0f} and {clocks[1]:,.0f} MHz"
+            return Note(text=f"GPU {device} ran at different clocks: {at}", kind="throttled")
     return None
 
 

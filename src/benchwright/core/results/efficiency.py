@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from benchwright.core.note import Note
+
 FLOPS, BYTES = "flops", "bytes"
 CPU, DEVICE = "cpu", "device"
 FEWER_CORES = 0.5  # a peak on less than this part of the cores that another used is no peak for that one
@@ -25,7 +27,7 @@ class Peak(msgspec.Struct, frozen=True, kw_only=True):
     benchmark: str
     run: str | None = None  # its id, if that is another run than the one that is looked at
     cores: float | None = None  # that it kept busy, where it ran on the processors and that is known
-    doubt: str | None = None  # why it is no peak of the machine: it did not have its cores, its clocks…
+    doubt: Note | None = None  # why it is not the machine's peak: others used its cores, its clock was lowered…
 
 
 class Efficiency(msgspec.Struct, frozen=True, kw_only=True):

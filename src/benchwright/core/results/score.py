@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from benchwright.core.note import Note
 from benchwright.core.results.summary import Interval
 from benchwright.core.status import Status
 
@@ -97,7 +98,7 @@ class ScoreComparison(msgspec.Struct, frozen=True, kw_only=True):
     whole: ScoreRatio | None  # None: there is nothing both have
     benchmarks: tuple[ScoreRatio, ...]
     left_out: tuple[str, ...] = ()  # those that only one of them has a score for
-    doubts: tuple[str, ...] = ()  # benchmarks whose launches cannot decide, or ran under other conditions, in words
+    doubts: tuple[Note, ...] = ()  # benchmarks whose launches cannot decide, or ran under other conditions
 
 
 class MilabenchRow(msgspec.Struct, frozen=True, kw_only=True):

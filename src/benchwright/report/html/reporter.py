@@ -274,7 +274,7 @@ def _comparison(comparison: Comparison) -> dict[str, object]:
         "words": count_words(comparison),
         "warnings": warnings(comparison),
         "table": comparison_table([comparison], drawing=drawing),
-        "below": list(dict.fromkeys([*below, *comparison.remarks])),
+        "below": list(dict.fromkeys([*below, *map(str, comparison.remarks)])),
     }
 
 

@@ -84,7 +84,7 @@ def _doubts(x: Compared) -> str:
     if x.effect is None:
         return x.missing
     differences = (f"{d.what}: {d.control} → {d.treatment}" for d in x.comparison.differences)
-    return "; ".join((*x.effect.doubts, *x.comparison.doubts, *differences))
+    return "; ".join((*map(str, (*x.effect.doubts, *x.comparison.doubts)), *differences))
 
 
 def _missing_verdict(x: Compared) -> str:

@@ -129,7 +129,10 @@ def compared_words(compared: ScoreComparison) -> list[str]:
     """What keeps these ratios from being conclusions."""
     if not compared.benchmarks:
         return []
-    return [*compared.doubts, "no ± for ratios of separate runs; 'bw compare' says what can be concluded from them"]
+    return [
+        *map(str, compared.doubts),
+        "no ± for ratios of separate runs; 'bw compare' says what can be concluded from them",
+    ]
 
 
 def milabench_words(score: MilabenchScore) -> list[str]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
 from benchwright.core.results.efficiency import BYTES
 from benchwright.core.results.summary import Percentile, Summary
@@ -121,12 +122,12 @@ def _speedup(row: ModelRow) -> str:
     return words if row.speedup_doubt is None else f"{words} ?"
 
 
-def speedup_doubt(row: ModelRow) -> str | None:
+def speedup_doubt(row: ModelRow) -> Note | None:
     """What the question mark means, and what to do."""
     if row.speedup is None or row.speedup_doubt is None:
         return None
     remedy = "measure again on a quiet machine, or alternate the launches: --interleave --repeat 6"
-    return f"'vs eager' is doubtful: {row.speedup_doubt}; {remedy}"
+    return Note(text=f"'vs eager' is doubtful: {row.speedup_doubt}", remedy=remedy)
 
 
 def _error(row: ModelRow) -> str:
@@ -193,7 +194,7 @@ def _behind(name: str, row: ModelRow) -> str | None:
         against = f", against {found.reference}" if found.reference else ""
         return f"{found.detail}{against}" or None
     if name == "vs_eager":
-        return speedup_doubt(row)
+        return str(doubt) if (doubt := speedup_doubt(row)) else None
     if name in ("items_per_s", "calls_per_s"):
         if row.items is None:
             return "how many items a call has is not known"
@@ -332,7 +333,7 @@ def _figures(row: ModelRow) -> Cells:
         "streams_items_per_s": _in(streams, ITEMS),
         "streams_calls_per_s": _per_call(streams, row),
         "vs_eager": row.speedup,
-        "vs_eager_doubt": row.speedup_doubt,
+        "vs_eager_doubt": row.speedup_doubt and str(row.speedup_doubt),
         "load_s": _value(row.figure("time.load")),
         "build_s": build if row.measured or build else None,
         "first_run_s": _value(row.figure("time.first_run")),

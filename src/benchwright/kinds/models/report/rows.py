@@ -11,6 +11,7 @@ import msgspec
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS, FoundInput, Model
+from benchwright.core.note import Note
 from benchwright.core.results.conditions import unlike
 from benchwright.core.results.efficiency import FLOPS, Efficiency
 from benchwright.core.results.summary import Summary
@@ -43,7 +44,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
     efficiency: tuple[Efficiency, ...] = ()
     beside: tuple[Launch, ...] = ()  # of its profile, which may be the one that built
     speedup: float | None = None  # over torch-eager in fp32, the same model, parameters and device
-    speedup_doubt: str | None = None  # why the two were not measured alike, in words
+    speedup_doubt: Note | None = None  # why the two were not measured alike
 
     def figure(self, metric: str) -> Summary | None:
         return next((s for s in self.summaries if s.metric == metric), None)

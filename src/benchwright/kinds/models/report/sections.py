@@ -75,7 +75,7 @@ def _section(group: ModelGroup, report: Report) -> ReportSection:
 def _body(row: ModelRow) -> Mapping[str, object]:
     """What it is, and on what it was measured."""
     body = msgspec.to_builtins(row.model) | {"items": row.items, "items_from": row.items_from}
-    against = {"vs_eager": row.speedup, "vs_eager_doubt": row.speedup_doubt}
+    against = {"vs_eager": row.speedup, "vs_eager_doubt": row.speedup_doubt and str(row.speedup_doubt)}
     return {"model": {name: body.get(name) for name in _OF_MODEL} | against}
 
 
@@ -118,7 +118,7 @@ def notes_of_model(row: ModelRow, report: Report) -> list[Note]:
     found += shared_notes(believed, report)
     found += [*(Note(text=text) for text in efficiency_doubts(row.efficiency)), *result_notes(row.result)]
     if (doubt := speedup_doubt(row)) is not None:
-        found.append(Note(text=doubt))
+        found.append(doubt)
     if row.precision != row.model.precision:
         found.append(Note(text=f"{row.model.precision} was asked for; the model computes in {row.precision}"))
     elif row.tf32 is not None:
