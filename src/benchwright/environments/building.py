@@ -26,7 +26,7 @@ from benchwright.environments.installers import Pip, Uv
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Stopped, Tools
 
-Say = Callable[[str, str], None]  # group, what is being done; called from any thread
+Say = Callable[[str, str, str], None]  # group, what is being done, its log; called from any thread
 
 
 class CannotBuild(Exception):
@@ -53,10 +53,13 @@ class EnvironmentBuilder:
         self.folders = folders
         self.installer = installer
         self.tools = tools
-        self.say = say
+        self.tell = say
         self.force = force
         self.newest = newest
         self.variables = installer.environment(os.environ)
+
+    def _say(self, group: InstallGroup, what: str) -> None:
+        self.tell(group.name, what, self.folders.log(group.name))
 
     def bring_about(self, group: InstallGroup) -> Installed:
         """Never raises for what is wrong with one group; Stopped if asked to stop."""
@@ -64,7 +67,7 @@ class EnvironmentBuilder:
         try:
             with locked(
                 self.folders.lock(group.name),
-                waiting=lambda: self.say(group.name, "waiting for another install of this environment"),
+                waiting=lambda: self._say(group, "waiting for another install of this environment"),
                 stopped=self.tools.is_stopped,
             ) as lock:
                 return self._settle(group, began, lock)
@@ -98,7 +101,9 @@ class EnvironmentBuilder:
         if again is not None:
             self.folders.switch(name, again)
             return reused(group, self.folders, existing_environment(group, self.folders))
-        self.say(name, "creating an environment" if found.folder is None else f"rebuilding: {found.why or 'as asked'}")
+        self._say(
+            group, "creating an environment" if found.folder is None else f"rebuilding: {found.why or 'as asked'}"
+        )
         folder = self.folders.vacant(name, group.recipe.identity)
         try:
             self._make(group, folder, lock)
@@ -128,7 +133,7 @@ class EnvironmentBuilder:
         try:
             with locked(self.folders.lock(group.name), stopped=self.tools.is_stopped) as lock:
                 remove(log)
-                self.say(group.name, f"installing into the environment of {python}")
+                self._say(group, f"installing into the environment of {python}")
                 scratch = os.path.join(self.folders.store, f"{group.name}.constraints")
                 for wanted in self._batches(group, scratch) if group.files or group.recipe.added else ():
                     self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
@@ -152,7 +157,7 @@ class EnvironmentBuilder:
             return
         count = len(group.files)
         what = f"{count} requirements file{'s' if count != 1 else ''}" if count else ", ".join(group.recipe.added)
-        self.say(group.name, f"installing {what} with {self.installer.name}")
+        self._say(group, f"installing {what} with {self.installer.name}")
         python = os.path.join(folder, "bin", "python")
         scratch = os.path.join(folder, "constraints.txt")
         for wanted in self._batches(group, scratch):
@@ -181,7 +186,7 @@ class EnvironmentBuilder:
             return False
         if not group.files and not group.recipe.added:
             return True
-        self.say(group.name, "looking for newer versions")
+        self._say(group, "looking for newer versions")
         python = os.path.join(found.folder, "bin", "python")
         scratch = os.path.join(found.folder, "constraints.txt")
         for wanted in self._batches(group, scratch):

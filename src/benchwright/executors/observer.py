@@ -1,4 +1,4 @@
-"""Who is told what happens while a run is made, and the cores that it may use."""
+"""The observer of a run and of any other work that takes a while, and the cores that a run may use."""
 
 from __future__ import annotations
 
@@ -34,6 +34,17 @@ class Observer(Listener):
 
     def on_trouble(self, text: str) -> None:
         """Something went wrong that does not stop the run."""
+
+    # Whatever else takes a while: installs, downloads, reading many files. Called from any thread.
+
+    def on_step(self, name: str, what: str, log: str | None = None) -> None:
+        """`name` began something. The last line of the file `log` says how far it is."""
+
+    def on_step_done(self, name: str, how: str = "") -> None:
+        """The steps of `name` are done; `how`: what to say about it, if anything."""
+
+    def on_note(self, text: str) -> None:
+        """Something a user should know."""
 
 
 def usable_cores() -> list[int]:

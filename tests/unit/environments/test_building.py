@@ -38,7 +38,7 @@ class Site:
         (group,) = groups_of(benchmarks, arch="cpu", constraint_files=constraints)
         installer = choose_installer(tool, configured_indexes(os.environ))
         builder = EnvironmentBuilder(
-            self.folders, installer, Tools(), lambda g, what: self.said.append(what), **options
+            self.folders, installer, Tools(), lambda g, what, log: self.said.append(what), **options
         )
         return builder.bring_about(group)
 

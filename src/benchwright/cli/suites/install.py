@@ -77,7 +77,7 @@ def command(
 
 
 def _text(done: Sequence[Installed]) -> str:
-    from benchwright.cli.suites.progress import counted
+    from benchwright.report.text.numbers import counted
 
     width = max(len(x.name) for x in done)
     lines = []

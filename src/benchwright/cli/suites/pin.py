@@ -61,7 +61,7 @@ def command(
 
 
 def _text(done: Sequence[Pinned]) -> str:
-    from benchwright.cli.suites.progress import counted
+    from benchwright.report.text.numbers import counted
 
     lines = []
     for x in done:

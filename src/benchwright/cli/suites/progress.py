@@ -9,23 +9,13 @@ import time
 from typing import TextIO
 
 from benchwright.core.numbers.quantities import format_duration
-from benchwright.kinds.suite.setup.install import InstallObserver
-from benchwright.kinds.suite.setup.prepare import PrepareObserver, Preparing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from benchwright.environments.built import Installed
+from benchwright.executors.observer import Observer
 
 _REDRAW_S = 0.5
 _REMIND_S = 15.0  # without a terminal, a line now and then shows that it still works
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 package`, `3 packages`, `no packages`."""
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
-
-
-class PhaseProgress(InstallObserver):
+class PhaseProgress(Observer):
     """Thread-safe. If stderr is closed, the work goes on without it."""
 
     def __init__(self, *, quiet: bool = False, stream: TextIO | None = None) -> None:
@@ -47,28 +37,22 @@ class PhaseProgress(InstallObserver):
         with self.lock:
             self._erase()
 
-    def on_step(self, group: str, what: str) -> None:
+    def on_step(self, name: str, what: str, log: str | None = None) -> None:
         with self.lock:
-            self.steps[group] = (what, time.monotonic())
+            self.steps[name] = (what, time.monotonic())
             if self.stream is not None and self.thread is None:
                 self.thread = threading.Thread(target=self._remind, daemon=True)
                 self.thread.start()
-        self.say(f"{group}: {what}")
+        self.say(f"{name}: {what}")
 
-    def on_installed(self, installed: Installed) -> None:
-        self.finish(installed.name)
-        if installed.status == "built":
-            count = f", {counted(len(installed.packages), 'package')}" if installed.python else ""
-            self.say(f"{installed.name}: built in {format_duration(installed.seconds)}{count}")
-        elif installed.status == "failed":
-            self.say(f"{installed.name}: failed after {format_duration(installed.seconds)}")
+    def on_step_done(self, name: str, how: str = "") -> None:
+        with self.lock:
+            self.steps.pop(name, None)
+        if how:
+            self.say(f"{name}: {how}")
 
     def on_note(self, text: str) -> None:
         self.say(f"note: {text}")
-
-    def finish(self, what: str) -> None:
-        with self.lock:
-            self.steps.pop(what, None)
 
     def say(self, text: str) -> None:
         with self.lock:
@@ -102,18 +86,6 @@ class PhaseProgress(InstallObserver):
             self.stream.flush()
         except (OSError, ValueError):  # ValueError: it was closed
             self.stream = None
-
-
-class PrepareProgress(PhaseProgress, PrepareObserver):
-    """Also shows what the scripts print, if asked for."""
-
-    def __enter__(self) -> PrepareProgress:
-        return self
-
-    def on_prepared(self, preparing: Preparing) -> None:
-        self.finish(preparing.name)
-        if preparing.status in ("prepared", "failed"):
-            self.say(f"{preparing.name}: {preparing.status} after {format_duration(preparing.seconds)}")
 
     def on_output(self, job_id: str, text: str) -> None:
         with self.lock:

@@ -11,10 +11,13 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import SuitePaths
+from benchwright.core.numbers.quantities import format_duration
 from benchwright.environments.built import EnvironmentFolders, Installed, existing_environment, reused
 from benchwright.environments.groups import InstallGroup, groups_of, requirement_paths, variant_of
 from benchwright.environments.vendor import ARCHES, arch_here, constraints_file
+from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
+from benchwright.report.text.numbers import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,26 +46,13 @@ class InstallOptions(msgspec.Struct, frozen=True, kw_only=True):
     where: IndexOptions = IndexOptions()
 
 
-class InstallObserver:
-    """Told what happens, from any thread; every method may be left as it is."""
-
-    def on_step(self, group: str, what: str) -> None:
-        """Something that may take a while began."""
-
-    def on_installed(self, installed: Installed) -> None:
-        """A group is done."""
-
-    def on_note(self, text: str) -> None:
-        """Something a user should know."""
-
-
 def install(
-    targets: Sequence[str], suite: SuiteRequest, options: InstallOptions, observer: InstallObserver | None = None
+    targets: Sequence[str], suite: SuiteRequest, options: InstallOptions, observer: Observer | None = None
 ) -> list[Installed]:
     """Every group that the selected benchmarks belong to, whole; a group that fails does not stop the others."""
     from benchwright.kinds.suite.suites import suite_paths_of
 
-    observer = observer or InstallObserver()
+    observer = observer or Observer()
     wanted, everything = read_suite(targets, suite)
     if _clone(wanted, anew=options.update, observer=observer):
         wanted, everything = read_suite(targets, suite)  # what the folders hold is known only now
@@ -151,7 +141,7 @@ def _can_be_installed(benchmark: Benchmark, arch: str, variant: str | None) -> b
 
 
 def _bring_about(
-    groups: Sequence[InstallGroup], paths: SuitePaths, options: InstallOptions, observer: InstallObserver
+    groups: Sequence[InstallGroup], paths: SuitePaths, options: InstallOptions, observer: Observer
 ) -> list[Installed]:
     folders = EnvironmentFolders(paths.venv)
     done: dict[str, Installed] = {}
@@ -160,7 +150,6 @@ def _bring_about(
             found = existing_environment(group, folders)
             if found.why is None:
                 done[group.name] = reused(group, folders, found)
-                observer.on_installed(done[group.name])
     left = [group for group in groups if group.name not in done]
     if left:
         _check_writable(folders.store)
@@ -174,7 +163,7 @@ def _build(
     folders: EnvironmentFolders,
     paths: SuitePaths,
     options: InstallOptions,
-    observer: InstallObserver,
+    observer: Observer,
 ) -> list[Installed]:
     from benchwright.environments.building import EnvironmentBuilder
     from benchwright.environments.installers import choose_installer
@@ -191,11 +180,18 @@ def _build(
 
     def work(group: InstallGroup) -> Installed:
         installed = _bring_one(builder, group, paths.python)
-        observer.on_installed(installed)
+        observer.on_step_done(installed.name, _how(installed))
         return installed
 
     with stops_on_signals(tools.stop):
         return _in_threads(work, groups, together, tools)
+
+
+def _how(installed: Installed) -> str:
+    took = format_duration(installed.seconds)
+    if installed.status != "built":
+        return f"failed after {took}" if installed.status == "failed" else ""
+    return f"built in {took}" + (f", {counted(len(installed.packages), 'package')}" if installed.python else "")
 
 
 def _bring_one(builder: EnvironmentBuilder, group: InstallGroup, python: str | None) -> Installed:
@@ -220,7 +216,7 @@ def _in_threads(
             raise
 
 
-def _clone(benchmarks: Sequence[Benchmark], *, anew: bool, observer: InstallObserver) -> bool:
+def _clone(benchmarks: Sequence[Benchmark], *, anew: bool, observer: Observer) -> bool:
     """Gets definitions that live in git repositories; whether any was got."""
     cloned = {b.folder.path: b for b in benchmarks if b.folder is not None and b.folder.git is not None}
     todo = [b for path, b in cloned.items() if anew or not os.path.isdir(path)]

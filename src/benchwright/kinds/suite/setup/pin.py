@@ -17,10 +17,10 @@ from benchwright.environments.pins import CannotPin, PinGroup, PinnedFile, Pinne
 from benchwright.environments.requirement_files import read_requirements
 from benchwright.environments.tools import Stopped, Tools
 from benchwright.environments.vendor import arch_here
+from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.suite.setup.install import (
     IndexOptions,
-    InstallObserver,
     package_indexes,
     read_suite,
     vendor_constraints,
@@ -46,12 +46,12 @@ class Pinned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pin(
-    targets: Sequence[str], suite: SuiteRequest, options: PinOptions, observer: InstallObserver | None = None
+    targets: Sequence[str], suite: SuiteRequest, options: PinOptions, observer: Observer | None = None
 ) -> list[Pinned]:
     """Every group that the selected benchmarks belong to, whole: its files must agree with each other."""
     from benchwright.kinds.suite.suites import suite_paths_of
 
-    observer = observer or InstallObserver()
+    observer = observer or Observer()
     wanted, everything = read_suite(targets, suite)
     paths = suite_paths_of(suite, wanted)
     variant = options.variant or paths.system.arch or arch_here()
@@ -77,6 +77,7 @@ def pin(
             observer.on_step(group.name, f"choosing versions for {count} requirements file{'s' if count != 1 else ''}")
             try:
                 done.append(_pin(pinner, group, variant))
+                observer.on_step_done(group.name)
             except Stopped:
                 raise Interrupted("interrupted; run the same command again") from None
     return done
@@ -105,7 +106,7 @@ def _groups(
     everything: Sequence[Benchmark],
     variant: str,
     constraint_files: Sequence[str],
-    observer: InstallObserver,
+    observer: Observer,
 ) -> list[PinGroup]:
     chosen = {b.name for b in wanted}
     groups = []
@@ -132,7 +133,7 @@ def _groups(
     return groups
 
 
-def _sources(environments: Sequence[Environment], variant: str, observer: InstallObserver) -> list[PinSource]:
+def _sources(environments: Sequence[Environment], variant: str, observer: Observer) -> list[PinSource]:
     """Each file once, however many benchmarks share its folder."""
     found: dict[str, PinSource] = {}
     for environment in environments:

@@ -16,8 +16,10 @@ from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.job import Job, Outcome
 from benchwright.core.node.system import SuitePaths
+from benchwright.core.numbers.quantities import format_duration
 from benchwright.environments.locking import locked
 from benchwright.executors.base import Listener
+from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.suite.setup.prepared import (
     Marks,
@@ -31,7 +33,7 @@ from benchwright.kinds.suite.setup.prepared import (
 from benchwright.kinds.suite.setup.process import SuiteProcess, suite_process
 from benchwright.kinds.suite.setup.readiness import not_installed, readiness
 
-__all__ = ["PrepareObserver", "PrepareOptions", "Preparing", "prepare", "readiness"]
+__all__ = ["PrepareOptions", "Preparing", "prepare", "readiness"]
 
 
 class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,23 +53,13 @@ class Preparing(msgspec.Struct, frozen=True, kw_only=True):
     detail: str | None = None
 
 
-class PrepareObserver(Listener):
-    """Told what happens, from any thread; every method may be left as it is."""
-
-    def on_step(self, name: str, what: str) -> None:
-        """Something that may take a while began."""
-
-    def on_prepared(self, preparing: Preparing) -> None:
-        """A benchmark is done."""
-
-
 def prepare(
-    targets: Sequence[str], suite: SuiteRequest, options: PrepareOptions, observer: PrepareObserver | None = None
+    targets: Sequence[str], suite: SuiteRequest, options: PrepareOptions, observer: Observer | None = None
 ) -> list[Preparing]:
     """Every selected benchmark; one that fails does not stop the others. Raises Interrupted if asked to stop."""
     from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
 
-    observer = observer or PrepareObserver()
+    observer = observer or Observer()
     benchmarks = [b for b in read_benchmarks(targets, suite) if b.enabled or b.name in suite.select]
     if not benchmarks:
         raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
@@ -94,7 +86,7 @@ class _Task(msgspec.Struct, frozen=True):
 class _Preparation:
     """The preparations of one call."""
 
-    def __init__(self, paths: SuitePaths, options: PrepareOptions, observer: PrepareObserver) -> None:
+    def __init__(self, paths: SuitePaths, options: PrepareOptions, observer: Observer) -> None:
         self.paths = paths
         self.options = options
         self.observer = observer
@@ -144,6 +136,7 @@ class _Preparation:
                     stopped=self.stopped.is_set,
                 ),
             ):
+                self.observer.on_step_done(names)  # if it had to wait
                 results = self._run_all(todo)
         except InterruptedError:
             self.stopped.set()
@@ -207,7 +200,7 @@ class _Preparation:
             _remove(leftover)
         before = contents(watched)
         self.marks.forget(preparation.identity)
-        self.observer.on_step(benchmark.name, f"running {os.path.basename(preparation.script)}")
+        self.observer.on_step(benchmark.name, f"running {os.path.basename(preparation.script)}", job.log)
         began = time.monotonic()
         outcome = run([job], self.observer)[0]
         seconds = round(time.monotonic() - began, 3)
@@ -253,11 +246,7 @@ class _Preparation:
             path=process.path,
             phase="prepare",
             folders=process.folders,
-            probe_path=str(
-                probe_folder(
-                    Path(self.paths.base) / "artifacts", lambda text: self.observer.on_step(benchmark.name, text)
-                )
-            ),
+            probe_path=str(probe_folder(Path(self.paths.base) / "artifacts", self.observer.on_note)),
             sample_interval_s=5.0,
             echo=self.options.echo,
         )
@@ -267,7 +256,9 @@ class _Preparation:
         return mark is not None and missing_data(mark) is None
 
     def _tell(self, preparing: Preparing) -> Preparing:
-        self.observer.on_prepared(preparing)
+        ended = preparing.status in ("prepared", "failed")
+        took = format_duration(preparing.seconds)
+        self.observer.on_step_done(preparing.name, f"{preparing.status} after {took}" if ended else "")
         return preparing
 
 
