@@ -219,12 +219,12 @@ def test_interleaved_commands_are_compared_as_pairs(bw: CommandLine) -> None:
     program.write_text("import sys; print('speed=' + sys.argv[1])\n")
     lines = [f"{PY} told.py 100", f"{PY} told.py 90"]
     bw("run", "--repeat", "10", "--metric", "speed[,higher]=kv:speed", "-c", lines[0], "-c", lines[1])
-    body = json.loads(bw("compare", "last", "--between", "told.py", "told.py-2", "--json").stdout)
+    body = json.loads(bw("compare", "last", "--between", "told.py 100", "told.py 90", "--json").stdout)
     (effect,) = [e for e in body["effects"] if e["metric"] == "speed"]
     assert effect["paired"] is True
     assert effect["ratio"] == pytest.approx(0.9)
     assert effect["verdict"] == "regressed"
-    assert "did not measure 'nope'" in bw("compare", "last", "--between", "told.py", "nope", code=2).stderr
+    assert "did not measure 'nope'" in bw("compare", "last", "--between", "told.py 100", "nope", code=2).stderr
 
 
 def test_deleting_and_pruning_leave_baselines_alone(bw: CommandLine) -> None:
@@ -347,7 +347,7 @@ def test_a_comparison_that_compares_nothing_is_an_error(bw: CommandLine) -> None
     program = bw.cwd / "told.py"
     program.write_text("import sys; print('speed=' + sys.argv[1])\n")
     bw("run", "--no-interleave", "--repeat", "2", "-c", f"{PY} told.py 1", "-c", f"{PY} told.py 2")
-    done = bw("compare", "last", "--between", "told.py", "told.py-2", code=2)
+    done = bw("compare", "last", "--between", "told.py 1", "told.py 2", code=2)
     assert "were not interleaved" in done.stderr
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -15,6 +15,7 @@ from benchwright.app.results.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.results.comparison import Comparison
 from benchwright.core.results.efficiency import Peak, Work
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run, culprit
@@ -66,10 +67,12 @@ def report_of(
     with_logs: bool = False,
     scoring: Scoring | None = None,
     peaks: Mapping[Work, Peak] | None = None,
+    comparisons: Sequence[Comparison] = (),
 ) -> Report:
     """Everything a reporter may want to show of `run`; `with_logs`: the last lines of every job, not only of failed ones.
 
-    `peaks`: what another run on the same machine reached, for what this one has no peak of.
+    `peaks`: what another run on the same machine reached, for what this one has no peak of. `comparisons`: between its
+    own benchmarks.
     """
     scoring = scoring or Scoring()
     efficiency = run_efficiencies(run.results, peaks)
@@ -93,6 +96,7 @@ def report_of(
         score=scores.ours,
         milabench=scores.milabench,
         compared=scores.compared,
+        comparisons=tuple(comparisons),
         per_device=scoring.per_device,
         width=width,
         workers=run.workers,

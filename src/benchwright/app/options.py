@@ -107,9 +107,9 @@ def _what() -> Iterable[Option]:
         help="Folder to look up scripts in. Repeatable.")
     yield _option(WHAT, "--all", "flag", name="all_scripts", applies=_SCRIPTS,
         help="Every script in the --search-dir folders.")
-    yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=_SCRIPTS, common=True,
-        help="Run the script once for each value of --NAME. Repeatable.")
-    yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=_SCRIPTS,
+    yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=(COMMAND, *_SCRIPTS), common=True,
+        help="Measure once for each value. It fills {NAME} in a command, and --NAME of a script. Repeatable.")
+    yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=(COMMAND, *_SCRIPTS),
         help="Combine several --param: every combination, or value by value.  [default: grid]")
 
 

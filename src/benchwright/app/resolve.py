@@ -157,8 +157,8 @@ def _check_exists(target: str) -> None:
 def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> KindOptions:
     from benchwright.core.inputs.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
     from benchwright.kinds.base import KindOptions
-    from benchwright.kinds.models.sweep import sweep_points
     from benchwright.kinds.suite.suites import definitions_folder
+    from benchwright.kinds.sweep import sweep_points
 
     flags: dict[str, str | None] = dict(parse_flag_option(text) for text in request.set_flags)
     flags |= {check_flag_name(name, where="--remove-flag"): None for name in request.remove_flags}
@@ -185,18 +185,9 @@ def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -
 def _commands(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> list[Benchmark]:
     if not request.command and not request.lines:
         return []
-    from benchwright.kinds.command.read import command_benchmark, line_benchmark
+    from benchwright.kinds.command.read import read_commands
 
-    found = [line_benchmark(line, cwd=cwd, metrics=metrics, shell=request.shell) for line in request.lines]
-    if request.command and request.shell:
-        # As with `sh -c`: one word is a line for the shell; several are joined as they would be typed.
-        import shlex
-
-        line = request.command[0] if len(request.command) == 1 else shlex.join(request.command)
-        found.append(line_benchmark(line, cwd=cwd, metrics=metrics, shell=True))
-    elif request.command:
-        found.append(command_benchmark(request.command, cwd=cwd, metrics=metrics))
-    return found
+    return read_commands(request, _kind_options(request, cwd, metrics))
 
 
 def _check_text(benchmarks: list[Benchmark]) -> None:
@@ -236,6 +227,10 @@ def _run_name(request: Request, benchmarks: list[Benchmark]) -> str:
 
     if request.targets:
         return safe_name(Path(request.targets[0]).stem)
+    if request.name is None and (request.command or request.lines):
+        from benchwright.kinds.command.read import plain_name
+
+        return safe_name(plain_name(benchmarks[0]).removesuffix(".py"))
     return safe_name(benchmarks[0].name.removesuffix(".py")) if benchmarks else "run"
 
 

@@ -41,7 +41,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     from benchwright.kinds.models.batches import with_batches_known
     from benchwright.kinds.models.discovery import discover
     from benchwright.kinds.models.report.found import found_json, render_found
-    from benchwright.kinds.models.sweep import named_point
+    from benchwright.kinds.sweep import named_point
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(values["base"], os.environ)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from benchwright.core.note import Note
+from benchwright.core.results.comparison import Comparison
 from benchwright.core.results.efficiency import Efficiency
 from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
 from benchwright.core.results.summary import Summary
@@ -64,6 +65,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     score: SuiteScore | None = None  # of a suite
     milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for
     compared: ScoreComparison | None = None  # with the scores of another run
+    comparisons: tuple[Comparison, ...] = ()  # between benchmarks of the run
     per_device: bool = False  # how the devices compare is asked for
     width: int = 80
     workers: int | None = None

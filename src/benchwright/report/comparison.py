@@ -5,7 +5,6 @@ What makes a number doubtful stands beside it in each of them.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 
@@ -41,6 +40,25 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     return "\n".join(lines) + "\n"
 
 
+def verdict_text(comparisons: Sequence[Comparison], *, width: int = 80) -> str:
+    """At the end of the run that measured both sides, which has said above what was noted of them."""
+    lines = []
+    for comparison in comparisons:
+        versus = f"{comparison.treatment} vs {_unshared(comparison.control, comparison.treatment)}:"
+        for effect in sorted_effects(comparison.effects):
+            lines += _effect_lines(msgspec.structs.replace(effect, benchmark=versus), comparison.margin, width)
+        if not comparison.effects:
+            lines += wrapped(f"{'? no verdict':<22} {versus} nothing to compare", width, " ")
+        lines += [line for text in comparison.missing for line in wrapped(f"⚠ {text}", width, "     ")]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _unshared(name: str, other: str) -> str:
+    """`name` without the program that the other one begins with too."""
+    program, _, rest = name.partition(" ")
+    return rest if rest and other.startswith(f"{program} ") else name
+
+
 def warnings(comparison: Comparison) -> list[str]:
     """What else differs, what cannot be compared, and what was noted of the runs."""
     found = [f"{'✗' if d.severe else '⚠'} {d.what}: {d.control} → {d.treatment}" for d in comparison.differences]
@@ -51,7 +69,7 @@ def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
     verdict = f"{MARKS[effect.verdict]} {effect.verdict.value}"
     if effect.verdict is Verdict.SAME:
         verdict += f" (within {margin * 100:g} %)"
-    lines = [clip(f" {verdict:<22} {effect.benchmark} {metric_words(effect)}", width)]
+    lines = wrapped(f"{verdict:<22} {effect.benchmark} {metric_words(effect)}", width, " ")
     figures = f"{format_value(effect.control, effect.unit)} → {format_value(effect.treatment, effect.unit)}"
     counts = launches_words(effect)
     line = f"     {change(effect):<30} {figures}   {counts}"
@@ -89,13 +107,13 @@ def comparison_csv(comparisons: Sequence[Comparison]) -> str:
     return csv_text([comparison_table(comparisons, missing=True)])
 
 
-def comparison_json(comparison: Comparison) -> str:
-    """Documented in docs/reference/compare.md."""
+def comparison_body(comparison: Comparison) -> dict[str, object]:
+    """For JSON; documented in docs/reference/compare.md."""
     body = {"format": "benchwright-comparison", "version": 1} | msgspec.to_builtins(comparison)
     body |= {"doubts": list(map(str, comparison.doubts)), "remarks": list(map(str, comparison.remarks))}
     for shown, effect in zip(body["effects"], comparison.effects, strict=True):
         shown["doubts"] = list(map(str, effect.doubts))
-    return json.dumps(_finite(body), indent=1, allow_nan=False) + "\n"
+    return {key: _finite(value) for key, value in body.items()}
 
 
 def _finite(value: object) -> object:

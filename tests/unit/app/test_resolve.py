@@ -26,7 +26,8 @@ def test_a_command_is_measured_where_the_user_is() -> None:
 
 def test_several_commands_are_interleaved_and_told_apart() -> None:
     resolved = resolve(Request(lines=("python a.py --fast", "python a.py")))
-    assert [b.name for b in resolved.benchmarks] == ["a.py", "a.py-2"]
+    assert [b.name for b in resolved.benchmarks] == ["a.py --fast", "a.py"]
+    assert resolved.name == "a"
     assert resolved.settings.interleave is True
 
 

@@ -72,6 +72,23 @@ def compare_runs(
     return found
 
 
+def compare_commands(run: Run) -> list[Comparison]:
+    """The first of the commands that alternated in `run` against each of the others, as `compare --between` would."""
+    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
+
+    commands = [
+        r for r in run.results if r.benchmark.kind == "command" and any(x.block is not None for x in r.launches)
+    ]
+    if len(commands) < 2:
+        return []
+    chosen = _Chosen(run, (), all_metrics=False)
+    first, *others = (r.benchmark.name for r in commands)
+    return [
+        compare_interleaved(run, first, name, margin=DEFAULT_MARGIN, metrics=chosen.metrics, needed=chosen.needed)
+        for name in others
+    ]
+
+
 class _Chosen:
     """The metrics to compare: those asked for; else what programs report themselves, or their duration.
 
@@ -118,16 +135,15 @@ def failing(comparison: Comparison, fail_on: str) -> bool:
 
 def render(comparisons: Sequence[Comparison], format_: str, width: int) -> str:
     from benchwright.report.comparison import (
+        comparison_body,
         comparison_csv,
-        comparison_json,
         comparison_markdown,
         comparison_text,
     )
 
     if format_ == "json":
-        if len(comparisons) == 1:
-            return comparison_json(comparisons[0])
-        return json.dumps([json.loads(comparison_json(c)) for c in comparisons], indent=1) + "\n"
+        bodies = [comparison_body(c) for c in comparisons]
+        return json.dumps(bodies[0] if len(bodies) == 1 else bodies, indent=1, allow_nan=False) + "\n"
     if format_ == "csv":
         return comparison_csv(comparisons)
     if format_ == "markdown":

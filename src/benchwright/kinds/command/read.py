@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.request import Request
 from benchwright.core.metric import MetricSpec
 from benchwright.kinds.base import Kind, KindOptions
-from benchwright.kinds.command_words import command_from_line, read_line
+from benchwright.kinds.command_words import command_from_line
+from benchwright.kinds.naming import told_apart, words_of
+from benchwright.kinds.sweep import Point, named_point
 
 _INTERPRETER = re.compile(
     r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed"
@@ -31,6 +37,58 @@ class CommandKind(Kind):
     def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         """`target` is the command, as one line."""
         return [line_benchmark(target, cwd=options.cwd, metrics=options.metrics)]
+
+
+def read_commands(request: Request, options: KindOptions) -> list[Benchmark]:
+    """Every command of a request, once for each value of the parameters it mentions; no two are called alike."""
+    cwd, metrics, shell = options.cwd, options.metrics, request.shell
+    found = [line_benchmark(line, cwd=cwd, metrics=metrics, shell=shell) for line in request.lines]
+    if request.command and shell:
+        # As with `sh -c`: one word is a line for the shell; several are joined as they would be typed.
+        line = request.command[0] if len(request.command) == 1 else shlex.join(request.command)
+        found.append(line_benchmark(line, cwd=cwd, metrics=metrics, shell=True))
+    elif request.command:
+        found.append(command_benchmark(request.command, cwd=cwd, metrics=metrics))
+    if found and not request.targets:  # a parameter that no command mentions may be meant for a script
+        _refuse_unused(found, options.points)
+    return [filled for each in told_apart(found) for filled in _filled(each, options.points)]
+
+
+def _refuse_unused(benchmarks: Sequence[Benchmark], points: Sequence[Point]) -> None:
+    for name in points[0]:
+        if not any(_mentions(benchmark, name) for benchmark in benchmarks):
+            placeholder = f"{{{name}}}"
+            raise InvalidInput(
+                f"no command has {placeholder} in it",
+                where=f"--param {name}",
+                remedy=f"write {placeholder} where the value belongs, such as: -c 'program --{name} {placeholder}'",
+            )
+
+
+def _mentions(benchmark: Benchmark, name: str) -> bool:
+    return any(f"{{{name}}}" in word for word in benchmark.workload.words)
+
+
+def _filled(benchmark: Benchmark, points: Iterable[Point]) -> Iterable[Benchmark]:
+    """One for each combination of the parameters it mentions. A value stays one word, in a shell's line too."""
+    command = benchmark.workload
+    assert isinstance(command, Command)
+    for point in {tuple((k, v) for k, v in point.items() if _mentions(benchmark, k)): None for point in points}:
+        argv = tuple(_with_values(word, dict(point), shell=command.shell) for word in command.argv)
+        yield msgspec.structs.replace(
+            benchmark,
+            name=benchmark.name + named_point(dict(point)),
+            workload=msgspec.structs.replace(command, argv=argv),
+            parameters=dict(point),
+        )
+
+
+def _with_values(text: str, point: Point, *, shell: bool) -> str:
+    """In one pass: a value that looks like a placeholder is a value."""
+    if not point:
+        return text
+    names = "|".join(map(re.escape, point))
+    return re.sub(rf"\{{({names})\}}", lambda found: shlex.quote(point[found[1]]) if shell else point[found[1]], text)
 
 
 def command_benchmark(
@@ -65,10 +123,16 @@ def line_benchmark(
         return InvalidInput(what, where=where, remedy=remedy, text=line)
 
     command = command_from_line(line, cwd=cwd or os.getcwd(), shell=shell, fail=fail)
-    words = [word.text for word in read_line(line).words if not word.operator]
+    found = Benchmark(name=name or line, workload=command, source="command line", metrics=tuple(metrics))
+    return found if name else msgspec.structs.replace(found, name=plain_name(found))
+
+
+def plain_name(benchmark: Benchmark) -> str:
+    """What a command is called by itself, whatever it is measured together with."""
+    words = words_of(benchmark)
     while len(words) > 1 and _ASSIGNMENT.match(words[0]):  # what a shell sets for the command is not its name
         words.pop(0)
-    return Benchmark(name=name or name_of(words), workload=command, source="command line", metrics=tuple(metrics))
+    return name_of(words)
 
 
 def name_of(argv: Sequence[str]) -> str:

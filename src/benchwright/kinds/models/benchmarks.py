@@ -20,8 +20,8 @@ from benchwright.core.model import (
     ScriptDiscovery,
 )
 from benchwright.core.stop_rule import StopRule, Warmup
-from benchwright.kinds.models.sweep import idle_parameters, named_point
 from benchwright.kinds.models.training import training_of
+from benchwright.kinds.sweep import idle_parameters, named_point
 
 SHOWN_DIGITS = 8  # of an identity
 # Precise enough to see one percent, and never for long: a slow model has few calls in these seconds.

@@ -14,8 +14,8 @@ from benchwright.kinds.base import KindOptions
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
-from benchwright.kinds.models.sweep import named_point, script_arguments
 from benchwright.kinds.models.training import USUAL_STOP
+from benchwright.kinds.sweep import named_point, script_arguments
 
 MEMBER = "::"  # script.py::BertModel
 

@@ -8,9 +8,12 @@ import pytest
 
 from benchwright.core.benchmark import Command
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.request import Request
 from benchwright.core.metric import MetricSpec
-from benchwright.kinds.command.read import command_benchmark, line_benchmark, name_of
-from benchwright.kinds.naming import with_unique_names
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.command.read import command_benchmark, line_benchmark, name_of, read_commands
+from benchwright.kinds.naming import told_apart, with_unique_names
+from benchwright.kinds.sweep import sweep_points
 
 
 def test_words_after_the_dashes_are_the_argv_whatever_they_hold() -> None:
@@ -76,3 +79,55 @@ def test_a_launcher_is_called_after_the_script_it_launches() -> None:
     assert name_of(["torchrun", "--nproc-per-node", "2", "train.py", "--lr", "1"]) == "train.py"
     assert name_of(["accelerate", "launch", "--num_processes", "4", "/x/fit.py"]) == "fit.py"
     assert name_of(["mpirun", "-n", "2", "./solver"]) == "mpirun"
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"),
+    [
+        (["sleep 0.1", "sleep 0.2"], ["sleep 0.1", "sleep 0.2"]),
+        (["python t.py --lr 0.1 --fast", "python t.py --lr 0.2 --fast"], ["t.py --lr 0.1", "t.py --lr 0.2"]),
+        (["python t.py", "python t.py --fast"], ["t.py", "t.py --fast"]),
+        (["python t.py --a 1 x --b 2", "python t.py --a 3 x --b 4"], ["t.py --a 1 --b 2", "t.py --a 3 --b 4"]),
+        (["t 1 end", "t 1 2 end", "t end"], ["t 1", "t 1 2", "t"]),
+        (["python3.11 t.py", "python3.12 t.py"], ["t.py python3.11", "t.py python3.12"]),
+        (["t 'a b'", "t c"], ["t 'a b'", "t c"]),
+        (["a x", "b x"], ["a", "b"]),
+        (["t --password=hunter2", "t --password=hunter3"], ["t", "t-2"]),  # a name is shown everywhere
+        (["t x", "t " + "y" * 100], ["t x", "t"]),
+        (["t x", "t x"], ["t", "t-2"]),
+    ],
+)
+def test_commands_of_one_program_are_called_by_the_words_in_which_they_differ(
+    lines: list[str], names: list[str]
+) -> None:
+    assert [b.name for b in told_apart([line_benchmark(line) for line in lines])] == names
+
+
+def test_lines_for_a_shell_are_told_apart_by_their_words_too() -> None:
+    lines = ["cat a | wc", "cat b | wc"]
+    assert [b.name for b in told_apart([line_benchmark(x, shell=True) for x in lines])] == ["cat a", "cat b"]
+
+
+def filled(*lines: str, params: tuple[str, ...], shell: bool = False) -> list[tuple[str, tuple[str, ...]]]:
+    options = KindOptions(points=tuple(sweep_points(params)))
+    found = read_commands(Request(lines=lines, shell=shell, params=params), options)
+    return [(b.name, b.workload.words) for b in found]
+
+
+def test_each_value_of_a_parameter_is_one_benchmark() -> None:
+    assert filled("work --threads={n} {n}", "plain {x}", params=("n=1,2",)) == [
+        ("work[n=1]", ("work", "--threads=1", "1")),
+        ("work[n=2]", ("work", "--threads=2", "2")),
+        ("plain", ("plain", "{x}")),  # measured once, and braces that name no parameter are left alone
+    ]
+
+
+def test_a_value_stays_one_word_and_is_not_filled_again() -> None:
+    assert filled("echo {a} {b}", params=("a={b}", "b=x y")) == [("echo[a={b},b=x y]", ("echo", "{b}", "x y"))]
+    ((_, (line,)),) = filled("echo {a} | cat", params=("a=$(touch bad)",), shell=True)
+    assert line == "echo '$(touch bad)' | cat"
+
+
+def test_a_parameter_that_no_command_mentions_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"no command has \{n\} in it"):
+        filled("work", params=("n=1,2",))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.models.sweep import idle_parameters, named_point, script_arguments, sweep_points
+from benchwright.kinds.sweep import idle_parameters, named_point, script_arguments, sweep_points
 
 NAMES = st.from_regex(r"[a-z_]{1,8}", fullmatch=True)
 VALUES = st.lists(st.from_regex(r"[a-z0-9.]{1,4}", fullmatch=True), min_size=1, max_size=4, unique=True)
