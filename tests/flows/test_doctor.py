@@ -15,22 +15,22 @@ from command_line import CommandLine
 
 from benchwright.doctor import check as doctor
 
-STATES = {"ok", "warning", "bad", "unknown"}
+SEVERITIES = {"ok", "warning", "error", "unknown"}
 
 
 def check_agreement(body: dict[str, Any], code: int) -> None:
     """The schema, and that verdict, reasons and exit code say the same."""
-    assert body["version"] == 1
-    names = [f["name"] for f in body["findings"]]
-    assert len(set(names)) == len(names)
-    for finding in body["findings"]:
-        assert set(finding) == {"name", "state", "text", "advice", "figures"}
-        assert finding["state"] in STATES
-        assert finding["text"]
-        assert finding["advice"] or finding["state"] not in ("warning", "bad"), finding
-    assert body["bad"] == [f["name"] for f in body["findings"] if f["state"] == "bad"]
-    assert code == (1 if body["bad"] else 0)
-    assert (body["verdict"] == "bad") == bool(body["bad"])
+    assert body["version"] == 2
+    kinds = [note["kind"] for note in body["notes"]]
+    assert len(set(kinds)) == len(kinds)
+    for note in body["notes"]:
+        assert set(note) == {"kind", "severity", "text", "remedy"}
+        assert note["severity"] in SEVERITIES
+        assert note["text"]
+        assert note["remedy"] or note["severity"] not in ("warning", "error"), note
+    assert body["errors"] == [note["kind"] for note in body["notes"] if note["severity"] == "error"]
+    assert code == (1 if body["errors"] else 0)
+    assert (body["verdict"] == "error") == bool(body["errors"])
     assert body["machine"]["cores"] >= 1
 
 
@@ -49,8 +49,8 @@ def test_the_noise_is_measured_and_told_in_json(bw: CommandLine) -> None:
         assert noise["floor"] > 0
         assert noise["spread"] > 0
         assert noise["detectable"]["6"] > noise["detectable"]["12"] > noise["detectable"]["20"] > 0
-    names = {f["name"] for f in body["findings"]}
-    assert {"noise.wall", "noise.cpu"} <= names
+    kinds = {note["kind"] for note in body["notes"]}
+    assert {"noise.wall", "noise.cpu"} <= kinds
     assert not bw.base.exists()
 
 
@@ -72,9 +72,10 @@ def test_quick_measures_no_noise_and_leaves_nothing(bw: CommandLine) -> None:
     body = json.loads(done.stdout)
     check_agreement(body, done.returncode)
     assert body["noise"] == []
-    found = {f["name"]: f for f in body["findings"]}
+    found = {note["kind"]: note for note in body["notes"]}
     assert {"cpu.governor", "cpu.load", "heat.zones", "memory.free", "disk.free", "runtime.own"} <= set(found)
-    assert found["sampler.process"]["figures"]["works"] is True
+    assert "rss_bytes" in found["sampler.process"]["text"]
+    assert body["health"]["memory"]["total_bytes"] > 0
     assert not bw.base.exists()
     assert "noise not measured" in " ".join(bw("doctor", "--quick", code=None).stdout.split())
 
@@ -82,7 +83,7 @@ def test_quick_measures_no_noise_and_leaves_nothing(bw: CommandLine) -> None:
 def test_a_base_that_cannot_be_written_is_bad_and_exit_1(bw: CommandLine) -> None:
     (bw.cwd / "file").write_text("")
     done = bw("doctor", "--quick", "--json", "--base", "file/base", code=1)
-    assert "disk.free" in json.loads(done.stdout)["bad"]
+    assert "disk.free" in json.loads(done.stdout)["errors"]
     text = bw("doctor", "--quick", "--base", "file/base", code=1).stdout
     assert "✗ free" in text
     assert "→ choose another folder with --base" in text
@@ -99,11 +100,11 @@ def test_a_sampler_that_breaks_and_a_python_that_does_not_start_are_told(bw: Com
     bw.is_process = True  # what is installed is looked up when Python starts
     env = {"PYTHONPATH": str(site), "PATH": f"{python.parent}{os.pathsep}{os.environ['PATH']}"}
     body = json.loads(bw("doctor", "--quick", "--json", code=None, env=env).stdout)
-    found = {f["name"]: f for f in body["findings"]}
-    assert found["sampler.broken"]["state"] == "warning"
+    found = {note["kind"]: note for note in body["notes"]}
+    assert found["sampler.broken"]["severity"] == "warning"
     assert "no_such" in found["sampler.broken"]["text"]
     assert "version gone" in found["runtime.python"]["text"]
-    assert found["runtime.own"]["state"] == "ok"
+    assert found["runtime.own"]["severity"] == "ok"
 
 
 def test_an_interrupted_checkup_is_exit_130_and_leaves_no_folder(bw: CommandLine, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     """Check this machine: hardware, runtimes, samplers and noise, with advice.
 
     To measure the noise, one small program is launched 14 times as if it were two. Nothing is kept. Exit code: 0 fine, or
-    only warnings; 1 measurements made now cannot be trusted.
+    only warnings; 1 measurements taken now cannot be trusted.
     """
     from benchwright.app.plugins import all_registries
     from benchwright.app.run import RunOrder, run
@@ -58,7 +58,7 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
         width = min(terminal_width(), 110)
         colour = terminal and "NO_COLOR" not in os.environ
         click.echo(checkup_text(checkup, width=width, colour=colour), nl=False, color=colour)
-    return 1 if checkup.bad else 0
+    return 1 if checkup.errors else 0
 
 
 class _Progress(Observer):

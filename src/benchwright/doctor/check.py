@@ -1,4 +1,4 @@
-"""The checkup: reads the node, tries what benchwright relies on, and measures how much equal programs differ."""
+"""The checkup: reads the node, tries what benchwright relies on, and measures the noise between equal programs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from benchwright.core.errors import BenchwrightError, BrokenPlugin, CannotMeasur
 from benchwright.core.inputs.options import MeasureOptions
 from benchwright.core.inputs.request import Request
 from benchwright.core.machine import Machine
-from benchwright.core.node.checkup import Checkup, Finding, Interpreter, Noise, State
+from benchwright.core.node.checkup import Checkup, Interpreter, Noise
+from benchwright.core.note import Note
 from benchwright.core.plugins.entry_points import EntryPoint, load_target
 from benchwright.core.plugins.registry import Registry
 from benchwright.core.run import Launch, Run
 from benchwright.doctor.judge_gpus import judge_gpus
-from benchwright.doctor.judge_health import judge_health
+from benchwright.doctor.judge_health import judge_health, named, ok
 from benchwright.doctor.noise import judge_noise, noise_of
 from benchwright.executors.base import Executor
 from benchwright.runs.base_folder import BaseFolder
@@ -45,26 +46,32 @@ def check(
     measure: Measure | None,
     registries: Iterable[Registry[Any]] = (),
 ) -> Checkup:
-    """The state of this machine, and the plug-ins of these registries. `measure`: how to measure its noise; None: not at
-    all. Leaves nothing behind."""
+    """The state of this machine and the plug-ins of `registries`. `measure` measures the noise; None skips that.
+
+    Leaves nothing behind.
+    """
     machine = executor.machine()
     health = read_health(str(base.path))
     interpreters = find_interpreters()
-    findings = judge_health(health, machine)
-    findings += judge_gpus(health.gpus, health.gpu_trouble)
-    findings += [_judge_interpreter(interpreter, machine) for interpreter in interpreters]
-    findings += try_samplers()
-    findings += [finding for registry in registries for finding in judge_plugins(registry)]
+    notes = [
+        *judge_health(health, machine),
+        *judge_gpus(health.gpus, health.gpu_trouble),
+        *(_judge_interpreter(interpreter, machine) for interpreter in interpreters),
+        *try_samplers(),
+        *(note for registry in registries for note in judge_plugins(registry)),
+    ]
     noise: Sequence[Noise] = ()
     if measure is not None:
         noise, trouble = measure_noise(measure)
-        busy = any(f.name in ("cpu.load", "cpu.pressure") and f.state in (State.WARNING, State.BAD) for f in findings)
-        findings += judge_noise(noise, busy=busy) + trouble
-    return Checkup(machine=machine, findings=tuple(findings), noise=tuple(noise), interpreters=tuple(interpreters))
+        busy = any(n.kind in ("cpu.load", "cpu.pressure") and n.severity in ("warning", "error") for n in notes)
+        notes += judge_noise(noise, busy=busy) + trouble
+    return Checkup(
+        machine=machine, health=health, notes=tuple(notes), noise=tuple(noise), interpreters=tuple(interpreters)
+    )
 
 
 def find_interpreters() -> list[Interpreter]:
-    """Benchwright's own, and the `python` that a measured command finds, if that is another one."""
+    """Benchwright's own, and the `python` on the PATH, if that is another one."""
     own = own_interpreter()
     program = shutil.which("python") or shutil.which("python3")
     if program is None or program == own.executable:
@@ -73,85 +80,63 @@ def find_interpreters() -> list[Interpreter]:
     return [own] if other.executable == own.executable else [own, other]
 
 
-def _judge_interpreter(interpreter: Interpreter, machine: Machine) -> Finding:
-    name = "runtime.own" if interpreter.role.endswith("own") else "runtime.python"
-    figures = dict(interpreter.runtimes)
+def _judge_interpreter(interpreter: Interpreter, machine: Machine) -> Note:
+    kind = "runtime.own" if interpreter.role.endswith("own") else "runtime.python"
     if interpreter.trouble is not None:
-        return Finding(
-            name=name,
-            state=State.WARNING,
-            text=f"{interpreter.executable}: {interpreter.trouble}",
-            advice="a command that starts with `python` will fail; name an interpreter that works",
-        )
+        remedy = "commands that start with `python` will fail; name an interpreter that works"
+        return Note(kind=kind, text=f"{interpreter.executable}: {interpreter.trouble}", remedy=remedy)
     found = ", ".join(f"{runtime} {version}" for runtime, version in interpreter.runtimes.items())
     text = f"Python {interpreter.version}, {interpreter.role}: {found or 'no model runtime installed'}"
     if machine.accelerators and interpreter.runtimes.get("torch", "").endswith("+cpu"):
-        return Finding(
-            name=name,
-            state=State.WARNING,
-            text=f"{text}: torch is built without CUDA and cannot use the GPU",
-            advice="install a CUDA build of torch for that interpreter",
-            figures={**figures},
-        )
-    return Finding(name=name, state=State.OK, text=text, figures={**figures})
+        text += ": torch is built without CUDA and cannot use the GPU"
+        return Note(kind=kind, text=text, remedy="install a CUDA build of torch for that interpreter")
+    return Note(kind=kind, severity="ok", text=text)
 
 
-def try_samplers() -> list[Finding]:
-    """Opens each sampler and reads, with a process of our own to look at."""
+def try_samplers() -> list[Note]:
+    """Opens each sampler and reads it, with a child process of ours to look at."""
     subject_program = [sys.executable, "-I", "-S", "-c", "import sys; print(flush=True); sys.stdin.read()"]
     with subprocess.Popen(subject_program, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
-        child.stdout.readline()  # it has begun, and has its memory
-        return [_try_sampler(entry) for entry in find_samplers().values()]
+        child.stdout.readline()  # it runs, and has its memory
+        return named({f"sampler.{entry.name}": _try_sampler(entry) for entry in find_samplers().values()})
 
 
-def _try_sampler(entry: EntryPoint) -> Finding:
-    name = entry.name
-    finding_name = f"sampler.{name}"
+def _try_sampler(entry: EntryPoint) -> Note:
     try:
         sampler: Sampler | None = load_target(entry.target)(SampledJob())
         if sampler is None:
-            text = "no NVIDIA GPU here" if name == "nvidia" else "nothing here for it to read"
-            return Finding(name=finding_name, state=State.OK, text=text, figures={"works": False})
+            return ok("no NVIDIA GPU here" if entry.name == "nvidia" else "nothing to read on this machine")
         try:
-            rounds = [sampler.sample(time.perf_counter_ns()) for _ in range(2)]  # the first may only take bearings
+            rounds = [sampler.sample(time.perf_counter_ns()) for _ in range(2)]  # the first may only set a baseline
             values = {key for samples in rounds for sample in samples for key in sample.values}
         finally:
             sampler.close()
-    except Exception as error:  # a sampler of any package: that it fails is what we want to know
-        return Finding(
-            name=finding_name,
-            state=State.WARNING,
-            text=f"does not work: {type(error).__name__}: {error}",
-            advice=f"runs will lack its numbers; repair or uninstall {entry.package}",
-            figures={"works": False},
-        )
+    except Exception as error:  # any package's sampler: its failure is what we want to know
+        remedy = f"runs will lack its numbers; repair or uninstall {entry.package}"
+        return Note(text=f"does not work: {type(error).__name__}: {error}", remedy=remedy)
     if not values:
-        advice = "the kernel may not let this user read it; runs will lack its numbers"
-        return Finding(
-            name=finding_name, state=State.WARNING, text="reads nothing", advice=advice, figures={"works": False}
-        )
-    return Finding(
-        name=finding_name, state=State.OK, text=f"reads {', '.join(sorted(values))}", figures={"works": True}
-    )
+        remedy = "the kernel may not let this user read it; runs will lack its numbers"
+        return Note(text="reads nothing", remedy=remedy)
+    return ok(f"reads {', '.join(sorted(values))}")
 
 
-def judge_plugins(registry: Registry[Any]) -> list[Finding]:
-    """What installed packages add to a seam, each loaded once to see that it can be."""
-    findings = []
-    for entry in registry.plugins().values():
-        name, of = f"plugin.{entry.name}", f"{registry.noun} of {entry.package} {entry.version}"
-        try:
-            registry.load_plugin(entry)
-        except BrokenPlugin as error:
-            findings.append(Finding(name=name, state=State.WARNING, text=f"{of}: {error}", figures={"works": False}))
-        else:
-            findings.append(Finding(name=name, state=State.OK, text=of, figures={"works": True}))
-    return findings
+def judge_plugins(registry: Registry[Any]) -> list[Note]:
+    """What installed packages add to a seam; each is loaded once to see that it can be."""
+    return named({f"plugin.{entry.name}": _try_plugin(registry, entry) for entry in registry.plugins().values()})
 
 
-def measure_noise(measure: Measure) -> tuple[list[Noise], list[Finding]]:
-    """One program measured as if it were two, interleaved; and what went wrong, if it could not be measured."""
+def _try_plugin(registry: Registry[Any], entry: EntryPoint) -> Note:
+    of = f"{registry.noun} of {entry.package} {entry.version}"
+    try:
+        registry.load_plugin(entry)
+    except BrokenPlugin as error:
+        return Note(text=f"{of}: {error}", remedy=f"repair or uninstall {entry.package}")
+    return ok(of)
+
+
+def measure_noise(measure: Measure) -> tuple[list[Noise], list[Note]]:
+    """One program measured as if it were two, interleaved; and a note if that failed."""
     try:
         with tempfile.TemporaryDirectory(prefix="benchwright-doctor-", ignore_cleanup_errors=True) as folder:
             run = _measure_same_twice(measure, Path(folder))
@@ -160,14 +145,13 @@ def measure_noise(measure: Measure) -> tuple[list[Noise], list[Finding]]:
         noise = [one for one in found if one is not None]
         if noise:
             return noise, []
-        failed = next((r for r in run.results if r.detail), None)
-        problem = failed.detail if failed and failed.detail else "the launches gave no times"
+        problem = next((r.detail for r in run.results if r.detail), "the launches gave no times")
     except (Interrupted, KeyboardInterrupt) as error:
         raise Interrupted("interrupted; nothing was kept") from error
     except (BenchwrightError, OSError) as error:
         problem = str(error)
-    advice = "benchwright cannot measure here; see the log of: benchwright run -- true"
-    return [], [Finding(name="noise.launches", state=State.BAD, text=f"not measured: {problem}", advice=advice)]
+    remedy = "benchwright cannot measure here; see the log of: benchwright run -- true"
+    return [], [Note(kind="noise.launches", severity="error", text=f"not measured: {problem}", remedy=remedy)]
 
 
 def _measure_same_twice(measure: Measure, folder: Path) -> Run:
@@ -185,7 +169,7 @@ def _measure_same_twice(measure: Measure, folder: Path) -> Run:
 
 
 def pairs_of(run: Run) -> list[tuple[dict[str, float], dict[str, float]]]:
-    """The times of the launches that stood side by side: those of the first benchmark and of the second."""
+    """The times of neighbouring launches: one of the first benchmark, one of the second."""
     first, second = run.results
     partners = {launch.block: launch for launch in second.counted}
     return [(_times(launch), _times(partners[launch.block])) for launch in first.counted if launch.block in partners]
@@ -195,5 +179,5 @@ def _times(launch: Launch) -> dict[str, float]:
     measurements = {metric: launch.measurement(metric) for metric in _METRICS}
     missing = [metric for metric, found in measurements.items() if found is None]
     if missing:
-        raise CannotMeasure(f"{launch.job} tells no {', '.join(missing)}")
+        raise CannotMeasure(f"{launch.job} reports no {', '.join(missing)}")
     return {metric: found.samples[0] for metric, found in measurements.items() if found is not None}

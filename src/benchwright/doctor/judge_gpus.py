@@ -2,131 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from benchwright.core.node.checkup import Figure, Finding, State
 from benchwright.core.node.health import GpuHealth
+from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_bytes
+from benchwright.doctor.judge_health import named, ok
 
-_NOT_TOLD = "not reported by the system"
 
-
-def judge_gpus(gpus: tuple[GpuHealth, ...], trouble: str | None) -> list[Finding]:
-    """Findings called gpu.<index>.<what>; one called gpu.driver if no GPU can be read although there is a driver."""
+def judge_gpus(gpus: tuple[GpuHealth, ...], trouble: str | None) -> list[Note]:
+    """Notes called gpu.<index>.<what>; or one called gpu.driver if there is a driver but no GPU can be read."""
     if trouble is not None:
-        advice = "see whether nvidia-smi works; in a container, whether it was started with its GPUs"
-        return [Finding(name="gpu.driver", state=State.WARNING, text=trouble, advice=advice)]
-    return [finding for gpu in gpus for finding in _judge_gpu(gpu)]
+        remedy = "check that nvidia-smi works; a container must be started with its GPUs"
+        return [Note(kind="gpu.driver", text=trouble, remedy=remedy)]
+    return [
+        note
+        for gpu in gpus
+        for note in named(
+            {
+                f"gpu.{gpu.index}.users": _users(gpu),
+                f"gpu.{gpu.index}.clock": _clock(gpu.throttle_reasons),
+                f"gpu.{gpu.index}.heat": _heat(gpu),
+                f"gpu.{gpu.index}.power": _power(gpu),
+                f"gpu.{gpu.index}.errors": _errors(gpu),
+                f"gpu.{gpu.index}.persistence": _persistence(gpu),
+            }
+        )
+    ]
 
 
-def _judge_gpu(gpu: GpuHealth) -> Iterator[Finding]:
-    yield _judge_users(gpu)
-    yield _judge_clock(gpu)
-    yield _judge_heat(gpu)
-    yield _judge_power(gpu)
-    yield _judge_errors(gpu)
-    yield _judge_persistence(gpu)
-
-
-def _judge_users(gpu: GpuHealth) -> Finding:
-    figures: dict[str, Figure] = {
-        "processes": None if gpu.processes is None else len(gpu.processes),
-        "load_percent": gpu.load_percent,
-        "memory_used_bytes": gpu.memory_used_bytes,
-        "memory_total_bytes": gpu.memory_total_bytes,
-    }
-    name = f"gpu.{gpu.index}.users"
-    busy = gpu.load_percent or 0.0
+def _users(gpu: GpuHealth) -> Note | None:
     if gpu.processes is None and gpu.load_percent is None:
-        return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
-    memory = "" if gpu.memory_used_bytes is None else f", {format_bytes(gpu.memory_used_bytes)} of its memory in use"
+        return None
+    busy = gpu.load_percent or 0.0
     if not gpu.processes and busy < 5:
-        return Finding(name=name, state=State.OK, text="no one else uses it", figures=figures)
+        return ok("not in use")
     count = len(gpu.processes or ())
-    pids = f" (pid {', '.join(map(str, (gpu.processes or ())[:4]))})" if count else ""
-    who = f"{count} program{'' if count == 1 else 's'}{pids}" if count else "someone"
-    return Finding(
-        name=name,
-        state=State.BAD if busy >= 20 else State.WARNING,
-        text=f"{who} on it, {busy:.0f} % busy{memory}",
-        advice="end them, wait, or choose another GPU with CUDA_VISIBLE_DEVICES",
-        figures=figures,
+    pids = ", ".join(map(str, (gpu.processes or ())[:4]))
+    who = f"{count} program{'' if count == 1 else 's'} (pid {pids}) on it" if count else "in use"
+    memory = "" if gpu.memory_used_bytes is None else f", {format_bytes(gpu.memory_used_bytes)} of its memory taken"
+    return Note(
+        severity="error" if busy >= 20 else "warning",
+        text=f"{who}, {busy:.0f} % busy{memory}",
+        remedy="stop them, wait, or choose another GPU with CUDA_VISIBLE_DEVICES",
     )
 
 
-def _judge_clock(gpu: GpuHealth) -> Finding:
-    name = f"gpu.{gpu.index}.clock"
-    reasons = gpu.throttle_reasons
-    figures: dict[str, Figure] = {"throttle_reasons": None if reasons is None else ", ".join(reasons)}
+def _clock(reasons: tuple[str, ...] | None) -> Note | None:
     if reasons is None:
-        return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
+        return None
     if not reasons:
-        return Finding(name=name, state=State.OK, text="its clock is not limited", figures=figures)
+        return ok("clock not limited")
     slowed = any("slowdown" in reason or "brake" in reason for reason in reasons)
-    return Finding(
-        name=name,
-        state=State.BAD if slowed else State.WARNING,
-        text=f"its clock is limited by: {', '.join(reasons)}",
-        advice="nvidia-smi -q -d PERFORMANCE tells more; let it cool, raise the power cap, reset clocks (-rgc, -rac)",
-        figures=figures,
+    return Note(
+        severity="error" if slowed else "warning",
+        text=f"clock limited by: {', '.join(reasons)}",
+        remedy="see nvidia-smi -q -d PERFORMANCE; let it cool, raise the power cap, or reset clocks (-rgc, -rac)",
     )
 
 
-def _judge_heat(gpu: GpuHealth) -> Finding:
-    name = f"gpu.{gpu.index}.heat"
-    figures: dict[str, Figure] = {"temperature_c": gpu.temperature_c, "throttles_at_c": gpu.throttles_at_c}
+def _heat(gpu: GpuHealth) -> Note | None:
     if gpu.temperature_c is None:
-        return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
+        return None
     limit = gpu.throttles_at_c or 90.0
     text = f"{gpu.temperature_c:.0f} °C, slows down at {limit:.0f} °C"
-    if limit - gpu.temperature_c > 10:
-        return Finding(name=name, state=State.OK, text=text, figures=figures)
-    return Finding(name=name, state=State.WARNING, text=text, advice="let it cool before measuring", figures=figures)
+    return ok(text) if limit - gpu.temperature_c > 10 else Note(text=text, remedy="let it cool before measuring")
 
 
-def _judge_power(gpu: GpuHealth) -> Finding:
-    name = f"gpu.{gpu.index}.power"
-    figures: dict[str, Figure] = {"power_limit_w": gpu.power_limit_w, "power_default_w": gpu.power_default_w}
-    if gpu.power_limit_w is None or gpu.power_default_w is None:
-        return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
-    if gpu.power_limit_w > gpu.power_default_w - 1:
-        return Finding(name=name, state=State.OK, text=f"may draw {gpu.power_limit_w:.0f} W", figures=figures)
-    return Finding(
-        name=name,
-        state=State.WARNING,
-        text=f"capped at {gpu.power_limit_w:.0f} W; its default is {gpu.power_default_w:.0f} W",
-        advice=f"sudo nvidia-smi -i {gpu.index} -pl {gpu.power_default_w:.0f}, or compare only with runs under this cap",
-        figures=figures,
+def _power(gpu: GpuHealth) -> Note | None:
+    limit, default = gpu.power_limit_w, gpu.power_default_w
+    if limit is None or default is None:
+        return None
+    if limit > default - 1:
+        return ok(f"may draw {limit:.0f} W")
+    return Note(
+        text=f"capped at {limit:.0f} W; its default is {default:.0f} W",
+        remedy=f"sudo nvidia-smi -i {gpu.index} -pl {default:.0f}, or compare only with runs under this cap",
     )
 
 
-def _judge_errors(gpu: GpuHealth) -> Finding:
-    name = f"gpu.{gpu.index}.errors"
-    figures: dict[str, Figure] = {"uncorrected_errors": gpu.uncorrected_errors}
+def _errors(gpu: GpuHealth) -> Note | None:
     if gpu.uncorrected_errors is None:
-        return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
+        return None
     if not gpu.uncorrected_errors:
-        return Finding(name=name, state=State.OK, text="no memory errors", figures=figures)
-    return Finding(
-        name=name,
-        state=State.BAD,
-        text=f"{gpu.uncorrected_errors} memory errors that could not be corrected",
-        advice=f"reset it (sudo nvidia-smi -r -i {gpu.index}) or restart the machine; if they return, replace it",
-        figures=figures,
+        return ok("no memory errors")
+    return Note(
+        severity="error",
+        text=f"{gpu.uncorrected_errors} uncorrected memory errors",
+        remedy=f"reset it (sudo nvidia-smi -r -i {gpu.index}) or restart the machine; if they return, replace it",
     )
 
 
-def _judge_persistence(gpu: GpuHealth) -> Finding:
-    name = f"gpu.{gpu.index}.persistence"
-    figures: dict[str, Figure] = {"persistent": gpu.persistent}
+def _persistence(gpu: GpuHealth) -> Note | None:
     if gpu.persistent is None:
-        return Finding(name=name, state=State.UNKNOWN, text=_NOT_TOLD, figures=figures)
+        return None
     if gpu.persistent:
-        return Finding(name=name, state=State.OK, text="the driver stays loaded", figures=figures)
-    return Finding(
-        name=name,
-        state=State.WARNING,
-        text="the driver is unloaded when nobody uses the GPU: first steps are slow",
-        advice=f"sudo nvidia-smi -i {gpu.index} -pm 1",
-        figures=figures,
-    )
+        return ok("the driver stays loaded")
+    text = "the driver unloads when nobody uses the GPU: first steps are slow"
+    return Note(text=text, remedy=f"sudo nvidia-smi -i {gpu.index} -pm 1")

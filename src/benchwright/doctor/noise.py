@@ -1,7 +1,7 @@
-"""How much equal programs differ: the noise floor, from launches of one program that are compared as if they were two.
+"""The noise floor: how much launches of one program differ when compared as if they were two programs.
 
-Launches that stand side by side share the machine's mood, so each pair of neighbours gives one ratio A ÷ B; their
-logarithms are the sample. The floor is half the t interval of their mean: a difference below it cannot be told from none.
+Neighbouring launches see the same machine state, so each pair gives one ratio A ÷ B; their logarithms are the sample. The
+floor is half the t interval of their mean: a smaller difference cannot be detected.
 """
 
 from __future__ import annotations
@@ -12,22 +12,23 @@ from collections.abc import Sequence
 
 from benchwright.analysis.comparison.compare import DEFAULT_MARGIN
 from benchwright.analysis.statistics.distributions import student_quantile
-from benchwright.core.node.checkup import Finding, Noise, State
+from benchwright.core.node.checkup import Noise
+from benchwright.core.note import Note
 from benchwright.core.results.summary import Interval
 
 FEWEST_PAIRS = 3
-ENOUGH_PAIRS = 6  # for telling which difference would be seen
-# For so many pairs: what a difference must be, in standard deviations of the logarithm of a pair's ratio, to be called by
-# `compare_interleaved` in four of five cases, if that deviation is estimated from 6 pairs. Printed by performance/detectable.py.
+ENOUGH_PAIRS = 6  # to say which difference could be detected
+# Number of pairs → the difference, in standard deviations of the logarithm of a pair's ratio, that `compare_interleaved`
+# detects in four of five cases, if that deviation is estimated from 6 pairs. Printed by performance/detectable.py.
 _NEEDED = {6: 2.60, 12: 1.48, 20: 1.05}
 SIZES = tuple(_NEEDED)
-# … and by how many standard errors it must exceed the margin, for the same four of five: Student's t of 5 degrees at 80 %,
-# and a little more because the middle of pairs is not known quite as well as their mean.
+# … and how many standard errors it must exceed the margin by, for the same four of five: Student's t of 5 degrees at 80 %,
+# and a little more because the median of the pairs is known less well than their mean.
 _BEYOND_MARGIN = 0.95
 
 
 def noise_of(metric: str, pairs: Sequence[tuple[float, float]], confidence: float = 0.95) -> Noise | None:
-    """From the seconds of pairs of neighbouring launches; None if they are too few or not all positive and finite."""
+    """From the seconds of neighbouring launches, in pairs; None if there are too few or one is not positive and finite."""
     values = [value for pair in pairs for value in pair]
     if len(pairs) < FEWEST_PAIRS or not all(math.isfinite(v) and v > 0 for v in values):
         return None
@@ -48,7 +49,7 @@ def noise_of(metric: str, pairs: Sequence[tuple[float, float]], confidence: floa
 
 
 def detectable(deviation: float, pairs: int) -> float:
-    """The smallest slow-down, as a fraction, that comparing `pairs` pairs calls in four of five cases, at the usual margin.
+    """The smallest slow-down, as a fraction, that `pairs` pairs detect in four of five cases, at the default margin.
 
     `deviation` is the standard deviation of the logarithm of a pair's ratio, estimated from 6 pairs.
     """
@@ -60,34 +61,23 @@ _FINE, _BAD = 0.02, 0.10  # of the floor
 _NAMES = {"process.duration": ("noise.wall", "wall time"), "process.cpu_time": ("noise.cpu", "CPU time")}
 
 
-def judge_noise(noises: Sequence[Noise], *, busy: bool) -> list[Finding]:
-    """A finding for each metric whose noise was measured; `busy`: other programs are seen to use the processor."""
+def judge_noise(noises: Sequence[Noise], *, busy: bool) -> list[Note]:
+    """A note for each metric whose noise was measured; `busy`: other programs use the processor."""
     calm = [_NAMES[n.metric][1] for n in noises if n.floor < _BAD]
     return [_judge(noise, calm, busy) for noise in noises]
 
 
-def _judge(noise: Noise, calm: Sequence[str], busy: bool) -> Finding:
-    name, what = _NAMES[noise.metric]
+def _judge(noise: Noise, calm: Sequence[str], busy: bool) -> Note:
+    kind, what = _NAMES[noise.metric]
     sizes = list(noise.detectable)
     seen = ", ".join(f"{_percent(noise.detectable[n])} with {'--repeat ' if n == sizes[0] else ''}{n}" for n in sizes)
     expected = f". `run -c A -c B` would show a difference of {seen} in 4 of 5 cases" if seen else ""
+    text = f"noise floor ± {_percent(noise.floor)}; launches spread by {_percent(noise.spread)}{expected}"
     if noise.floor < _FINE:
-        state, advice = State.OK, None
-    elif noise.floor < _BAD:
-        state, advice = State.WARNING, "repeat launches, and alternate what you compare (`run -c A -c B`)"
-    else:
-        state, advice = State.BAD, _remedy(what, calm, busy)
-    return Finding(
-        name=name,
-        state=state,
-        text=f"noise floor ± {_percent(noise.floor)}; launches spread by {_percent(noise.spread)}{expected}",
-        advice=advice,
-        figures={
-            "floor_percent": round(100 * noise.floor, 3),
-            "spread_percent": round(100 * noise.spread, 3),
-            **{f"detectable_percent_{n}": round(100 * share, 3) for n, share in noise.detectable.items()},
-        },
-    )
+        return Note(kind=kind, severity="ok", text=text)
+    if noise.floor < _BAD:
+        return Note(kind=kind, text=text, remedy="repeat launches, and interleave what you compare (`run -c A -c B`)")
+    return Note(kind=kind, severity="error", text=text, remedy=_remedy(what, calm, busy))
 
 
 def _percent(share: float) -> str:
@@ -97,10 +87,10 @@ def _percent(share: float) -> str:
 
 def _remedy(what: str, calm: Sequence[str], busy: bool) -> str:
     if calm:
-        return f"compare {calm[0]} instead of {what}, and " + ("stop what else runs" if busy else "interleave")
+        return f"compare {calm[0]} instead of {what}, and " + ("stop other programs" if busy else "interleave")
     if busy:
-        return "stop what else runs first; until then no comparison is worth its time"
+        return "stop other programs first; until then no comparison is worth the time"
     return (
-        "nothing that runs here explains it: clocks that change, or other users of the same hardware; "
+        "no program running here explains it: changing clocks, or other users of the same hardware; "
         "use a machine of your own, or many interleaved launches"
     )

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import msgspec
 
 from benchwright.core.machine import Machine
-from benchwright.core.node.checkup import Checkup, Finding, State
+from benchwright.core.node.checkup import Checkup
+from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_bytes
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _TOPICS = {
     "cpu": "Processor",
     "heat": "Heat and power",
@@ -25,43 +26,50 @@ _TOPICS = {
     "plugin": "Plug-ins",
     "noise": "Noise: one program measured as if it were two",
 }
-_SIGNS = {State.OK: ("✓", "32"), State.WARNING: ("⚠", "33"), State.BAD: ("✗", "31"), State.UNKNOWN: ("?", "2")}
-_LABEL = 11  # the widest name of a finding, as it is shown
+_SIGNS = {"ok": ("✓", "32"), "warning": ("⚠", "33"), "error": ("✗", "31"), "unknown": ("?", "2")}
+_LABELS = {
+    "cpu.pressure": "waiting",
+    "memory.pressure": "waiting",
+    "disk.pressure": "waiting",
+    "disk.kind": "file system",
+    "limits.files": "open files",
+    "heat.zones": "temperature",
+    "heat.power": "battery",
+    "cpu.slowed": "throttling",
+    "noise.wall": "wall time",
+    "noise.cpu": "CPU time",
+}
+_WIDTH = 11  # of the widest label
 
 
 def checkup_text(checkup: Checkup, *, width: int = 80, colour: bool = False) -> str:
-    """One line for each finding, with what to do below those that need it; the verdict last."""
+    """One line for each note, with its remedy below; the verdict last."""
     paint = _Paint(colour)
     lines = _machine_lines(checkup.machine, width, paint)
     for topic, title in _TOPICS.items():
-        findings = [f for f in checkup.findings if f.topic == topic]
-        shown = [line for f in _merged_gpus(findings) if not _is_silent(f) for line in _lines(f, width, paint)]
+        notes = [note for note in checkup.notes if _topic(note) == topic]
+        shown = [line for n in _merged_gpus(notes) if not _is_silent(n) for line in _lines(n, width, paint)]
         if shown:
             lines += ["", paint(f" {title}", "1"), *shown]
-    silent = [_label(f) for f in checkup.findings if _is_silent(f)]
+    silent = ", ".join(_label(note) for note in checkup.notes if _is_silent(note))
     if silent:
-        lines += [
-            "",
-            *_signed(State.UNKNOWN, "", "not available on this system: " + ", ".join(silent), width, 5, paint),
-        ]
+        lines += ["", *_signed("unknown", "", f"not available on this system: {silent}", width, 5, paint)]
     lines += ["", *_verdict(checkup, width, paint)]
     return "\n".join(lines) + "\n"
 
 
 def checkup_json(checkup: Checkup) -> str:
     """What `doctor --json` prints; documented in docs/how-to/quiet-the-machine.md."""
-    return json.dumps(checkup_body(checkup), indent=1, ensure_ascii=False) + "\n"
-
-
-def checkup_body(checkup: Checkup) -> dict[str, object]:
-    states = {f.state for f in checkup.findings}
-    verdict = next((s for s in (State.BAD, State.WARNING) if s in states), State.OK)
-    return {
+    severities = {note.severity for note in checkup.notes}
+    body = {
         "version": FORMAT_VERSION,
-        "verdict": verdict.value,
-        "bad": [f.name for f in checkup.bad],
+        "verdict": next((worst for worst in ("error", "warning") if worst in severities), "ok"),
+        "errors": [note.kind for note in checkup.errors],
         "machine": {**msgspec.to_builtins(checkup.machine), "fingerprint": checkup.machine.fingerprint},
-        "findings": [msgspec.to_builtins(f) for f in checkup.findings],
+        "notes": [
+            {key: getattr(note, key) for key in ("kind", "severity", "text", "remedy")} for note in checkup.notes
+        ],
+        "health": msgspec.to_builtins(checkup.health),
         "noise": [
             {
                 "metric": noise.metric,
@@ -76,8 +84,9 @@ def checkup_body(checkup: Checkup) -> dict[str, object]:
             }
             for noise in checkup.noise
         ],
-        "interpreters": [msgspec.to_builtins(interpreter) for interpreter in checkup.interpreters],
+        "interpreters": msgspec.to_builtins(checkup.interpreters),
     }
+    return json.dumps(body, indent=1, ensure_ascii=False) + "\n"
 
 
 class _Paint:
@@ -108,18 +117,18 @@ def _machine_lines(machine: Machine, width: int, paint: _Paint) -> list[str]:
     return [paint(f" {machine.hostname}", "1"), *(f"   {line}" for line in body)]
 
 
-def _lines(finding: Finding, width: int, paint: _Paint) -> list[str]:
-    indent = 5 + _LABEL + 1
-    lines = _signed(finding.state, f"{_label(finding):<{_LABEL}} ", finding.text, width, 5, paint)
-    if finding.advice:
-        advice = textwrap.wrap(finding.advice, width - indent - 2, break_on_hyphens=False)
-        lines += [f"{' ' * indent}{'→' if n == 0 else ' '} {line}" for n, line in enumerate(advice)]
+def _lines(note: Note, width: int, paint: _Paint) -> list[str]:
+    indent = 5 + _WIDTH + 1
+    lines = _signed(note.severity, f"{_label(note):<{_WIDTH}} ", note.text, width, 5, paint)
+    if note.remedy:
+        remedy = textwrap.wrap(note.remedy, width - indent - 2, break_on_hyphens=False)
+        lines += [f"{' ' * indent}{'→' if n == 0 else ' '} {line}" for n, line in enumerate(remedy)]
     return lines
 
 
-def _signed(state: State, head: str, text: str, width: int, indent: int, paint: _Paint) -> list[str]:
-    """`head` and `text` after the sign of `state`, wrapped; the sign alone is coloured, so that it changes no width."""
-    sign, code = _SIGNS[state]
+def _signed(severity: str, head: str, text: str, width: int, indent: int, paint: _Paint) -> list[str]:
+    """`head` and `text` after the sign of `severity`, wrapped; only the sign is coloured, so no width changes."""
+    sign, code = _SIGNS[severity]
     margin = " " * (indent - 2)
     rest = " " * (indent + len(head))
     lines = textwrap.wrap(
@@ -128,65 +137,53 @@ def _signed(state: State, head: str, text: str, width: int, indent: int, paint: 
     return [lines[0].replace(sign, paint(sign, code), 1), *lines[1:]]
 
 
-def _label(finding: Finding) -> str:
-    """`governor`, `GPU 0 clock`, `free memory`: the finding's name as people say it."""
-    topic, _, rest = finding.name.partition(".")
-    if topic == "gpu":
-        return " ".join(["GPU", *rest.split(".")])
-    return {
-        "cpu.pressure": "waiting",
-        "memory.pressure": "waiting",
-        "disk.pressure": "waiting",
-        "disk.kind": "file system",
-        "limits.files": "open files",
-        "heat.zones": "temperature",
-        "heat.power": "battery",
-        "cpu.slowed": "throttling",
-        "runtime.own": "own",
-        "noise.wall": "wall time",
-        "noise.cpu": "CPU time",
-    }.get(finding.name, rest)
+def _topic(note: Note) -> str:
+    return (note.kind or "").partition(".")[0]
 
 
-def _full_label(finding: Finding) -> str:
-    """With the topic, for where it stands alone."""
-    label = _label(finding)
-    return label if finding.topic == "gpu" else f"{_TOPICS[finding.topic].partition(':')[0].lower()}: {label}"
+def _label(note: Note) -> str:
+    """`governor`, `GPU 0 clock`, `free`: the kind as people say it."""
+    kind = note.kind or ""
+    rest = kind.partition(".")[2]
+    return f"GPU {rest.replace('.', ' ')}" if _topic(note) == "gpu" else _LABELS.get(kind, rest)
 
 
-def _merged_gpus(findings: Sequence[Finding]) -> list[Finding]:
-    """What is fine about a GPU goes into one line; everything else keeps its own."""
-    merged: list[Finding] = []
-    fine: dict[str, list[str]] = {}
-    for finding in findings:
-        gpu = ".".join(finding.name.split(".")[:2])
-        if finding.topic != "gpu" or finding.state is not State.OK:
-            merged.append(finding)
-        else:
-            if gpu not in fine:
-                merged.append(Finding(name=gpu, state=State.OK, text=""))
-            fine.setdefault(gpu, []).append(finding.text)
-    return [f if f.text else Finding(name=f.name, state=f.state, text="; ".join(fine[f.name])) for f in merged]
+def _full_label(note: Note) -> str:
+    """With the topic, for use outside its section."""
+    topic, label = _topic(note), _label(note)
+    return label if topic == "gpu" else f"{_TOPICS[topic].partition(':')[0].lower()}: {label}"
 
 
-def _is_silent(finding: Finding) -> bool:
+def _merged_gpus(notes: Sequence[Note]) -> list[Note]:
+    """All that is fine about a GPU on one line; everything else keeps its own."""
+    merged: dict[str | None, Note] = {}
+    for note in notes:
+        if _topic(note) != "gpu" or note.severity != "ok":
+            merged[note.kind] = note
+            continue
+        gpu = (note.kind or "").rpartition(".")[0]
+        text = f"{merged[gpu].text}; {note.text}" if gpu in merged else note.text
+        merged[gpu] = Note(kind=gpu, severity="ok", text=text)
+    return list(merged.values())
+
+
+def _is_silent(note: Note) -> bool:
     """Nothing is known and there is nothing to do: these are listed together."""
-    return finding.state is State.UNKNOWN and finding.advice is None
+    return note.severity == "unknown" and note.remedy is None
 
 
 def _verdict(checkup: Checkup, width: int, paint: _Paint) -> list[str]:
-    warnings = sum(1 for f in checkup.findings if f.state is State.WARNING)
+    warnings = sum(note.severity == "warning" for note in checkup.notes)
     noted = f"{warnings} warning{'' if warnings == 1 else 's'}"
-    if checkup.bad:
-        state = State.BAD
-        what = ", ".join(_full_label(f) for f in checkup.bad)
-        text = f"measurements made now cannot be trusted ({what})" + (f"; {noted}" if warnings else "")
+    severity, text = "ok", "ready to measure"
+    if checkup.errors:
+        why = ", ".join(map(_full_label, checkup.errors))
+        severity, text = (
+            "error",
+            f"measurements taken now cannot be trusted ({why})" + (f"; {noted}" if warnings else ""),
+        )
     elif warnings:
-        state = State.WARNING
-        text = f"{noted}: measure with care"
-    else:
-        state = State.OK
-        text = "ready to measure"
-    if not checkup.noise and not any(f.topic == "noise" for f in checkup.findings):
+        severity, text = "warning", f"{noted}: measure with care"
+    if not checkup.noise and not any(_topic(note) == "noise" for note in checkup.notes):
         text += "; noise not measured (--quick)"
-    return _signed(state, "", text, width, 3, paint)
+    return _signed(severity, "", text, width, 3, paint)

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from benchwright.app.run import RunOrder, run
 from benchwright.core.job import Outcome
-from benchwright.core.node.checkup import State
 from benchwright.doctor import check as doctor
 from benchwright.executors.fake import FakeExecutor
 from benchwright.runs.base_folder import BaseFolder
@@ -19,14 +18,14 @@ NAMES = {"python", "python-2"}  # how two equal commands are called
 
 
 def test_where_launches_fail_the_noise_is_not_measured_and_that_is_bad():
-    noise, findings = doctor.measure_noise(
+    noise, notes = doctor.measure_noise(
         measured_by(FakeExecutor({}, outcomes={name: Outcome(job="", exit_code=9) for name in NAMES}))
     )
     assert noise == []
-    (finding,) = findings
-    assert (finding.name, finding.state) == ("noise.launches", State.BAD)
-    assert "exit code 9" in finding.text
-    assert finding.advice
+    (note,) = notes
+    assert (note.kind, note.severity) == ("noise.launches", "error")
+    assert "exit code 9" in note.text
+    assert note.remedy
 
 
 def test_equal_launches_alternate_and_stand_in_pairs():
@@ -43,4 +42,6 @@ def test_a_quick_checkup_launches_nothing(tmp_path: Path):
     assert executor.ran == []
     assert checkup.noise == ()
     assert checkup.machine == executor.machine()
-    assert {"cpu", "memory", "disk", "runtime", "sampler"} <= {f.topic for f in checkup.findings}
+    assert {"cpu", "memory", "disk", "runtime", "sampler"} <= {
+        (note.kind or "").partition(".")[0] for note in checkup.notes
+    }

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.comparison.compare import compare_interleaved
-from benchwright.core.node.checkup import Noise, State
+from benchwright.core.node.checkup import Noise
 from benchwright.core.results.comparison import Verdict
 from benchwright.doctor.noise import ENOUGH_PAIRS, SIZES, judge_noise, noise_of
 
@@ -106,30 +106,30 @@ def test_a_difference_of_the_size_told_is_called_four_times_in_five(pairs, sigma
 def test_three_pairs_do_not_tell_which_difference_would_be_seen():
     found = noise(drawn(random.Random(1), 0.01, 3))
     assert found.detectable == {}
-    (finding,) = judge_noise([found], busy=False)
-    assert "-c A -c B` would show" not in finding.text
+    (note,) = judge_noise([found], busy=False)
+    assert "-c A -c B` would show" not in note.text
 
 
-@pytest.mark.parametrize(("sigma", "state"), [(0.001, State.OK), (0.03, State.WARNING), (0.3, State.BAD)])
-def test_the_floor_decides_whether_times_can_be_trusted(sigma, state):
-    (finding,) = judge_noise([noise(drawn(random.Random(1), sigma, 6))], busy=False)
-    assert finding.state is state
-    assert "noise floor ±" in finding.text
-    assert (finding.advice is None) == (state is State.OK)
+@pytest.mark.parametrize(("sigma", "severity"), [(0.001, "ok"), (0.03, "warning"), (0.3, "error")])
+def test_the_floor_decides_whether_times_can_be_trusted(sigma, severity):
+    (note,) = judge_noise([noise(drawn(random.Random(1), sigma, 6))], busy=False)
+    assert note.severity == severity
+    assert "noise floor ±" in note.text
+    assert (note.remedy is None) == (severity == "ok")
 
 
 def test_where_only_wall_time_is_noisy_cpu_time_is_recommended():
     wall = noise(drawn(random.Random(1), 0.3, 6))
     cpu = noise(drawn(random.Random(1), 0.005, 6), "process.cpu_time")
     first, second = judge_noise([wall, cpu], busy=True)
-    assert first.advice is not None
-    assert "compare CPU time" in first.advice
-    assert second.state is not State.BAD
+    assert first.remedy is not None
+    assert "compare CPU time" in first.remedy
+    assert second.severity != "error"
 
 
 def test_noise_on_a_machine_that_looks_idle_is_not_blamed_on_other_programs():
     noisy = noise(drawn(random.Random(1), 0.3, 6))
     (idle,) = judge_noise([noisy], busy=False)
     (busy,) = judge_noise([noisy], busy=True)
-    assert "nothing that runs here explains it" in (idle.advice or "")
-    assert "stop what else runs" in (busy.advice or "")
+    assert "no program running here explains it" in (idle.remedy or "")
+    assert "stop other programs" in (busy.remedy or "")

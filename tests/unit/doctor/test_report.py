@@ -6,22 +6,25 @@ import re
 import builders
 import pytest
 
-from benchwright.core.node.checkup import Checkup, Finding, Noise, State
+from benchwright.core.node.checkup import Checkup, Noise
+from benchwright.core.node.health import CpuHealth, DiskHealth, Health, MemoryHealth
+from benchwright.core.note import Note
 from benchwright.core.results.summary import Interval
 from benchwright.doctor.report import checkup_json, checkup_text
 
 MACHINE = builders.machine(
     hostname="node", cpu="A processor with a rather long name @ 2.40GHz", cores=4, cores_total=8, memory_bytes=16 << 30
 )
-FINE = Finding(name="cpu.governor", state=State.OK, text="performance on every core")
-LOADED = Finding(
-    name="cpu.load",
-    state=State.WARNING,
+HEALTH = Health(cpu=CpuHealth(load_1m=2.0), memory=MemoryHealth(), disk=DiskHealth(folder="/results"))
+FINE = Note(kind="cpu.governor", severity="ok", text="performance on every core")
+LOADED = Note(
+    kind="cpu.load",
+    severity="warning",
     text="30 % busy with other things, load 2.0 on 8 cores",
-    advice="stop them " * 12,
+    remedy="stop them " * 12,
 )
-BAD = Finding(name="disk.free", state=State.BAD, text="12 B in /results", advice="make room")
-SILENT = Finding(name="cpu.turbo", state=State.UNKNOWN, text="not reported by the system")
+BAD = Note(kind="disk.free", severity="error", text="12 B in /results", remedy="make room")
+SILENT = Note(kind="cpu.turbo", severity="unknown", text="not reported by the system")
 NOISE = Noise(
     metric="process.duration",
     median_s=0.15,
@@ -35,11 +38,11 @@ NOISE = Noise(
 )
 
 
-def text_of(*findings: Finding, **options: object) -> str:
-    return checkup_text(Checkup(machine=MACHINE, findings=findings, noise=(NOISE,)), **options)
+def text_of(*notes: Note, **options: object) -> str:
+    return checkup_text(Checkup(machine=MACHINE, health=HEALTH, notes=notes, noise=(NOISE,)), **options)
 
 
-def test_each_finding_has_a_line_with_its_sign_and_advice_is_below_it():
+def test_each_note_has_a_line_with_its_sign_and_the_remedy_is_below_it():
     lines = text_of(FINE, LOADED, BAD).splitlines()
     assert "   ✓ governor    performance on every core" in lines
     (at,) = [n for n, line in enumerate(lines) if line.startswith("   ⚠ load ")]
@@ -63,7 +66,7 @@ def test_the_verdict_says_what_cannot_be_trusted():
     assert "ready to measure" in text_of(FINE)
     assert "1 warning: measure with care" in text_of(FINE, LOADED)
     last = text_of(FINE, LOADED, BAD).splitlines()[-1]
-    assert last == " ✗ measurements made now cannot be trusted (disk: free); 1 warning"
+    assert last == " ✗ measurements taken now cannot be trusted (disk: free); 1 warning"
 
 
 def test_what_the_system_does_not_tell_is_listed_once():
@@ -74,8 +77,8 @@ def test_what_the_system_does_not_tell_is_listed_once():
 
 def test_what_is_fine_about_a_gpu_takes_one_line():
     words = ("no one else uses it", "35 °C", "no memory errors")
-    fine = [Finding(name=f"gpu.{g}.{n}", state=State.OK, text=t) for g in "01" for n, t in enumerate(words)]
-    hot = Finding(name="gpu.0.clock", state=State.BAD, text="held down", advice="cool it")
+    fine = [Note(kind=f"gpu.{g}.{n}", severity="ok", text=t) for g in "01" for n, t in enumerate(words)]
+    hot = Note(kind="gpu.0.clock", severity="error", text="held down", remedy="cool it")
     text = text_of(*fine, hot)
     assert "   ✓ GPU 0       no one else uses it; 35 °C; no memory errors" in text
     assert text.count("✓") == 2
@@ -83,8 +86,9 @@ def test_what_is_fine_about_a_gpu_takes_one_line():
 
 
 def test_json_has_everything():
-    body = json.loads(checkup_json(Checkup(machine=MACHINE, findings=(FINE, LOADED, BAD), noise=(NOISE,))))
-    assert (body["version"], body["verdict"], body["bad"]) == (1, "bad", ["disk.free"])
-    assert [f["state"] for f in body["findings"]] == ["ok", "warning", "bad"]
+    body = json.loads(checkup_json(Checkup(machine=MACHINE, health=HEALTH, notes=(FINE, LOADED, BAD), noise=(NOISE,))))
+    assert (body["version"], body["verdict"], body["errors"]) == (2, "error", ["disk.free"])
+    assert [note["severity"] for note in body["notes"]] == ["ok", "warning", "error"]
+    assert body["health"]["cpu"]["load_1m"] == 2.0
     assert body["noise"][0]["detectable"] == {"6": 0.04, "12": 0.03, "20": 0.02}
     assert body["machine"]["fingerprint"] == MACHINE.fingerprint

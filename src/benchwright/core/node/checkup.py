@@ -1,46 +1,21 @@
-"""A Checkup: what a machine is, how noisy it is now, and what to do about each finding."""
+"""A Checkup: what a machine is, how noisy it is now, and what to do about it."""
 
 from __future__ import annotations
-
-from enum import Enum
 
 import msgspec
 
 from benchwright.core.machine import Machine
+from benchwright.core.node.health import Health
+from benchwright.core.note import Note
 from benchwright.core.results.summary import Interval
-
-Figure = float | int | str | bool | None
-
-
-class State(str, Enum):
-    """BAD: numbers measured now cannot be trusted. UNKNOWN: not reported by the system, which is no fault."""
-
-    OK = "ok"
-    WARNING = "warning"
-    BAD = "bad"
-    UNKNOWN = "unknown"
-
-
-class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that was looked at. `name` is `topic.detail` and stays the same over versions."""
-
-    name: str
-    state: State
-    text: str
-    advice: str | None = None
-    figures: dict[str, Figure] = {}
-
-    @property
-    def topic(self) -> str:
-        return self.name.partition(".")[0]
 
 
 class Noise(msgspec.Struct, frozen=True, kw_only=True):
-    """What equal programs differ by: launches of one and the same program, compared as if they were two.
+    """How much launches of one program differ when compared as if they were two programs.
 
     All shares are fractions. `floor` is half the 95 % interval of the ratio of the two; `spread` the standard deviation
-    between launches; `detectable` tells, for a number of alternating launches a side, which difference `compare` would call
-    in four of five cases; empty if too few pairs tell how noisy the machine is.
+    between launches; `detectable` maps a number of alternating launches per side to the difference that `compare` would
+    detect in four of five cases; empty with too few pairs to say.
     """
 
     metric: str
@@ -65,12 +40,16 @@ class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Checkup(msgspec.Struct, frozen=True, kw_only=True):
+    """A note's `kind` is `topic.detail` and stays the same across versions; besides `error` and `warning`, its severity
+    may be `ok`, or `unknown` if the system does not report it."""
+
     machine: Machine
-    findings: tuple[Finding, ...]
+    health: Health
+    notes: tuple[Note, ...]
     noise: tuple[Noise, ...] = ()  # empty if it was not measured
     interpreters: tuple[Interpreter, ...] = ()
 
     @property
-    def bad(self) -> tuple[Finding, ...]:
+    def errors(self) -> tuple[Note, ...]:
         """Why numbers cannot be trusted now."""
-        return tuple(f for f in self.findings if f.state is State.BAD)
+        return tuple(note for note in self.notes if note.severity == "error")
