@@ -4,12 +4,13 @@
         --server N WORD_1 … WORD_N -- CLIENT WORDS…
 
 The N words after `--server` are the server's command. Exit code: the client's (128 + its signal); 1 if the server ended too
-early, 2 for a wrong command line, 124 if it did not answer in time, 127 if one of the two could not be started. Only the
-client gets the probe's configuration: the server is not measured.
+early, 2 for a wrong command line, 124 if it did not answer in time, 127 if either could not be started. The server is not
+measured: only the client gets the probe's configuration.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import select
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
+from typing import Any, Callable, Iterable, List, NamedTuple, NoReturn, Optional
 
 from benchprobe.config import VARIABLE
 
@@ -41,7 +42,7 @@ class Ready(NamedTuple):
         return self.url or (f"tcp:[{self.host}]:{self.port}" if ":" in self.host else f"tcp:{self.host}:{self.port}")
 
     def answers(self, timeout_s: float) -> bool:
-        """One look, which takes no longer than about `timeout_s`."""
+        """One attempt, of about `timeout_s` at most."""
         from http.client import HTTPException
         from urllib.request import ProxyHandler, build_opener
 
@@ -57,12 +58,12 @@ class Ready(NamedTuple):
 
 
 def parse_ready(text: str) -> Ready:
-    """`tcp:HOST:PORT`, `http://…` or `https://…`; ValueError says what is wrong."""
+    """`tcp:HOST:PORT`, `http://…` or `https://…`."""
     if re.match(r"https?://[^/\s]", text):
         return Ready(url=text)
     match = re.fullmatch(r"tcp:(?://)?(?:\[([^\]]+)\]|([^:\s]+)):(\d{1,5})", text)
     if match is None or not 0 < int(match[3]) < 65536:
-        raise ValueError("write tcp:HOST:PORT or http://HOST:PORT/PATH")
+        raise argparse.ArgumentTypeError(f"'{text}' is neither tcp:HOST:PORT nor http://HOST:PORT/PATH")
     return Ready(match[1] or match[2], int(match[3]))
 
 
@@ -71,52 +72,41 @@ class ServingCommand(NamedTuple):
 
     server: List[str]
     client: List[str]
-    ready: Optional[Ready] = None
-    timeout_s: float = 600.0
-    grace_s: float = 5.0
+    ready: Optional[Ready]
+    timeout_s: float
+    grace_s: float
 
 
 class Failed(Exception):
-    """It cannot go on; `code` is the exit code, the text says why."""
+    """Why it cannot go on, and the exit code."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
         self.code = code
 
 
+class _Options(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise Failed(WRONG_USE, f"{message}; write {USAGE}")
+
+
 def parse(words: List[str]) -> ServingCommand:
     """The command line; Failed says what is wrong with it."""
-    ready: Optional[Ready] = None
-    seconds = {"--timeout": 600.0, "--grace": 5.0}
-    rest = list(words)
-    while rest:
-        name = rest.pop(0)
-        if name == "--server":
-            return _with_programs(rest, ready, seconds)
-        if name not in ("--ready", *seconds) or not rest:
-            break
-        value = rest.pop(0)
-        try:
-            if name == "--ready":
-                ready = parse_ready(value)
-            else:
-                seconds[name] = float(value)
-        except ValueError as error:
-            raise Failed(WRONG_USE, f"{name} {value}: {error}") from None
-    raise Failed(WRONG_USE, f"write {USAGE}")
-
-
-def _with_programs(rest: List[str], ready: Optional[Ready], seconds: Dict[str, float]) -> ServingCommand:
-    """`rest` follows `--server`: a number, that many words, `--` and the client's."""
-    count = int(rest[0]) if rest and rest[0].isdecimal() else 0
-    server, after = rest[1 : 1 + count], rest[1 + count :]
+    options = _Options(add_help=False, allow_abbrev=False)
+    options.add_argument("--ready", type=parse_ready)
+    options.add_argument("--timeout", type=float, default=600.0)
+    options.add_argument("--grace", type=float, default=5.0)
+    at = words.index("--server") if "--server" in words else len(words)
+    given, programs = options.parse_args(words[:at]), words[at + 1 :]
+    count = int(programs[0]) if programs and programs[0].isdecimal() else 0
+    server, after = programs[1 : 1 + count], programs[1 + count :]
     if count < 1 or len(server) < count or len(after) < 2 or after[0] != "--":
-        raise Failed(WRONG_USE, f"write {USAGE}")
-    return ServingCommand(server, after[1:], ready, seconds["--timeout"], seconds["--grace"])
+        options.error("--server needs the number of its words, those words, -- and the client")
+    return ServingCommand(server, after[1:], given.ready, given.timeout, given.grace)
 
 
 class SignalWait:
-    """Signals as something to wait for; a child's end wakes it up, too. For the main thread only."""
+    """Waits for signals and the end of children. For the main thread only."""
 
     def __init__(self, listened: Iterable[int]) -> None:
         # An ignored one stays ignored: nohup meant it.
@@ -162,7 +152,7 @@ class SignalWait:
 
 
 class _Together:
-    """A server and its client, from the start of the one to the end of both."""
+    """A server and its client, from the server's start to the end of both."""
 
     def __init__(self, serving: ServingCommand, signals: SignalWait) -> None:
         self._serving = serving
@@ -172,7 +162,7 @@ class _Together:
         self._asked: List[int] = []  # signals that came before there was a client to pass them to
 
     def run(self) -> int:
-        """To the end of both; returns the exit code."""
+        """Returns the exit code once both have ended."""
         self._signals.on_signal = self._pass_on
         ready = self._serving.ready
         if ready is not None and ready.answers(1.0):  # that server would be the one measured
@@ -216,7 +206,7 @@ class _Together:
             code = self._server_code()
             if code and not self._signals.seen:  # a signal to all of us ends the server as well
                 self._end_client(client)
-                raise Failed(SERVER_ENDED, f"the server {_ended(code)} while the client ran; the client was ended")
+                raise Failed(SERVER_ENDED, f"the server {_ended(code)} while the client ran; the client was stopped")
             self._signals.wait(None)
         return client.returncode if client.returncode >= 0 else 128 - client.returncode
 
@@ -264,7 +254,7 @@ def _start(what: str, words: List[str], **options: Any) -> subprocess.Popen[byte
 
 
 def _end_with_parent() -> Optional[Callable[[], None]]:
-    """What the new process does first: ask the kernel to kill it with this one. None if that is impossible."""
+    """What the new process does first: asks the kernel to kill it when this one dies. None if that is impossible."""
     if sys.platform != "linux":
         return None
     import ctypes

@@ -20,8 +20,7 @@ BatchSize = Callable[[Any], Optional[int]]
 
 def find(batch: Any) -> Optional[int]:
     """The size of `batch`, or None if it holds no tensor or array."""
-    found = _search(batch, MAX_DEPTH)
-    return None if found is None else _size_along(found[1], 0)
+    return next((_size_along(tensor, 0) for _, tensor in _tensors(batch, MAX_DEPTH)), None)
 
 
 def finder(loaded: Optional[int] = None, doubt: Callable[[str], None] = lambda text: None) -> BatchSize:
@@ -42,7 +41,7 @@ def finder(loaded: Optional[int] = None, doubt: Callable[[str], None] = lambda t
                 return _checked(int(part.shape[dimension])) if is_known else None
             except Exception:  # the structure of batches has changed: search again
                 path = None
-        if (found := _search(batch, MAX_DEPTH)) is None:
+        if (found := next(_tensors(batch, MAX_DEPTH), None)) is None:
             return None
         path, tensor = found
         chosen = _dimension_of(tensor, batch, loaded, doubt)
@@ -75,7 +74,8 @@ def _dimension_of(tensor: Any, batch: Any, loaded: Optional[int], doubt: Callabl
             return shape.index(loaded)
         doubt(f"batch size unknown: the loader says {loaded}, the first tensor is {shown}; give iterate a batch_size")
         return None
-    others = [size for each in islice(_tensors(batch, 2), MAX_WIDTH) if (size := _size_along(each, 0)) is not None]
+    sizes = (_size_along(each, 0) for _, each in islice(_tensors(batch, 2), MAX_WIDTH))
+    others = [size for size in sizes if size is not None]
     if len(others) < 2 or set(others) != {shape[0]}:
         doubt(f"took the first dimension ({shown}) for the batch, unconfirmed; if it is not, give iterate a batch_size")
     return 0
@@ -119,29 +119,15 @@ def _size_along(tensor: Any, dimension: int) -> Optional[int]:
         return None
 
 
-def _tensors(value: Any, depth: int) -> Iterator[Any]:
-    """All below `value`, in order."""
-    if _search(value, 0) is not None:
-        yield value
-    elif depth > 0:
-        for _, part in _parts(value):
-            yield from _tensors(part, depth - 1)
-
-
-def _search(value: Any, depth: int) -> Optional[Tuple[Tuple[Access, ...], Any]]:
-    """The path to the first tensor below `value`, and that tensor."""
+def _tensors(value: Any, depth: int, path: Tuple[Access, ...] = ()) -> Iterator[Tuple[Tuple[Access, ...], Any]]:
+    """The tensors in `value`, in order, each with the path to it; one without dimensions holds no batch."""
     shape = getattr(value, "shape", None)
     if shape is not None and not callable(shape):
-        try:
-            return ((), value) if len(shape) > 0 else None  # a tensor without dimensions holds no batch
-        except TypeError:
-            return None
-    if depth == 0:
-        return None
-    for access, part in _parts(value):
-        if (found := _search(part, depth - 1)) is not None:
-            return (access, *found[0]), found[1]
-    return None
+        if hasattr(shape, "__len__") and len(shape) > 0:
+            yield path, value
+    elif depth > 0:
+        for access, part in _parts(value):
+            yield from _tensors(part, depth - 1, (*path, access))
 
 
 def _parts(value: Any) -> Iterator[Tuple[Access, Any]]:

@@ -10,9 +10,11 @@ from collections.abc import Sequence as SequenceABC
 from operator import index
 from threading import get_ident
 from time import perf_counter_ns
+from types import FrameType
 from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from benchprobe.loop import batch_size as batch_sizes
+from benchprobe.loop.break_detection import left_on_purpose
 from benchprobe.loop.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
 from benchprobe.loop.measurement import MEASURED, STOPPED, LoopMeasurement
 from benchprobe.loop.probe import Given, Probe
@@ -143,6 +145,13 @@ class LoopPass:
             return
         self.chunk.hold = True
         self._deferred.append(values)
+
+    def interrupted(self, now: int, frame: Optional[FrameType]) -> None:
+        """The loop of `frame` was left in the middle of a step, which counts if that was on purpose."""
+        if left_on_purpose(frame):
+            self.mark_device()
+            self.append(now)
+            self.broken_off = True
 
     def close(self) -> None:
         """The loop has ended, in whatever way, or the interpreter does."""

@@ -8,7 +8,6 @@ from time import perf_counter_ns
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar
 
 from benchprobe.loop import batch_size as batch_sizes
-from benchprobe.loop.break_detection import left_on_purpose
 from benchprobe.loop.loop_pass import BatchSize, LoopPass
 from benchprobe.loop.probe import Probe
 
@@ -32,7 +31,6 @@ class TimedLoop(Generic[T]):
         clock = perf_counter_ns
         passage = self._passage()
         passage.open()
-        append = passage.append
         try:
             source = chain(iter(self._iterable), _notice_the_end(passage))
             while True:
@@ -69,11 +67,7 @@ class TimedLoop(Generic[T]):
                 if not passage.turn_over(now, count):
                     return
         except GeneratorExit:
-            now = perf_counter_ns()
-            if left_on_purpose(sys._getframe().f_back):
-                passage.mark_device()
-                append(now)
-                passage.broken_off = True
+            passage.interrupted(perf_counter_ns(), sys._getframe().f_back)
             raise
         finally:
             passage.close()
@@ -129,11 +123,7 @@ class AsyncSteps(Generic[T]):
 
     def __del__(self) -> None:
         if self._passage is not None and self._source is not None:
-            now = perf_counter_ns()
-            if left_on_purpose(sys._getframe().f_back):
-                self._passage.mark_device()
-                self._append(now)
-                self._passage.broken_off = True
+            self._passage.interrupted(perf_counter_ns(), sys._getframe().f_back)
             self._close()
 
     def _ask(self) -> bool:

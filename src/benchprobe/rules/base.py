@@ -86,18 +86,24 @@ class GivenSeconds(LoopRule):
         return "given" if now_ns - self._begin_ns >= self._duration_ns else None
 
 
-def only_set(settings: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The settings that have a value: None means absent."""
+def kind_of_rule(
+    settings: Mapping[str, Any], where: str, known: Mapping[str, Sequence[str]]
+) -> tuple[str, dict[str, Any]]:
+    """Which rule `settings` ask for, and those that are set: None means absent. ValueError if they do not go together.
+
+    `known`: the settings each rule takes; the rule "" has none that names it.
+    """
     if not isinstance(settings, Mapping):
         raise ValueError(f"{where}: {settings!r} is not a table of settings; write for example {{'steps': 100}}")
-    return {key: value for key, value in settings.items() if value is not None}
-
-
-def refuse_others(given: Mapping[str, Any], where: str, known: Sequence[str]) -> None:
-    """ValueError if a setting is not one of `known`."""
+    given = {key: value for key, value in settings.items() if value is not None}
+    kinds = [kind for kind in known if kind in given]
+    if len(kinds) > 1:
+        raise ValueError(f"{where}: {' and '.join(kinds)} exclude each other; give one")
+    kind = kinds[0] if kinds else ""
     for key in given:
-        if key not in known:
-            raise ValueError(f"{where}: unknown setting '{key}'; known: {', '.join(known) or 'none'}")
+        if key not in known[kind]:
+            raise ValueError(f"{where}: unknown setting '{key}'; known: {', '.join(known[kind]) or 'none'}")
+    return kind, given
 
 
 def whole(given: Mapping[str, Any], key: str, where: str, at_least: int = 1) -> int:

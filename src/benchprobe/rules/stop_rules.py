@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchprobe.rules.base import NS_PER_S, GivenSeconds, GivenSteps, LoopRule, number, only_set, refuse_others, whole
+from benchprobe.rules.base import NS_PER_S, GivenSeconds, GivenSteps, LoopRule, kind_of_rule, number, whole
 from benchprobe.rules.precision import MIN_EFFECTIVE, KeptSteps, MedianEstimate, estimate_median, spent_alpha
 
 
@@ -115,39 +115,38 @@ class StopWhenPrecise(LoopRule):
         return self._estimate
 
 
+_KNOWN = {
+    "steps": ("steps",),
+    "seconds": ("seconds",),
+    "precision": ("precision", "min_steps", "max_steps", "max_seconds"),
+    "observations": ("observations", "interval_s"),
+    "": (),
+}
+
+
 def stop_rule(settings: Mapping[str, Any] | None) -> LoopRule:
     """The rule for `{"steps": N}`, `{"seconds": T}`, `{"precision": x, …}` or `{"observations": n, …}`; without
     settings one that never stops. ValueError if they make no sense."""
-    given = only_set(settings or {}, "stop")
-    kinds = [kind for kind in ("steps", "seconds", "precision", "observations") if kind in given]
-    if len(kinds) > 1:
-        raise ValueError(f"stop: {' and '.join(kinds)} exclude each other; give one")
-    kind = kinds[0] if kinds else None
+    kind, given = kind_of_rule(settings or {}, "stop", _KNOWN)
     if kind == "precision":
         return _precision_rule(given)
     if kind == "steps":
-        refuse_others(given, "stop", ("steps",))
         return GivenSteps(whole(given, "steps", "stop"))
     if kind == "seconds":
-        refuse_others(given, "stop", ("seconds",))
         return GivenSeconds(number(given, "seconds", "stop"))
     if kind == "observations":
-        refuse_others(given, "stop", ("observations", "interval_s"))
         bounds = {"interval_s": 1.0, **given}
         return StopAfterObservations(whole(bounds, "observations", "stop"), number(bounds, "interval_s", "stop"))
-    refuse_others(given, "stop", ())
     return NeverStop()
 
 
 def _precision_rule(given: Mapping[str, Any]) -> StopWhenPrecise:
-    refuse_others(given, "stop", ("precision", "min_steps", "max_steps", "max_seconds"))
     precision = number(given, "precision", "stop")
     if precision >= 1:
         raise ValueError(f"stop: precision is {precision:g}; give a fraction below 1, such as 0.01 for 1 %")
     min_steps = whole({"min_steps": 30, **given}, "min_steps", "stop")
     max_steps = whole(given, "max_steps", "stop") if "max_steps" in given else None
     if max_steps is not None and max_steps < min_steps:
-        text = f"stop: max_steps {max_steps} is below min_steps {min_steps}; raise the one or lower the other"
-        raise ValueError(text)
+        raise ValueError(f"stop: max_steps {max_steps} is below min_steps {min_steps}; raise one or lower the other")
     max_seconds = number(given, "max_seconds", "stop") if "max_seconds" in given else None
     return StopWhenPrecise(precision, min_steps, max_steps, max_seconds)

@@ -6,11 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchprobe.rules.base import NS_PER_S, GivenSeconds, GivenSteps, LoopRule, number, only_set, refuse_others, whole
+from benchprobe.rules.base import NS_PER_S, GivenSeconds, GivenSteps, LoopRule, kind_of_rule, number, whole
 from benchprobe.rules.steadiness import StepCells, is_steady
 
 DEFAULT_MAX_SECONDS = 60.0
 DEFAULT_MIN_SECONDS = 0.5
+_KNOWN = {
+    "steps": ("steps", "max_seconds"),
+    "seconds": ("seconds", "max_seconds"),
+    "": ("max_seconds", "min_seconds", "max_steps"),
+}
 
 
 class DetectedWarmup(LoopRule):
@@ -73,16 +78,11 @@ class DetectedWarmup(LoopRule):
 def warmup_rule(settings: Mapping[str, Any]) -> LoopRule:
     """`{"steps": N}` or `{"seconds": T}`: given. Else detected, with `max_seconds` (60) and, optionally, `min_seconds`
     (0.5: how long a loop of quick steps is watched) and `max_steps` as bounds. ValueError if they make no sense."""
-    given = only_set(settings, "warm-up")
-    if "steps" in given and "seconds" in given:
-        raise ValueError("warm-up: steps and seconds exclude each other; give one")
-    if "steps" in given:
-        refuse_others(given, "warm-up", ("steps", "max_seconds"))
+    kind, given = kind_of_rule(settings, "warm-up", _KNOWN)
+    if kind == "steps":
         return GivenSteps(whole(given, "steps", "warm-up", at_least=0))
-    if "seconds" in given:
-        refuse_others(given, "warm-up", ("seconds", "max_seconds"))
+    if kind == "seconds":
         return GivenSeconds(number(given, "seconds", "warm-up", zero=True))
-    refuse_others(given, "warm-up", ("max_seconds", "min_seconds", "max_steps"))
     bounds = {"max_seconds": DEFAULT_MAX_SECONDS, "min_seconds": DEFAULT_MIN_SECONDS, **given}
     return DetectedWarmup(
         max_seconds=number(bounds, "max_seconds", "warm-up"),
