@@ -57,6 +57,23 @@ def test_help_imports_nothing_heavy() -> None:
     assert not loaded & {"torch", "numpy", "rich", "pandas", "sqlalchemy", "psutil", "pynvml", "pydantic", "asyncio"}
 
 
+def test_a_plain_command_imports_nothing_of_other_kinds(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from benchwright.cli.main import main\n"
+        f"try:\n    main(['run', '--no-store', '--base', {str(tmp_path)!r}, '--', 'true'])\n"
+        "except SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "print('LOADED', *sys.modules)\n"
+    )
+    done = run_python("-c", code)
+    assert done.returncode == 0, done.stderr
+    loaded = set(done.stdout.rpartition("LOADED")[2].split())
+    assert "benchwright.kinds.command.read" in loaded
+    others = ("benchmodels", "benchwright.kinds.models.", "benchwright.kinds.suite.", "benchwright.store.")
+    assert [name for name in loaded if name.startswith(others)] == ["benchwright.kinds.models.options"]
+    assert not loaded & {"sqlalchemy", "subprocess", "tempfile", "dataclasses", "difflib", "yaml", "jinja2"}
+
+
 def test_probe_imports_only_the_standard_library_and_itself() -> None:
     code = "import sys, benchprobe\nprint(*sorted({name.partition('.')[0] for name in sys.modules}))"
     done = run_python("-I", "-S", "-c", f"import sys\nsys.path.insert(0, {str(ROOT / 'src')!r})\n{code}")

@@ -1,5 +1,7 @@
 """The node agent's entry: `python -m benchwright.agent`, or this file itself, with its orders on stdin."""
 
+import atexit
+import gc
 import os
 import sys
 
@@ -9,4 +11,5 @@ if not __package__:  # started as a file: the package may not be on this interpr
 from benchwright.agent.node import serve
 
 if __name__ == "__main__":
+    atexit.register(gc.freeze)  # as it ends, Python would search all modules for cycles
     sys.exit(serve())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import struct
 
@@ -33,6 +32,8 @@ def folder_digest(folder: str) -> str:
 
 def digest_of(contents: Mapping[str, bytes]) -> str:
     """The digest of a folder with these files, by name."""
+    import hashlib  # loads OpenSSL, which few agents need
+
     digest = hashlib.sha256()
     for name in sorted(contents):
         digest.update(b"%s\0%d\0" % (os.fsencode(name), len(contents[name])) + contents[name])

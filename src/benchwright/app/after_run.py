@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -69,19 +70,19 @@ def report_of(
     peaks: Mapping[Work, Peak] | None = None,
     comparisons: Sequence[Comparison] = (),
 ) -> Report:
-    """Everything a reporter may want to show of `run`; `with_logs`: the last lines of every job, not only of failed ones.
+    """Everything a reporter may want to show of `run`.
 
-    `peaks`: what another run on the same machine reached, for what this one has no peak of. `comparisons`: between its
-    own benchmarks.
+    `with_logs`: also its settings and the last lines of every job, not only of failed ones. `peaks`: those that another run
+    on the same machine reached, where this one has none. `comparisons`: between its own benchmarks.
     """
     scoring = scoring or Scoring()
     efficiency = run_efficiencies(run.results, peaks)
     scores = scores_of(run, scoring, efficiency)
     folder = RunFolder(Path(run.folder))
-    try:
-        settings = folder.read_plan().settings
-    except InvalidInput:
-        settings = None  # an imported run, or one whose folder is elsewhere
+    settings = None
+    if with_logs:
+        with suppress(InvalidInput):  # an imported run, or one whose folder is elsewhere
+            settings = folder.read_plan().settings
     jobs = [x.job for r in run.results for x in r.launches] if with_logs else []
     report = Report(
         run=run,

@@ -143,7 +143,8 @@ class _Measurement:
         self.machine = executor.machine()
         refuse_other_machine(folder, self.machine)
         self.notes = notes_of(folder.read_ending().notes)  # those of an earlier attempt stay true
-        self.probe = ProbeWatch(base.artifacts, tell=self._tell)
+        packages = {name: None for kind, _ in by_kind(stored.benchmarks) for name in kind.probe_packages}
+        self.probe = ProbeWatch(base.artifacts, self._tell, tuple(packages))
         self.plan = make_plan(
             stored.benchmarks,
             self.machine,
@@ -199,12 +200,11 @@ class _Measurement:
         self.folder.write_jobs(self.jobs)
         self.folder.write_plan(self.stored)
         self.folder.write_machine(self.machine)
+        self.beginning = self.folder.beginning()
 
     def _mend(self) -> None:
-        """A measured program can reach the run's folder: what it did to the files that are needed to read the run is undone."""
-        folder = self.folder
-        kept = (folder.read_history(), folder.read_machine(), folder.read_jobs(), folder.has_plan(self.stored))
-        if kept != (self.history, self.machine, self.jobs, True):
+        """Undo what a measured program did to the files that are needed to read the run; it can reach the run's folder."""
+        if self.folder.beginning() != self.beginning:
             self._tell("files of this run were changed while it ran, perhaps by a measured program; they were restored")
             self._write_beginning()
 

@@ -15,9 +15,7 @@ from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.metric import MetricSpec
 from benchwright.core.numbers.aggregates import workers_count
 from benchwright.core.settings import RunSettings
-from benchwright.kinds.models.scripts import with_scripts
 from benchwright.kinds.registry import by_kind, kind_for, kind_named, kind_of
-from benchwright.kinds.suite.shipped import named_file
 
 if TYPE_CHECKING:
     from benchwright.kinds.base import KindOptions
@@ -32,8 +30,7 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     metrics = _metrics(request)
     request = _with_suite_of_environment(request, allow_nothing)
     named = request
-    request, of_folders = with_scripts(request)
-    request = msgspec.structs.replace(request, targets=tuple(map(named_file, request.targets)))
+    request, of_folders = _with_files(request)
     benchmarks = [
         b
         for target in request.targets
@@ -71,6 +68,17 @@ def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request
 
     suite = suite_from_environment(os.environ)
     return request if suite is None else msgspec.structs.replace(request, targets=(suite,))
+
+
+def _with_files(request: Request) -> tuple[Request, frozenset[str]]:
+    """With the scripts of folders and the files of shipped suites as targets; and which of them come from a folder."""
+    if not request.targets and not request.all_scripts:
+        return request, frozenset()
+    from benchwright.kinds.models.scripts import with_scripts
+    from benchwright.kinds.suite.shipped import named_file
+
+    request, of_folders = with_scripts(request)
+    return msgspec.structs.replace(request, targets=tuple(map(named_file, request.targets))), of_folders
 
 
 def _settings(request: Request, interleave: bool) -> RunSettings:

@@ -17,7 +17,6 @@ from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_
 from benchwright.app.measure import measure, plan_only
 from benchwright.app.options import OPTIONS, refuse_unrelated
 from benchwright.app.resolve import resolve
-from benchwright.app.results.kept_runs import store_url
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.node.system import System
@@ -25,7 +24,7 @@ from benchwright.core.run import Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer
-from benchwright.kinds.models.discovery import with_models_found
+from benchwright.kinds.registry import by_kind
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
@@ -53,13 +52,15 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
     """
     observer = observer or Observer()
     if order.keep:
+        from benchwright.app.results.kept_runs import store_url
+
         store_url(order.store, order.base, os.environ)  # refused now, not after hours of measuring
     resolved = resolve_order(order)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
     with (
         _chosen(executor, resolved, order) as chosen,
-        with_models_found(resolved, order.base, chosen, observer) as (complete, told),
+        _completed(resolved, order.base, chosen, observer) as (complete, told),
     ):
         made = measure(
             complete.benchmarks,
@@ -76,6 +77,17 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
     for problem in _follow_up(order, made):
         observer.on_trouble(problem)
     return made
+
+
+def _completed(
+    resolved: Resolved, base: BaseFolder, executor: Executor, observer: Observer
+) -> AbstractContextManager[tuple[Resolved, Path | None]]:
+    """`resolved` with each script replaced by the models it calls, and the folder with what the scripts reported."""
+    if not any(kind.finds_benchmarks for kind, _ in by_kind(resolved.benchmarks)):
+        return nullcontext((resolved, None))
+    from benchwright.kinds.models.discovery import with_models_found
+
+    return with_models_found(resolved, base, executor, observer)
 
 
 def plan(order: RunOrder) -> Plan:
@@ -136,7 +148,7 @@ def _warnings(order: RunOrder, resolved: Resolved) -> list[str]:
 def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
     """Writes what others want of a complete run; yields what went wrong, and what was added where."""
     yield from write_driver_files(made, Path.cwd())
-    if said := save_scaling(made):
+    if any(r.benchmark.kind == "suite" for r in made.results) and (said := save_scaling(made)):
         yield said
     if order.keep:
         yield from keep_in_store(made, order.base.path, order.store)

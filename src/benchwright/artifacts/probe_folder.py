@@ -1,16 +1,14 @@
-"""benchprobe, benchmodels and our voirfile in a folder of their own, for the path of a measured script.
+"""benchprobe, our voirfile and, for models, benchmodels in a folder of their own, for the path of a measured script.
 
-It runs inside every measured program, so what is there is compared with what this benchwright has before it is used.
+It runs inside every measured program, so its content is compared with this benchwright's own before it is used.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import stat
-import tempfile
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import benchprobe
@@ -18,16 +16,18 @@ from benchwright import agent
 from benchwright.agent.folder_digest import VOIRFILE, digest_of, folder_digest
 from benchwright.core.errors import CannotMeasure
 
-_PACKAGES = ("benchprobe", "benchmodels")  # they lie beside each other, installed or not
+_PROBE = ("benchprobe",)
 _ATTEMPTS = 3  # another benchwright may put the same folder right at the same moment
 
 
-def probe_folder(artifacts: Path, tell: Callable[[str], None] | None = None) -> Path:
-    """A folder below `artifacts` that holds this version of them and nothing else; made once for each content.
+def probe_folder(
+    artifacts: Path, tell: Callable[[str], None] | None = None, packages: tuple[str, ...] = _PROBE
+) -> Path:
+    """A folder below `artifacts` that holds this version of `packages` and nothing else; made once for each content.
 
-    One that holds anything else, by a crash or by somebody's hand, is replaced, and `tell` is told.
+    One with any other content, after a crash or an edit, is replaced, and `tell` called.
     """
-    digest, files = _source()
+    digest, files = _source(packages)
     folder = artifacts / f"benchprobe-{digest[:16]}"
     for _ in range(_ATTEMPTS):
         if _holds(folder, digest):
@@ -41,9 +41,12 @@ def probe_folder(artifacts: Path, tell: Callable[[str], None] | None = None) -> 
 class ProbeWatch:
     """benchprobe's folder during a run: a measured program can write to it, and would change how the next is measured."""
 
-    def __init__(self, artifacts: Path, tell: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, artifacts: Path, tell: Callable[[str], None] | None = None, packages: tuple[str, ...] = _PROBE
+    ) -> None:
         self._artifacts = artifacts
-        self.folder = probe_folder(artifacts, tell)
+        self._packages = packages
+        self.folder = probe_folder(artifacts, tell, packages)
         self._seen = _signature(self.folder)
 
     def was_changed(self) -> bool:
@@ -51,7 +54,7 @@ class ProbeWatch:
         if _signature(self.folder) == self._seen:
             return False
         changed: list[str] = []
-        probe_folder(self._artifacts, changed.append)
+        probe_folder(self._artifacts, changed.append, self._packages)
         self._seen = _signature(self.folder)
         return bool(changed)
 
@@ -73,14 +76,17 @@ def _signature(folder: Path) -> set[tuple[str, int, int, int]]:
     return found
 
 
-@lru_cache(maxsize=1)
-def _source() -> tuple[str, dict[str, bytes]]:
+@cache
+def _source(packages: tuple[str, ...]) -> tuple[str, dict[str, bytes]]:
     """The digest the folder is to have, and its files."""
     files = {}
-    for name in _PACKAGES:
-        source = Path(benchprobe.__file__).parent.parent / name
-        kept = (p for p in source.rglob("*") if p.suffix in (".py", ".typed") and p.is_file())
-        files.update({f"{name}/{path.relative_to(source)}": path.read_bytes() for path in kept})
+    root = os.path.dirname(os.path.dirname(benchprobe.__file__))  # packages lie side by side, installed or not
+    for package in packages:
+        for place, folders, names in os.walk(os.path.join(root, package)):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for path in (os.path.join(place, name) for name in names if name.endswith((".py", ".typed"))):
+                with open(path, "rb") as file:
+                    files[os.path.relpath(path, root)] = file.read()
     files[VOIRFILE] = (Path(agent.__file__).parent / "voirfile.py").read_bytes()
     return digest_of(files), files
 
@@ -94,6 +100,9 @@ def _holds(folder: Path, digest: str) -> bool:
 
 def _put(files: dict[str, bytes], folder: Path) -> None:
     """Written aside, then renamed, so that a killed benchwright leaves no half of it; what was there goes."""
+    import shutil
+    import tempfile
+
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         aside = Path(tempfile.mkdtemp(dir=folder.parent, prefix=".benchprobe-"))

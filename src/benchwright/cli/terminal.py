@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 
 _RED, _YELLOW, _GREEN, _FAINT, _END = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
@@ -29,6 +28,8 @@ def coloured(text: str) -> str:
 def terminal_width() -> int:
     """Of stdout if it is a terminal, else $COLUMNS, else 80."""
     if "COLUMNS" in os.environ or (sys.stdout is not None and sys.stdout.isatty()):
+        import shutil  # with every compression there is: 3 ms
+
         return shutil.get_terminal_size((80, 24)).columns
     return 80
 

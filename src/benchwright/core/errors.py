@@ -20,7 +20,6 @@ Only the command line prints these or exits.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -138,5 +137,7 @@ class Interrupted(BenchwrightError):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     """A remedy such as "did you mean 'average'?", or None when nothing is near."""
+    import difflib
+
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f"did you mean '{near[0]}'?" if near else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import select
 import signal
 import time
@@ -33,7 +32,7 @@ def agent_words(python: str) -> list[str]:
 
 def new_token() -> str:
     """A mark for the processes of one agent, unlike any other."""
-    return f"{os.getpid()}-{secrets.token_hex(8)}"
+    return f"{os.getpid()}-{os.urandom(8).hex()}"
 
 
 class AgentProcess:

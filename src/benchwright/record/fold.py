@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass, field
+
+import msgspec
 
 from benchwright.core.events.voir import VoirRecord
 from benchwright.core.note import Note
@@ -17,28 +18,27 @@ from benchwright.record.standstill import is_late
 _MOST_NOTES = 20
 
 
-@dataclass
-class Fold:
+class Fold(msgspec.Struct):
     """What has been gathered from the events so far."""
 
-    loops: dict[LoopKey, LoopRecord] = field(default_factory=dict)
-    loop_names: dict[tuple[int, int], str] = field(default_factory=dict)
-    probes: dict[int, Event] = field(default_factory=dict)
-    samples: Samples = field(default_factory=Samples)
-    log_values: dict[str, array[float]] = field(default_factory=dict)
-    given: dict[str, dict[int, list[float]]] = field(default_factory=dict)  # outside of loops: name → process → values
-    outside: OutsideClock = field(default_factory=OutsideClock)
-    voir: VoirRecord = field(default_factory=VoirRecord)
-    gatherer: Gatherer = field(default_factory=PlainGatherer)  # of the benchmark's kind
-    notes: list[Note] = field(default_factory=list)
+    loops: dict[LoopKey, LoopRecord] = {}
+    loop_names: dict[tuple[int, int], str] = {}
+    probes: dict[int, Event] = {}
+    samples: Samples = msgspec.field(default_factory=Samples)
+    log_values: dict[str, array[float]] = {}
+    given: dict[str, dict[int, list[float]]] = {}  # outside of loops: name → process → values
+    outside: OutsideClock = msgspec.field(default_factory=OutsideClock)
+    voir: VoirRecord = msgspec.field(default_factory=VoirRecord)
+    gatherer: Gatherer = msgspec.field(default_factory=PlainGatherer)  # of the benchmark's kind
+    notes: list[Note] = []
     extraction: Event | None = None
     end: Event | None = None
-    start: Event = field(default_factory=dict)
+    start: Event = {}
     unreadable: int = 0
     lost: int = 0
     exited_ns: int | None = None  # when the program ended, whatever its children still do
     late: int = 0  # results that came after that
-    pauses: list[Event] = field(default_factory=list)
+    pauses: list[Event] = []
 
     def add(self, event: Event) -> None:
         self.outside.supervisor(event)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
+
+import msgspec
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS, Direction, guess_direction
@@ -15,8 +16,7 @@ from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
 Event = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class _Series:
+class _Series(msgspec.Struct, frozen=True):
     """How a sampler's value becomes a Measurement."""
 
     metric: str
@@ -92,12 +92,11 @@ def united(spans: Iterable[Span]) -> list[Span]:
     return found
 
 
-@dataclass
-class Samples:
+class Samples(msgspec.Struct):
     """Collects `sample` events and condenses them at the end."""
 
-    series: dict[tuple[str, str, str | None], list[tuple[int, float]]] = field(default_factory=dict)
-    throttle: dict[str, int] = field(default_factory=dict)
+    series: dict[tuple[str, str, str | None], list[tuple[int, float]]] = {}
+    throttle: dict[str, int] = {}
 
     def add(self, event: Event) -> None:
         device = event.get("device")

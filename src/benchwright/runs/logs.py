@@ -5,7 +5,6 @@ Lines of data that voir hid in it are left out: they are in the job's stream.
 
 from __future__ import annotations
 
-import gzip
 import time
 import zlib
 from collections import deque
@@ -60,6 +59,8 @@ def choose_logs(folder: Path, bench: str | None) -> list[Log]:
 
 def read_log(log: Log) -> Iterator[bytes]:
     """The log in blocks; a compressed one that was cut off or damaged is read as far as it goes."""
+    import gzip
+
     hidden = HiddenLines()
     with gzip.open(log.path, "rb") if log.compressed else open(log.path, "rb") as handle:
         try:

@@ -197,12 +197,13 @@ class RunFolder:
     def write_plan(self, plan: StoredPlan) -> None:
         self.write("plan.json", plan.without_secrets())
 
-    def has_plan(self, plan: StoredPlan) -> bool:
-        """Whether that is what plan.json holds."""
-        try:
-            return self.read_plan() == msgspec.convert(msgspec.to_builtins(plan.without_secrets()), StoredPlan)
-        except (InvalidInput, UnicodeDecodeError):
-            return False
+    def beginning(self) -> dict[str, bytes | None]:
+        """The files that are written once, before the first launch; None for one that cannot be read."""
+        found: dict[str, bytes | None] = dict.fromkeys(("plan.json", "jobs.json", "machine.json", "provenance.json"))
+        for name in found:
+            with suppress(OSError):
+                found[name] = self.content(name)
+        return found
 
     def write_jobs(self, jobs: StoredJobs) -> None:
         self.write("jobs.json", jobs, indent=None)

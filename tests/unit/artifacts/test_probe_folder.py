@@ -14,6 +14,10 @@ import pytest
 
 import benchprobe
 from benchwright.artifacts.probe_folder import ProbeWatch, probe_folder
+from benchwright.kinds.models.model_file import ModelFileKind
+from benchwright.kinds.models.script import ScriptKind
+
+PACKAGES = ("benchprobe", "benchmodels")
 
 
 def edit(folder: Path) -> None:
@@ -82,10 +86,10 @@ TAMPERINGS = [
 
 @pytest.mark.parametrize("tamper", TAMPERINGS)
 def test_what_is_not_ours_is_replaced_and_said(tmp_path: Path, tamper: Callable[[Path], None]) -> None:
-    folder = probe_folder(tmp_path)
+    folder = probe_folder(tmp_path, packages=PACKAGES)
     tamper(folder)
     said: list[str] = []
-    assert probe_folder(tmp_path, said.append) == folder
+    assert probe_folder(tmp_path, said.append, PACKAGES) == folder
     assert len(said) == 1
     assert str(folder) in said[0]
     assert "was replaced" in said[0]
@@ -93,12 +97,12 @@ def test_what_is_not_ours_is_replaced_and_said(tmp_path: Path, tamper: Callable[
     assert config.read_bytes() == (Path(benchprobe.__file__).parent / "config.py").read_bytes()
     assert sorted(p.name for p in folder.iterdir()) == ["benchmodels", "benchprobe", "benchwright_voirfile.py"]
     assert not list(tmp_path.glob(".benchprobe-*"))
-    assert probe_folder(tmp_path, said.append) == folder
+    assert probe_folder(tmp_path, said.append, PACKAGES) == folder
     assert len(said) == 1
 
 
 def test_byte_code_that_python_makes_of_it_is_left_alone(tmp_path: Path) -> None:
-    folder = probe_folder(tmp_path)
+    folder = probe_folder(tmp_path, packages=PACKAGES)
     use = "import benchprobe, benchmodels.build.building; print(benchprobe.__file__)"
     env = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")}
     done = subprocess.run(
@@ -113,9 +117,16 @@ def test_byte_code_that_python_makes_of_it_is_left_alone(tmp_path: Path) -> None
     cached = list((folder / "benchprobe" / "__pycache__").iterdir())
     assert cached
     said: list[str] = []
-    assert probe_folder(tmp_path, said.append) == folder
+    assert probe_folder(tmp_path, said.append, PACKAGES) == folder
     assert said == []
     assert list((folder / "benchprobe" / "__pycache__").iterdir()) == cached
+
+
+def test_only_models_get_benchmodels(tmp_path: Path) -> None:
+    plain, models = probe_folder(tmp_path), probe_folder(tmp_path, packages=PACKAGES)
+    assert sorted(p.name for p in plain.iterdir()) == ["benchprobe", "benchwright_voirfile.py"]
+    assert (models / "benchmodels" / "__main__.py").is_file()
+    assert ScriptKind().probe_packages == ModelFileKind().probe_packages == PACKAGES
 
 
 def test_a_program_that_changes_it_during_a_run_is_noticed_once(tmp_path: Path) -> None:

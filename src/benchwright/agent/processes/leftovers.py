@@ -14,6 +14,7 @@ from benchwright.agent.processes.process_tree import (
     MARKER,
     TICKS_PER_S,
     ProcessStat,
+    all_pids,
     all_processes,
     kill_all,
     read_proc,
@@ -86,7 +87,8 @@ def _settled() -> list[ProcessStat]:
 
 def abandoned() -> list[str]:
     """Processes with a mark whose agent and supervisor are gone, as `name (pid)`: whose they are is not known here."""
-    marked = [(stat, mark) for stat in all_processes() if not stat.ended and (mark := read_mark(stat.pid))]
+    marks = [(pid, mark) for pid in all_pids() if (mark := read_mark(pid))]
+    marked = [(stat, mark) for pid, mark in marks if (stat := read_stat(pid)) is not None and not stat.ended]
     supervised = {mark for _, mark in marked if "/" not in mark}
     own = _own_line()
     return [
@@ -97,7 +99,8 @@ def abandoned() -> list[str]:
 def read_mark(pid: int) -> str:
     """`TOKEN` in an agent and its supervisors, `TOKEN/JOB` in a program and what it starts; empty if there is none."""
     wanted = f"{MARKER}=".encode()
-    for entry in (read_proc(f"/proc/{pid}/environ") or b"").split(b"\0"):
+    environment = read_proc(f"/proc/{pid}/environ") or b""
+    for entry in environment.split(b"\0") if wanted in environment else ():
         if entry.startswith(wanted):
             return entry[len(wanted) :].decode(errors="replace")
     return ""

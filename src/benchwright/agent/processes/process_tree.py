@@ -118,11 +118,15 @@ def _children_of(pid: int, threads: int) -> list[int] | None:
 
 def all_processes() -> list[ProcessStat]:
     """Every process of the machine that can be seen. Costly: for rare occasions only."""
+    return [stat for stat in map(read_stat, all_pids()) if stat is not None]
+
+
+def all_pids() -> list[int]:
+    """The number of every process of the machine that can be seen."""
     try:
-        names = [name for name in os.listdir("/proc") if name.isdigit()]
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return []
-    return [stat for stat in (read_stat(int(name)) for name in names) if stat is not None]
 
 
 def _descendants_by_scan(root: int) -> list[ProcessStat]:

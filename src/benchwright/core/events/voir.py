@@ -6,8 +6,9 @@ numbers may be NaN, and everything may come twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeGuard
+
+import msgspec
 
 from benchwright.core.note import Note
 
@@ -37,29 +38,28 @@ class GpuSeen(NamedTuple):
     values: dict[str, float]  # as our own sampler calls them
 
 
-@dataclass
-class VoirRecord:
+class VoirRecord(msgspec.Struct):
     """Everything said so far, by one process or by several ranks; what each of those said is kept apart, too."""
 
     lines: int = 0
     unreadable: int = 0
-    rates: dict[str, list[Seen]] = field(default_factory=dict)
-    units: dict[str, str] = field(default_factory=dict)
-    losses: dict[str, list[float]] = field(default_factory=dict)
-    values: dict[tuple[str, str], list[float]] = field(default_factory=dict)
-    gpus: list[GpuSeen] = field(default_factory=list)
-    gpu_memory_bytes: dict[str, float] = field(default_factory=dict)  # what each device has
-    memory_peaks: list[float] = field(default_factory=list)  # in bytes
-    progress: dict[str, tuple[float, float]] = field(default_factory=dict)
-    phases: dict[str, int] = field(default_factory=dict)  # when each began
-    errors: list[str] = field(default_factory=list)
-    late_errors: list[str] = field(default_factory=list)  # after it asked to be ended: ending it may have caused them
-    instrument_errors: list[str] = field(default_factory=list)
-    stops: dict[str, int] = field(default_factory=dict)  # rates of each task when the early stop was reached
-    marks: dict[str, tuple[int, dict[str, int]]] = field(default_factory=dict)  # when, and rates of each task by then
+    rates: dict[str, list[Seen]] = {}
+    units: dict[str, str] = {}
+    losses: dict[str, list[float]] = {}
+    values: dict[tuple[str, str], list[float]] = {}
+    gpus: list[GpuSeen] = []
+    gpu_memory_bytes: dict[str, float] = {}  # what each device has
+    memory_peaks: list[float] = []  # in bytes
+    progress: dict[str, tuple[float, float]] = {}
+    phases: dict[str, int] = {}  # when each began
+    errors: list[str] = []
+    late_errors: list[str] = []  # after it asked to be ended: ending it may have caused them
+    instrument_errors: list[str] = []
+    stops: dict[str, int] = {}  # rates of each task when the early stop was reached
+    marks: dict[str, tuple[int, dict[str, int]]] = {}  # when, and rates of each task by then
     began: tuple[int, float] | None = None  # the program's start: by the machine's clock, and the time of day
     stopped: bool = False
-    ranks: dict[int, VoirRecord] = field(default_factory=dict)
+    ranks: dict[int, VoirRecord] = {}
     _last_gpu: tuple[Any, Any] = (None, None)
 
     def say(self, said: dict[str, object], t: int) -> None:

@@ -86,7 +86,7 @@ def discover(
             ),
             lambda benchmark: ScriptKind(),
             folder=str(aside / below),
-            probe_path=str(probe_folder(base.artifacts, observer.on_trouble)),
+            probe_path=str(probe_folder(base.artifacts, observer.on_trouble, ScriptKind.probe_packages)),
             usable_cores=usable_cores(),
             count_work=counting,
         )

@@ -16,6 +16,8 @@ from benchwright.report.base import Contribution, Report
 class ModelsKind(Kind):
     """A script may also be measured by its loop, or as a whole."""
 
+    probe_packages = ("benchprobe", "benchmodels")
+
     def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
         work = benchmark.workload
         if isinstance(work, Model):

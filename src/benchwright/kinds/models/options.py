@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchwright.artifacts.probe_folder import probe_folder
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import PRECISIONS, ModelOptions
 from benchwright.core.numbers.quantities import parse_duration
@@ -63,9 +60,15 @@ def _runtimes(texts: Sequence[str], python: str | None) -> tuple[str, ...]:
 
 def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:
     """The proper names that another interpreter has for `words`. It gets a copy of our packages, but not our environment."""
+    import subprocess
+    import tempfile
+
+    from benchwright.artifacts.probe_folder import probe_folder
+    from benchwright.kinds.models.kind import ModelsKind
+
     with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
         command = [python, "-m", "benchmodels.runtimes.registry", *words]
-        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder)))}
+        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder), packages=ModelsKind.probe_packages))}
         try:
             done = subprocess.run(
                 command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL

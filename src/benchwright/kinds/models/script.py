@@ -24,6 +24,7 @@ class ScriptKind(ModelsKind):
     """Reads one script as one benchmark for each point of a sweep."""
 
     name = "script"
+    finds_benchmarks = True
 
     def recognises(self, target: str) -> bool:
         path = target.partition(MEMBER)[0]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from benchprobe.stream.events import given_values
 from benchwright.core.note import Note
@@ -19,25 +20,22 @@ WARMUP, MEASURED, AFTER = "warmup", "measured", "after"
 LoopKey = tuple[int, str, int | None]  # process, name, and the number of one that counts or did so once
 
 
-@dataclass
-class Given:
+class Given(msgspec.Struct):
     """Values a program gave, by phase."""
 
-    measured: array[float] = field(default_factory=lambda: array("d"))
-    warmup: array[float] = field(default_factory=lambda: array("d"))
-    after: array[float] = field(default_factory=lambda: array("d"))
+    measured: array[float] = msgspec.field(default_factory=lambda: array("d"))
+    warmup: array[float] = msgspec.field(default_factory=lambda: array("d"))
+    after: array[float] = msgspec.field(default_factory=lambda: array("d"))
 
 
-@dataclass
-class LoopObservations:
+class LoopObservations(msgspec.Struct):
     """Each a rate over the steps of one interval: where its steps begin among the measured ones, and how many."""
 
     interval_s: float
     spans: list[tuple[int, int]]
 
 
-@dataclass
-class LoopRecord:
+class LoopRecord(msgspec.Struct):
     """One loop of one process; a loop begun again under the same name goes on."""
 
     process: int
@@ -46,11 +44,11 @@ class LoopRecord:
     counts: bool = False
     rank: int | None = None
     on_device: bool = False
-    phases: dict[str, Steps] = field(default_factory=lambda: {p: Steps() for p in (WARMUP, MEASURED, AFTER)})
-    given: dict[str, Given] = field(default_factory=dict)
+    phases: dict[str, Steps] = msgspec.field(default_factory=lambda: {p: Steps() for p in (WARMUP, MEASURED, AFTER)})
+    given: dict[str, Given] = {}
     measure: Event | None = None
     stop: Event | None = None
-    ends: list[str] = field(default_factory=list)
+    ends: list[str] = []
     stopped_ns: int | None = None  # when its rule ended it
     _newest: str = MEASURED
 

@@ -7,8 +7,9 @@ is known from outside, within bounds, however the program's own clock runs and h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from benchwright.record.loops.loops import LoopKey
 from benchwright.record.loops.steps import NS
@@ -18,21 +19,19 @@ _SLACK_S = 0.25  # the supervisor stamps a line a little before it writes it
 _CLEARLY = 0.25  # by how much two clocks must differ before one of them is called wrong
 
 
-@dataclass
-class _Sighting:
+class _Sighting(msgspec.Struct):
     stamp_ns: int  # by the program's clock
     after_ns: int  # the supervisor's stamp before the line
     before_ns: int | None = None  # and behind it
 
 
-@dataclass
-class OutsideClock:
+class OutsideClock(msgspec.Struct):
     """Fed with the events of a stream in the order in which they stand in the file."""
 
     now_ns: int | None = None
-    _first: dict[LoopKey, _Sighting] = field(default_factory=dict)
-    _last: dict[LoopKey, _Sighting] = field(default_factory=dict)
-    _open: list[_Sighting] = field(default_factory=list)
+    _first: dict[LoopKey, _Sighting] = {}
+    _last: dict[LoopKey, _Sighting] = {}
+    _open: list[_Sighting] = []
 
     def supervisor(self, event: Event) -> None:
         """An event that the supervisor wrote."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -52,6 +51,8 @@ def _digests(root: str, listed: bytes) -> dict[str, str] | None:
 
 def _git(root: str, deadline: float, *words: str, silent: bytes | None = None) -> bytes | None:
     """What it printed (`silent` where it prints nothing); None if it failed or took too long."""
+    import subprocess
+
     try:
         done = subprocess.run(
             ["git", "-C", root, "-c", "core.fsmonitor=false", *words],
