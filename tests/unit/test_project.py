@@ -71,7 +71,7 @@ def test_a_plain_command_imports_nothing_of_other_kinds(tmp_path: Path) -> None:
     assert "benchwright.kinds.command.read" in loaded
     others = ("benchmodels", "benchwright.kinds.models.", "benchwright.kinds.suite.", "benchwright.store.")
     assert [name for name in loaded if name.startswith(others)] == ["benchwright.kinds.models.options"]
-    assert not loaded & {"sqlalchemy", "subprocess", "tempfile", "dataclasses", "difflib", "yaml", "jinja2"}
+    assert not loaded & {"sqlalchemy", "dataclasses", "difflib", "yaml", "jinja2"}
 
 
 def test_probe_imports_only_the_standard_library_and_itself() -> None:
