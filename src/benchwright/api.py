@@ -38,6 +38,10 @@ class RunOptions(TypedDict, total=False):
     # How to measure it
     repeat: int
     warmup_runs: int
+    prepare: Texts
+    setup: str | None
+    cleanup: str | None
+    ignore_failure: bool
     interleave: bool | None
     turns: str | float | None
     stop: str | int | None

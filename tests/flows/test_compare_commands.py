@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import time
 
-from command_line import CommandLine
+from command_line import CommandLine, metric
 
 SPEED = ("--metric", "speed[,higher]=kv:speed")
 
@@ -44,3 +47,75 @@ def test_a_command_runs_once_for_each_value_of_a_parameter(bw: CommandLine) -> N
     assert [r["metrics"][0]["value"] for r in body["results"]] == [1, 2, 4]
     assert len(body["comparisons"]) == 2
     assert "no command has {m} in it; write {m}" in bw("run", "--param", "m=1", "--", "true", code=2).stderr
+
+
+_AROUND = {
+    "setup": "echo setup >> said",
+    "prepare": "sleep 0.3; echo prepare >> said",
+    "cleanup": "echo cleanup >> said",
+}
+HOOKS = ("--shell", *(word for name, line in _AROUND.items() for word in (f"--{name}", line)))
+
+
+def test_hooks_run_around_the_launches_and_their_time_is_not_measured(bw: CommandLine) -> None:
+    body = bw.json("run", "--repeat", "2", *HOOKS, "-c", "echo launch >> said")
+    assert (bw.cwd / "said").read_text().split() == ["setup", *["prepare", "launch"] * 2, "cleanup"]
+    assert max(metric(body, "process.duration")["values"]) < 0.3
+    assert {p.name for p in bw.last_run().glob("*.data")} == {"echo.R0.D0.data", "echo.R1.D0.data"}
+
+
+def test_hooks_get_the_value_of_the_parameter_and_one_prepare_for_each_is_taken(bw: CommandLine) -> None:
+    bw(
+        "run",
+        "--setup",
+        "touch s{n}",
+        "--prepare",
+        "touch a",
+        "--prepare",
+        "touch b{n}",
+        "--param",
+        "n=1,2",
+        "-c",
+        "echo {n}",
+    )
+    assert {p.name for p in bw.cwd.iterdir()} == {"s1", "s2", "a", "b2"}
+    three = [word for name in "abc" for word in ("--prepare", f"touch {name}")]
+    assert "3 for 1 benchmarks; give one for all" in bw("run", *three, "--", "true", code=2).stderr
+
+
+def test_a_prepare_that_fails_fails_the_launch_and_shows_what_it_printed(bw: CommandLine) -> None:
+    done = bw("run", "--shell", "--prepare", "echo no disk; exit 3", "-c", "true", code=3)
+    assert "true  FAILED not ready: --prepare failed (exit code 3): echo no disk; exit 3" in done.stdout
+    assert "| no disk" in done.stdout
+    missing = bw("run", "--setup", "no-such-program", "--", "true", code=3)
+    assert "--setup could not be run: command 'no-such-program' was not found" in " ".join(missing.stdout.split())
+
+
+def test_secrets_of_hooks_are_not_written_down(bw: CommandLine) -> None:
+    bw("run", "--setup", "true --password=hunter2", "--prepare", "false --password=hunter2", "--", "true", code=3)
+    for path in bw.last_run().iterdir():
+        assert b"hunter2" not in path.read_bytes(), path
+
+
+def test_a_failure_that_is_ignored_counts_and_is_said(bw: CommandLine) -> None:
+    bw("run", "--", "false", code=1)
+    body = bw.json("run", "--repeat", "2", "--ignore-failure", "--", "false")
+    (result,) = body["results"]
+    assert [(x["status"], x["exit_code"]) for x in result["launches"]] == [("ok", 1)] * 2
+    assert "--ignore-failure counts as a result (2 of 2 launches, exit code 1)" in " ".join(
+        bw("show", "last").stdout.split()
+    )
+    killed = bw("run", "-i", "--", "sh", "-c", "kill -9 $$", code=1)
+    assert "FAILED signalled" in killed.stdout  # no exit code: the program did not end by itself
+
+
+def test_an_interrupt_still_cleans_up_and_the_resumed_run_sets_up_again(bw: CommandLine) -> None:
+    words = bw.argv("run", *HOOKS, "-c", "echo launch >> said; sleep 60")
+    with subprocess.Popen(words, cwd=bw.cwd, env=bw.env, stderr=subprocess.PIPE) as started:
+        while "launch" not in ((bw.cwd / "said").read_text() if (bw.cwd / "said").exists() else ""):
+            time.sleep(0.05)
+        started.send_signal(signal.SIGINT)
+        _, said = started.communicate()
+    assert started.returncode == 130
+    assert b"resume with" in said
+    assert (bw.cwd / "said").read_text().split() == ["setup", "prepare", "launch", "cleanup"]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from benchwright.app.after_run import written_body
+from benchwright.app.hooks import HookRunner
 from benchwright.app.leftovers import clear_leftovers
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
@@ -66,11 +67,12 @@ def measure(
     labels: dict[str, str] | None = None,
     told: Path | None = None,
     anyway: bool = False,
+    another: Callable[[], AbstractContextManager[Executor]] | None = None,
 ) -> Run:
     """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop.
 
     `anyway`: a run is resumed even if what it depends on has changed, and marked.
-    `told`: a folder with what scripts told when their models were looked for; it becomes part of the run.
+    `another`: opens an executor like this one, to clean up after an interrupt. `told`: a folder with what scripts told when their models were looked for; it becomes part of the run.
     """
     observer = observer or Observer()
     check_workers(benchmarks, settings)
@@ -96,7 +98,7 @@ def measure(
                 told.rename(folder.path / "discovery")
         try:
             measurement = _Measurement(
-                folder, stored, base, executor, observer, resumes=resume is not None, anyway=anyway
+                folder, stored, base, executor, observer, resumes=resume is not None, anyway=anyway, another=another
             )
         except BenchwrightError:
             if resume is None:
@@ -135,10 +137,12 @@ class _Measurement:
         *,
         resumes: bool,
         anyway: bool,
+        another: Callable[[], AbstractContextManager[Executor]] | None = None,
     ) -> None:
         self.folder = folder
         self.stored = msgspec.structs.replace(stored, not_ready=not_ready(stored.benchmarks, stored.settings))
         self.executor = executor
+        self.another = another or (lambda: nullcontext(executor))
         self.observer = observer
         self.machine = executor.machine()
         refuse_other_machine(folder, self.machine)
@@ -155,6 +159,7 @@ class _Measurement:
             usable_cores=usable_cores(),
             not_ready=self.stored.not_ready,
         )
+        self.hooks = HookRunner(self.plan)
         told = (self.plan, kind_of, stored.settings.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
         # As they are written down, so that this run and the one that is read back are equal.
@@ -182,7 +187,10 @@ class _Measurement:
             self._note_environment()
             self._keep()
             self.observer.on_run(self.folder.path, self.plan, self.machine)
-            self._launch_all(stopped)
+            try:
+                self._launch_all(stopped)
+            finally:
+                self._clean_up(stopped())
         self.state = "interrupted" if stopped() else "ended"
         if not stopped():
             self.ended = datetime.now().astimezone().isoformat(timespec="seconds")
@@ -214,15 +222,25 @@ class _Measurement:
             if stopped():
                 return
             outcomes: dict[str, Outcome] = {}
-            jobs = [job for launch in group for job in launch]
-            if not all(is_complete(job.stream) for job in jobs):
-                outcomes = self._launch(number, len(groups), jobs)
+            if not all(is_complete(job.stream) for launch in group for job in launch):
+                outcomes = self._launch(number, len(groups), group)
             for launch in group:
                 launches = [self._record(job, outcomes.get(job.id)) for job in launch]
                 self.launches[launch[0].benchmark] += launches
                 self.observer.on_recorded(number, len(groups), launches)
             if time.monotonic() - self.written_at > _WRITE_EVERY_S:
                 self._keep()
+
+    def _clean_up(self, interrupted: bool) -> None:
+        """An executor that was stopped runs nothing any more, so an interrupted run is cleaned up by another."""
+        if not self.hooks.has_cleanup:
+            return
+        with (
+            self.another() if interrupted else nullcontext(self.executor) as executor,
+            stops_on_signals(executor.stop, second_ends=True),
+        ):
+            for problem in self.hooks.after(executor, self.observer):
+                self._tell(problem)
 
     def _record(self, job: Job, outcome: Outcome | None) -> Launch:
         """From the stream; the executor knows more only where that has no end."""
@@ -241,8 +259,9 @@ class _Measurement:
         reason = Reason.DISK_FULL if outcome.disk_full else launch.reason
         return msgspec.structs.replace(launch, reason=reason, detail=outcome.detail or launch.detail)
 
-    def _launch(self, number: int, total: int, jobs: Sequence[Job]) -> dict[str, Outcome]:
-        """Runs the jobs; returns what the executor has to say about each."""
+    def _launch(self, number: int, total: int, group: Sequence[Sequence[Job]]) -> dict[str, Outcome]:
+        """Runs the jobs of launches that are started together; returns what the executor has to say about each."""
+        jobs = [job for launch in group for job in launch]
         for job in jobs:
             self.folder.set_aside(job.id)
             if job.barrier is not None:
@@ -250,7 +269,8 @@ class _Measurement:
             for path, text in job.files.items():
                 _write(Path(path), text)
         self.observer.on_launch(number, total, jobs)
-        outcomes = self.executor.run(jobs, self.observer)
+        ready = [launch for launch in group if self.hooks.before(launch, self.executor, self.observer)]
+        outcomes = self.executor.run([job for launch in ready for job in launch], self.observer)
         if self.probe.was_changed():
             names = ", ".join(job.id for job in jobs)
             self._tell(

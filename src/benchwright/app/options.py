@@ -26,6 +26,7 @@ SORTS = {
 }
 _SCRIPTS = (LOOP, MODELS)
 _MODELS = (MODELS, MODEL_FILE)
+_HOOKED = (COMMAND, TASKS, LOOP)
 
 WHAT, HOW, KEEP = "What to measure", "How to measure it", "Results"
 OF_MODELS, OF_TASKS, OF_SUITES = "Models", "Task files", "Suites"
@@ -118,6 +119,14 @@ def _how() -> Iterable[Option]:
         help="Launches of each benchmark. From 6 on there is a confidence interval.  [default: 1]")
     yield _option(HOW, "--warmup-runs", "count", "N", least=0, default=0, common=True,
         help="Extra launches first, recorded but not counted.")
+    yield _option(HOW, "--prepare", "list", "COMMAND", applies=_HOOKED,
+        help="Run this before each launch, untimed. Give one for all benchmarks, or one for each.")
+    yield _option(HOW, "--setup", metavar="COMMAND", applies=_HOOKED,
+        help="Run this once before the first launch. With {NAME} of --param: once for each value.")
+    yield _option(HOW, "--cleanup", metavar="COMMAND", applies=_HOOKED,
+        help="Run this once after the last launch, even if the run is interrupted.")
+    yield _option(HOW, "-i --ignore-failure", "flag", applies=_HOOKED,
+        help="Count launches with an exit code other than 0, and say so.")
     yield _option(HOW, "--interleave/--no-interleave", "switch",
         help="Alternate the benchmarks' launches.  [default: commands and models, if several]")
     yield _option(HOW, "--turns", metavar="TIME",

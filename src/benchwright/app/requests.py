@@ -82,6 +82,9 @@ def request_of(
         command=tuple(command),
         lines=values["commands"],
         shell=values["shell"],
+        setup=values["setup"],
+        prepare=values["prepare"],
+        cleanup=values["cleanup"],
         name=values["name"],
         metrics=values["metrics"],
         format=values["format"],
@@ -152,6 +155,7 @@ def _measure_options(values: Mapping[str, Any]) -> MeasureOptions:
         jobs=values["jobs"],
         labels=dict(map(parse.label_of, values["labels"])),
         tags=values["tags"],
+        ignore_failure=values["ignore_failure"],
     )
 
 

@@ -42,6 +42,10 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     benchmarks += commands
     if not benchmarks and not allow_nothing:
         raise InvalidInput("nothing to measure", remedy="name a target, or give a command after --")
+    if request.setup or request.prepare or request.cleanup:
+        from benchwright.kinds.hooks import with_hooks
+
+        benchmarks = with_hooks(benchmarks, request, cwd)
     if request.name is not None:
         benchmarks = _named(benchmarks, request.name)
     benchmarks = _unique([request.options.applied(b) for b in benchmarks])

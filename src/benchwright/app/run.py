@@ -73,6 +73,7 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
             labels=order.request.options.labels | order.labels,
             told=told,
             anyway=order.anyway,
+            another=lambda: _chosen(executor, resolved, order),
         )
     for problem in _follow_up(order, made):
         observer.on_trouble(problem)

@@ -30,6 +30,14 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
         return self.argv
 
 
+class Hooks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Commands around the launches of a benchmark: once before the first, before each, and once after the last."""
+
+    setup: Command | None = None
+    prepare: Command | None = None
+    cleanup: Command | None = None
+
+
 class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
     """A Python script whose loop is measured; `python` is the interpreter to use.
 
@@ -99,6 +107,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     validation: dict[str, Any] = {}  # settings of validation layers
     withheld: str | None = None  # why it is listed and not measured
     fault: str | None = None  # what is wrong with its description: it fails without being started
+    hooks: Hooks = Hooks()
+    ignore_failure: bool = False  # an exit code other than 0 is a result, too
     notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each
 
     @property
@@ -108,6 +118,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         words = [*(work.argv if isinstance(work, Command) else work.args)]
         if self.folder is not None:
             words += self.folder.written_words
+        for hook in (self.hooks.setup, self.hooks.prepare, self.hooks.cleanup):
+            words += () if hook is None else hook.argv
         if self.environment is not None:
             words += [*self.environment.pip_args, *self.environment.constraints]
         return words

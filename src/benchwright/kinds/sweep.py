@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Hashable, Sequence
 
+import msgspec
+
+from benchwright.core.benchmark import Command
 from benchwright.core.errors import InvalidInput
 
 _MOST_POINTS = 1000
@@ -35,6 +39,16 @@ def sweep_points(texts: Sequence[str], how: str = "grid") -> list[Point]:
 def script_arguments(point: Point) -> tuple[str, ...]:
     """The words a script gets for it: `--batch_size 8`."""
     return tuple(word for name, value in point.items() for word in (f"--{name}", value))
+
+
+def with_values(command: Command, point: Point) -> Command:
+    """`{NAME}` filled in. A value stays one word, in a shell's line too; one that looks like a placeholder is a value."""
+    if not point:
+        return command
+    names = re.compile(rf"\{{({'|'.join(map(re.escape, point))})\}}")
+    quoted = shlex.quote if command.shell else str
+    argv = tuple(names.sub(lambda found: quoted(point[found[1]]), word) for word in command.argv)
+    return msgspec.structs.replace(command, argv=argv)
 
 
 def named_point(point: Point) -> str:

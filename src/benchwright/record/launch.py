@@ -27,7 +27,7 @@ from benchwright.record.reading import Event, read_events
 from benchwright.record.samples import Span
 from benchwright.record.standstill import late_notes, standstill_notes
 from benchwright.record.turns import judge_turns, left_out, own_only, takes_turns
-from benchwright.record.verdict import LaunchVerdict, judge, log_notes
+from benchwright.record.verdict import LaunchVerdict, ignored_failure, judge, log_notes
 from benchwright.record.voir_rates import add_gpu_samples, measured_through_voir
 
 _CLOCK_SLACK_NS = 1_000_000_000
@@ -72,6 +72,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
     sampled = [] if takes_turns(job) else fold.samples.notes(span, cpu_share(fold.end))
     notes = fold.notes + notes + loop_notes + name_notes + fold.voir.notes() + gatherer.notes() + sampled
     notes += log_notes(fold.extraction, measurements) + standstill_notes(fold.pauses, fold.samples)
+    notes += ignored_failure(benchmark, fold.end)
     notes += late_notes(fold.late) + stream_notes(fold, benchmark, counting)
     end = fold.end or {}
     return Launch(

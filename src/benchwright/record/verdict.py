@@ -46,7 +46,7 @@ def judge(
     if end is None:
         return LaunchVerdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine died")
     return (
-        _explained(_how_it_ended(end), said)
+        _explained(_how_it_ended(end, benchmark), said)
         or _said_error(said)
         or (_no_rate(measurements, said) if needs_rate else None)
         or _missing_metrics(benchmark, extraction, measurements)
@@ -57,8 +57,10 @@ def judge(
     )
 
 
-def _how_it_ended(end: Event) -> LaunchVerdict | None:
+def _how_it_ended(end: Event, benchmark: Benchmark) -> LaunchVerdict | None:
     detail = end.get("detail")
+    if end.get("not_ready"):
+        return LaunchVerdict(Status.FAILED, Reason.NOT_READY, detail)
     if end.get("stopped"):
         return LaunchVerdict(Status.INTERRUPTED, Reason.STOPPED, detail or "benchwright was asked to stop")
     if end.get("agent_lost"):
@@ -78,7 +80,7 @@ def _how_it_ended(end: Event) -> LaunchVerdict | None:
     code = end.get("exit_code")
     if code is None:
         return LaunchVerdict(Status.FAILED, Reason.CRASHED, detail or "could not be started")
-    if code != 0:
+    if code != 0 and (detail or not benchmark.ignore_failure):
         return LaunchVerdict(Status.FAILED, Reason.CRASHED, detail or f"exit code {code}")
     if detail:
         # The program was fine but something of its record was not kept, such as on a full disk.
@@ -158,6 +160,14 @@ def _given_up(benchmark: Benchmark, extraction: Event | None) -> LaunchVerdict |
             text = f"'{spec.name}': the pattern {spec.pattern!r} took too long (lines {lines}) and was not tried on the rest"
             return LaunchVerdict(Status.FAILED, Reason.INVALID, f"{text} of the log; make it simpler")
     return None
+
+
+def ignored_failure(benchmark: Benchmark, end: Event | None) -> list[Note]:
+    """That a launch counts although its program reported a failure."""
+    code = (end or {}).get("exit_code")
+    if not benchmark.ignore_failure or not code:
+        return []
+    return [Note(text="the program failed, which --ignore-failure counts as a result", evidence=f"exit code {code}")]
 
 
 def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:

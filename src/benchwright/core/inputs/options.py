@@ -20,6 +20,7 @@ class MeasureOptions(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int | None = None
     labels: dict[str, str] = {}
     tags: tuple[str, ...] = ()
+    ignore_failure: bool = False
 
     def applied(self, benchmark: Benchmark) -> Benchmark:
         """`benchmark` with these options laid over it."""
@@ -39,4 +40,5 @@ class MeasureOptions(msgspec.Struct, frozen=True, kw_only=True):
             env=benchmark.env | self.env,
             labels=benchmark.labels | self.labels,
             tags=tuple(dict.fromkeys((*benchmark.tags, *self.tags))),
+            ignore_failure=benchmark.ignore_failure or self.ignore_failure,
         )

@@ -36,6 +36,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()  # the words after --
     lines: tuple[str, ...] = ()  # commands as one text each
     shell: bool = False
+    setup: str | None = None  # commands as one text each
+    prepare: tuple[str, ...] = ()  # one for all benchmarks, or one for each
+    cleanup: str | None = None
     name: str | None = None
     metrics: tuple[str, ...] = ()  # as written: NAME[options]=PATTERN
     format: str | None = None

@@ -31,6 +31,10 @@ def without_secrets(benchmark: Benchmark) -> Benchmark:
     after["env"] = before["env"] | redact({n: v for n, v in before["env"].items() if v is not None})
     if "argv" in after["workload"]:  # a command line, which is redacted word by word
         after["workload"]["argv"] = _shown_words(benchmark.workload)
+    hooks = {
+        name: {**hook, "argv": _shown_words(getattr(benchmark.hooks, name))} for name, hook in before["hooks"].items()
+    }
+    after["hooks"] = hooks
     return benchmark if after == before else msgspec.convert(after, Benchmark)
 
 

@@ -16,7 +16,7 @@ from benchwright.core.metric import MetricSpec
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.command_words import command_from_line
 from benchwright.kinds.naming import told_apart, words_of
-from benchwright.kinds.sweep import Point, named_point
+from benchwright.kinds.sweep import Point, named_point, with_values
 
 _INTERPRETER = re.compile(
     r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed"
@@ -74,21 +74,12 @@ def _filled(benchmark: Benchmark, points: Iterable[Point]) -> Iterable[Benchmark
     command = benchmark.workload
     assert isinstance(command, Command)
     for point in {tuple((k, v) for k, v in point.items() if _mentions(benchmark, k)): None for point in points}:
-        argv = tuple(_with_values(word, dict(point), shell=command.shell) for word in command.argv)
         yield msgspec.structs.replace(
             benchmark,
             name=benchmark.name + named_point(dict(point)),
-            workload=msgspec.structs.replace(command, argv=argv),
+            workload=with_values(command, dict(point)),
             parameters=dict(point),
         )
-
-
-def _with_values(text: str, point: Point, *, shell: bool) -> str:
-    """In one pass: a value that looks like a placeholder is a value."""
-    if not point:
-        return text
-    names = "|".join(map(re.escape, point))
-    return re.sub(rf"\{{({names})\}}", lambda found: shlex.quote(point[found[1]]) if shell else point[found[1]], text)
 
 
 def command_benchmark(

@@ -1,0 +1,46 @@
+"""`--setup`, `--prepare` and `--cleanup`: commands that users have run around launches, as part of the benchmarks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command, Hooks
+from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.request import Request
+from benchwright.kinds.command_words import command_from_line
+from benchwright.kinds.sweep import with_values
+
+
+def with_hooks(benchmarks: Sequence[Benchmark], request: Request, cwd: str) -> list[Benchmark]:
+    """The same with their hooks, in which `{NAME}` stands for the benchmark's own parameter of that name."""
+    setup, cleanup = (_command(line, option, request, cwd) for line, option in _lines(request))
+    prepares = [_command(line, "--prepare", request, cwd) for line in request.prepare]
+    if len(prepares) > 1 and len(prepares) != len(benchmarks):
+        raise InvalidInput(
+            f"there are {len(prepares)} for {len(benchmarks)} benchmarks",
+            where="--prepare",
+            remedy="give one for all, or one for each",
+        )
+    each = prepares if len(prepares) > 1 else (prepares or [None]) * len(benchmarks)
+    return [_hooked(b, setup, prepare, cleanup) for b, prepare in zip(benchmarks, each, strict=True)]
+
+
+def _lines(request: Request) -> tuple[tuple[str | None, str], tuple[str | None, str]]:
+    return (request.setup, "--setup"), (request.cleanup, "--cleanup")
+
+
+def _command(line: str | None, option: str, request: Request, cwd: str) -> Command | None:
+    if line is None:
+        return None
+
+    def fail(what: str, position: int, remedy: str) -> InvalidInput:
+        return InvalidInput(what, where=option, remedy=remedy, text=line)
+
+    return command_from_line(line, cwd=cwd, shell=request.shell, fail=fail)
+
+
+def _hooked(benchmark: Benchmark, setup: Command | None, prepare: Command | None, cleanup: Command | None) -> Benchmark:
+    filled = [None if c is None else with_values(c, benchmark.parameters) for c in (setup, prepare, cleanup)]
+    return msgspec.structs.replace(benchmark, hooks=Hooks(setup=filled[0], prepare=filled[1], cleanup=filled[2]))
