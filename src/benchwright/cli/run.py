@@ -18,7 +18,7 @@ _EXAMPLES = """\b
 Examples:
   benchwright run --repeat 6 -- python train.py --epochs 1
   benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
-  benchwright run --repeat 8 -c 'python old.py' -c 'python new.py'
+  benchwright run --repeat 8 -c 'python old.py' -c 'python new.py' --prepare 'rm -rf cache'
   benchwright run tasks.cfg --task resnet50 --num-gpus 0
   benchwright run bert.py --runtime torch-eager,onnxruntime --param batch_size=1,8
   benchwright run suite.yaml --select vision --repeat 6
