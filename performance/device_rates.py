@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -62,7 +63,9 @@ print(json.dumps({"steps": steps * rounds, "bare_s": bare_s, "probed_s": probed_
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="2 s for each length of step, instead of 12")
+    parser.add_argument(
+        "--quick", action="store_true", help="2 s for each length of step, instead of 12: too short for joules"
+    )
     seconds = 2 if parser.parse_args().quick else 12
     if importlib.util.find_spec("torch") is None or not __import__("torch").cuda.is_available():
         print("no CUDA device here: nothing measured")
@@ -79,7 +82,7 @@ def main() -> int:
         worst = max(worst, abs(rate / truth - 1))
         print(
             f"{own['probed_s'] / own['steps'] * 1e6:8.1f} µs {rate:12.2f}/s {truth:12.2f}/s {rate / truth:8.4f} "
-            f"{own['bare_s'] / own['probed_s']:14.4f} {per_item:10.4g} {counter:10.4g}"
+            f"{own['bare_s'] / own['probed_s']:14.4f} {_joules(per_item)} {_joules(counter)}"
         )
     print(f"bar 1 %: {'met' if worst <= 0.01 else 'missed'} (worst {worst:.2%})")
     return int(worst > 0.01)
@@ -97,6 +100,10 @@ def _measured(folder: Path, wanted_us: float, seconds: float) -> tuple[float, fl
     own = json.loads(_text(log).strip().splitlines()[-1])
     found = {m["metric"]: m["value"] for m in result["metrics"] if not m["labels"].get("rank")}
     return found["rate"], found.get("energy.item", float("nan")), own
+
+
+def _joules(value: float) -> str:
+    return f"{'too short':>10}" if math.isnan(value) else f"{value:10.4g}"
 
 
 def _text(log: Path) -> str:

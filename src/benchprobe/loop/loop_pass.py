@@ -174,6 +174,10 @@ class LoopPass:
         self._probe.leave(self)
 
     def detach(self) -> None:
+        if self._timer is not None:  # torch aborts a forked child that frees its parent's events, so it never does
+            import ctypes
+
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._timer))
         self._detached = True
         self.measurement = self._timer = self.chunk = None
         self._deferred = []

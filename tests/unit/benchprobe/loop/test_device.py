@@ -102,6 +102,34 @@ def test_the_device_is_waited_for_once_a_window_and_at_the_edges_of_phases(setti
     assert setting.queue.synchronisations == len(setting.events("steps")) <= 6
 
 
+@pytest.mark.parametrize("end", ["os._exit(0)", "raise SystemExit"])
+def test_a_child_forked_in_the_loop_never_frees_the_events_of_its_parent(tmp_path, end):
+    """As torch's: a worker of a DataLoader that freed one was aborted, and the training with it."""
+    program = f"""
+import os
+from benchprobe.config import Config
+from benchprobe.loop.device import TorchTimer
+from benchprobe.loop.probe import Probe
+from benchprobe.loop.recording import functions
+from tests.unit.benchprobe.loop.test_device import Queue, QueueEvent
+OWNER = os.getpid()
+class Event(QueueEvent):
+    def __del__(self, owner=OWNER, pid=os.getpid, abort=os.abort):
+        if pid() != owner: abort()
+queue = Queue()
+queue.Event = lambda enable_timing: Event(queue)
+iterate, give, _ = functions(Probe(Config({str(tmp_path / "s.data")!r}), find_device=lambda: TorchTimer(queue)))
+for step in iterate("train", range(6)):
+    child = os.fork()
+    if child == 0:
+        {end}
+    assert os.waitpid(child, 0)[1] == 0, "the child was aborted"
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(["src", "."])}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
 def test_work_handed_over_before_the_loop_is_not_part_of_its_first_step(tmp_path):
     setting = Setting(tmp_path)
     setting.queue.launch(300_000_000)
