@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from plugin_package import variants
 
-from benchwright.agent.extractors import Block, Extractor
+from benchwright.agent.extractors.base import Block, Extractor
 from benchwright.agent.extractors.registry import EXTRACTORS
 from benchwright.core.errors import InvalidInput
 

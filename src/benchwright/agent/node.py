@@ -1,6 +1,6 @@
 """The node agent: takes orders on stdin, forks a supervisor for each job, and leaves nothing behind.
 
-It is the subreaper of its supervisors: if one is killed, what that one looked after comes to us and is ended here.
+It is the subreaper of its supervisors: if one is killed, its processes become ours and are ended here.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import os
 import signal
 import sys
 import time
+from types import SimpleNamespace
 
 from benchwright.agent.message_pipe import Speaker
-from benchwright.agent.order import read_job
 from benchwright.agent.processes import job_group, kernel
 from benchwright.agent.processes.process_tree import MARKER, signal_descendants
 from benchwright.agent.samplers import find_samplers
@@ -30,6 +30,18 @@ _PATIENCE_S = 20.0  # for supervisors to end, beyond the grace of their jobs
 _STOPPING = (signal.SIGTERM, signal.SIGHUP)
 
 
+def read_job(fields: dict[str, Any]) -> Job:
+    """The Job of an order, which holds every field.
+
+    At run time it is a plain namespace with the same attributes: importing msgspec would more than
+    double the cost of starting the agent.
+    """
+    barrier = fields["barrier"] and SimpleNamespace(**fields["barrier"])
+    tuples = {name: tuple(fields[name]) for name in ("argv", "devices")}
+    job: Any = SimpleNamespace(**{**fields, **tuples, "barrier": barrier})
+    return job  # type: ignore[no-any-return]
+
+
 class NodeAgent:
     """Serves one main process until its end of the pipe is closed."""
 
@@ -45,7 +57,7 @@ class NodeAgent:
         self._unread = b""
 
     def run(self) -> None:
-        """Until there are no more orders, or a signal says so; then stop every job and wait for them."""
+        """Until the orders end or a signal comes; then stop every job and wait for them."""
         self._say_ready()
         self._signals.watch(self._orders)
         while not any(self._signals.count[number] for number in _STOPPING):
@@ -57,7 +69,7 @@ class NodeAgent:
         self._shut_down()
 
     def _take_orders(self) -> bool:
-        """Carry out the orders that have come; False at their end."""
+        """Carry out pending orders; False when there will be no more."""
         data = os.read(self._orders, 1 << 16)
         *lines, self._unread = (self._unread + data).split(b"\n")
         for line in lines:
@@ -81,9 +93,9 @@ class NodeAgent:
         try:
             preload(job)
         except ImportError:
-            pass  # the supervisor meets it again, and can say so in the job's stream
+            pass  # the supervisor will fail on it too, and can say so in the job's stream
         agent = os.getpid()
-        # Blocked until the child listens, so that an order to stop it cannot fall between.
+        # Blocked until the child listens, so that an order to stop it is not lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         try:
             pid = os.fork()
@@ -121,10 +133,10 @@ class NodeAgent:
     def _stop(self, job_id: str | None) -> None:
         for pid, job in self._jobs.items():
             if job_id is None or job.id == job_id:
-                os.kill(pid, signal.SIGTERM)  # our own child, and not yet reaped: the number is still its
+                os.kill(pid, signal.SIGTERM)  # our own child, not yet reaped: the pid is still its own
 
     def _reap(self) -> None:
-        """Note who has ended; clean up after a supervisor that did not end by itself."""
+        """Reap who has ended; clean up after a supervisor that failed."""
         while True:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
@@ -137,7 +149,7 @@ class NodeAgent:
                 self._clean_up(job, status)
 
     def _clean_up(self, job: Job, status: int) -> None:
-        """End what a dead supervisor left behind: all our children that are not supervisors."""
+        """End what a dead supervisor left: all our children that are not supervisors."""
         deadline = time.monotonic() + _PATIENCE_S
         while signal_descendants(os.getpid(), signal.SIGKILL, spare=frozenset(self._jobs)):
             if time.monotonic() > deadline:
@@ -167,7 +179,7 @@ class NodeAgent:
 
 
 def preload(job: Job) -> None:
-    """Import here, once, what every supervisor of such a job would import for itself."""
+    """Import here, once, what each supervisor of such a job would import."""
     import benchwright.agent.samplers.machine
     import benchwright.agent.samplers.process
 
@@ -176,7 +188,7 @@ def preload(job: Job) -> None:
 
 
 def serve() -> int:
-    """The node agent's process: orders from stdin, messages to stdout, whatever else is printed to stderr."""
+    """The node agent's process: orders from stdin, messages to stdout, anything else to stderr."""
     kernel.adopt_orphans()
     orders, channel = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)

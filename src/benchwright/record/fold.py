@@ -1,4 +1,4 @@
-"""The events of one job, gathered by what they tell."""
+"""The events of one job, sorted by what they are about."""
 
 from __future__ import annotations
 
@@ -45,14 +45,50 @@ class Fold(msgspec.Struct):
         if is_late(event, self.exited_ns):
             self.late += 1
             return
-        handler = _HANDLERS.get(event["event"])
-        if handler is not None:
-            handler(self, event)
-        else:
-            self.gatherer.add(event)
+        match event["event"]:
+            case "steps":
+                self._add_steps(event)
+            case "sample":
+                self.samples.add(event)
+            case "metric":
+                values = array("d", event["values"])
+                self.log_values.setdefault(str(event["name"]), array("d")).extend(values)
+            case "voir":
+                self._add_voir(event)
+            case "give":
+                self._add_given(event)
+            case "loop":
+                self.loop_names[(event["process"], event["loop"])] = event["name"]
+                self.loop_of(event).counts = bool(event.get("counts"))
+            case "measure":
+                self.loop_of(event).measure = event
+            case "stop":
+                self.loop_of(event).stop = event
+            case "loop_end":
+                self._end_loop(event)
+            case "probe":
+                self.probes[event["process"]] = event
+            case "message":
+                self._add_message(event)
+            case "unreadable":
+                self.unreadable += 1
+            case "lost":
+                self.lost += event.get("events", 1)
+            case "pause":
+                self.pauses.append(event)
+            case "extraction":
+                self.extraction = event
+            case "start":
+                self._begin(event)
+            case "exit":
+                self.exited_ns = event["t"]
+            case "end":
+                self.end = event
+            case _:
+                self.gatherer.add(event)
 
     def loop_of(self, event: Event) -> LoopRecord:
-        """The loop that counts is one; others of a name are taken together, since they get a new number each time."""
+        """The record of its loop. Loops of one name that do not count share a record, since each pass has a new number."""
         process, number = event["process"], event["loop"]
         name = self.loop_names.get((process, number), str(number))
         own: LoopKey = (process, name, number)
@@ -63,116 +99,39 @@ class Fold(msgspec.Struct):
             self.loops[key] = LoopRecord(process, name, key=key, rank=rank)
         return self.loops[key]
 
+    def _begin(self, event: Event) -> None:
+        self.start = event
+        if isinstance(event.get("wall"), int | float) and isinstance(event.get("t"), int):
+            self.voir.began = (event["t"], event["wall"])
 
-def _start(fold: Fold, event: Event) -> None:
-    fold.start = event
-    if isinstance(event.get("wall"), int | float) and isinstance(event.get("t"), int):
-        fold.voir.began = (event["t"], event["wall"])
+    def _add_steps(self, event: Event) -> None:
+        record = self.loop_of(event)
+        record.add_steps(event)
+        if event.get("phase") == MEASURED:
+            self.outside.steps(record.key, event)
 
+    def _end_loop(self, event: Event) -> None:
+        record = self.loop_of(event)
+        record.ends.append(event["how"])
+        if event["how"] == "break":
+            record.break_off()
+        if event["how"] == "stopped":
+            record.stopped_ns = int(event["t"])
 
-def _probe(fold: Fold, event: Event) -> None:
-    fold.probes[event["process"]] = event
+    def _add_given(self, event: Event) -> None:
+        for name, value in event["values"].items():
+            if isinstance(value, int | float):
+                self.given.setdefault(name, {}).setdefault(event.get("process", 0), []).append(float(value))
 
+    def _add_voir(self, event: Event) -> None:
+        for line in event["lines"]:
+            said = decode_object(line.encode("utf-8", "replace"))
+            if said is None:
+                self.voir.unread()
+            else:
+                self.voir.say(said, event["t"])
 
-def _loop(fold: Fold, event: Event) -> None:
-    fold.loop_names[(event["process"], event["loop"])] = event["name"]
-    fold.loop_of(event).counts = bool(event.get("counts"))
-
-
-def _steps(fold: Fold, event: Event) -> None:
-    record = fold.loop_of(event)
-    record.add_steps(event)
-    if event.get("phase") == MEASURED:
-        fold.outside.steps(record.key, event)
-
-
-def _measure(fold: Fold, event: Event) -> None:
-    fold.loop_of(event).measure = event
-
-
-def _stop(fold: Fold, event: Event) -> None:
-    fold.loop_of(event).stop = event
-
-
-def _loop_end(fold: Fold, event: Event) -> None:
-    record = fold.loop_of(event)
-    record.ends.append(event["how"])
-    if event["how"] == "break":
-        record.break_off()
-    if event["how"] == "stopped":
-        record.stopped_ns = int(event["t"])
-
-
-def _sample(fold: Fold, event: Event) -> None:
-    fold.samples.add(event)
-
-
-def _metric(fold: Fold, event: Event) -> None:
-    values = array("d", event["values"])
-    fold.log_values.setdefault(str(event["name"]), array("d")).extend(values)
-
-
-def _give(fold: Fold, event: Event) -> None:
-    for name, value in event["values"].items():
-        if isinstance(value, int | float):
-            fold.given.setdefault(name, {}).setdefault(event.get("process", 0), []).append(float(value))
-
-
-def _voir(fold: Fold, event: Event) -> None:
-    for line in event["lines"]:
-        said = decode_object(line.encode("utf-8", "replace"))
-        if said is None:
-            fold.voir.unread()
-        else:
-            fold.voir.say(said, event["t"])
-
-
-def _extraction(fold: Fold, event: Event) -> None:
-    fold.extraction = event
-
-
-def _message(fold: Fold, event: Event) -> None:
-    if event.get("severity") in ("warning", "error") and len(fold.notes) < _MOST_NOTES:
-        fold.notes.append(Note(text=f"{event.get('source', 'probe')}: {event['text']}", severity=event["severity"]))
-
-
-def _unreadable(fold: Fold, event: Event) -> None:
-    fold.unreadable += 1
-
-
-def _lost(fold: Fold, event: Event) -> None:
-    fold.lost += event.get("events", 1)
-
-
-def _pause(fold: Fold, event: Event) -> None:
-    fold.pauses.append(event)
-
-
-def _exit(fold: Fold, event: Event) -> None:
-    fold.exited_ns = event["t"]
-
-
-def _end(fold: Fold, event: Event) -> None:
-    fold.end = event
-
-
-_HANDLERS = {
-    "start": _start,
-    "probe": _probe,
-    "loop": _loop,
-    "steps": _steps,
-    "measure": _measure,
-    "stop": _stop,
-    "loop_end": _loop_end,
-    "sample": _sample,
-    "metric": _metric,
-    "give": _give,
-    "voir": _voir,
-    "extraction": _extraction,
-    "message": _message,
-    "unreadable": _unreadable,
-    "lost": _lost,
-    "pause": _pause,
-    "exit": _exit,
-    "end": _end,
-}
+    def _add_message(self, event: Event) -> None:
+        if event.get("severity") in ("warning", "error") and len(self.notes) < _MOST_NOTES:
+            text = f"{event.get('source', 'probe')}: {event['text']}"
+            self.notes.append(Note(text=text, severity=event["severity"]))

@@ -19,8 +19,7 @@ from benchwright.record.base import Kinds
 from benchwright.record.facts import facts_of
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, LoopRecord, counting_loops
-from benchwright.record.loops.lost_ranks import lost_ranks
-from benchwright.record.loops.verdict import judge_loops
+from benchwright.record.loops.verdict import judge_loops, lost_ranks
 from benchwright.record.measurements import measurements_of, told_apart
 from benchwright.record.notes import cpu_share, stream_notes, without_secrets
 from benchwright.record.reading import Event, read_events

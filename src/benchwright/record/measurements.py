@@ -13,8 +13,7 @@ from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, LoopRecord
-from benchwright.record.loops.measurements import given_measurement, loop_measurements
-from benchwright.record.loops.ranks import over_ranks
+from benchwright.record.loops.measurements import given_measurement, loop_measurements, over_ranks
 from benchwright.record.loops.steps import samples_of
 from benchwright.record.notes import loop_choice_notes
 from benchwright.record.samples import Span, united
@@ -39,7 +38,8 @@ def measurements_of(
     found += over_ranks(found, len({r.rank for r in fold.loops.values() if r.rank is not None}))
     notes += loop_choice_notes(fold, benchmark, counting)
     found += _given_outside_loops(fold)
-    found += [_beside(m) if counting and m.metric == "rate" else m for m in through_voir.measurements]
+    for m in through_voir.measurements:  # beside the rate of a loop that we measured ourselves
+        found.append(msgspec.structs.replace(m, metric="voir.rate") if counting and m.metric == "rate" else m)
     found += fold.gatherer.measurements()
     found += _energy(fold, counting, span)
     return found + fold.samples.measurements(span) + _process_measurements(fold), notes
@@ -68,11 +68,6 @@ def _labels(record: LoopRecord, counting: list[LoopRecord], fold: Fold) -> dict[
     if record.rank is not None and sum(1 for r in same if r.rank == record.rank) == 1:
         return labels | {"rank": str(record.rank)}
     return labels | {"process": str(same.index(record))}
-
-
-def _beside(rate: Measurement) -> Measurement:
-    """What voir says of a program whose loop we measure ourselves."""
-    return msgspec.structs.replace(rate, metric="voir.rate")
 
 
 def _energy(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:

@@ -15,7 +15,7 @@ from benchwright.core.events.voir import BEGIN, END, TRAIN, UNNAMED, Seen, VoirR
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
 from benchwright.core.note import Note
-from benchwright.record.loops.ranks import over_ranks
+from benchwright.record.loops.measurements import over_ranks
 from benchwright.record.samples import Samples, Span
 
 _FEWEST_TO_JUDGE = 8  # observations; of fewer only the first is warm-up

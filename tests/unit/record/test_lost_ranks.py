@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from benchwright.record.loops.loops import LoopRecord
-from benchwright.record.loops.lost_ranks import lost_ranks
+from benchwright.record.loops.verdict import lost_ranks
 
 
 def loop(rank: int | None, *ends: str, counts: bool = True, stop: bool = False, name: str = "train") -> LoopRecord:

@@ -1,4 +1,4 @@
-"""What the control groups of this process allow, in both versions of the hierarchy, its own group and all above it."""
+"""The limits of this process's control groups, v1 and v2: its own group and all above it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchwright.agent.processes.kernel import read_number, read_text
 
 class MemoryLimit(msgspec.Struct, frozen=True, kw_only=True):
     limit_bytes: int
-    used_bytes: int  # without what the kernel would give back
+    used_bytes: int  # without caches the kernel would drop
 
 
 def read_cpu_quota(root: str) -> float | None:
-    """How many cores' worth of time the strictest group allows; None without a limit."""
+    """How many cores' worth of CPU time the strictest group allows; None without a limit."""
     quotas = []
     for folder in _group_folders(root, "cpu"):
         words = (read_text(folder + "/cpu.max") or "").split()
@@ -29,7 +29,7 @@ def read_cpu_quota(root: str) -> float | None:
 
 
 def read_throttled_percent(root: str) -> float | None:
-    """Of the periods of a limited group, the share in which its time ran out; of several groups the worst."""
+    """The share of periods in which a limited group ran out of CPU time; of several groups the worst."""
     shares = []
     for folder in _group_folders(root, "cpu"):
         counts = _read_counts(folder + "/cpu.stat")
@@ -39,9 +39,8 @@ def read_throttled_percent(root: str) -> float | None:
     return max(shares, default=None)
 
 
-def read_memory_limit(root: str) -> MemoryLimit | None:
-    """The group that leaves the least."""
-    limits = []
+def read_memory_limits(root: str) -> Iterator[MemoryLimit]:
+    """Of each group that has one."""
     for folder in _group_folders(root, "memory"):
         limit, used = read_number(folder + "/memory.max"), read_number(folder + "/memory.current")
         if limit is None:
@@ -50,8 +49,7 @@ def read_memory_limit(root: str) -> MemoryLimit | None:
             continue
         counts = _read_counts(folder + "/memory.stat")
         cached = counts.get("inactive_file", counts.get("total_inactive_file", 0))
-        limits.append(MemoryLimit(limit_bytes=limit, used_bytes=max(0, used - cached)))
-    return min(limits, key=lambda x: x.limit_bytes - x.used_bytes, default=None)
+        yield MemoryLimit(limit_bytes=limit, used_bytes=max(0, used - cached))
 
 
 def _read_counts(path: str) -> dict[str, int]:
@@ -66,7 +64,7 @@ def _group_folders(root: str, controller: str) -> Iterator[str]:
         controllers, found, path = rest.partition(":")
         if not found or (controllers and controller not in controllers.split(",")):
             continue
-        # Where both versions are in use, the second one is a folder beside the controllers of the first.
+        # If both versions are in use, v2 is a folder beside the controllers of v1.
         tops = [f"{mounted}/{controllers}"] if controllers else [mounted, f"{mounted}/unified"]
         while True:
             yield from (top + path.rstrip("/") for top in tops)

@@ -1,4 +1,4 @@
-"""How the NVIDIA GPUs are now, through NVML. What a GPU or a driver does not tell is None."""
+"""The state of the NVIDIA GPUs, through NVML. What a GPU or driver does not report is None."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from benchwright.agent.machine.nvml import as_text, find_handles, open_nvml
+from benchwright.agent.machine.nvml import as_text, find_handles, open_nvml, throttle_bits
 from benchwright.agent.supervise.program_environment import visible_devices
 from benchwright.core.node.health import GpuHealth
 
 T = TypeVar("T")
 
-# Bits of nvmlClocksEventReasons. An idle GPU has a low clock, and that is no trouble.
+# Bits of nvmlClocksEventReasons. That an idle GPU lowers its clock is left out.
 _REASONS = {
     0x2: "application clocks setting",
     0x4: "software power cap",
@@ -26,7 +26,7 @@ _REASONS = {
 
 
 def read_gpus(nvml: Any | None = None) -> tuple[tuple[GpuHealth, ...], str | None]:
-    """The GPUs that CUDA_VISIBLE_DEVICES leaves, and why none could be read although there is a driver."""
+    """The GPUs that CUDA_VISIBLE_DEVICES allows, and why none could be read although there is a driver."""
     nvml = nvml or open_nvml()
     if nvml is None:
         loaded = os.path.exists("/proc/driver/nvidia/version")
@@ -41,7 +41,7 @@ def read_gpus(nvml: Any | None = None) -> tuple[tuple[GpuHealth, ...], str | Non
 
 
 def read_gpu(nvml: Any, index: int, handle: object) -> GpuHealth:
-    """One GPU; each reading stands alone."""
+    """One GPU; a reading that fails does not affect the others."""
 
     def ask(question: Callable[[], T]) -> T | None:
         try:
@@ -83,7 +83,5 @@ def _processes(nvml: Any, handle: Any) -> tuple[int, ...]:
 
 
 def _throttle_reasons(nvml: Any, handle: Any) -> tuple[str, ...]:
-    # The driver renamed throttle reasons to event reasons; old bindings only have the old name.
-    read = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
-    bits = (read or nvml.nvmlDeviceGetCurrentClocksThrottleReasons)(handle)
+    bits = throttle_bits(nvml, handle)
     return tuple(name for bit, name in _REASONS.items() if bits & bit)

@@ -1,4 +1,4 @@
-"""How this node is now, from /proc and /sys. What cannot be read is None, never an exception.
+"""The state of this node, from /proc and /sys. What cannot be read is None; nothing raises.
 
 `root` is the folder in which `proc` and `sys` are looked for: "/" on a real machine.
 """
@@ -10,9 +10,10 @@ import re
 import time
 from collections.abc import Callable, Iterator
 
-from benchwright.agent.machine.control_group import read_cpu_quota, read_memory_limit, read_throttled_percent
+from benchwright.agent.machine.control_group import read_cpu_quota, read_memory_limits, read_throttled_percent
 from benchwright.agent.machine.gpu_health import read_gpus
 from benchwright.agent.processes.kernel import list_folder, read_number, read_text
+from benchwright.agent.samplers.machine import read_ticks
 from benchwright.core.node.health import CpuHealth, CpuTicks, DiskHealth, Health, MemoryHealth, Pressure, ThermalZone
 
 _CPUS = "sys/devices/system/cpu"
@@ -22,10 +23,10 @@ _CLOCK_SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource
 def read_health(
     folder: str, *, root: str = "/", watch_s: float = 0.5, sleep: Callable[[float], None] = time.sleep
 ) -> Health:
-    """Everything, for results that are kept in `folder`. Looks at the cores for `watch_s`."""
-    before = read_ticks(root)
+    """Everything; results are kept in `folder`. Watches the cores for `watch_s`."""
+    before = _ticks(root)
     sleep(watch_s)
-    after = read_ticks(root)
+    after = _ticks(root)
     gpus, gpu_trouble = read_gpus()
     return Health(
         cpu=read_cpu(root, before, after),
@@ -62,14 +63,9 @@ def read_cpu(root: str, before: CpuTicks | None = None, after: CpuTicks | None =
     )
 
 
-def read_ticks(root: str) -> CpuTicks | None:
-    """The first line of /proc/stat."""
-    words = (read_text(_at(root, "proc/stat")) or "").split("\n", 1)[0].split()
-    if len(words) < 5 or words[0] != "cpu" or not all(word.isdigit() for word in words[1:]):
-        return None
-    # Guest time is counted as user time already.
-    ticks = [int(word) for word in words[1:9]]
-    return CpuTicks(total=sum(ticks), idle=sum(ticks[3:5]), stolen=ticks[7] if len(ticks) > 7 else 0)
+def _ticks(root: str) -> CpuTicks | None:
+    ticks = read_ticks(_at(root, "proc/stat"))
+    return None if ticks is None else CpuTicks(total=ticks[0], idle=ticks[1], stolen=ticks[2])
 
 
 def _share(before: CpuTicks | None, after: CpuTicks | None, part: Callable[[CpuTicks], int]) -> float | None:
@@ -95,22 +91,18 @@ def _read_smt(root: str) -> bool | None:
     active = read_number(_at(root, _CPUS, "smt/active"))
     if active is not None:
         return bool(active)
-    siblings = [read_text(core + "/topology/thread_siblings_list") for core in _cores(root)]
-    told = [text for text in siblings if text]
-    return any("," in text or "-" in text for text in told) if told else None
+    siblings = list(filter(None, (read_text(core + "/topology/thread_siblings_list") for core in _cores(root))))
+    return any("," in text or "-" in text for text in siblings) if siblings else None
 
 
 def _read_throttle_events(root: str) -> int | None:
-    counts = [
-        count
-        for core in _cores(root)
-        if (count := read_number(core + "/thermal_throttle/core_throttle_count")) is not None
-    ]
-    return sum(counts) if counts else None
+    counts = [read_number(core + "/thermal_throttle/core_throttle_count") for core in _cores(root)]
+    found = [count for count in counts if count is not None]
+    return sum(found) if found else None
 
 
 def read_memory(root: str) -> MemoryHealth:
-    """Of the machine, and of what this process's control group leaves of it."""
+    """The machine's memory, and what this process's control group leaves of it."""
     bytes_of: dict[str, int] = {}
     for line in (read_text(_at(root, "proc/meminfo")) or "").splitlines():
         name, _, value = line.partition(":")
@@ -118,7 +110,7 @@ def read_memory(root: str) -> MemoryHealth:
         if words and words[0].isdigit():
             bytes_of[name] = int(words[0]) * (1024 if words[1:] == ["kB"] else 1)
     total, available = bytes_of.get("MemTotal"), bytes_of.get("MemAvailable")
-    limit = read_memory_limit(root)
+    limit = min(read_memory_limits(root), key=lambda x: x.limit_bytes - x.used_bytes, default=None)
     if limit is not None and (total is None or limit.limit_bytes < total):
         rest = max(0, limit.limit_bytes - limit.used_bytes)
         available = rest if available is None else min(available, rest)
@@ -156,7 +148,7 @@ def read_disk(folder: str, root: str = "/") -> DiskHealth:
 
 
 def read_file_system_kind(path: str, root: str = "/") -> str | None:
-    """The kind of the file system at the deepest mount point above `path`; of several there, the last one mounted."""
+    """The file system at the deepest mount point above `path`; of several there, the last one mounted."""
     best, kind = "", None
     for line in (read_text(_at(root, "proc/self/mountinfo")) or "").splitlines():
         before, found, after = line.partition(" - ")
@@ -171,13 +163,13 @@ def read_file_system_kind(path: str, root: str = "/") -> str | None:
 
 
 def read_zones(root: str) -> tuple[ThermalZone, ...]:
-    """The thermal zones that tell a temperature one can believe."""
+    """The thermal zones with a plausible temperature."""
     folder = _at(root, "sys/class/thermal")
     zones = []
     for name in list_folder(folder):
         zone = f"{folder}/{name}"
         millidegrees = read_number(zone + "/temp") if name.startswith("thermal_zone") else None
-        if millidegrees is None or not 0 < millidegrees < 200_000:  # a sensor that is off says 0 or less
+        if millidegrees is None or not 0 < millidegrees < 200_000:  # a sensor that is off reads 0 or less
             continue
         kind = read_text(zone + "/type") or name
         zones.append(
@@ -198,15 +190,15 @@ def _read_lowest_trip_c(zone: str) -> float | None:
 
 
 def read_on_battery(root: str) -> bool | None:
-    """None where there is neither a battery nor a mains supply to ask."""
+    """None if there is neither a battery nor a mains supply."""
     folder = _at(root, "sys/class/power_supply")
     online = [
         read_number(f"{folder}/{name}/online")
         for name in list_folder(folder)
         if read_text(f"{folder}/{name}/type") == "Mains"
     ]
-    told = [value for value in online if value is not None]
-    return not any(told) if told else None
+    found = [value for value in online if value is not None]
+    return not any(found) if found else None
 
 
 def read_pressure(root: str, what: str) -> Pressure | None:
@@ -221,7 +213,7 @@ def read_pressure(root: str, what: str) -> Pressure | None:
 
 
 def read_open_files_limit(root: str) -> int | None:
-    """How many files a process may have open; the soft limit."""
+    """How many files a process may open: the soft limit."""
     match = re.search(r"^Max open files\s+(\d+)", read_text(_at(root, "proc/self/limits")) or "", re.MULTILINE)
     return int(match[1]) if match else None
 

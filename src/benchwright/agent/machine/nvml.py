@@ -1,4 +1,4 @@
-"""NVIDIA's management library, where there is one."""
+"""NVIDIA's management library, if there is one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-# Looked at before the library is loaded: machines without a GPU should not pay for the import.
+# Checked before the library is loaded: machines without a GPU should not pay for the import.
 _SIGNS_OF_A_DRIVER = ("/dev/nvidiactl", "/proc/driver/nvidia", "/dev/dxg")
 
 
@@ -32,7 +32,7 @@ def open_nvml() -> Any | None:
 def find_handles(nvml: Any, devices: Sequence[str] | None) -> list[Any]:
     """Handles of the accelerators called `devices` (indices or UUIDs, as CUDA has them), or of all.
 
-    Those that do not exist end the list, as they do for CUDA.
+    Stops at the first that does not exist, as CUDA does.
     """
     handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
     if devices is None:
@@ -42,9 +42,7 @@ def find_handles(nvml: Any, devices: Sequence[str] | None) -> list[Any]:
         if token.isdigit():
             match = handles[int(token)] if int(token) < len(handles) else None
         else:
-            match = next(
-                (handle for handle in handles if as_text(nvml.nvmlDeviceGetUUID(handle)).startswith(token)), None
-            )
+            match = next((h for h in handles if as_text(nvml.nvmlDeviceGetUUID(h)).startswith(token)), None)
         if match is None:
             break
         chosen.append(match)
@@ -54,3 +52,9 @@ def find_handles(nvml: Any, devices: Sequence[str] | None) -> list[Any]:
 def as_text(value: str | bytes) -> str:
     """Old versions of pynvml return bytes."""
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def throttle_bits(nvml: Any, handle: object) -> int:
+    """Why its clock is held down. The driver renamed throttle reasons to event reasons; old bindings have the old name."""
+    read = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
+    return int((read or nvml.nvmlDeviceGetCurrentClocksThrottleReasons)(handle))

@@ -1,4 +1,4 @@
-"""A job's log: where its output goes, what is read from it while it runs, and what becomes of it."""
+"""A job's log: written by the program, read while it runs, compressed or discarded at the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import time
 import zlib
 
-from benchwright.agent.order import read_metrics
 from benchwright.agent.output.log_tail import Echo, LogReader, MetricTail
 from benchwright.core.files.private_files import file_mode
 from benchwright.core.files.whole_file import written_whole
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 _SCAN_INTERVAL_S = 0.25
 _ECHO_INTERVAL_S = 0.05
-_MOST_BLOCKS = 4  # read in a row before deadlines and signals are looked at again
+_MOST_BLOCKS = 4  # read in a row before deadlines and signals are checked again
 _ECHO_PATIENCE_S = 10.0
 _BLOCK_BYTES = 1024 * 1024
 _GZIP_FORMAT = 31  # zlib's number for "deflate inside a gzip file"
@@ -45,9 +44,12 @@ class JobLog:
         self.has_more = False  # there is more to read than was read at once
 
     def _open_metrics(self) -> MetricTail:
-        from benchwright.agent.extractors.scanner import LogScanner
+        import msgspec  # costly to import: only for jobs with metrics
 
-        metrics = read_metrics(self._job)
+        from benchwright.agent.extractors.scanner import LogScanner
+        from benchwright.core.metric import MetricSpec
+
+        metrics = msgspec.convert(self._job.metrics, tuple[MetricSpec, ...])
         self._required = [metric for metric in metrics if metric.required]
         self._reader = LogReader(self._job.log, self._offset)
         return MetricTail(self._reader, LogScanner(metrics), self._stream)
@@ -76,13 +78,13 @@ class JobLog:
         self.has_more = more
 
     def program_ended(self) -> None:
-        """What is printed from now on is no result of the program's."""
+        """What is printed from now on is not the program's result."""
         if self._reader is not None:
             self._reader.end_here()
 
     @property
     def late_bytes(self) -> int:
-        """How much of what metrics are looked for in was printed after that."""
+        """How much was printed after that."""
         return self._reader.late_bytes if self._reader is not None else 0
 
     def read_end(self) -> bytes:
@@ -164,7 +166,7 @@ def _compress(path: str) -> LogSize:
 
 
 def _remove(path: str) -> None:
-    """Remove a file if it is there."""
+    """Remove a file if it exists."""
     try:
         os.unlink(path)
     except OSError:

@@ -24,18 +24,7 @@ MARKER = "BENCHWRIGHT_JOB"  # in the environment of every process that benchwrig
 class ProcessStat:
     """One process as /proc/<pid>/stat shows it; `pid` and `start_ticks` together identify it for good."""
 
-    __slots__ = (
-        "cpu_ticks",
-        "group",
-        "parent",
-        "pid",
-        "reaped_ticks",
-        "rss_pages",
-        "session",
-        "start_ticks",
-        "state",
-        "threads",
-    )
+    __slots__ = tuple("cpu_ticks group parent pid reaped_ticks rss_pages session start_ticks state threads".split())
 
     def __init__(self, pid: int, fields: list[bytes]) -> None:
         self.pid = pid
@@ -164,28 +153,33 @@ def _descendants_by_psutil(root: int) -> list[ProcessStat]:
 
 
 def send_signal(target: ProcessStat, number: int) -> bool:
-    """Signal exactly this process: not another one that has got its number since. False: it is gone."""
+    """Signal exactly this process, never another that has its pid by now. False: it is gone."""
+    handle = None
     try:
-        if not LINUX:
-            os.kill(target.pid, number)
-            return True
-        handle = os.pidfd_open(target.pid)  # from here on the number cannot be taken for another process
-        try:
-            now = read_stat(target.pid)
-            if now is None or now.start_ticks != target.start_ticks:
-                return False
-            signal.pidfd_send_signal(handle, number)
-            return True
-        finally:
-            os.close(handle)
-    except OSError as error:
-        if error.errno != errno.ENOSYS:
+        handle = _open_handle(target.pid)  # from here on the pid cannot change hands
+        now = read_stat(target.pid) if LINUX else target
+        if now is None or now.start_ticks != target.start_ticks:
             return False
-    now = read_stat(target.pid)
-    if now is None or now.start_ticks != target.start_ticks:
+        if handle is not None:
+            signal.pidfd_send_signal(handle, number)
+        else:
+            os.kill(target.pid, number)
+        return True
+    except OSError:
         return False
-    os.kill(target.pid, number)
-    return True
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _open_handle(pid: int) -> int | None:
+    """None where the system has no such call."""
+    try:
+        return os.pidfd_open(pid) if LINUX else None
+    except OSError as error:
+        if error.errno == errno.ENOSYS:
+            return None
+        raise
 
 
 def signal_descendants(root: int, number: int, spare: frozenset[int] = frozenset()) -> list[ProcessStat]:

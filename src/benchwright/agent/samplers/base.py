@@ -1,7 +1,7 @@
 """The sampler seam: what is read about a job from outside while it runs.
 
-A sampler is a module with a function `open_sampler(subject) -> Sampler | None`; None means that there is nothing
-to sample here (no GPU…), which is no error. The entry-point group `benchwright.samplers` names such functions.
+A sampler is a module with a function `open_sampler(subject) -> Sampler | None`; None means there is nothing to sample
+here (no GPU…), which is not an error. The entry-point group `benchwright.samplers` names such functions.
 A sampler that raises is closed and reported once; the job goes on.
 """
 
@@ -44,11 +44,11 @@ class SampledJob:
         self._processes: list[ProcessStat] | None = None
 
     def begin_round(self) -> None:
-        """What was read before is old now."""
+        """Discard what was read before."""
         self._processes = None
 
     def processes(self) -> list[ProcessStat]:
-        """The processes of the job, zombies too."""
+        """The processes of the job, zombies included."""
         if self._processes is None:
             self._processes = descendants(self.root)
         return self._processes
@@ -58,7 +58,7 @@ class Sampler:
     """Base of all samplers.
 
     `name` is what its samples are filed under. It is called every `interval_s`, or at the job's interval if that is
-    longer, and less often where it would use more than the share `budget` of one core.
+    longer, and less often if it would use more than the share `budget` of one core.
     """
 
     name = "sampler"
@@ -66,7 +66,7 @@ class Sampler:
     interval_s = 0.0
 
     def sample(self, now_ns: int) -> list[SamplerReading]:
-        """What it reads now; empty when there is nothing to say this time."""
+        """What it reads now; may be empty."""
         raise NotImplementedError
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How busy the machine is with other things: load, what other programs use, time stolen by the hypervisor, time the job had to wait for a core."""
+"""How busy the rest of the machine is: load, other programs, steal, and how long the job waited for a core."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from benchwright.agent.processes.process_tree import LINUX, TICKS_PER_S, read_pr
 from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 
 _MOST_THREADS = 512
-# The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.
+# The kernel counts CPU time in ticks of 10 ms: over less time than this, rounding dominates.
 _LEAST_NS = 100_000_000
 
 
 class MachineSampler(Sampler):
-    """Load average, steal, what others used, and the share of the CPU time it wanted that the job's tree got.
+    """Load average, steal, CPU use of others, and the share of the CPU time it wanted that the job got.
 
-    That share is known only of processes that live for two samples; what others used is known of the shortest job too.
+    That share is known only for processes that live for two samples; the use of others even for the shortest job.
     """
 
     name = "machine"
@@ -24,7 +24,7 @@ class MachineSampler(Sampler):
 
     def __init__(self, subject: SampledJob) -> None:
         self._subject = subject
-        self._since: tuple[float, ...] | None = None  # when ticks were last told; then all, idle, stolen, our own
+        self._since: tuple[float, ...] | None = None  # when ticks were last read; then all, idle, stolen, our own
         self._threads: dict[tuple[int, str], tuple[int, int]] = {}  # ns it ran, ns it waited for a core
         self._first = True
 
@@ -50,7 +50,7 @@ class MachineSampler(Sampler):
                 values.update({f"{name}_percent": round(max(0.0, 100 * n / passed), 2) for name, n in shares.items()})
 
     def _read_own_ticks(self) -> float:
-        """Of the job and of us who watch it: those alive, those they waited for, and those we reaped ourselves."""
+        """Of the job and its supervisor: of living processes, of those they waited for, and of those we reaped."""
         used = sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         return used * TICKS_PER_S + sum(stat.cpu_ticks + stat.reaped_ticks for stat in self._subject.processes())
 
@@ -58,7 +58,7 @@ class MachineSampler(Sampler):
         before, self._threads = self._threads, self._read_threads()
         ran_ns = waited_ns = 0
         for thread, (ran, waited) in self._threads.items():
-            # A thread that is new has done all of it since the last time, except in the first round.
+            # A new thread did all of it since the last sample, except in the first round.
             earlier = before.get(thread, (ran, waited) if self._first else (0, 0))
             ran_ns += ran - earlier[0]
             waited_ns += waited - earlier[1]
@@ -90,15 +90,15 @@ def _tasks(pid: int, threads: int) -> list[str]:
         return []
 
 
-def read_ticks() -> tuple[int, int, int] | None:
-    """Ticks of all cores since boot: all, idle ones, and those stolen by the hypervisor."""
-    text = read_proc("/proc/stat")
-    if not text:
+def read_ticks(path: str = "/proc/stat") -> tuple[int, int, int] | None:
+    """Ticks of all cores since boot: all, idle, and stolen by the hypervisor; None if the kernel does not report them."""
+    words = (read_proc(path) or b"").partition(b"\n")[0].split()
+    if len(words) < 5 or words[0] != b"cpu" or not all(word.isdigit() for word in words[1:]):
         return None
-    fields = [int(word) for word in text.split(b"\n", 1)[0].split()[1:9]]
-    return sum(fields), sum(fields[3:5]), fields[7] if len(fields) > 7 else 0
+    ticks = [int(word) for word in words[1:9]]  # guest time is part of user time already
+    return sum(ticks), sum(ticks[3:5]), ticks[7] if len(ticks) > 7 else 0
 
 
 def open_sampler(subject: SampledJob) -> Sampler | None:
-    """Works everywhere; what not reported by the system is left out."""
+    """Works everywhere; what the system does not report is left out."""
     return MachineSampler(subject)

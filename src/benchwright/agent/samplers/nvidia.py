@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from benchwright.agent.machine.nvml import find_handles, open_nvml
+from benchwright.agent.machine.nvml import find_handles, open_nvml, throttle_bits
 from benchwright.agent.processes.process_tree import MARKER, read_proc
 from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class NvidiaSampler(Sampler):
-    """Samples the job's GPUs. What a GPU does not support is left out from then on."""
+    """Samples the job's GPUs. A reading that a GPU does not support is dropped."""
 
     name = "nvidia"
     budget = 0.004
@@ -26,7 +26,7 @@ class NvidiaSampler(Sampler):
         self._subject = subject
         self._nvml = nvml
         self._gpus = [(device, handle, dict(_readers(nvml))) for device, handle in enumerate(handles)]
-        self._tells_processes = True
+        self._reports_processes = True
         self._strangers = _Strangers(nvml)
 
     def sample(self, now_ns: int) -> list[SamplerReading]:
@@ -36,26 +36,25 @@ class NvidiaSampler(Sampler):
         self._nvml.nvmlShutdown()
 
     def _sample_gpu(self, device: int, handle: Any, readers: dict[str, Reader]) -> SamplerReading:
+        nvml = self._nvml
         values: dict[str, float] = {}
         for name, read in list(readers.items()):
             try:
                 values.update(read(handle))
-            except (self._nvml.NVMLError_NotSupported, self._nvml.NVMLError_FunctionNotFound):
-                del readers[name]
-            except self._nvml.NVMLError_NoPermission:
+            except (nvml.NVMLError_NotSupported, nvml.NVMLError_FunctionNotFound, nvml.NVMLError_NoPermission):
                 del readers[name]
         ours = {stat.pid for stat in self._subject.processes()}
         values.update(self._strangers.sample(device, handle, ours))
         return SamplerReading(values, device, self._sample_processes(handle))
 
     def _sample_processes(self, handle: Any) -> dict[int, dict[str, float]] | None:
-        """GPU memory of the job's own processes, where the driver allows; others on the GPU are not ours to tell."""
-        if not self._tells_processes:
+        """GPU memory of the job's own processes, if the driver allows; other programs are not reported."""
+        if not self._reports_processes:
             return None
         try:
             users = self._nvml.nvmlDeviceGetComputeRunningProcesses(handle)
         except self._nvml.NVMLError:
-            self._tells_processes = False
+            self._reports_processes = False
             return None
         ours = {stat.pid for stat in self._subject.processes()}
         return {
@@ -68,7 +67,7 @@ class NvidiaSampler(Sampler):
 class _Strangers:
     """What programs that benchwright did not start do on a GPU: `others_percent` of the time.
 
-    In a container the driver may tell numbers of another process namespace; nothing is said until one of ours is seen.
+    In a container the driver may report pids of another namespace; nothing is reported until one of ours is seen.
     """
 
     def __init__(self, nvml: Any) -> None:
@@ -82,14 +81,14 @@ class _Strangers:
         if since is None:
             return {}
         try:
-            told = self._nvml.nvmlDeviceGetProcessUtilization(handle, since)
-        except self._nvml.NVMLError:  # nobody used it, or this GPU does not tell
+            users = self._nvml.nvmlDeviceGetProcessUtilization(handle, since)
+        except self._nvml.NVMLError:  # nobody used it, or this GPU does not report it
             return {"others_percent": 0} if self._same_numbers else {}
-        self._same_numbers = self._same_numbers or any(user.pid in ours for user in told)
+        self._same_numbers = self._same_numbers or any(user.pid in ours for user in users)
         if not self._same_numbers:
             return {}
         by_pid: dict[int, list[int]] = {}
-        for user in told:
+        for user in users:
             if user.pid not in ours and user.timeStamp > since and not self._started_by_us(user.pid):
                 by_pid.setdefault(user.pid, []).append(user.smUtil)
         return {"others_percent": min(100, sum(max(shares) for shares in by_pid.values()))}
@@ -106,9 +105,6 @@ def _readers(nvml: Any) -> dict[str, Reader]:
         info = nvml.nvmlDeviceGetMemoryInfo(handle)
         return {"memory_bytes": info.used, "memory_total_bytes": info.total}
 
-    # The driver renamed throttle reasons to event reasons; old bindings only have the old name.
-    reasons = getattr(nvml, "nvmlDeviceGetCurrentClocksEventReasons", None)
-    reasons = reasons or nvml.nvmlDeviceGetCurrentClocksThrottleReasons
     return {
         "memory": memory,
         "load": lambda handle: {"load_percent": nvml.nvmlDeviceGetUtilizationRates(handle).gpu},
@@ -119,7 +115,7 @@ def _readers(nvml: Any) -> dict[str, Reader]:
         "temperature": lambda handle: {
             "temperature_c": nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)
         },
-        "throttle": lambda handle: {"throttle": reasons(handle)},
+        "throttle": lambda handle: {"throttle": throttle_bits(nvml, handle)},
     }
 
 

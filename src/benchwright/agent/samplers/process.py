@@ -7,12 +7,12 @@ import resource
 from benchwright.agent.processes.process_tree import LINUX, PAGE_BYTES, TICKS_PER_S, ProcessStat, read_proc, read_stat
 from benchwright.agent.samplers.base import SampledJob, Sampler, SamplerReading
 
-# The kernel counts CPU time in ticks of 10 ms: over less time than this, their rounding is what shows.
+# The kernel counts CPU time in ticks of 10 ms: over less time than this, rounding dominates.
 _LEAST_NS = 100_000_000
 
 
 class ProcessSampler(Sampler):
-    """RSS, CPU and count of the tree, and how many of its processes a signal has stopped."""
+    """RSS, CPU time and number of processes of the tree, and how many of them a signal has stopped."""
 
     name = "process"
     budget = 0.004
@@ -20,16 +20,16 @@ class ProcessSampler(Sampler):
     def __init__(self, subject: SampledJob) -> None:
         self._subject = subject
         self._most_cpu_s = 0.0
-        self._since: tuple[int, float] | None = None  # when CPU use was last told, and the CPU time until then
+        self._since: tuple[int, float] | None = None  # when CPU use was last reported, and the CPU time until then
 
     def sample(self, now_ns: int) -> list[SamplerReading]:
-        # One that is about to end has given its memory back already.
+        # A process about to end has already given its memory back.
         living = [stat for stat in self._subject.processes() if stat.rss_pages and not stat.ended]
         cpu_s = self._cpu_so_far_s()
         values: dict[str, float] = {"cpu_s": round(cpu_s, 3), "processes": len(living)}
         if stopped := sum(stat.state == "T" for stat in self._subject.processes()):
             values["stopped"] = stopped
-        if self._since is None:  # it has only just begun and does not have its memory yet
+        if self._since is None:  # it has only just begun and has not allocated its memory yet
             self._since = now_ns, cpu_s
             return [SamplerReading(values)]
         if living:
@@ -41,19 +41,19 @@ class ProcessSampler(Sampler):
         return [SamplerReading(values)]
 
     def _cpu_so_far_s(self) -> float:
-        """CPU time of the tree: of those alive, of those they waited for, and of those we reaped ourselves."""
+        """CPU time of the tree: of living processes, of those they waited for, and of those we reaped."""
         ticks = sum(stat.cpu_ticks + stat.reaped_ticks for stat in self._subject.processes())
         reaped = resource.getrusage(resource.RUSAGE_CHILDREN)
-        # A process nobody waits for takes its time with it, so the sum may shrink; what was used stays used.
+        # The time of a process that nobody waits for is lost, so the sum may shrink; what was used stays used.
         self._most_cpu_s = max(self._most_cpu_s, ticks / TICKS_PER_S + reaped.ru_utime + reaped.ru_stime)
         return self._most_cpu_s
 
 
 class PssSampler(Sampler):
-    """PSS of the tree, where memory that processes share is counted once, and its RSS at the same moment.
+    """PSS of the tree, which counts shared memory once, and its RSS at the same moment.
 
-    The kernel walks every page table for it, during which the program may have to wait for memory: the longer that
-    takes, the more rarely it is read.
+    The kernel walks every page table for it, which may make the program wait: the longer that takes, the more rarely it
+    is read.
     """
 
     name = "process"
@@ -70,12 +70,12 @@ class PssSampler(Sampler):
                 pss_bytes += found[0]
                 rss_bytes += found[1]
             elif is_alive(stat):
-                return []  # it belongs to somebody else: without it the sum would be too small
+                return []  # another user's process: without it the sum would be too small
         return [SamplerReading({"pss_bytes": pss_bytes, "rss_bytes": rss_bytes})] if pss_bytes else []
 
 
 def read_pss_and_rss_bytes(pid: int) -> tuple[int, int] | None:
-    """The process's proportional share of the memory it uses, and all of it; None if the kernel does not tell."""
+    """PSS and RSS of a process; None if the kernel does not report them."""
     text = read_proc(f"/proc/{pid}/smaps_rollup")
     if not text:
         return None
@@ -100,5 +100,5 @@ def open_sampler(subject: SampledJob) -> Sampler | None:
 
 
 def open_pss_sampler(subject: SampledJob) -> Sampler | None:
-    """None where not reported by the system."""
+    """None where the system does not report it."""
     return PssSampler(subject) if LINUX else None

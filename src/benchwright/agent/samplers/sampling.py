@@ -1,4 +1,4 @@
-"""Calling the samplers when they are due, within what they may cost, and turning what they read into events."""
+"""Calls samplers when they are due, within their cost budget, and turns their readings into events."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
     from benchwright.agent.stream import StreamWriter
 
-# A program that ends sooner cannot have used a GPU, and loading NVML costs more than supervising it; one that has
-# only just begun does not have its memory yet.
+# A program that ends sooner cannot have used a GPU, and loading NVML costs more than supervising it; nor has it allocated
+# its memory yet.
 _OPEN_LATER_S = {"nvidia": 0.1, "pss": 0.3}
-# With so much more memory than when PSS was last read, it is read sooner, as else its peak would be missed; for a moment
-# that may cost so many times its budget.
+# PSS is read early if memory has grown by this factor since it was last read, so that its peak is not missed; that may
+# cost up to this many times its budget for a moment.
 _GROWN = 1.05
 _HURRY = 10
 
@@ -47,7 +47,7 @@ class Sampling:
         self._scheduled = [
             _Scheduled(point, now_ns + int(_OPEN_LATER_S.get(point.name, 0) * 1e9)) for point in samplers
         ]
-        self._rss_at_pss_bytes = 0.0  # the most memory there was when PSS was read
+        self._rss_at_pss_bytes = 0.0  # the largest RSS at a moment when PSS was read
         self.newest: dict[str, float] = {}
         self.peak_rss_bytes: int | None = None
 
@@ -57,7 +57,7 @@ class Sampling:
         return min((entry.due_ns for entry in self._scheduled), default=None)
 
     def advance(self, now_ns: int, *, everything: bool = False) -> bool:
-        """Call those that are due, or every one that was opened; False if there were none."""
+        """Call samplers that are due, or all that were opened; False if there were none."""
         if everything:
             due = [entry for entry in self._scheduled if entry.sampler is not None]
         else:
@@ -71,7 +71,7 @@ class Sampling:
     def _due(self, now_ns: int) -> list[_Scheduled]:
         if self.due_ns is None or self.due_ns > now_ns:
             return []
-        # What would be due a moment later comes along: the tree is walked once for all of them.
+        # Those due a moment later are called too: the process tree is walked once for all.
         soon_ns = now_ns + self._interval_ns // 4
         return [x for x in self._scheduled if x.due_ns <= (now_ns if x.sampler is None else soon_ns)]
 
@@ -131,4 +131,4 @@ class Sampling:
             try:
                 entry.sampler.close()
             except Exception:  # noqa: S110
-                pass  # it is already off; why it cannot be closed changes nothing for the job
+                pass  # it is off already; the job goes on

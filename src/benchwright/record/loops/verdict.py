@@ -1,8 +1,8 @@
-"""Whether the loop that counts can be believed: it ran, its clock went forward, and it delivered something."""
+"""Whether the loop that counts can be trusted: it ran on every rank, its clock went forward, and it did something."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.status import Reason, Status
@@ -55,3 +55,18 @@ def _longer_than_it_lived(record: LoopRecord, fold: Fold) -> str | None:
 def _went_back(record: LoopRecord) -> str | None:
     worst = min(record.phases[MEASURED].seconds, default=0.0)
     return f"the clock went back by {-worst:.3g} s during a step" if worst < 0 else None
+
+
+def lost_ranks(records: Iterable[LoopRecord]) -> str | None:
+    """Which ranks began the loop that counts and never ended it, while others did; None if there are none.
+
+    A launcher may end well although one of its processes died; what the others measured is not the work of all.
+    """
+    counting = [record for record in records if record.counts and record.rank is not None]
+    names = {record.name for record in counting if record.ends or record.stop is not None}
+    lost = [r for r in counting if r.name in names and not r.ends and r.stop is None]
+    if not lost:
+        return None
+    which = ", ".join(str(rank) for rank in sorted({r.rank for r in lost if r.rank is not None}))
+    few = "rank" if len(lost) == 1 else "ranks"
+    return f"{few} {which} began loop '{lost[0].name}' and never finished it: a process died or exited, so not all were measured"

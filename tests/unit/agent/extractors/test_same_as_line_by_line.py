@@ -10,9 +10,11 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from benchwright.agent.extractors import LogScanner, MetricValues, regex
+from benchwright.agent.extractors import regex
+from benchwright.agent.extractors.base import MetricValues
 from benchwright.agent.extractors.numbers import read_number
 from benchwright.agent.extractors.pattern_tree import _SPACES, understand
+from benchwright.agent.extractors.scanner import LogScanner
 from benchwright.core.metric import MetricSpec
 
 

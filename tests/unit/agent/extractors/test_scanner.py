@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from benchwright.agent.extractors import Block, LogScanner, MetricValues
+from benchwright.agent.extractors.base import Block, MetricValues
 from benchwright.agent.extractors.pattern_tree import understand
+from benchwright.agent.extractors.scanner import LogScanner
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import JSON_LINES, KEY_VALUE, MetricSpec
 
