@@ -98,9 +98,13 @@ def test_reports_in_every_format_say_the_same_number(bw: CommandLine) -> None:
     shown = f"{value:.4g}"
     assert shown in bw("report").stdout
     assert shown in bw("report", "--format", "markdown").stdout
-    bw("report", "--format", "html", "--output", "r.html")
+    for name in ("r.html", "r.md", "r.csv", "r.json"):
+        bw("report", "-o", name)
+        assert shown in (bw.cwd / name).read_text()
     page = (bw.cwd / "r.html").read_text()
-    assert shown in page
+    assert page.startswith("<!DOCTYPE html>")
+    bw("show", "-o", "s.html")
+    assert shown in (bw.cwd / "s.html").read_text()
     assert "http://" not in page.replace("http://www.w3.org", "")
     assert "did you mean 'html'" in bw("report", "--format", "htm", code=2).stderr
 
@@ -159,6 +163,8 @@ def test_runs_on_a_busy_machine_decide_nothing_and_say_why_in_every_format(bw: C
             other.kill()
             other.wait()
     (effect,) = json.loads(bw("compare", first, second, "--fail-on", "regressed", "--json").stdout)["effects"]
+    bw("compare", first, second, "-o", "c.json")
+    assert json.loads((bw.cwd / "c.json").read_text())["effects"] == [effect]
     assert effect["verdict"] == "inconclusive"
     assert any(doubt.startswith("treatment: ") and "machine was busy" in doubt for doubt in effect["doubts"])
     for format_ in ("screen", "markdown", "csv", "html"):

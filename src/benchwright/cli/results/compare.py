@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from benchwright.cli.terminal import coloured, terminal_width
+from benchwright.cli.results.output import chosen_format, output_option, put_out
+from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_percentage
@@ -34,9 +35,9 @@ from benchwright.core.numbers.quantities import parse_percentage
     "--format",
     "format_",
     type=click.Choice(["screen", "markdown", "csv", "json", "html"]),
-    default="screen",
-    show_default=True,
+    help="[default: by the file's ending, else screen]",
 )
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @where_options
 def command(
@@ -49,7 +50,8 @@ def command(
     all_metrics: bool,
     anyway: bool,
     fail_on: str | None,
-    format_: str,
+    format_: str | None,
+    output: str | None,
     as_json: bool,
     base: str | None,
     store: str | None,
@@ -62,6 +64,7 @@ def command(
     from benchwright.app.results.compare import compare_runs, failing, render
     from benchwright.report.comparison import count_words
 
+    format_ = chosen_format("compare", format_, output, as_json=as_json)
     words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)
     if between and len(words) != 1:
         raise InvalidInput("--between compares two benchmarks of one run", where="compare", remedy="name one run")
@@ -84,8 +87,7 @@ def command(
         anyway=anyway,
         **({} if run_to_run is None else {"run_to_run": parse_percentage(run_to_run, where="--run-to-run")}),
     )
-    text = render(comparisons, "json" if as_json else format_, terminal_width())
-    click.echo(coloured(text) if format_ == "screen" and not as_json else text, nl=False)
+    put_out(render(comparisons, format_, terminal_width()), format_, output)
     failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
     for comparison in failed:
         why = "; ".join([count_words(comparison), *comparison.lost])

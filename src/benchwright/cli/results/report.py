@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from benchwright.cli.terminal import coloured, terminal_width
+from benchwright.cli.results.output import chosen_format, output_option, put_out
+from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
@@ -54,20 +55,18 @@ def scoring_options(function: AnyFunction) -> AnyFunction:
     return function
 
 
-@click.command(epilog="Example: benchwright report last --format html --output report.html")
+@click.command(epilog="Example: benchwright report last -o report.html")
 @click.argument("runs", nargs=-1)
-@click.option(
-    "--format", "format_", default="screen", show_default=True, help="screen, json, csv, markdown, html or driver."
-)
+@click.option("--format", "format_", help="screen (the default), json, csv, markdown, html or driver.")
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
+@output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("--html", metavar="FILE", help="The same as --format html --output FILE.")
 @scoring_options
 @where_options
 def command(
     runs: tuple[str, ...],
-    format_: str,
+    format_: str | None,
     sort: str,
     output: str | None,
     as_json: bool,
@@ -82,18 +81,16 @@ def command(
     """
     from benchwright.app.after_run import report_of, sorted_by
     from benchwright.app.results.peaks import peaks_for
-    from benchwright.core.files.whole_file import unwritable, write_whole
     from benchwright.report.multi_run import render_several
     from benchwright.report.registry import reporter_named
 
-    if as_json:
-        if format_ not in ("screen", "json"):
-            raise InvalidInput(f"--json and --format {format_}", where="report", remedy="leave one of them out")
-        format_ = "json"
     if html is not None:
-        if output is not None or format_ not in ("screen", "html"):
-            raise InvalidInput("--html names a format and a file", where="report", remedy="leave --format and -o out")
+        if output is not None or as_json or format_ not in (None, "html"):
+            raise InvalidInput(
+                "--html names a format and a file", where="report", remedy="drop --format, --json and -o"
+            )
         format_, output = "html", html
+    format_ = chosen_format("report", format_, output, as_json=as_json)
     reporter = reporter_named(format_)
     with open_results(base, store) as results:
         found = [sorted_by(run, sort) for run in results.each(runs or ("last",))]
@@ -102,14 +99,7 @@ def command(
     width, with_logs = terminal_width(), format_ == "html"
     reports = [report_of(r, width=width, with_logs=with_logs, scoring=asked, peaks=peaks.get(r.id)) for r in found]
     text = render_several(reporter, reports)
-    if output is None or output == "-":
-        click.echo(coloured(text) if format_ == "screen" else text, nl=False)
-    else:
-        try:
-            write_whole(output, text.encode())
-        except OSError as error:
-            raise unwritable(output, error) from error
-        click.echo(f"written: {output}", err=True)
+    put_out(text, format_, output)
 
 
 def scoring_of(values: dict[str, Any], results: Any, base: str | None) -> Scoring:

@@ -6,31 +6,36 @@ import json
 
 import click
 
-from benchwright.cli.terminal import coloured, terminal_width
+from benchwright.cli.results.output import chosen_format, put_out
+from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
 
 
 @click.command(epilog="Example: benchwright show last")
 @click.argument("run", default="last")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE: .html, .json or .txt.")
 @where_options
-def command(run: str, as_json: bool, base: str | None, store: str | None) -> None:
+def command(run: str, as_json: bool, output: str | None, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, machine and packages."""
     from benchwright.app.after_run import report_of
     from benchwright.app.results.peaks import peaks_for
     from benchwright.report.details import details
+    from benchwright.report.registry import reporter_named
     from benchwright.report.run_json import JsonReporter
     from benchwright.report.screen import ScreenReporter
 
+    format_ = chosen_format("show", None, output, as_json=as_json, known=("html", "json", "screen"))
     with open_results(base, store) as results:
         found = results.run(run)
         annotation = results.annotation(found)
         peaks = peaks_for([found], results)
-    report = report_of(found, width=terminal_width(), peaks=peaks.get(found.id))
-    if as_json:
+    report = report_of(found, width=terminal_width(), with_logs=format_ == "html", peaks=peaks.get(found.id))
+    if format_ == "json":
         body = json.loads(JsonReporter().render(report))
-        body["packages"] = found.packages
-        body["annotation"] = annotation
-        click.echo(json.dumps(body, indent=1))
-        return
-    click.echo(coloured(ScreenReporter().render(report) + details(report, annotation)), nl=False)
+        text = json.dumps(body | {"packages": found.packages, "annotation": annotation}, indent=1) + "\n"
+    elif format_ == "html":
+        text = reporter_named("html").render(report)
+    else:
+        text = ScreenReporter().render(report) + details(report, annotation)
+    put_out(text, format_, output)

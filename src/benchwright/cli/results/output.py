@@ -1,0 +1,48 @@
+"""`--format`, `--json` and `-o FILE` of the commands that show results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from benchwright.cli.terminal import coloured
+from benchwright.core.errors import InvalidInput
+
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown", ".csv": "csv", ".json": "json", ".txt": "screen"}
+
+output_option = click.option(
+    "-o", "--output", metavar="FILE", help="Write to FILE; .html, .md, .csv, .json or .txt chooses the format."
+)
+
+
+def chosen_format(
+    command: str, given: str | None, output: str | None, *, as_json: bool, known: Sequence[str] = ()
+) -> str:
+    """What --format says, else --json, else the file's ending, else `screen`. `known`: the only formats of the command."""
+    if as_json and given not in (None, "json"):
+        raise InvalidInput(
+            f"--json and --format {given} contradict each other", where=command, remedy="drop one of them"
+        )
+    ending = Path(output).suffix.lower() if output else ""
+    chosen = given or ("json" if as_json else _ENDINGS.get(ending, "screen"))
+    if known and chosen not in known:
+        endings = ", ".join(end for end, name in _ENDINGS.items() if name in known and end != ".htm")
+        remedy = f"it writes {endings}; 'benchwright report' also writes the others"
+        raise InvalidInput(f"{command} cannot write {ending or chosen}", where="--output", remedy=remedy)
+    return chosen
+
+
+def put_out(text: str, format_: str, output: str | None) -> None:
+    """To `output`, or to stdout if there is none or it is `-`."""
+    from benchwright.core.files.whole_file import unwritable, write_whole
+
+    if output is None or output == "-":
+        click.echo(coloured(text) if format_ == "screen" else text, nl=False)
+        return
+    try:
+        write_whole(output, text.encode())
+    except OSError as error:
+        raise unwritable(output, error) from error
+    click.echo(f"written: {output}", err=True)
