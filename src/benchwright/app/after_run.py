@@ -98,12 +98,25 @@ def report_of(
         milabench=scores.milabench,
         compared=scores.compared,
         comparisons=tuple(comparisons),
+        against=None if scoring.against is None else _compared(scoring.against, run),
         per_device=scoring.per_device,
         width=width,
         workers=run.workers,
         uptime_s=machine_uptime_s(),
     )
     return msgspec.structs.replace(report, added=added_by_kinds(report))
+
+
+def _compared(control: Run, run: Run) -> Comparison | None:
+    """None for a run that would be compared with itself."""
+    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN
+    from benchwright.app.results.compare import compare_runs
+
+    if control.unique_id == run.unique_id:
+        return None
+    return compare_runs(
+        [control, run], between=None, margin=DEFAULT_MARGIN, metrics=(), all_metrics=False, anyway=True
+    )[0]
 
 
 def written_body(run: Run) -> dict[str, object]:

@@ -66,6 +66,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     milabench: MilabenchScore | None = None  # of a suite, if milabench's figures are asked for
     compared: ScoreComparison | None = None  # with the scores of another run
     comparisons: tuple[Comparison, ...] = ()  # between benchmarks of the run
+    against: Comparison | None = None  # with another run, metric by metric
     per_device: bool = False  # how the devices compare is asked for
     width: int = 80
     workers: int | None = None

@@ -10,9 +10,10 @@ from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Result, Run
 from benchwright.report.base import Report
+from benchwright.report.tables.percentiles import percentiles_table
 from benchwright.report.text.commands import command_text
 from benchwright.report.text.layout import titled_lines, wrapped
-from benchwright.report.text.metrics import PERCENTILES, bound_words, efficiency_words, percentile_name
+from benchwright.report.text.metrics import MEMORY, efficiency_words
 from benchwright.report.text.numbers import format_value
 from benchwright.report.text.one_line import clip, one_line
 
@@ -31,6 +32,7 @@ def details(report: Report, annotation: str | None = None) -> str:
             lines += wrapped(text, report.width, "   ")
     for table in (table for section in report.added.sections for table in section.tables[1:]):
         lines += ["", *titled_lines(table, report.width, every=True)]
+    lines += ["", *wrapped(f"{MEMORY}.", report.width, " ")]
     lines += _machine(report.run, report.width) + _packages(report.run, report.width)
     return "\n".join(lines) + "\n"
 
@@ -98,17 +100,11 @@ def _checks(result: Result, width: int) -> list[str]:
 
 
 def _percentiles(summaries: Sequence[Summary], width: int) -> list[str]:
-    """Of each metric with enough samples, but not of each rank: those are in run.json."""
-    shown = [s for s in summaries if s.percentiles and "rank" not in s.labels]
-    if not shown:
-        return []
-    lines = textwrap.wrap(f"Percentiles {PERCENTILES}.", width, initial_indent="   ", subsequent_indent="   ")
-    for summary in shown:
-        lines.append(clip(f"   {summary.metric}, {summary.percentiles[0].samples:,} samples:", width))
-        for percentile in summary.percentiles:
-            value = format_value(percentile.value, summary.unit)
-            words = f"{percentile_name(percentile):<4} {value:<14} {bound_words(percentile, summary.unit)}"
-            lines += textwrap.wrap(words, width, initial_indent="     ", subsequent_indent="          ")
+    table = percentiles_table(summaries)
+    lines = [text for note in table.notes for text in wrapped(note, width, "   ")] if table.rows else []
+    for row in table.rows:
+        metric, samples, words = (cell.text for cell in row.cells)
+        lines += wrapped(f"{metric}, {samples} samples: {words}", width, "   ")
     return lines
 
 

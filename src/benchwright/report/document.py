@@ -1,10 +1,11 @@
-"""The document model of reports: sections of tables, notes and logs. Screen, Markdown, HTML, CSV and JSON are renderers of it.
+"""The document model of reports: sections of tables, pictures, notes and logs. Screen, Markdown, HTML, CSV and JSON render it.
 
 A table is defined once, as fields: what a column is called by people and by machines, and what stands in it for one item.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
 
@@ -36,8 +37,8 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Column(msgspec.Struct, frozen=True):
-    """`spare`: where room is short, the column with the highest one is left out first, and 0 always stays. A column with a
-    `spare` that every row leaves empty is not shown."""
+    """`spare`: where room is short, the column with the highest one is left out first, and 0 always stays. A column that every
+    row leaves empty is not shown. `setting`: how it was measured; what is the same in every row is said once, below."""
 
     title: str = ""  # for people; empty: only for machines
     key: str = ""  # in CSV and JSON; empty: only for people
@@ -46,6 +47,7 @@ class Column(msgspec.Struct, frozen=True):
     quoted: bool = False  # text of others, such as names
     hint: str | None = None
     sort: str = ""  # `number` or `text`: a page can sort by it
+    setting: bool = False
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -70,10 +72,14 @@ class ReportTable(msgspec.Struct, frozen=True, kw_only=True):
     most: int | None = None  # where room is short, so many rows; `rest` then stands for the others
     rest: Row | None = None
     headed: bool = True
+    notes: tuple[str, ...] = ()  # what its figures are, said below it
+    same: tuple[str, ...] = ()  # of a table as it is shown: what all its rows have in common
 
     def shown(self) -> ReportTable:
-        """For people: the columns that have a title and something to say; holes are marked."""
-        kept = [i for i, c in enumerate(self.columns) if c.title and (not c.spare or self._says_something(i))]
+        """For people: the columns that have a title and differ in something; holes are marked."""
+        kept = [i for i, c in enumerate(self.columns) if c.title and self._says_something(i)]
+        common = [i for i in kept if self.columns[i].setting and self._is_the_same(i)]
+        kept = [i for i in kept if i not in common]
         rows = tuple(
             msgspec.structs.replace(
                 row, cells=(cells := tuple(_marked(row.cells[i]) for i in kept if i < row.length)), before=len(cells)
@@ -85,10 +91,25 @@ class ReportTable(msgspec.Struct, frozen=True, kw_only=True):
             columns=tuple(self.columns[i] for i in kept),
             rows=rows[: len(self.rows)],
             rest=rows[-1] if self.rest else None,
+            same=tuple(f"{self.columns[i].title} {self._cells(i)[0].text}" for i in common),
         )
 
+    @property
+    def in_common(self) -> tuple[str, ...]:
+        """`In every row: status ok.`, of a table as it is shown."""
+        return (f"In every row: {', '.join(self.same)}.",) if self.same else ()
+
+    def _cells(self, column: int) -> list[Cell]:
+        return [row.cells[column] for row in self.rows if column < row.length]
+
     def _says_something(self, column: int) -> bool:
-        return any(not row.cells[column].blank for row in self.rows if column < row.length)
+        """Or is where the rows without figures say why."""
+        reasons = any(row.rest and row.before == column for row in self.rows)
+        return reasons or any(not cell.blank for cell in self._cells(column))
+
+    def _is_the_same(self, column: int) -> bool:
+        cells = self._cells(column)
+        return len(self.rows) > 1 and bool(cells) and len({(cell.text, cell.mark) for cell in cells}) == 1
 
     def records(self) -> list[dict[str, object]]:
         """For machines: the values of the columns that have a key."""
@@ -110,18 +131,60 @@ def table_of(
     rest: Callable[[T], tuple[int, str] | None] = lambda item: None,
     mark: Callable[[T], str] = lambda item: "",
     title: str = "",
+    opened: bool = True,
+    notes: tuple[str, ...] = (),
 ) -> ReportTable:
     """`rest`: of an item without figures what stands in their place, and before which column."""
     rows = []
     for item in items:
         before, text = rest(item) or (0, None)
         rows.append(Row(tuple(field.cell(item) for field in fields), text, before, mark(item)))
-    return ReportTable(columns=tuple(field.column for field in fields), rows=tuple(rows), title=title)
+    columns = tuple(field.column for field in fields)
+    return ReportTable(columns=columns, rows=tuple(rows), title=title, opened=opened, notes=notes)
 
 
 def word(text: str, **more: object) -> Cell:
     """A cell whose text is its value."""
     return Cell(text, text, **more)  # type: ignore[arg-type]
+
+
+class FigureRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One row of a picture: `value` on the axis, from `low` to `high` where it may really lie; `dots` are its launches.
+    A row without a value says why in `text`."""
+
+    name: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    dots: tuple[float, ...] = ()
+    text: str = ""  # the figure as people read it
+    small: str = ""  # further text
+    link: str = ""
+    mark: str = ""  # what sets it apart: a status, a verdict
+
+
+class Figure(msgspec.Struct, frozen=True, kw_only=True):
+    """One picture: rows on a common axis. `line` is what they are compared with, and `margin` what counts as no difference."""
+
+    title: str
+    axis: str
+    rows: tuple[FigureRow, ...]
+    low: float
+    high: float
+    ticks: tuple[tuple[float, str], ...]
+    logarithmic: bool = False
+    bars: bool = False  # from the left end
+    line: float | None = None
+    margin: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+
+    def at(self, value: float) -> float:
+        """Where a value lies, as a fraction of the axis; what is beyond it lies at its end."""
+        if self.logarithmic:
+            low, high, value = (math.log(max(x, 1e-300)) for x in (self.low, self.high, value))
+        else:
+            low, high = self.low, self.high
+        return min(max((value - low) / (high - low), 0.0), 1.0)
 
 
 class LogTail(msgspec.Struct, frozen=True):

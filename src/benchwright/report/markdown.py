@@ -9,25 +9,14 @@ import html
 import re
 from collections.abc import Sequence
 
-from benchwright.core.results.score import ScoreComparison
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, LogTail, ReportSection, ReportTable, Row, table_of, word
 from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
-from benchwright.report.tables.scores import (
-    checks_table,
-    compared_table,
-    compared_words,
-    device_table,
-    milabench_table,
-    milabench_words,
-    no_interval_words,
-    of_peak_words,
-    score_table,
-    score_words,
-)
+from benchwright.report.tables.scores import DEVICES, checks_table, score_section
+from benchwright.report.text.one_line import titled
 
 _MOST_LOG_LINES = 20
 _UNPRINTABLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -67,7 +56,8 @@ def markdown_table(table: ReportTable) -> str:
     heads = [plain(c.title) for c in shown.columns] or ["result"]
     rule = ["---:" if c.right else "---" for c in shown.columns] or ["---"]
     rows = [_cells(row, shown.columns, len(heads)) for row in shown.rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows))
+    lines = ["| " + " | ".join(cells) + " |" for cells in (heads, rule, *rows)]
+    return "\n".join([*lines, *(line for text in (*shown.in_common, *shown.notes) for line in ("", plain(text)))])
 
 
 def _cells(row: Row, columns: Sequence[Column], wide: int) -> list[str]:
@@ -89,28 +79,18 @@ def _outcome(run: Run) -> str:
 
 
 def _scores(report: Report) -> list[str]:
-    """The scores, how the devices compare, and what validation found that did not pass."""
-    blocks: list[str] = []
-    if report.milabench is not None:
-        blocks += [f"**{plain(' · '.join(milabench_words(report.milabench)))}**"]
-        blocks += [markdown_table(milabench_table(report.milabench))] if report.milabench.rows else []
-    elif report.score is not None:
-        blocks += [f"**{plain(score_words(report.score))}**"]
-        blocks += [markdown_table(score_table(report.score))] if report.score.benchmarks else []
-        blocks += [plain(words) for words in (no_interval_words(report.score), of_peak_words(report.score)) if words]
-    if report.per_device and report.score is not None and (devices := device_table(report.score)) is not None:
-        blocks += [f"{devices.title.capitalize()}:", markdown_table(devices)]
-    blocks += _compared(report.compared) if report.compared is not None else []
+    """The scores, how the devices compare if that was asked for, and what validation found that did not pass."""
+    section = score_section(report)
+    if section is None:
+        return []
+    first, *others = section.tables
+    blocks = [f"**{plain(' · '.join(section.heading[1:]))}**", *([markdown_table(first)] if first.rows else [])]
+    blocks += map(plain, section.about)
+    for table in others:
+        if report.per_device or table.title != DEVICES:
+            blocks += [f"{plain(titled(table.title))}:", markdown_table(table)]
     checks = checks_table(dict(enumerate(report.run.results)), every=False)
-    return blocks + ([markdown_table(checks)] if blocks and checks.rows else [])
-
-
-def _compared(compared: ScoreComparison) -> list[str]:
-    table, doubts = compared_table(compared), bullets(compared_words(compared))
-    blocks = [f"Against {code(compared.control)}:", *([markdown_table(table)] if table.rows else [])]
-    if compared.left_out:
-        blocks.append(plain(f"Without {', '.join(compared.left_out)}: no score in the same unit in both runs."))
-    return [*blocks, *([doubts] if doubts else [])]
+    return blocks + ([markdown_table(checks)] if checks.rows else [])
 
 
 def _section(section: ReportSection) -> list[str]:

@@ -16,6 +16,7 @@ from benchwright.report.base import Report
 from benchwright.report.document import Callout, LogTail, MentionedBenchmark
 from benchwright.report.text.metrics import NOISY, efficiency_doubts, metric_name
 from benchwright.report.text.numbers import counted, percent
+from benchwright.report.text.one_line import titled
 
 _FEWEST_FOR_INTERVAL = 6
 _OF_LAUNCHES = "few_launches"  # the same for all metrics of a benchmark
@@ -161,7 +162,7 @@ def _remarked(results: Sequence[tuple[int, Result]], report: Report) -> list[Cal
                 mention = MentionedBenchmark(number, r.benchmark.name, f"{metric_name(s.metric, s.labels)} {note.text}")
                 same.setdefault((note.kind or "", note.remedy or ""), []).append(mention)
     return [
-        Callout(_sentence(Note(text=_KINDS.get(kind, kind.replace("_", " ")), remedy=_upper(remedy))), tuple(where))
+        Callout(_sentence(Note(text=_KINDS.get(kind, kind.replace("_", " ")), remedy=titled(remedy))), tuple(where))
         for (kind, remedy), where in same.items()
     ]
 
@@ -207,7 +208,7 @@ def _few(results: Sequence[tuple[int, Result]], report: Report) -> list[Callout]
             same.setdefault(note.remedy or "", []).append(MentionedBenchmark(number, r.benchmark.name, count))
     text = "With so few launches, slow drift can go unnoticed and the interval may be too narrow"
     return [
-        Callout(Note(text=text, severity="info", remedy=_upper(remedy)), tuple(where)) for remedy, where in same.items()
+        Callout(Note(text=text, severity="info", remedy=titled(remedy)), tuple(where)) for remedy, where in same.items()
     ]
 
 
@@ -221,8 +222,4 @@ def _sentence(note: Note) -> Note:
     """With a capital, and a remedy if one is known."""
     known = next((remedy for words, remedy in _NOTE_REMEDIES if words in note.text), None)
     severity = note.severity if note.severity in ("error", "warning") else "info"
-    return replace(note, text=_upper(note.text), remedy=note.remedy or known, severity=severity)
-
-
-def _upper(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return replace(note, text=titled(note.text), remedy=note.remedy or known, severity=severity)

@@ -10,19 +10,10 @@ from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Status
 from benchwright.report.base import Report
+from benchwright.report.document import ReportSection
 from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes
 from benchwright.report.tables.results import STATUS_ORDER, best_words, spread_cell
-from benchwright.report.tables.scores import (
-    compared_table,
-    compared_words,
-    device_table,
-    milabench_table,
-    milabench_words,
-    no_interval_words,
-    of_peak_words,
-    score_table,
-    score_words,
-)
+from benchwright.report.tables.scores import DEVICES, score_section
 from benchwright.report.text.layout import left_out, section_lines, table_lines, wrapped
 from benchwright.report.text.metrics import memory_words, metric_label
 from benchwright.report.text.numbers import counted, format_value, tenths
@@ -40,7 +31,8 @@ class ScreenReporter:
     name = "screen"
 
     def render(self, report: Report) -> str:
-        table = _scores(report)
+        score = score_section(report)
+        table = _scores(report, score)
         lines: list[str] = []
         results = [(n, r) for n, r in enumerate(report.run.results) if n not in report.added.shown]
         for number, result in sorted(results, key=lambda pair: min(2, STATUS_ORDER[pair[1].status])):
@@ -48,32 +40,24 @@ class ScreenReporter:
         for section in report.added.sections:
             lines += section_lines(section, report.width)
         lines += _no_room(report)
-        lines = [*table, *([""] if table and lines else []), *lines, *_closing(report)]
+        lines = [*table, *([""] if table and lines else []), *lines, *_closing(report, score)]
         return "\n".join(lines) + "\n"
 
 
-def _scores(report: Report) -> list[str]:
+def _scores(report: Report, section: ReportSection | None) -> list[str]:
     """The table, by whichever rule was asked for, and how the devices compare if that was."""
-    width, score = report.width, report.score
-    if report.milabench is not None:
-        lines = table_lines(milabench_table(report.milabench), width)
-    elif score is not None:
-        lines = table_lines(score_table(score), width)
-    else:
+    if section is None:
         return []
-    if report.per_device and score is not None:
-        devices = device_table(score)
-        lines += [
-            "",
-            *(table_lines(devices, width, several=True) if devices else [" no benchmark ran on several devices"]),
-        ]
-    if (compared := report.compared) is not None:
-        table = compared_table(compared)
-        lines += ["", clip(f" {table.title}:", width), *(table_lines(table, width) if table.rows else [])]
-        if compared.left_out:
-            left = ", ".join(compared.left_out)
-            lines.append(clip(f" without {left}: no score in the same unit in both runs", width))
-        lines += [line for text in compared_words(compared) for line in wrapped(f"⚠ {text}", width, " ")]
+    width, (first, *others) = report.width, section.tables
+    lines = table_lines(first, width)
+    if report.per_device and not any(table.title == DEVICES for table in others):
+        lines += ["", " no benchmark ran on several devices"]
+    for table in others:
+        if table.title != DEVICES:
+            lines += ["", clip(f" {table.title}:", width), *(table_lines(table, width) if table.rows else [])]
+            lines += [line for text in table.notes for line in wrapped(text, width, " ")]
+        elif report.per_device:
+            lines += ["", *table_lines(table, width, several=True)]
     return lines
 
 
@@ -194,17 +178,15 @@ def _no_room(report: Report) -> list[str]:
     return textwrap.wrap(text, report.width, subsequent_indent="   ") if titles else []
 
 
-def _closing(report: Report) -> list[str]:
+def _closing(report: Report, score: ReportSection | None) -> list[str]:
     run, width = report.run, report.width
     lines = []
     for note in run_notes(report):
         mark = "⚠ " if note in run.notes else ""
         lines += textwrap.wrap(f" {mark}{note}", width, subsequent_indent="   ")
-    if report.milabench is not None:
-        lines += [f" {line}" for line in milabench_words(report.milabench)]
-    elif report.score is not None:
-        said = [of_peak_words(report.score), no_interval_words(report.score), score_words(report.score)]
-        lines += [line for text in said if text for line in textwrap.wrap(f" {text}", width, subsequent_indent="   ")]
+    if score is not None:
+        said = (*score.about, *score.heading[1:])
+        lines += [line for text in said for line in textwrap.wrap(f" {text}", width, subsequent_indent="   ")]
     elif len(run.results) > 1:
         counts = [(s, sum(r.status is s for r in run.results)) for s in STATUS_ORDER if s is not Status.OK]
         words = [f"{count} {status.value}" for status, count in counts if count]

@@ -22,6 +22,7 @@ from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.summary import Interval
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
+from benchwright.report.html.tables import html_table
 from benchwright.report.markdown import markdown_table
 from benchwright.report.registry import reporter_named
 from benchwright.report.tables.comparison import comparison_table
@@ -111,15 +112,48 @@ def test_a_row_that_lacks_figures_says_why_for_people_and_keeps_its_values_for_m
     assert table.records()[1] == {"name": "bc", "size": 2, "upper": "BC"}
 
 
-def test_a_column_that_says_nothing_is_left_out_for_people_unless_it_always_stays() -> None:
+def test_a_column_of_nothing_but_dashes_is_left_out_for_people() -> None:
     fields: list[Field[str]] = [
         Field(Column("name"), word),
-        Field(Column("rare", "rare", spare=1), lambda name: Cell()),
-        Field(Column("kept"), lambda name: Cell()),
+        Field(Column("none", "none"), lambda name: Cell()),
+        Field(Column("some"), lambda name: Cell("x" if name == "a" else "")),
     ]
-    shown = table_of(fields, ["a"]).shown()
-    assert [c.title for c in shown.columns] == ["name", "kept"]
-    assert shown.rows[0].cells[1].text == "–"
+    table = table_of(fields, ["a", "b"])
+    assert [c.title for c in table.shown().columns] == ["name", "some"]
+    assert table.shown().rows[1].cells[1].text == "–"
+    assert table.records()[0] == {"none": None}
+
+
+def test_the_reason_why_there_are_no_figures_keeps_its_column() -> None:
+    fields: list[Field[str]] = [Field(Column("name"), word), Field(Column("size"), lambda name: Cell())]
+    table = table_of(fields, ["a"], rest=lambda name: (1, "it failed"))
+    assert markdown_table(table).splitlines()[2] == "| a | `it failed` |"
+    assert "it failed" in table_lines(table, 80)[1]
+
+
+def constant(names: str) -> ReportTable:
+    fields: list[Field[str]] = [
+        Field(Column("name"), word),
+        Field(Column("launches", "launches", setting=True), lambda name: word("6")),
+        Field(Column("value"), lambda name: word("1")),
+    ]
+    return table_of(fields, names)
+
+
+def test_a_setting_that_is_the_same_in_every_row_is_said_once_below_the_table() -> None:
+    table = constant("ab")
+    assert table_lines(table, 80) == [" name  value", " a     1", " b     1", " In every row: launches 6."]
+    assert markdown_table(table).splitlines()[2:] == ["| a | 1 |", "| b | 1 |", "", "In every row: launches 6."]
+    assert "In every row: launches 6." in html_table(table)
+    assert table.records() == [{"launches": "6"}] * 2
+
+
+def test_one_row_has_nothing_in_common_with_others() -> None:
+    assert table_lines(constant("a"), 80) == [" name  launches  value", " a     6         1"]
+
+
+def test_equal_results_are_no_setting() -> None:
+    assert "value" in table_lines(constant("ab"), 80)[0]
 
 
 def test_the_csv_of_a_comparison_has_the_documented_columns() -> None:

@@ -37,10 +37,11 @@ def body(*results: Result, **scoring: Any) -> dict[str, Any]:
 def test_a_suite_has_a_table_failures_and_one_line_that_sums_it_up() -> None:
     shown = text(on_devices("resnet", (2900.0, 3100.0)), failed("llama", "exit code 3"), SKIPPED)
     lines = shown.splitlines()
-    assert lines[0].split() == ["benchmark", "status", "weight", "rate", "devices", "overlap", "score"]
-    assert lines[1].split() == ["resnet", "ok", "1", "3,000.0", "items/s", "2", "99.7", "%", "6,000.0"]
-    assert lines[2].split(maxsplit=2) == ["llama", "FAILED", "1  crashed: exit code 3"]
+    assert lines[0].split() == ["benchmark", "status", "rate", "overlap", "score"]
+    assert lines[1].split() == ["resnet", "ok", "3,000.0", "items/s", "99.7", "%", "6,000.0"]
+    assert lines[2].split(maxsplit=2) == ["llama", "FAILED", "crashed: exit code 3"]
     assert "needs 2 nodes, there is 1" in lines[3]
+    assert lines[4] == " In every row: weight 1, devices 2."
     assert lines[-2] == " 1 of 3 failed · 1 skipped · score 6,000.0 over 1 of 3"
 
 

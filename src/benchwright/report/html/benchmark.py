@@ -10,7 +10,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.results.peak_memory import WORDS, headline_of
-from benchwright.core.results.summary import Percentile, Summary
+from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result
 from benchwright.core.secrets.redact import redact
 from benchwright.core.status import Status
@@ -20,10 +20,12 @@ from benchwright.report.html.packing import packed
 from benchwright.report.html.pages import data_block
 from benchwright.report.notes import result_notes
 from benchwright.report.screen import launches_words
+from benchwright.report.tables.percentiles import percentiles_table
 from benchwright.report.tables.results import BETTER, best_words, spread_cell
 from benchwright.report.text.commands import command_text
-from benchwright.report.text.metrics import PERCENTILES, bound_words, efficiency_words, metric_name, percentile_name
+from benchwright.report.text.metrics import MEMORY, efficiency_words, metric_name
 from benchwright.report.text.numbers import format_value, percent, short_unit
+from benchwright.report.text.settings import placement_words, stop_words, warmup_words
 
 _MOST_COLUMNS = 4  # metrics in the table of launches; the others are in the table of all metrics
 _FEW_LAUNCHES = 12
@@ -43,7 +45,6 @@ class BenchmarkView(NamedTuple):
     tables: list[ReportTable]
     how: list[Pair]
     logs: list[tuple[str, str]]
-    about_percentiles: str = PERCENTILES
 
 
 def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, opened: bool) -> BenchmarkView:
@@ -65,7 +66,7 @@ def benchmark_view(number: int, report: Report, logs: Mapping[str, str], *, open
         information=[str(note) for note in notes if note.severity == "info"],
         efficiency=[efficiency_words(e) for e in report.efficiency.get(name, ())],
         data=data_block(data) if data else "",
-        tables=[_launches(result, shown), _all_metrics(summaries), _percentiles(summaries)],
+        tables=[_launches(result, shown), _all_metrics(summaries), percentiles_table(summaries)],
         how=_how(result.benchmark, report),
         logs=[(x.job, logs[x.job]) for x in result.launches if x.job in logs],
     )
@@ -83,17 +84,16 @@ def _launches(result: Result, shown: Sequence[Summary]) -> ReportTable:
     metrics = [s for s in shown if s.metric != "process.duration"][:_MOST_COLUMNS]
     fields: list[Field[Launch]] = [
         Field(Column("launch"), lambda x: word(x.job)),
-        Field(Column("status"), lambda x: word(x.status.value, mark=x.status.value)),
+        Field(Column("status", setting=True), lambda x: word(x.status.value, mark=x.status.value)),
         *(Field(Column(metric_name(s.metric, s.labels), right=True), _value_of(s)) for s in metrics),
         Field(
             Column("time", right=True), lambda x: word("" if x.duration_s is None else format_duration(x.duration_s))
         ),
         Field(Column("memory", right=True), _memory),
-        Field(Column("samples", right=True), lambda x: _samples(x, metrics[:1])),
+        Field(Column("samples", right=True, setting=True), lambda x: _samples(x, metrics[:1])),
         Field(Column("notes", spare=1), _remarks),
     ]
-    table = table_of(fields, result.launches, title="Launches")
-    return msgspec.structs.replace(table, opened=len(result.launches) <= _FEW_LAUNCHES)
+    return table_of(fields, result.launches, title="Launches", opened=len(result.launches) <= _FEW_LAUNCHES)
 
 
 def _value_of(summary: Summary) -> Callable[[Launch], Cell]:
@@ -131,32 +131,20 @@ def _remarks(launch: Launch) -> Cell:
 
 def _all_metrics(summaries: Sequence[Summary]) -> ReportTable:
     fields: list[Field[Summary]] = [
-        Field(Column("metric"), lambda s: word(metric_name(s.metric, s.labels))),
+        Field(Column("metric"), lambda s: word(metric_name(s.metric, s.labels), hint=s.metric)),
         Field(Column("value", right=True), lambda s: word(format_value(s.value, short_unit(s.unit)))),
         Field(Column("± 95 %", right=True), _spread),
         Field(Column("best", right=True), lambda s: word(best_words(s))),
-        Field(Column("launches", right=True), lambda s: word(f"{s.launches:,}")),
+        Field(Column("launches", right=True, setting=True), lambda s: word(f"{s.launches:,}")),
         Field(Column("better", spare=1), lambda s: word(BETTER[s.direction])),
-        Field(Column("from"), lambda s: word(s.source)),
+        Field(Column("from", setting=True), lambda s: word(s.source)),
     ]
-    return msgspec.structs.replace(table_of(fields, summaries, title="All metrics"), opened=False)
+    return table_of(fields, summaries, title="All metrics", opened=False, notes=(f"{MEMORY}.",))
 
 
 def _spread(summary: Summary) -> Cell:
     """Without the mark: what is beside the point may be noisy."""
     return msgspec.structs.replace(spread_cell(summary), mark="") if summary.interval is not None else Cell()
-
-
-def _percentiles(summaries: Sequence[Summary]) -> ReportTable:
-    fields: list[Field[tuple[Summary, Percentile]]] = [
-        Field(Column("metric"), lambda x: word(metric_name(x[0].metric, x[0].labels))),
-        Field(Column("percentile"), lambda x: word(percentile_name(x[1]))),
-        Field(Column("value", right=True), lambda x: word(format_value(x[1].value, short_unit(x[0].unit)))),
-        Field(Column("99 % bound", right=True), lambda x: word(bound_words(x[1], short_unit(x[0].unit)))),
-        Field(Column("samples", right=True), lambda x: word(f"{x[1].samples:,}")),
-    ]
-    table = table_of(fields, [(s, p) for s in summaries for p in s.percentiles], title="Percentiles of samples")
-    return msgspec.structs.replace(table, opened=False)
 
 
 def _how(benchmark: Benchmark, report: Report) -> list[Pair]:
@@ -170,30 +158,13 @@ def _how(benchmark: Benchmark, report: Report) -> list[Pair]:
         changes = [f"{k}={v}" for k, v in kept.items()]
         changes += [f"{k} removed" for k, v in benchmark.env.items() if v is None]
         rows.append(("Environment", "\n".join(changes), True))
-    rows.append(("Stop rule", _words(benchmark.stop) or "runs to its end", False))
-    rows.append(("Warm-up", _words(benchmark.warmup) or "detected", False))
+    rows.append(("Stops", stop_words(benchmark.stop), False))
+    rows.append(("Warm-up", warmup_words(benchmark.warmup), False))
     if benchmark.timeout_s is not None:
         rows.append(("Time limit", format_duration(benchmark.timeout_s), False))
-    if placement := _words(benchmark.placement):
+    if placement := placement_words(benchmark.placement):
         rows.append(("Placement", placement, False))
     for spec in benchmark.metrics:
-        rows.append((f"Metric {spec.name}", f"{spec.pattern}  {spec.kind}, {spec.aggregate}", True))
+        rows.append((f"Metric {spec.name}", f"{spec.pattern}  ({spec.kind.replace('_', ' ')}, {spec.aggregate})", True))
     rows += [(f"Parameter {k}", v, False) for k, v in benchmark.parameters.items()]
     return rows + [(f"Label {k}", v, False) for k, v in benchmark.labels.items()]
-
-
-def _value(kind: object) -> str:
-    return str(getattr(kind, "value", kind))
-
-
-def _words(settings: msgspec.Struct | None) -> str:
-    """`steps 100, max seconds 60`: what differs from the default."""
-    if settings is None:
-        return ""
-    default = type(settings)()
-    changed = (f for f in settings.__struct_fields__ if getattr(settings, f) != getattr(default, f))
-    return ", ".join(f"{f.replace('_', ' ')} {_short(getattr(settings, f))}" for f in changed)
-
-
-def _short(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

@@ -10,8 +10,10 @@ from importlib.resources import files
 
 import jinja2
 
-from benchwright.report.html.tables import clean, html_table, titled
+from benchwright.report.html.picture import html_picture
+from benchwright.report.html.tables import clean, html_table
 from benchwright.report.text.numbers import moment
+from benchwright.report.text.one_line import titled
 from benchwright.version import __version__
 
 _SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "charts.js", "page.js")
@@ -47,6 +49,7 @@ def _environment() -> jinja2.Environment:
     made.filters["titled"] = titled
     made.filters["moment"] = moment
     made.globals["table"] = html_table
+    made.globals["picture"] = html_picture
     return made
 
 

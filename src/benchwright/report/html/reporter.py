@@ -6,37 +6,25 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from benchwright.core.machine import Machine
 from benchwright.core.numbers.quantities import format_bytes
 from benchwright.core.results.check import CheckStatus
 from benchwright.core.results.comparison import Comparison, Effect
 from benchwright.core.run import Run
-from benchwright.core.settings import RunSettings
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.comparison import count_words, warnings
-from benchwright.report.document import Callout, Column, Field, ReportSection, ReportTable, table_of, word
+from benchwright.report.document import Callout, Column, Field, Figure, ReportSection, ReportTable, table_of, word
 from benchwright.report.html.benchmark import BenchmarkView, Pair, benchmark_view
 from benchwright.report.html.packing import PRECISION, sample_count
 from benchwright.report.html.pages import render
 from benchwright.report.notes import callouts
+from benchwright.report.pictures import run_picture
 from benchwright.report.tables.comparison import Compared, comparison_table, metric_words, small_print, sorted_effects
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
-from benchwright.report.tables.scores import (
-    checks_table,
-    compared_table,
-    compared_words,
-    device_table,
-    milabench_table,
-    milabench_words,
-    no_interval_words,
-    of_peak_words,
-    score_table,
-    score_words,
-)
+from benchwright.report.tables.scores import checks_table, score_section
 from benchwright.report.text.numbers import counted, moment, time_between
+from benchwright.report.text.settings import settings_rows
 
 _MOST_OPEN = 6  # a run of more benchmarks begins with them closed
 _MOST_OPEN_FAILED = 50
@@ -54,12 +42,18 @@ class HtmlReporter:
 
     def render(self, report: Report) -> str:
         run = report.run
-        links = [("score", "Score")] if report.score is not None else []
-        links.append(("findings", "What stands out"))
-        links += [(report.added.title.lower(), report.added.title)] if report.added.sections else []
-        links += [("summary", "Results"), *([("benchmarks", "Benchmarks")] if run.results else [])]
-        links.append(("environment", "Environment"))
-        return _page(f"{run.name}: {run.status.value}", links, [_view(report)], None)
+        view = _view(report)
+        links = {
+            "picture": view.picture and "Picture",
+            "score": view.score and "Score",
+            report.added.title.lower(): report.added.sections and report.added.title,
+            "summary": "Results",
+            "findings": "What stands out",
+            "benchmarks": run.results and "Benchmarks",
+            "environment": "Environment",
+        }
+        there = [(place, str(words)) for place, words in links.items() if words]
+        return _page(f"{run.name}: {run.status.value}", there, [view], None)
 
 
 def several_html(reports: Sequence[Report]) -> str:
@@ -70,14 +64,6 @@ def several_html(reports: Sequence[Report]) -> str:
     return _page(title, [("contents", "Runs"), *links[:_MOST_LINKS]], views, _contents(reports))
 
 
-class ScoreView(NamedTuple):
-    title: str
-    words: str
-    notes: list[str]
-    table: ReportTable
-    tables: list[tuple[ReportTable, list[str]]]  # each with its doubts
-
-
 class RunView(NamedTuple):
     """What the template shows of a run. `at` ends every place of the page that belongs to it."""
 
@@ -85,7 +71,8 @@ class RunView(NamedTuple):
     run: Run
     machine: str
     tiles: list[tuple[str, str, str]]
-    score: ScoreView | None
+    picture: Figure | None
+    score: ReportSection | None
     callouts: list[Callout]
     checks: ReportTable
     check_words: str
@@ -116,7 +103,8 @@ def _view(report: Report, at: str = "") -> RunView:
         run=run,
         machine=machine_line(run.machine),
         tiles=_tiles(run),
-        score=_score(report),
+        picture=run_picture(report),
+        score=score_section(report),
         callouts=callouts(report),
         checks=checks,
         check_words=f"{wrong} of {len(checks.rows)} checks did not pass" if wrong else passed,
@@ -156,24 +144,6 @@ def machine_line(machine: Machine) -> str:
     return " · ".join([*parts, *(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))])
 
 
-def _score(report: Report) -> ScoreView | None:
-    """None for what is no suite."""
-    score, theirs = report.score, report.milabench
-    if score is None:
-        return None
-    tables: list[tuple[ReportTable, list[str]]] = []
-    if (devices := device_table(score)) is not None:
-        tables.append((devices, []))
-    if (compared := report.compared) is not None:
-        left = [f"without {', '.join(compared.left_out)}: no score in the same unit in both runs"]
-        tables.append((compared_table(compared), [*(left if compared.left_out else []), *compared_words(compared)]))
-    notes = [text for text in (no_interval_words(score), of_peak_words(score)) if text]
-    if theirs is None:
-        return ScoreView("Score", score_words(score), notes, score_table(score), tables)
-    words = " · ".join(milabench_words(theirs))
-    return ScoreView("Score, as milabench computes it", words, [], milabench_table(theirs), tables)
-
-
 def _machine_rows(machine: Machine) -> list[Pair]:
     rows = [
         ("Name", machine.hostname),
@@ -198,25 +168,7 @@ def _run_rows(report: Report) -> list[Pair]:
     rows.append(("Ended", moment(run.ended) if run.ended else "not finished", False))
     rows.append(("Files", run.folder, True))
     rows += [(f"Label {key}", value, False) for key, value in run.labels.items()]
-    return rows + (_settings_rows(report.settings) if report.settings else [])
-
-
-def _settings_rows(settings: RunSettings) -> list[Pair]:
-    names = {"sample_interval_s": "Sampled every", "grace_s": "Grace to end", "warmup_runs": "Warm-up launches"}
-    units = {"sample_interval_s": " s", "grace_s": " s"}
-    return [
-        (names.get(key, key.replace("_", " ").capitalize()), _setting(value) + units.get(key, ""), False)
-        for key, value in msgspec.structs.asdict(settings).items()
-        if value is not None and value != () and key != "surroundings"  # paths of a base folder, not settings
-    ]
-
-
-def _setting(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return rows + [(name, text, False) for name, text in (settings_rows(report.settings) if report.settings else [])]
 
 
 def _logs(report: Report) -> dict[str, str]:

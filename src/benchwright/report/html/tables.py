@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from html import escape
 
 from markupsafe import Markup
 
 from benchwright.report.document import Cell, Column, ReportTable, Row
+from benchwright.report.text.one_line import titled
 
-_LONG = 32  # a text that is longer may be cut off, and is shown whole under the pointer
 _BADGES = ("status", "verdict")
 # What a parser would drop or refuse, what UTF-8 cannot hold, and what turns the direction of the text around it.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
@@ -27,7 +27,8 @@ _RESULTS = {
     "by launch": "course",
     "memory": "memory",
 }
-_LABELLED = ("best", "launches", "memory")  # the results, where there are no heads
+_LABELLED = ("best", "launches", "memory")  # of the results, where there are no heads
+_CARDS = "plain"  # tables of this class become cards on a narrow screen, too: every cell says what it is
 
 
 def clean(text: str) -> str:
@@ -41,20 +42,19 @@ def escaped(text: str) -> str:
     return escape(clean(text))
 
 
-def titled(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
 def html_table(table: ReportTable, class_: str = "plain", at: str = "") -> Markup:
     """`at` ends every place of a page that holds several runs. A table of class `results` can be sorted."""
     shown = table.shown()
     names: Mapping[str, str] = _RESULTS if class_ == "results" else {}
     place = f' id="results{at}"' if class_ == "results" else ""
     heads = "".join(_head(column, names, can_sort=bool(names)) for column in shown.columns)
-    rows = "".join(_row(row, shown.columns, names, at) for row in shown.rows)
+    labelled = _LABELLED if names else [c.title for c in shown.columns[1:]] if class_ == _CARDS else ()
+    rows = "".join(_row(row, shown.columns, names, at, labelled) for row in shown.rows)
     kind = f' class="{class_}"' if class_ else ""
+    below = "".join(f"<p>{escaped(text)}</p>" for text in (*shown.in_common, *shown.notes))
+    caption = f"<caption>{below}</caption>" if below else ""
     # Every text of it went through `escaped`, and drawings are made of numbers.
-    return Markup(f"<table{place}{kind}><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>")  # noqa: S704
+    return Markup(f"<table{place}{kind}>{caption}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>")  # noqa: S704
 
 
 def _head(column: Column, names: Mapping[str, str], *, can_sort: bool) -> str:
@@ -65,16 +65,18 @@ def _head(column: Column, names: Mapping[str, str], *, can_sort: bool) -> str:
     return f'<th scope="col"{kind}{_hint(column.hint)}>{title}</th>'
 
 
-def _row(row: Row, columns: tuple[Column, ...], names: Mapping[str, str], at: str) -> str:
+def _row(row: Row, columns: tuple[Column, ...], names: Mapping[str, str], at: str, labelled: Sequence[str]) -> str:
     mark = f' data-status="{escaped(row.mark)}"' if row.mark else ""
-    cells = [_cell(cell, columns[i], names, at, first=i == 0) for i, cell in enumerate(row.cells)]
+    cells = [_cell(cell, columns[i], names, at, labelled, first=i == 0) for i, cell in enumerate(row.cells)]
     if row.rest is not None:
         span = max(1, len(columns) - len(row.cells))
         cells.append(f'<td class="why" colspan="{span}">{escaped(row.rest)}</td>')
     return f"<tr{mark}>{''.join(cells)}</tr>"
 
 
-def _cell(cell: Cell, column: Column, names: Mapping[str, str], at: str, *, first: bool) -> str:
+def _cell(
+    cell: Cell, column: Column, names: Mapping[str, str], at: str, labelled: Sequence[str], *, first: bool
+) -> str:
     badge = bool(cell.mark) and column.title in _BADGES
     named = first and column.quoted
     kind = _classes(
@@ -83,7 +85,7 @@ def _cell(cell: Cell, column: Column, names: Mapping[str, str], at: str, *, firs
         "" if badge else cell.mark,
         "name" if named else "",
     )
-    label = f' data-label="{column.title}"' if names and column.title in _LABELLED else ""
+    label = f' data-label="{escaped(column.title)}"' if column.title in labelled else ""
     tag, scope = ("th", ' scope="row"') if named else ("td", "")
     return f"<{tag}{scope}{_hint(cell.hint)}{_sorted(cell, column)}{label}{kind}>{_content(cell, column, at, badge)}</{tag}>"
 
@@ -91,13 +93,11 @@ def _cell(cell: Cell, column: Column, names: Mapping[str, str], at: str, *, firs
 def _content(cell: Cell, column: Column, at: str, badge: bool) -> str:
     text = escaped(cell.text)
     if cell.link:
-        text = f'<a href="#{cell.link}{at}"{_hint(cell.text if len(cell.text) > _LONG else None)}>{text}</a>'
+        text = f'<a href="#{cell.link}{at}">{text}</a>'
     elif badge:
         text = f'<span class="badge {escaped(cell.mark)}">{text}</span>'
     elif cell.drawing:
         text = cell.drawing
-    elif column.quoted and len(cell.text) > _LONG:
-        text = f'<span class="clamp" title="{text}">{text}</span>'
     if cell.small:
         text += f"<small>{escaped(cell.small)}</small>"
     if cell.share is not None:

@@ -16,7 +16,7 @@ from benchwright.report.document import Cell, Column, Field, ReportTable, table_
 from benchwright.report.notes import notes_text
 from benchwright.report.tables.scores import no_interval_words
 from benchwright.report.tables.sparkline import sparkline
-from benchwright.report.text.metrics import NOISY, memory_summaries, memory_words, metric_name, one_memory
+from benchwright.report.text.metrics import MEMORY, NOISY, memory_summaries, memory_words, metric_name, one_memory
 from benchwright.report.text.numbers import format_ends, format_value, percent, plain_number, short_unit
 
 WORTH_SAYING = 1.05  # from here on it is said that an interval was widened
@@ -99,7 +99,9 @@ def derived_rows(report: Report) -> Iterator[MetricRow]:
 def results_table(rows: Sequence[MetricRow], *, drawn: bool = False) -> ReportTable:
     """`drawn`: with the course of each metric over the launches, for those who can show it."""
     fields = FIELDS if drawn else [field for field in FIELDS if field is not _COURSE]
-    return table_of(fields, rows, rest=_rest, mark=lambda row: row.status.value)
+    memory = any(memory_summaries(row.beside) for row in rows)
+    notes = (f"Memory is the peak of a launch, the median of all launches. {MEMORY}.",) if memory else ()
+    return table_of(fields, rows, rest=_rest, mark=lambda row: row.status.value, notes=notes)
 
 
 def _head(run: Run, number: int, result: Result, summaries: Sequence[Summary]) -> MetricRow:
@@ -174,7 +176,9 @@ def spread_cell(s: Summary | None, *, with_interval: bool = True) -> Cell:
 
 
 def _best(row: MetricRow) -> Cell:
-    return Cell() if row.summary is None else Cell(best_words(row.summary), plain_number(row.summary.best))
+    """Of several launches."""
+    s = row.summary
+    return Cell() if s is None or s.launches < 2 else Cell(best_words(s), plain_number(s.best))
 
 
 def best_words(s: Summary) -> str:
@@ -218,9 +222,9 @@ _FIGURES_FROM = 4  # what a benchmark without numbers has, too
 FIELDS: tuple[Field[MetricRow], ...] = (
     _machine("run"),
     Field(Column("benchmark", "benchmark", quoted=True, sort="text"), _name),
-    Field(Column("status", "status", sort="number"), _status),
+    Field(Column("status", "status", sort="number", setting=True), _status),
     _machine("reason"),
-    Field(Column("metric", "metric", quoted=True, sort="text"), _metric),
+    Field(Column("metric", "metric", quoted=True, sort="text", setting=True), _metric),
     _machine("unit"),
     _machine("direction"),
     Field(Column("value", "value", right=True, sort="number"), _value),
@@ -229,7 +233,7 @@ FIELDS: tuple[Field[MetricRow], ...] = (
     Field(Column("± 95 %", right=True, sort="number"), lambda row: spread_cell(row.summary)),
     Field(Column("best", right=True, spare=2, sort="number"), _best),
     Field(
-        Column("launches", "launches", right=True, spare=1, sort="number"),
+        Column("launches", "launches", right=True, spare=1, sort="number", setting=True),
         lambda row: Cell(_count(row.launches), row.launches),
     ),
     _COURSE,

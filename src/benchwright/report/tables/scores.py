@@ -21,15 +21,46 @@ from benchwright.core.results.score import (
 )
 from benchwright.core.run import Result
 from benchwright.core.status import Status
-from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportTable, table_of, word
+from benchwright.report.base import Report
+from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportSection, ReportTable, table_of, word
+from benchwright.report.text.metrics import MEMORY
 from benchwright.report.text.numbers import format_number, format_value, json_number, share_words, tenths
 
+DEVICES = "each device against the best"  # the title of a table
 _SLOW = 0.9  # a device that is a tenth slower than the best stands out
 _WRONG = (CheckStatus.FAILED, CheckStatus.WARNED)
 
 
+def score_section(report: Report) -> ReportSection | None:
+    """The scores by whichever rule was asked for, then how devices compare and another run's scores; None for what is no suite.
+
+    The heading is a title, then the score in words.
+    """
+    score, theirs = report.score, report.milabench
+    if theirs is not None:
+        title, words, about, first = (
+            "Score, as milabench computes it",
+            milabench_words(theirs),
+            [],
+            milabench_table(theirs),
+        )
+    elif score is not None:
+        title, words, first = "Score", [score_words(score)], score_table(score)
+        about = [text for text in (of_peak_words(score), no_interval_words(score)) if text]
+    else:
+        return None
+    devices = device_table(score) if score is not None else None
+    compared = compared_table(report.compared) if report.compared is not None else None
+    tables = tuple(table for table in (first, devices, compared) if table is not None)
+    return ReportSection(heading=(title, *words), about=tuple(about), tables=tables)
+
+
 def score_table(score: SuiteScore) -> ReportTable:
-    return table_of(OURS, score.benchmarks, rest=lambda s: (_FIGURES_FROM, s.why or "") if s.value is None else None)
+    """Peak memory: what has to fit, so the highest of all launches."""
+    known = any(s.peak_bytes or s.gpu_peak_bytes for s in score.benchmarks)
+    notes = (f"Peak memory is the highest of all launches. {MEMORY}.",) if known else ()
+    without = lambda s: (_FIGURES_FROM, s.why or "") if s.value is None else None  # noqa: E731
+    return table_of(OURS, score.benchmarks, rest=without, notes=notes)
 
 
 def milabench_table(score: MilabenchScore) -> ReportTable:
@@ -46,7 +77,7 @@ def device_table(score: SuiteScore) -> ReportTable | None:
         Field(Column("benchmark", quoted=True), _name),
         *(Field(Column(n, right=True), _of_device(n)) for n in names),
     ]
-    return table_of(fields, shown, title="each device against the best")
+    return table_of(fields, shown, title=DEVICES)
 
 
 def _of_device(name: str) -> Callable[[BenchmarkScore], Cell]:
@@ -69,7 +100,9 @@ def compared_table(compared: ScoreComparison) -> ReportTable:
         Field(Column("ratio", "ratio", right=True), lambda r: Cell(f"{r.ratio:.3f}", r.ratio)),
     ]
     whole = [compared.whole] if compared.whole else []
-    return table_of(fields, [*compared.benchmarks, *whole], title=f"against {compared.control}")
+    left = [f"without {', '.join(compared.left_out)}: no score in the same unit in both runs"]
+    notes = (*(left if compared.left_out else []), *(f"⚠ {text}" for text in compared_words(compared)))
+    return table_of(fields, [*compared.benchmarks, *whole], title=f"against {compared.control}", notes=notes)
 
 
 def checks_table(results: Mapping[int, Result], *, every: bool) -> ReportTable:
@@ -200,13 +233,13 @@ def _kept(key: str, attribute: str = "") -> Field[BenchmarkScore]:
 _FIGURES_FROM = 3
 OURS: tuple[Field[BenchmarkScore], ...] = (
     Field(Column("benchmark", "benchmark", quoted=True), _name),
-    Field(Column("status", "status"), lambda s: word(s.status.value, mark=s.status.value)),
-    Field(Column("weight", "weight", right=True, spare=7), lambda s: Cell(f"{s.weight:g}", s.weight)),
+    Field(Column("status", "status", setting=True), lambda s: word(s.status.value, mark=s.status.value)),
+    Field(Column("weight", "weight", right=True, spare=7, setting=True), lambda s: Cell(f"{s.weight:g}", s.weight)),
     Field(
         Column("rate", "median", right=True, spare=1), lambda s: Cell(format_value(s.median or 0.0, s.unit), s.median)
     ),
     Field(Column("± 95 %", "interval_95", right=True, spare=2), _interval),
-    Field(Column("devices", right=True, spare=5), lambda s: Cell(_devices(s))),
+    Field(Column("devices", right=True, spare=5, setting=True), lambda s: Cell(_devices(s))),
     Field(Column("overlap", "overlap", right=True, spare=4), lambda s: Cell(tenths(s.overlap), s.overlap)),
     Field(Column("peak memory", right=True, spare=3), lambda s: Cell(_peak(s))),
     Field(Column("of peak", "of_peak", right=True, spare=6), lambda s: Cell(share_words(s.of_peak), s.of_peak)),

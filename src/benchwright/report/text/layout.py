@@ -36,7 +36,8 @@ def table_lines(
     widths, gap = _fitted(shown.columns, _wanted(shown.columns, rows), width)
     heads = _line([c.title for c in shown.columns], None, shown.columns, widths, gap, width)
     lines = [line for row in rows for line in _lines(row, shown.columns, widths, gap, width, whole=whole)]
-    return [heads, *lines] if table.headed else lines
+    below = [line for text in shown.in_common for line in wrapped(text, width, " ")]
+    return [*([heads] if table.headed else []), *lines, *below]
 
 
 def _split(table: ReportTable) -> tuple[ReportTable, ReportTable]:

@@ -53,10 +53,41 @@ def _last_word(summary: Summary) -> str:
     return summary.metric.rpartition(".")[2]
 
 
+_LABELS = {
+    "process.duration": "time",
+    "process.cpu_time": "CPU time",
+    "step_rate": "median step",
+    "step_time": "step time",
+    "wait_share": "waiting for data",
+    "wait_time": "wait for data",
+    "memory.pss": "memory (PSS)",
+    "memory.rss": "memory (RSS)",
+    "memory.peak_pss": "peak memory (PSS)",
+    "memory.peak_rss": "peak memory (RSS)",
+    "cpu.use": "CPU use",
+    "cpu.idle": "CPU idle",
+    "cpu.others": "CPU used by others",
+    "cpu.own_share": "share of the CPU time it wanted",
+    "cpu.steal": "CPU taken by other virtual machines",
+    "gpu.load": "GPU load",
+    "gpu.others": "GPU used by others",
+    "gpu.memory": "GPU memory",
+    "gpu.memory_peak": "peak GPU memory",
+    "gpu.memory_clock": "GPU memory clock",
+    "gpu.clock": "GPU clock",
+    "gpu.power": "GPU power",
+    "gpu.temperature": "GPU temperature",
+    "gpu.energy": "GPU energy",
+}
+MEMORY = (
+    "PSS counts memory that several processes share once; RSS counts it once for each of them, so the RSS of a program "
+    "with workers is higher"
+)
+
+
 def metric_label(metric: str) -> str:
-    """What people call it."""
-    known = {"process.duration": "time", "step_rate": "median step", "wait_share": "waiting for data"}
-    return known.get(metric, metric)
+    """What people call it; what a program named itself stays as it is."""
+    return _LABELS.get(metric, metric)
 
 
 def metric_name(metric: str, labels: Mapping[str, str]) -> str:

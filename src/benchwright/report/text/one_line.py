@@ -10,6 +10,11 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
 
 
+def titled(text: str) -> str:
+    """With a capital."""
+    return text[:1].upper() + text[1:]
+
+
 def clip(line: str, width: int) -> str:
     """One line that is no longer than `width`; a cut is marked."""
     line = one_line(line)

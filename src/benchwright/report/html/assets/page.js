@@ -31,7 +31,7 @@ function setUpTheme() {
 function setUpTable(table) {
   const section = table.closest("section");
   const body = table.tBodies[0];
-  const rows = [...body.rows].map((row) => ({ row, words: row.cells[0].textContent.toLowerCase() + " " + (row.cells[2]?.textContent ?? "").toLowerCase() }));
+  const rows = [...body.rows].map((row) => ({ row, words: row.cells[0].textContent.toLowerCase() + " " + (row.querySelector(".metric")?.textContent ?? "").toLowerCase() }));
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, column) => {
     const button = head.querySelector("button");
@@ -58,7 +58,7 @@ function setUpTable(table) {
 
 function sortBy(body, heads, column, kind) {
   const head = heads[column];
-  const first = kind === "number" && column > 1 ? "descending" : "ascending";
+  const first = kind === "number" && head.textContent !== "Status" ? "descending" : "ascending";
   const other = first === "ascending" ? "descending" : "ascending";
   const way = head.getAttribute("aria-sort") === first ? other : first;
   for (const each of heads) each.removeAttribute("aria-sort");
