@@ -125,7 +125,7 @@ def test_every_sample_is_in_the_file_in_seven_digits() -> None:
     blocks = blocks_of(HtmlReporter().render(shown))
     launches = shown.run.results[0].launches
     measured = [m for x in launches for m in x.measurements if m.metric == "step_time"]
-    assert samples_in(blocks[0])["step_time"] == pytest.approx(
+    assert samples_in(blocks[0])["step time"] == pytest.approx(
         [v for m in measured for v in m.warmup_samples + m.samples], rel=1e-7
     )
 
@@ -157,7 +157,7 @@ def test_a_chart_is_really_drawn_and_changes_with_the_metric(open_report: Callab
     opened.wait_for_charts()
     picture = "document.querySelector('#b0 canvas').toDataURL()"
     rate = opened.page.evaluate(picture)
-    opened.page.locator("#b0 .charts select").select_option(label="step_time")
+    opened.page.locator("#b0 .charts select").select_option(label="step time")
     assert opened.page.evaluate(picture) != rate
     assert len(rate) > 5000
 
@@ -314,3 +314,47 @@ def test_two_hundred_benchmarks_of_a_thousand_samples_are_small_and_usable_at_on
     opened.wait_for_charts(123)
     assert opened.page.locator(".charts[data-samples]").count() < 10
     assert opened.troubles == []
+
+
+def test_the_picture_comes_first_then_results_then_warnings(open_report: Callable[..., Opened]) -> None:
+    page = open_report(ordinary_report()).page
+    places = page.eval_on_selector_all("main section[id]", "sections => sections.map(s => s.id)")
+    assert places == ["picture", "summary", "findings", "benchmarks", "environment"]
+    names = page.locator(".picture .row .name").all_inner_texts()
+    assert names == ["resnet50", "bert-base", "llama", "moe-8x"]
+    assert page.locator(".picture .row.failed .figures").inner_text() == "failed: out of memory"
+    assert page.locator(".picture .row svg .launch").count() == 12
+
+
+def test_a_dot_lies_where_the_axis_says(open_report: Callable[..., Opened]) -> None:
+    shown = ordinary_report()
+    page = open_report(shown).page
+    marks = page.eval_on_selector_all(
+        ".picture .axis text",
+        "marks => marks.map(m => [parseFloat(m.textContent.replace(',', '')), parseFloat(m.getAttribute('x'))])",
+    )
+    (first, x1), *_, (last, x2) = marks
+    drawn = page.eval_on_selector_all(
+        ".picture .row:first-child .launch", "dots => dots.map(d => parseFloat(d.getAttribute('cx')))"
+    )
+    values = shown.headline(0)[0].values
+    assert [first + (x - x1) / (x2 - x1) * (last - first) for x in drawn] == pytest.approx(list(values), rel=1e-3)
+
+
+@pytest.mark.parametrize("width", [360, 720, 1280])
+def test_nothing_is_cut_off_or_needs_scrolling_sideways(open_report: Callable[..., Opened], width: int) -> None:
+    page = open_report(odd_report(), width=width).page
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    cut = """all => all.filter(e => e.clientWidth && (e.scrollWidth > e.clientWidth + 1)).map(e => e.outerHTML)"""
+    assert page.eval_on_selector_all("main a, .picture .figures, summary .name", cut) == []
+    assert "ellipsis" not in page.eval_on_selector_all(
+        "main a, summary .name", "all => all.map(e => getComputedStyle(e).textOverflow)"
+    )
+
+
+def test_no_field_is_shown_by_its_name_in_the_source(open_report: Callable[..., Opened]) -> None:
+    page = open_report(ordinary_report()).page
+    page.eval_on_selector_all("details", "all => all.forEach(e => e.open = true)")
+    text = page.locator("main").inner_text()
+    assert not re.findall(r"\b(?:per device|True|False|None|max seconds|memory\.\w+|cpu\.\w+|gpu\.\w+)\b", text)
+    assert "PSS counts memory that several processes share once; RSS counts it once for each" in text

@@ -29,7 +29,7 @@ from benchwright.report.text.one_line import titled
 
 LEAST_SPREAD = 0.02  # the axis is at least as wide, so that quiet launches look quiet
 _FARTHEST = 1.0  # from a median or a control: what is farther lies at the end of the axis
-_NAME_ENDS = re.compile(r"[\[\]@/:.= -]")
+_NAME_ENDS = re.compile(r"(?=[\[@])|(?<=/)|(?<=::)")
 _LONG_NAME = 24
 
 
@@ -94,11 +94,10 @@ def _shortened(rows: tuple[FigureRow, ...]) -> tuple[str, tuple[FigureRow, ...]]
     """What all names begin with, if they are long, and the rows without it."""
     names = [row.name for row in rows]
     prefix = os.path.commonprefix(names)  # noqa: RUF071 (names, not paths)
-    ends = [m.start() for m in _NAME_ENDS.finditer(prefix)]
-    if len(set(names)) < 2 or not ends or ends[-1] < 8 or max(map(len, names)) < _LONG_NAME:
+    cut = max((m.start() for m in _NAME_ENDS.finditer(prefix)), default=0)
+    if len(set(names)) < 2 or not cut or max(map(len, names)) < _LONG_NAME:
         return "", rows
-    cut = ends[-1] if names[0][ends[-1]] in "[@" else ends[-1] + 1
-    return f"{names[0][:cut]}: ", tuple(replace(row, name=row.name[cut:] or row.name) for row in rows)
+    return prefix[:cut], tuple(replace(row, name=row.name[cut:] or row.name) for row in rows)
 
 
 def _reached(rows: Sequence[FigureRow]) -> list[float]:
@@ -210,8 +209,8 @@ def _on_one_axis(report: Report, drawn: dict[int, Summary]) -> Figure:
     cut = "" if logarithmic or low <= 0 else "; the axis does not begin at 0"
     unit = f", {first.unit}" if first.unit and bare else ""
     return Figure(
-        title=titled(f"{prefix}{metric_name(first.metric, {})}{unit}{better}"),
-        axis="logarithmic" if logarithmic else "",
+        title=titled(f"{metric_name(first.metric, {})}{unit}{better}"),
+        axis=", ".join(filter(None, (prefix, "logarithmic axis" if logarithmic else ""))),
         rows=rows,
         low=low,
         high=high,

@@ -65,7 +65,7 @@ def test_the_details_say_what_the_percentiles_are_of(made: Made) -> None:
     assert "step time, 300 samples: p90 " in words
     assert "at most 3" in text
     assert "samples for a bound (" in words
-    assert " of 662)" in words
+    assert " and 662)" in words
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -73,7 +73,7 @@ def test_the_page_has_them_in_the_benchmarks_own_section(made: Made) -> None:
     page = HtmlReporter().render(made.report)
     assert "Percentiles of samples (1)" in page
     assert PERCENTILES in page
-    assert page.count(" of 662)") == 1
+    assert page.count(" and 662)") == 1
 
 
 def test_the_page_says_that_few_launches_can_hide_drift(made: Made) -> None:

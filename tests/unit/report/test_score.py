@@ -153,7 +153,7 @@ def test_html_has_sections_for_score_devices_and_checks() -> None:
     page = text(checked, failed("bad"), format_="html")
     assert 'id="score"' in page
     assert "Each device against the best" in page
-    assert re.search(r'<td title="50 items/s" class="n slow">50.0 %</td>', page)
+    assert re.search(r'<td title="50 items/s" data-label="\w+" class="n slow">50.0 %</td>', page)
     assert 'id="checks"' in page
     assert "one rate is odd" in page
     assert "a<b>" not in page

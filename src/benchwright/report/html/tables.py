@@ -48,7 +48,9 @@ def html_table(table: ReportTable, class_: str = "plain", at: str = "") -> Marku
     names: Mapping[str, str] = _RESULTS if class_ == "results" else {}
     place = f' id="results{at}"' if class_ == "results" else ""
     heads = "".join(_head(column, names, can_sort=bool(names)) for column in shown.columns)
-    labelled = _LABELLED if names else [c.title for c in shown.columns[1:]] if class_ == _CARDS else ()
+    labelled = (
+        _LABELLED if names else [c.title for c in shown.columns if c.title != "benchmark"] if class_ == _CARDS else ()
+    )
     rows = "".join(_row(row, shown.columns, names, at, labelled) for row in shown.rows)
     kind = f' class="{class_}"' if class_ else ""
     below = "".join(f"<p>{escaped(text)}</p>" for text in (*shown.in_common, *shown.notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from benchwright.core.results.summary import Summary
@@ -28,7 +29,7 @@ def _percentiles(s: Summary) -> Cell:
     words = [f"{text} ({bound_words(p, unit)})" for p, text in figures.items() if p.bound is not None]
     open_ended = [p for p in figures if p.bound is None]
     if open_ended:
-        least = bound_words(open_ended[0], unit)  # those farther out need more
-        reason = least.replace(")", " or more)") if len(open_ended) > 1 else least
+        needed = " and ".join(f"{p.needed:,}" for p in open_ended if p.needed is not None)
+        reason = re.sub(r"(?<= of )[\d,]+(?=\)$)", needed, bound_words(open_ended[0], unit))
         words.append(f"{', '.join(figures[p] for p in open_ended)} ({reason})")
     return Cell("; ".join(words))

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 
 MOST_TICKS = 5
+_MOST_DIGITS = 6  # after the point; smaller numbers are written with an exponent
 _ROUND = (1, 2, 2.5, 5, 10)
 _LOGARITHMIC_FROM = 8.0  # times the least value; below, a linear axis shows the same values better
 Ticks = tuple[tuple[float, str], ...]
@@ -36,7 +37,8 @@ def ticks(low: float, high: float, words: Callable[[float], str] | None = None, 
     first = math.ceil(low / step - 1e-9)
     marks = itertools.takewhile(lambda v: v <= high + step * 1e-9, (i * step for i in itertools.count(first)))
     digits = max(0, -math.floor(math.log10(step) + 1e-9) + (step / power == 2.5))
-    return tuple((v + 0.0, words(v) if words else f"{v + 0.0:,.{min(digits, 9)}f}") for v in marks)
+    plain = f",.{digits}f" if digits <= _MOST_DIGITS else ".6g"
+    return tuple((v + 0.0, words(v) if words else f"{v + 0.0:{plain}}") for v in marks)
 
 
 def log_ticks(low: float, high: float, words: Callable[[float], str], most: int = MOST_TICKS) -> Ticks:

@@ -9,17 +9,22 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.report.text.numbers import counted
 
 
+def _time(seconds: float) -> str:
+    """As it was asked for: `30 s`, not `30.0 s`."""
+    return f"{seconds:g} s" if seconds < 100 else format_duration(seconds)
+
+
 def stop_words(rule: StopRule | None) -> str:
     if rule is None:
         return "runs to its end"
     if rule.steps is not None:
         return f"after {counted(rule.steps, 'measured step')}"
     if rule.seconds is not None:
-        return f"after {format_duration(rule.seconds)} of measuring"
+        return f"after {_time(rule.seconds)} of measuring"
     if rule.observations is not None:
-        return f"after {counted(rule.observations, 'rate')}, each over {format_duration(rule.interval_s)}"
+        return f"after {counted(rule.observations, 'rate')}, each over {_time(rule.interval_s)}"
     most = [counted(rule.max_steps, "step")] if rule.max_steps is not None else []
-    most += [format_duration(rule.max_seconds)] if rule.max_seconds is not None else []
+    most += [_time(rule.max_seconds)] if rule.max_seconds is not None else []
     words = f"when the median is known within ± {(rule.precision or 0) * 100:g} %, after {rule.min_steps} steps or more"
     return words + (f", {' or '.join(most)} at most" if most else "")
 
@@ -28,8 +33,8 @@ def warmup_words(warmup: Warmup) -> str:
     if warmup.steps is not None:
         return counted(warmup.steps, "step")
     if warmup.seconds is not None:
-        return format_duration(warmup.seconds)
-    return f"detected, {format_duration(warmup.max_seconds)} at most"
+        return _time(warmup.seconds)
+    return f"detected, {_time(warmup.max_seconds)} at most"
 
 
 def placement_words(placement: Placement) -> str:
@@ -54,9 +59,9 @@ def settings_rows(settings: RunSettings) -> list[tuple[str, str]]:
         "Launches of each": str(settings.repeat),
         "Warm-up launches": str(settings.warmup_runs or ""),
         "Order": "launches of all benchmarks alternate" if settings.interleave else "",
-        "Turns": "" if settings.turn_s is None else format_duration(settings.turn_s),
-        "Sampled every": format_duration(settings.sample_interval_s),
-        "Time to exit": format_duration(settings.grace_s),
+        "Turns": "" if settings.turn_s is None else _time(settings.turn_s),
+        "Sampled every": _time(settings.sample_interval_s),
+        "Time to exit": _time(settings.grace_s),
         "Seed": str(settings.seed),
         "Workers": "" if settings.workers is None else str(settings.workers),
         "Measured on": settings.on or "",
