@@ -27,7 +27,7 @@ from operator import truediv
 from pathlib import Path
 from statistics import median
 
-from benchwright.agent.extractors import LogScanner
+from benchwright.agent.extractors.scanner import LogScanner
 from benchwright.core.metric import KEY_VALUE, MetricSpec
 
 BLOCK_BYTES = 1 << 20
