@@ -169,7 +169,6 @@ def _check_exists(target: str) -> None:
 def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -> KindOptions:
     from benchwright.core.inputs.task_overrides import TaskOverrides, check_flag_name, parse_flag_option
     from benchwright.kinds.base import KindOptions
-    from benchwright.kinds.suite.suites import definitions_folder
     from benchwright.kinds.sweep import sweep_points
 
     flags: dict[str, str | None] = dict(parse_flag_option(text) for text in request.set_flags)
@@ -187,7 +186,7 @@ def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -
         select=request.suite.select if request.suite else (),
         exclude=request.suite.exclude if request.suite else (),
         overrides=request.suite.overrides if request.suite else (),
-        definitions=definitions_folder(request.suite) if request.suite else "",
+        definitions=request.suite.definitions if request.suite else "",
         models=request.models,
         builds=request.builds,
         points=tuple(sweep_points(request.params, request.sweep)),

@@ -56,8 +56,6 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
 def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
     from benchwright.app.after_run import report_of
-    from benchwright.app.results.compare import compare_commands
-    from benchwright.report.comparison import verdict_text
     from benchwright.report.run_json import JsonReporter
     from benchwright.report.screen import ScreenReporter
 
@@ -67,6 +65,12 @@ def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
         from benchwright.app.results.peaks import peaks_of_base
 
         peaks = peaks_of_base(run, order.base.path, order.store)
-    width, comparisons = terminal_width(), compare_commands(run)
+    width, comparisons, verdicts = terminal_width(), [], ""
+    if len(run.results) > 1:
+        from benchwright.app.results.compare import compare_commands
+        from benchwright.report.comparison import verdict_text
+
+        comparisons = compare_commands(run)
+        verdicts = verdict_text(comparisons, width=width)
     text = reporter.render(report_of(run, width=width, peaks=peaks, comparisons=comparisons))
-    return text if as_json else coloured(text + verdict_text(comparisons, width=width))
+    return text if as_json else coloured(text + verdicts)

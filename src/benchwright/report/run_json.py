@@ -12,7 +12,6 @@ from benchwright.core.results.efficiency import Efficiency
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.base import Report
-from benchwright.report.comparison import comparison_body
 from benchwright.report.tables.scores import score_bodies
 from benchwright.report.text.numbers import json_number
 
@@ -25,6 +24,8 @@ class JsonReporter:
     def render(self, report: Report) -> str:
         body = run_body(report.run, report.summaries, report.efficiency, report.added.bodies)
         if report.comparisons:
+            from benchwright.report.comparison import comparison_body
+
             body["comparisons"] = [comparison_body(each) for each in report.comparisons]
         return json.dumps(body | score_bodies(report.score, report.milabench, report.compared), indent=1) + "\n"
 

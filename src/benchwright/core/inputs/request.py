@@ -28,6 +28,11 @@ class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
     save_scaling: str | None = None
     options: dict[str, Any] = {}  # of a multirun: sizer.auto, cpu.n_workers…
 
+    @property
+    def definitions(self) -> str:
+        """The folder for definitions that are cloned from git."""
+        return f"{self.base}/extra/.definitions"
+
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """Targets and commands with everything said about them; the command line and the Python API both make one."""

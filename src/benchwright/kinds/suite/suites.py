@@ -38,7 +38,7 @@ def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchma
     if not wanted:
         raise InvalidInput("no suite is named", remedy="name a suite file, or set BENCHWRIGHT_CONFIG")
     options = KindOptions(
-        select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=definitions_folder(suite)
+        select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=suite.definitions
     )
     found: list[Benchmark] = []
     for target in map(named_file, wanted):
@@ -57,12 +57,7 @@ def every_benchmark(target: str, suite: SuiteRequest) -> list[Benchmark]:
     path = named_file(target)
     if not Path(path).is_file():
         raise InvalidInput("no such file", where=path, remedy="check the name of the suite")
-    return suite_benchmarks(read_suite(path), KindOptions(definitions=definitions_folder(suite)))
-
-
-def definitions_folder(suite: SuiteRequest) -> str:
-    """Where definitions that are git repositories are cloned to."""
-    return str(Path(suite.base) / "extra" / ".definitions")
+    return suite_benchmarks(read_suite(path), KindOptions(definitions=suite.definitions))
 
 
 def suite_paths_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> SuitePaths:
