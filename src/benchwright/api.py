@@ -36,7 +36,7 @@ class RunOptions(TypedDict, total=False):
     params: Mapping[str, Sequence[object]] | None
     sweep: str
     # How to measure it
-    repeat: int
+    repeat: int | str
     warmup_runs: int
     prepare: Texts
     setup: str | None

@@ -39,6 +39,18 @@ def test_no_verdict_says_why(bw: CommandLine) -> None:
     assert "comparisons" not in bw.json("run", "--no-interleave", "-c", "true", "-c", "echo")
 
 
+def test_as_many_launches_as_the_interval_needs(bw: CommandLine) -> None:
+    body = bw.json("run", "--repeat", "auto", *SPEED, "-c", "echo speed=100", "-c", "echo speed=90")
+    assert [len(r["launches"]) for r in body["results"]] == [8, 8]
+    assert body["status"] == "ok"
+    assert [len(r["launches"]) for r in bw.json("show", "last")["results"]] == [8, 8]
+    for word in ("0", "3.5", "often"):
+        assert (
+            f"'{word}' is not a number of launches; write 6" in bw("run", "--repeat", word, "--", "true", code=2).stderr
+        )
+    assert "at most: --repeat 30s ends" in bw("plan", "--repeat", "30s", "--", "true").stdout
+
+
 def test_a_command_runs_once_for_each_value_of_a_parameter(bw: CommandLine) -> None:
     body = bw.json("run", "-c", "echo n={n}", "--param", "n=1,2,4", "--metric", "n=kv:n")
     assert [(r["benchmark"], r["parameters"]) for r in body["results"]] == [

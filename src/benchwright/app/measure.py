@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.app.after_run import written_body
+from benchwright.app.enough import EnoughLaunches
 from benchwright.app.hooks import HookRunner
 from benchwright.app.leftovers import clear_leftovers
 from benchwright.artifacts.probe_folder import ProbeWatch
@@ -160,6 +161,7 @@ class _Measurement:
             not_ready=self.stored.not_ready,
         )
         self.hooks = HookRunner(self.plan)
+        self.enough = EnoughLaunches(stored.settings.enough, self._run)
         told = (self.plan, kind_of, stored.settings.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
         # As they are written down, so that this run and the one that is read back are equal.
@@ -221,6 +223,8 @@ class _Measurement:
         for number, group in enumerate(groups, start=1):
             if stopped():
                 return
+            if self.enough.reached(group[0][0]):
+                continue
             outcomes: dict[str, Outcome] = {}
             if not all(is_complete(job.stream) for launch in group for job in launch):
                 outcomes = self._launch(number, len(groups), group)
@@ -230,6 +234,17 @@ class _Measurement:
                 self.observer.on_recorded(number, len(groups), launches)
             if time.monotonic() - self.written_at > _WRITE_EVERY_S:
                 self._keep()
+
+    def _forget_unneeded(self) -> None:
+        """Launches that were planned in case they were needed are no part of the run."""
+        made = {launch.job for launches in self.launches.values() for launch in launches}
+        needed = tuple(launch for launch in self.plan.launches if launch[0].id in made)
+        if len(needed) < len(self.plan.launches):
+            self.plan = msgspec.structs.replace(self.plan, launches=needed)
+            self.jobs = StoredJobs.of(self.plan)
+            self.planned = self.jobs.plan(self.shown.benchmarks, str(self.folder.path))
+            self.folder.write_jobs(self.jobs)
+        self._add_notes(self.enough.notes())
 
     def _clean_up(self, interrupted: bool) -> None:
         """An executor that was stopped runs nothing any more, so an interrupted run is cleaned up by another."""
@@ -308,6 +323,8 @@ class _Measurement:
     def _finish(self) -> Run:
         try:
             self._mend()
+            if self.state == "ended":
+                self._forget_unneeded()
             everything = [x for launches in self.launches.values() for x in launches]
             self.packages = environments_of(everything, self.plan)
             self.folder.write_packages(self.packages)

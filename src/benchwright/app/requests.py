@@ -14,7 +14,7 @@ from benchwright.app.run import RunOrder
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.options import MeasureOptions
 from benchwright.core.inputs.request import Request, SuiteRequest
-from benchwright.core.stop_rule import parse_stop_rule, parse_warmup
+from benchwright.core.stop_rule import parse_repeat, parse_stop_rule, parse_warmup
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.resume import NEWEST
 
@@ -97,7 +97,7 @@ def request_of(
         set_flags=values["set_flags"],
         remove_flags=values["remove_flags"],
         options=_measure_options(values),
-        repeat=values["repeat"],
+        repeat=parse_repeat(values["repeat"]),
         warmup_runs=values["warmup_runs"],
         interleave=parse.interleave_of(values["interleave"], values["turns"]),
         turn_s=parse.turn_of(values["turns"]),

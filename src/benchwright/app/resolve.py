@@ -15,6 +15,7 @@ from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.metric import MetricSpec
 from benchwright.core.numbers.aggregates import workers_count
 from benchwright.core.settings import RunSettings
+from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import by_kind, kind_for, kind_named, kind_of
 
 if TYPE_CHECKING:
@@ -86,13 +87,16 @@ def _with_files(request: Request) -> tuple[Request, frozenset[str]]:
 
 
 def _settings(request: Request, interleave: bool) -> RunSettings:
-    for value, least, where in ((request.repeat, 1, "repeat"), (request.warmup_runs, 0, "warmup_runs")):
+    enough = request.repeat if isinstance(request.repeat, StopRule) else None
+    repeat = request.repeat if isinstance(request.repeat, int) else request.repeat.max_steps or 1
+    for value, least, where in ((repeat, 1, "repeat"), (request.warmup_runs, 0, "warmup_runs")):
         if value < least:
             raise InvalidInput(f"{value} is too few", where=where, remedy=f"give {least} or more")
         if value > _MOST_LAUNCHES:
             raise InvalidInput(f"{value} is too many", where=where, remedy=f"give {_MOST_LAUNCHES} or less")
     return RunSettings(
-        repeat=request.repeat,
+        repeat=repeat,
+        enough=enough,
         warmup_runs=request.warmup_runs,
         interleave=interleave,
         turn_s=request.turn_s,

@@ -33,8 +33,11 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **va
     """Show what `run` would do with the same arguments: commands, environments, devices. Nothing runs."""
     from benchwright.app.run import plan
 
-    found = plan(order_from(ctx, values, targets))
+    order = order_from(ctx, values, targets)
+    found = plan(order)
     click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found), nl=as_json)
+    if not as_json and not isinstance(order.request.repeat, int):
+        click.echo(f"at most: --repeat {values['repeat']} ends when that is reached")
 
 
 def plan_body(plan: Plan) -> dict[str, object]:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from benchwright.core.node.system import SuitePaths
+from benchwright.core.stop_rule import StopRule
 
 MOST_LAUNCHES = 1_000_000  # of a run; a plan that asks for more is a mistake, or damaged
 
@@ -17,6 +18,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     are started together and take turns of that length."""
 
     repeat: Annotated[int, Meta(ge=1, le=MOST_LAUNCHES)] = 1
+    enough: StopRule | None = None  # when fewer launches than `repeat` will do: seconds, or the precision of the median
     warmup_runs: Annotated[int, Meta(ge=0, le=MOST_LAUNCHES)] = 0
     interleave: bool = False
     turn_s: float | None = None

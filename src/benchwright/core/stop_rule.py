@@ -13,6 +13,10 @@ import msgspec
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_duration, parse_percentage
 
+_LAUNCHES: dict[str, dict[str, float]] = {
+    "seconds": {"max_steps": 1000},
+    "precision": {"min_steps": 6, "max_steps": 100, "max_seconds": 300.0},
+}
 _RULES = ("steps", "seconds", "observations", "precision")
 
 
@@ -66,6 +70,21 @@ def parse_stop_rule(value: object, *, where: str = "--stop") -> StopRule:
     except InvalidInput:
         remedy = "write 100 (steps), 30s (seconds) or 1% (precision)"
         raise WrongRule(f"'{value}' is not a stop rule", where=where, remedy=remedy) from None
+
+
+def parse_repeat(value: object, *, where: str = "--repeat") -> int | StopRule:
+    """How often to launch: `6`, `auto`, `1%` (until the interval is that narrow) or `60s` (of launches)."""
+    word = _word(value)
+    if re.fullmatch(r"[0-9]{1,18}", word) and int(word):
+        return int(word)
+    try:
+        rule = None if word[-1:].isdigit() else parse_stop_rule("2%" if word == "auto" else word)
+    except WrongRule:
+        rule = None
+    if rule is None or rule.steps is not None:
+        remedy = "write 6 (launches), auto, 1% (until the interval is that narrow) or 60s (of launches)"
+        raise WrongRule(f"'{value}' is not a number of launches", where=where, remedy=remedy)
+    return msgspec.structs.replace(rule, **_LAUNCHES["seconds" if rule.precision is None else "precision"])
 
 
 def parse_warmup(value: object, *, where: str = "--warmup") -> Warmup:

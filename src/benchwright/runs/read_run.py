@@ -105,7 +105,7 @@ def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds)
     """As it is stored; made again for a run of an earlier version, or one whose jobs.json is damaged."""
     if (jobs := folder.read_jobs()) is not None:
         return jobs.plan(stored.benchmarks, str(folder.path))
-    return make_plan(
+    plan = make_plan(
         stored.benchmarks,
         machine,
         stored.settings,
@@ -115,6 +115,10 @@ def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds)
         usable_cores=range(1 << 16),  # cores need not exist on the machine that reads
         not_ready=stored.not_ready,
     )
+    if stored.settings.enough is None:
+        return plan
+    made = tuple(jobs for jobs in plan.launches if any(Path(job.stream).is_file() for job in jobs))
+    return msgspec.structs.replace(plan, launches=made)  # the others were planned in case they were needed
 
 
 def notes_of(said: object) -> tuple[Note, ...]:

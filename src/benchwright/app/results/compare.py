@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.results.comparison import Comparison, Verdict
-from benchwright.core.run import Run
+from benchwright.core.run import Result, Run
 
 # Figures of the process and of samplers are compared only on request.
 _QUIET_SOURCES = ("sampler", "process")
@@ -74,19 +74,34 @@ def compare_runs(
 
 def compare_commands(run: Run) -> list[Comparison]:
     """The first of the commands that alternated in `run` against each of the others, as `compare --between` would."""
-    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
-
     commands = [
         r for r in run.results if r.benchmark.kind == "command" and any(x.block is not None for x in r.launches)
     ]
-    if len(commands) < 2:
-        return []
+    return compare_alternating(run, commands)
+
+
+def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]:
+    """The first of `results`, which alternated in `run`, against each of the others; nothing if there is only one."""
+    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
+
     chosen = _Chosen(run, (), all_metrics=False)
-    first, *others = (r.benchmark.name for r in commands)
+    first, others = results[:1], results[1:]
     return [
-        compare_interleaved(run, first, name, margin=DEFAULT_MARGIN, metrics=chosen.metrics, needed=chosen.needed)
-        for name in others
+        compare_interleaved(
+            run,
+            first[0].benchmark.name,
+            other.benchmark.name,
+            margin=DEFAULT_MARGIN,
+            metrics=chosen.metrics,
+            needed=chosen.needed,
+        )
+        for other in others
     ]
+
+
+def telling_metrics(run: Run) -> frozenset[tuple[str, str]]:
+    """Of each benchmark what its program reports, or its duration: (benchmark, metric)."""
+    return _Chosen(run, (), all_metrics=False).metrics
 
 
 class _Chosen:

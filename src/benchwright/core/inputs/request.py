@@ -10,6 +10,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.inputs.options import MeasureOptions
 from benchwright.core.model import ModelOptions
 from benchwright.core.settings import RunSettings
+from benchwright.core.stop_rule import StopRule
 
 
 class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +57,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     set_flags: tuple[str, ...] = ()
     remove_flags: tuple[str, ...] = ()
     options: MeasureOptions = MeasureOptions()
-    repeat: int = 1
+    repeat: int | StopRule = 1
     warmup_runs: int = 0
     interleave: bool | None = None  # None: only several commands
     turn_s: float | None = None
