@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from benchwright.analysis.summary import summarize
-from benchwright.app.results.compare import compare_alternating, telling_metrics
 from benchwright.core.job import Job
 from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_duration
@@ -74,6 +73,8 @@ class EnoughLaunches:
 
 def _half_widths(run: Run, results: list[Result]) -> list[float]:
     """Of the intervals that a reader looks at: of the ratios where benchmarks alternate, else of the medians."""
+    from benchwright.app.results.compare import compare_alternating, telling_metrics
+
     if len(results) > 1:
         effects = [e for c in compare_alternating(run, results) for e in c.effects]
         return [
