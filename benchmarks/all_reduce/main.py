@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
             return check(options, device)
         sweep(options, device)
         message = torch.zeros(elements(options.mib * MIB, options), device=device, dtype=dtype_of(options.precision))
-        for _ in iterate("all_reduce", range(options.steps), batch_size=options.mib):
+        for _ in iterate("all_reduce", range(options.steps), batch_size=options.mib * MIB, unit="B"):
             dist.all_reduce(message)
     return 0
 

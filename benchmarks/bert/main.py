@@ -106,6 +106,7 @@ def make(options: Any, device: torch.device) -> training.Training:
         batches=[Batch(*(part.to(device) for part in batch)) for batch in batches],
         loss=loss,
         items=rows,
+        unit="sequences",
         flops_per_item=arithmetic.masked_training(
             shape, length, length if options.scores == "all" else predictions(length)
         ),

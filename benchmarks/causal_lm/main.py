@@ -82,6 +82,7 @@ def make(options: Any, device: torch.device) -> training.Training:
         batches=tokens.batches(folder, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
         loss=loss,
         items=options.batch_size * options.sequence_length,
+        unit="tokens",
         flops_per_item=arithmetic.decoder_training(shape, options.sequence_length),
         parameters=published(options.model, options.size) or decoder_parameters(shape),
         optimizer=lambda found: torch.optim.AdamW(found, lr=options.rate, fused=device.type == "cuda"),

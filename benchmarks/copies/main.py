@@ -37,8 +37,8 @@ def main(argv: list[str] | None = None) -> int:
     if direction == WITHIN_HOST:
         sys.stdout.write("there is no device: main memory is copied to main memory\n")
     count = options.batch_size or times_a_step(copy, device)
-    give(**{f"bytes_per_item.{direction}": float(source.nbytes)})
-    for _ in iterate(direction, range(options.steps), batch_size=count):
+    give(**{f"bytes_per_item.{direction}": 1.0})  # the items are the bytes themselves
+    for _ in iterate(direction, range(options.steps), batch_size=count * source.nbytes, unit="B"):
         for _ in range(count):
             copy()
     return 0

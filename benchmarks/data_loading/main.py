@@ -61,7 +61,7 @@ def main(options: Any) -> int:
         return check(options)
     together = max(1, options.num_workers)
     source = rounds(endless_loader(dataset(options), options.batch_size, options.num_workers), together)
-    for _ in iterate("load", islice(source, options.steps), batch_size=options.batch_size * together):
+    for _ in iterate("load", islice(source, options.steps), batch_size=options.batch_size * together, unit="images"):
         pass
     return 0
 

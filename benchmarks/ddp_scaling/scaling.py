@@ -62,6 +62,7 @@ def build(options: Any, device: torch.device) -> Training:
         batches=[(x.to(device), (x @ truth).argmax(1).to(device)) for x in inputs],
         loss=lambda network, batch: functional.cross_entropy(network(batch[0]), batch[1]),
         items=options.batch_size,
+        unit="vectors",
         flops_per_item=flops_formula(options.width, options.blocks),
         parameters=parameter_formula(options.width, options.blocks),
     )

@@ -80,6 +80,7 @@ def build(options: Any, device: torch.device) -> Training:
         batches=batches,
         loss=loss,
         items=options.batch_size,
+        unit="images",
         flops_per_item=claimed.training_flops,
         parameters=PUBLIC_PARAMETERS[options.model] if options.size == "full" else claimed.parameters,
         optimizer=lambda parameters: torch.optim.Adam(parameters, lr=options.learning_rate),

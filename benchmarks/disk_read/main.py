@@ -75,7 +75,7 @@ def main(options: Any) -> int:
     buffers = [reader.buffer() for _ in range(options.readers)]
     source = islice(steps(blocks_of(options, reader), options.batch_size, options.readers), options.steps)
     with ThreadPoolExecutor(options.readers) as threads:
-        for parts in iterate("read", source, batch_size=options.batch_size * reader.length):
+        for parts in iterate("read", source, batch_size=options.batch_size * reader.length, unit="B"):
             for part in parts:
                 reader.forget(part)
             for _ in threads.map(reader.read, parts, buffers):

@@ -74,6 +74,7 @@ def build(given: Any, device: torch.device) -> Training:
         batches=clicks(config, given.batch_size, given.lookups, BATCHES, given.seed + rank(), device),
         loss=loss,
         items=given.batch_size,
+        unit="samples",
         flops_per_item=config.training_flops,
         parameters=None if several else published or config.parameters,
         optimizer=lambda parameters: torch.optim.SGD(parameters, lr=given.learning_rate),

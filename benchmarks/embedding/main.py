@@ -101,6 +101,7 @@ def make(options: Any, device: torch.device) -> inference.Inference:
         batches=batches,
         answer=embed,
         items=rows,
+        unit="sentences",
         flops_per_item=length * arithmetic.layers(shape, length),
         parameters=published(MODEL, options.size) or encoder_parameters(shape, pooler=True),
         right=right,

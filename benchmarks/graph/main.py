@@ -94,6 +94,7 @@ def build(given: Any, device: torch.device) -> Training:
         batches=made,
         loss=loss,
         items=given.batch_size,
+        unit="graphs",
         # The categories are embedded, and embeddings learn: every product has both gradients.
         flops_per_item=3 * forward_flops(*sizes, *counts(given.batch_size), given.batch_size) / given.batch_size,
         parameters=published or parameters(*sizes),

@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
             return check(options, number, operations)
         name = "round_trip" if options.wait else "launch"
         took = []
-        for _ in iterate(name, range(options.steps), batch_size=options.batch_size):
+        for _ in iterate(name, range(options.steps), batch_size=options.batch_size, unit="operations"):
             began = perf_counter()
             operations()
             took.append(perf_counter() - began)

@@ -63,7 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     mode = MODES[options.mode](options, model, text)
     give(**{f"flops_per_item.{options.precision}": modes.flops_per_item(options, mode, shape)})
     with torch.inference_mode():
-        for step in iterate("infer", islice(mode.steps, options.steps), batch_size=mode.items):
+        for step in iterate("infer", islice(mode.steps, options.steps), batch_size=mode.items, unit="tokens"):
             for measured in mode.do(step):
                 give(**measured)
     return 0

@@ -77,6 +77,7 @@ def make(options: Any, device: torch.device) -> training.Training:
         batches=tokens.batches(folder, BATCHES, options.batch_size, options.sequence_length + 1, device, rank()),
         loss=loss,
         items=options.batch_size * options.sequence_length,
+        unit="tokens",
         flops_per_item=training_flops(shape, options.sequence_length, options.targets, options.rank),
         parameters=(published(options.model, options.size) or decoder_parameters(shape)) + trainable,
         trainable=trainable,

@@ -41,16 +41,17 @@ def main(argv: list[str] | None = None) -> int:
         if options.check:
             return check(options, a, b, multiply)
         count = options.batch_size or times_a_step(multiply, device)
-        give(**{f"flops_per_item.{options.precision}": flops(options.m, options.n, options.k)})
-        for _ in iterate("matmul", range(options.steps), batch_size=count):
+        give(**{f"flops_per_item.{options.precision}": 1.0})  # the items are the FLOPs themselves
+        work = count * flops(options.m, options.n, options.k)
+        for _ in iterate("matmul", range(options.steps), batch_size=work, unit="FLOP"):
             for _ in range(count):
                 multiply()
     return 0
 
 
-def flops(m: int, n: int, k: int) -> float:
+def flops(m: int, n: int, k: int) -> int:
     """Two for each multiply-add."""
-    return 2.0 * m * n * k
+    return 2 * m * n * k
 
 
 def product(options: Any, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Callable[[], torch.Tensor]]:
@@ -93,7 +94,7 @@ def need_tf32(device: torch.device) -> None:
 
 def check(options: Any, a: torch.Tensor, b: torch.Tensor, multiply: Callable[[], torch.Tensor]) -> int:
     """The arithmetic, and that the product is one, as exact as its precision and no more."""
-    claims = [Claim("FLOPs per item", flops(options.m, options.n, options.k), counted_flops(multiply))]
+    claims = [Claim("FLOPs of a product", flops(options.m, options.n, options.k), counted_flops(multiply))]
     right = a[:CHECKED_ROWS].double().cpu() @ b.double().cpu()
     error = float((multiply()[:CHECKED_ROWS].double().cpu() - right).norm() / right.norm())
     low, high = ERRORS[options.precision]

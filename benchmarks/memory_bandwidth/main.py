@@ -35,16 +35,17 @@ def main(argv: list[str] | None = None) -> int:
     if options.check:
         return check(options, a, b, c, work)
     count = options.batch_size or times_a_step(work, device)
-    give(bytes_per_item=bytes_moved(options.operation, a.nbytes))
-    for _ in iterate("memory_bandwidth", range(options.steps), batch_size=count):
+    moved = count * bytes_moved(options.operation, a.nbytes)
+    give(bytes_per_item=1.0)  # the items are the bytes themselves
+    for _ in iterate("memory_bandwidth", range(options.steps), batch_size=moved, unit="B"):
         for _ in range(count):
             work()
     return 0
 
 
-def bytes_moved(name: str, array_bytes: int) -> float:
+def bytes_moved(name: str, array_bytes: int) -> int:
     """As STREAM counts: what the program reads and writes, not what a cache reads before it can write."""
-    return float(ARRAYS[name] * array_bytes)
+    return ARRAYS[name] * array_bytes
 
 
 def operation(name: str, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Callable[[], Any]:
@@ -68,7 +69,7 @@ def check(options: Any, a: torch.Tensor, b: torch.Tensor, c: torch.Tensor, work:
     total = sum(t.numel() * t.element_size() for t in used)
     return conclude(
         [
-            Claim("bytes per item", bytes_moved(options.operation, a.nbytes), total, 0.0),
+            Claim("bytes of a pass", bytes_moved(options.operation, a.nbytes), total, 0.0),
             Claim("a right answer", 1, float(torch.allclose(written, right))),
         ]
     )

@@ -71,7 +71,8 @@ def main(given: Any) -> int:
         agent, step = build(given, device)
         if given.check:
             return check(agent, step)
-        for _ in iterate("train", range(given.steps), batch_size=given.batch_size * given.rollout):
+        played = given.batch_size * given.rollout
+        for _ in iterate("train", range(given.steps), batch_size=played, unit="env steps"):
             found, length = step()
             give(loss=found, episode_length=length)
     return 0

@@ -84,6 +84,7 @@ def build(options: Any, device: torch.device) -> Training:
         batches=batches,
         loss=loss,
         items=options.batch_size,
+        unit="images",
         flops_per_item=chosen.cost.training_flops,
         parameters=chosen.parameters,
         optimizer=optimizer(options),

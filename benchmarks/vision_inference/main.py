@@ -64,6 +64,7 @@ def build(options: Any, device: torch.device) -> Inference:
         batches=batches,
         answer=answer,
         items=options.batch_size,
+        unit="images",
         flops_per_item=chosen.cost.flops,
         parameters=chosen.parameters,
         right=right,

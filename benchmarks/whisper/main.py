@@ -71,6 +71,7 @@ def build(given: Any, device: torch.device) -> Training:
         batches=batches,
         loss=loss,
         items=given.batch_size * given.seconds,
+        unit="audio seconds",
         flops_per_item=shape.training_flops(given.seconds, given.tokens) / given.seconds,
         parameters=PUBLIC_PARAMETERS.get(given.model, shape.parameters),
         optimizer=lambda parameters: torch.optim.AdamW(parameters, lr=given.learning_rate),

@@ -104,6 +104,7 @@ def build(given: Any, device: torch.device) -> Inference:
         batches=batches,
         answer=answer,
         items=given.batch_size * given.seconds,
+        unit="audio seconds",
         flops_per_item=shape.transcription_flops(given.seconds, given.tokens) / given.seconds,
         parameters=PUBLIC_PARAMETERS.get(given.model, shape.parameters),
         right=right,

@@ -14,12 +14,14 @@ def iterate(
     report_batch: bool = True,
     ignore_loading: bool = False,
     batch_size: Union[int, Callable[[Any], int], None] = None,
+    unit: Optional[str] = None,
 ) -> T:
     """`for batch in iterate("train", loader)`: times each step of the loop.
 
     `iterable`: anything that `for` or `async for` takes. `batch_size`: the items of a batch, as a number or a function
     of the batch; by default it is read from the first tensor in each batch: the dimension that has the loader's
-    `batch_size`, else the first. The loop that counts (the one named "train", unless another was asked for) ends early,
+    `batch_size`, else the first. `unit`: what the items are ("tokens", "images", "B", "FLOP"), so that the rate
+    is in tokens/s. The loop that counts (the one named "train", unless another was asked for) ends early,
     as if exhausted, once it was measured enough; begun again, it continues the same measurement, and ends at once if
     that is complete. `report_batch` and `ignore_loading` are accepted for compatibility with voir and have no effect
     (time spent waiting for data is always recorded separately). Inert, this returns the iterable itself.

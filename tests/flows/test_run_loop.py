@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -120,3 +122,48 @@ def test_a_program_that_changes_benchprobe_is_told_and_the_next_launch_has_ours(
     assert [note.split(" while ")[1].split(" ran")[0] for note in notes] == ["tamper.py.R0.D0", "tamper.py.R1.D0"]
     for format in ("screen", "markdown", "html", "json"):
         assert "files were changed while" in " ".join(bw("report", "last", "--format", format).stdout.split())
+
+
+TOKENS = """
+import sys, time
+from benchprobe import give, iterate
+give(**{"flops_per_item.fp32": 2e6})
+for batch in iterate("train", range(40), batch_size=32, unit=sys.argv[1]):
+    time.sleep(0.002)
+"""
+
+
+def test_what_a_loop_counts_is_said_wherever_its_rate_is(bw: CommandLine, script: Write) -> None:
+    script("lm.py", TOKENS)
+    asked = ("run", "--warmup", "5", "--run-name", "first", "--", PY, "lm.py", "tokens")
+    assert " tokens/s" in bw(*asked).stdout
+    for format_ in ("screen", "markdown", "html", "csv", "json"):
+        assert "tokens/s" in bw("report", "first", "--format", format_).stdout, format_
+    assert "tokens/s" in bw("show", "first").stdout
+    bw("export", "first", "--format", "csv", "-o", "samples.csv")
+    assert "tokens/s" in (bw.cwd / "samples.csv").read_text()
+    stored = json.loads((bw.last_run() / "run.json").read_text())
+    assert metric(stored, "rate")["unit"] == "tokens/s"
+    with sqlite3.connect(bw.base / "store.db") as store:
+        assert ("tokens/s",) in store.execute("select unit from series where metric = 'rate'").fetchall()
+    assert "flops_per_item" not in bw("report", "first").stdout, "a fact of the benchmark, and no result"
+    assert "`flops_per_item.fp32` | 2 MFLOP | – | – | 1 |" in bw("report", "first", "--format", "markdown").stdout
+
+
+def test_a_unit_whose_items_are_only_guessed_says_so(bw: CommandLine, script: Write) -> None:
+    script("guess.py", TOKENS.replace("batch_size=32, ", ""))
+    done = bw("run", "--warmup", "5", "--", PY, "guess.py", "tokens")
+    assert "tokens are counted by the size of each batch; give batch_size" in " ".join(done.stdout.split())
+    assert " steps/s" in done.stdout
+    assert " tokens/s" not in done.stdout
+
+
+def test_runs_that_count_different_things_are_not_compared(bw: CommandLine, script: Write) -> None:
+    script("lm.py", TOKENS)
+    for name, unit in (("a", "tokens"), ("b", "images")):
+        bw("run", "--warmup", "5", "--run-name", name, "--name", "lm", "--", PY, "lm.py", unit)
+    done = bw("compare", "a", "b", "--anyway", code=None)
+    assert "rate: measured in tokens/s in control, measured in images/s in treatment; not compared" in " ".join(
+        done.stdout.split()
+    )
+    assert "same" not in done.stdout

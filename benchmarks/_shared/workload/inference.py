@@ -22,6 +22,7 @@ class Inference:
     batches: Iterable[Any]
     answer: Callable[[torch.nn.Module, Any], Any]
     items: int
+    unit: str  # what the items are
     flops_per_item: float | None = None
     parameters: int | None = None
     right: Callable[[Any], bool] | None = None  # whether an answer is what it must be, for --check
@@ -39,7 +40,7 @@ def run(options: Any, build: Callable[[Any, torch.device], Inference]) -> int:
         give(**{f"flops_per_item.{options.precision}": inference.flops_per_item})
     batches = islice(chain.from_iterable(repeat(inference.batches)), options.steps)
     with torch.inference_mode(), autocast(device, options.precision):
-        for batch in iterate("infer", batches, batch_size=inference.items):
+        for batch in iterate("infer", batches, batch_size=inference.items, unit=inference.unit):
             inference.answer(model, batch)
     return 0
 

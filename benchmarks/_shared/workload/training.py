@@ -28,6 +28,7 @@ class Training:
     batches: Iterable[Any]
     loss: Callable[[torch.nn.Module, Any], torch.Tensor]
     items: int  # in one batch
+    unit: str  # what they are
     flops_per_item: float | None = None
     parameters: int | None = None
     optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer] = field(
@@ -55,7 +56,7 @@ def train(options: Any, device: torch.device, training: Training) -> None:
     if training.flops_per_item is not None and rank() == 0:
         give(**{f"flops_per_item.{options.precision}": training.flops_per_item})
     batches = islice(_again_and_again(training.batches), options.steps)
-    for batch in iterate("train", batches, batch_size=training.items):
+    for batch in iterate("train", batches, batch_size=training.items, unit=training.unit):
         give(loss=step(batch))
 
 

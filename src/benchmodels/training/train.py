@@ -49,7 +49,7 @@ class RecordedSteps:
 
     def begin(self) -> None:
         if self._pass is None:
-            self._pass = LoopPass(self._probe, TRAIN, None, None)
+            self._pass = LoopPass(self._probe, TRAIN, None)
             self._pass.open()
         else:
             self._turn_over(perf_counter_ns())

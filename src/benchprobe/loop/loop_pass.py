@@ -51,10 +51,7 @@ class LoopPass:
     """From the first step of a loop to its last. `append` takes stamps and given values; `budget` is the number of steps of
     the open chunk, `due` the time after which the next step end closes it."""
 
-    def __init__(
-        self, probe: Probe, name: str, batch_size: BatchSize, total: Optional[int], loaded: Optional[int] = None
-    ) -> None:
-        """`loaded`: the batch size that the loader states."""
+    def __init__(self, probe: Probe, name: str, batch_size: BatchSize, iterable: Any = None, unit: Any = None) -> None:
         self.name = whole_characters(name if type(name) is str else str(name))
         self.chunk: Optional[Chunk] = None
         self.measurement: Optional[LoopMeasurement] = None
@@ -67,7 +64,7 @@ class LoopPass:
         self.broken_off = False  # its last step was left by `break` or `return`
         self.thread = 0
         self._probe = probe
-        self._total = total
+        self._total = _length(iterable)
         self._find_device = probe.find_device
         self._timer: Optional[DeviceTimer] = None
         self._passed = 0  # steps of this pass
@@ -77,9 +74,10 @@ class LoopPass:
         self._detached = self._closed = False
         self._parent: Any = probe.outside
         self._number = 0
+        self._unit = None if unit is None else whole_characters(str(unit)).strip().removesuffix("/s")
         batch_size = _plain(batch_size)
         self._batch_size = batch_sizes.given_once(batch_size, lambda text: probe.complain("iterate", self.name, text))
-        self._size_finder = self._choose_finder(batch_size, loaded)
+        self._size_finder = self._choose_finder(batch_size, batch_sizes.of_loader(iterable))
         self._first_size: Optional[int] = None
 
     def open(self) -> None:
@@ -104,7 +102,7 @@ class LoopPass:
 
     def announce(self) -> None:
         about = {"name": self.name, "total": self._total, "parent": getattr(self._parent, "_number", None)}
-        about.update(batch_size=self._batch_size, counts=self.measurement is not None)
+        about.update(batch_size=self._batch_size, counts=self.measurement is not None, unit=self._unit)
         self._probe.writer.emit({"event": "loop", "t": perf_counter_ns(), "loop": self._number, **about})
 
     def turn_over(self, now: int, count: Optional[int]) -> bool:
@@ -262,6 +260,9 @@ class LoopPass:
         if batch_size is not None:
             text = f"loop '{self.name}': batch_size {batch_size!r:.40} is not an integer and was ignored"
             complain("iterate", f"{self.name} batch_size", text)
+        if self._unit is not None:
+            text = f"loop '{self.name}': {self._unit} are counted by the size of each batch; give batch_size if it has more"
+            complain("iterate", f"{self.name} unit", text, "info")
         doubt = f"{self.name} items"
         return batch_sizes.finder(loaded, lambda text: complain("iterate", doubt, f"loop '{self.name}': {text}"))
 
@@ -301,3 +302,10 @@ def _plain(batch_size: Any) -> Any:
         return index(batch_size)
     except Exception:  # not an integer
         return batch_size
+
+
+def _length(iterable: Any) -> Optional[int]:
+    try:
+        return len(iterable)
+    except Exception:  # no length, or not yet
+        return None

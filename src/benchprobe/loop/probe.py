@@ -137,11 +137,11 @@ class Probe:
     def message(self, source: str, text: str, severity: str = "warning") -> None:
         self.writer.emit(message_event(source, text, severity))
 
-    def complain(self, source: str, about: str, text: str) -> None:
+    def complain(self, source: str, about: str, text: str, severity: str = "warning") -> None:
         """A message, but only the first about that thing: it may happen at every step."""
         if (source, about) not in self._complaints and len(self._complaints) < 1000:
             self._complaints.add((source, about))
-            self.message(source, text)
+            self.message(source, text, severity)
 
     def complain_about_value(self, name: str, text: str) -> None:
         self.complain("give", name, f"'{name}' was not recorded: {text}")

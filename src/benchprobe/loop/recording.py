@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from time import perf_counter_ns
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Tuple
 
 from benchprobe import noop
 from benchprobe.loop.loop_pass import BatchSize
@@ -13,14 +13,6 @@ from benchprobe.loop.timed_loop import SizedTimedLoop, TimedLoop
 from benchprobe.stream.values import accept
 
 _ABSENT: Any = object()
-
-
-class Functions(NamedTuple):
-    """What the package offers."""
-
-    iterate: Callable[..., Any]
-    give: Callable[..., None]
-    phase: Callable[[str], Any]
 
 
 class RecordedPhase(ContextDecorator):
@@ -38,16 +30,21 @@ class RecordedPhase(ContextDecorator):
         self._probe.writer.emit({"event": "phase", "t": perf_counter_ns(), "name": self._name, "edge": edge})
 
 
-def functions(probe: Probe) -> Functions:
-    """The functions that record through `probe`."""
+def functions(probe: Probe) -> Tuple[Callable[..., Any], Callable[..., None], Callable[[str], Any]]:
+    """`iterate`, `give` and `phase` that record through `probe`."""
     current = probe.current.get
     complain = probe.complain_about_value
 
     def iterate(
-        name: str, iterable: Any, report_batch: bool = True, ignore_loading: bool = False, batch_size: BatchSize = None
+        name: str,
+        iterable: Any,
+        report_batch: bool = True,
+        ignore_loading: bool = False,
+        batch_size: BatchSize = None,
+        unit: Any = None,
     ) -> Any:
         kind = SizedTimedLoop if hasattr(type(iterable), "__len__") else TimedLoop
-        return kind(probe, name, iterable, batch_size)
+        return kind(probe, name, iterable, batch_size, unit)
 
     def give(*, loss: Any = _ABSENT, **values: Any) -> None:
         if type(loss) is float and not values:  # the common case, and worth a quarter of a microsecond
@@ -66,4 +63,4 @@ def functions(probe: Probe) -> Functions:
         return RecordedPhase(probe, name)
 
     iterate.__doc__, give.__doc__, phase.__doc__ = noop.iterate.__doc__, noop.give.__doc__, noop.phase.__doc__
-    return Functions(iterate, give, phase)
+    return iterate, give, phase

@@ -7,7 +7,6 @@ from itertools import chain, islice
 from time import perf_counter_ns
 from typing import Any, AsyncIterator, Callable, Generic, Iterator, Optional, TypeVar
 
-from benchprobe.loop import batch_size as batch_sizes
 from benchprobe.loop.loop_pass import BatchSize, LoopPass
 from benchprobe.loop.probe import Probe
 
@@ -17,11 +16,9 @@ T = TypeVar("T")
 class TimedLoop(Generic[T]):
     """Can be iterated several times if its iterable can."""
 
-    def __init__(self, probe: Probe, name: str, iterable: Any, batch_size: BatchSize) -> None:
-        self._probe = probe
-        self._name = name
-        self._iterable = iterable
-        self._batch_size = batch_size
+    def __init__(self, probe: Probe, name: str, iterable: Any, batch_size: BatchSize, unit: Any = None) -> None:
+        self._probe, self._name, self._iterable = probe, name, iterable
+        self._batch_size, self._unit = batch_size, unit
         self._started: Optional[Iterator[T]] = None
 
     def __iter__(self) -> Iterator[T]:
@@ -81,8 +78,7 @@ class TimedLoop(Generic[T]):
         return AsyncSteps(None if self._probe.measured_enough(self._name) else self._passage(), self._iterable)
 
     def _passage(self) -> LoopPass:
-        loaded = batch_sizes.of_loader(self._iterable)
-        return LoopPass(self._probe, self._name, self._batch_size, _length(self._iterable), loaded)
+        return LoopPass(self._probe, self._name, self._batch_size, self._iterable, self._unit)
 
 
 class SizedTimedLoop(TimedLoop[T]):
@@ -158,10 +154,3 @@ def _notice_the_end(passage: LoopPass) -> Iterator[Any]:
     """Chained behind an iterable, this yields nothing and runs when that is exhausted."""
     passage.exhausted = True
     yield from ()
-
-
-def _length(iterable: Any) -> Optional[int]:
-    try:
-        return len(iterable)
-    except Exception:  # no length, or not yet
-        return None

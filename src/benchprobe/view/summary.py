@@ -65,6 +65,7 @@ class LoopFigures:
         self.process, self.name = process, name
         self.counts = False
         self.total: Optional[int] = None
+        self.unit: Optional[str] = None  # of its items
         self.steps = self.warmup_steps = 0
         self.cut_short = False  # it had not stabilised when warm-up reached its limit
         self.last_loss: Any = None
@@ -103,7 +104,7 @@ class LoopFigures:
             return None
         if shown.items is None:
             return shown.steps / shown.whole_ns * 1e9, "steps/s"
-        return shown.items / shown.whole_ns * 1e9, "items/s"
+        return shown.items / shown.whole_ns * 1e9, f"{self.unit or 'items'}/s"
 
     @property
     def waiting_percent(self) -> Optional[float]:
@@ -170,4 +171,5 @@ class StreamSummary:
             for other in self.loops:
                 other.counts = other.counts and other.process != loop.process
         loop.counts = event["counts"]
+        loop.unit = event.get("unit")
         loop.total = None if event["total"] is None else loop.steps + event["total"]

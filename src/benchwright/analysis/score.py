@@ -131,13 +131,15 @@ def benchmark_score(result: Result, *, weight: float | None = None, workers: int
     sums = [math.fsum(values) for values in together]
     value = statistics.median(sums)
     seats = _seats(result, together)
-    first = _measured(result.counted[0], metric)
+    units = dict.fromkeys(m.unit for x in result.counted for m in _measured(x, metric))
+    if len(units) > 1:
+        return replace(blank, metric=metric, why=f"its launches measured in {' and '.join(map(str, units))}")
     return replace(
         blank,
         value=value,
         interval=interval_of_median(sums),
         metric=metric,
-        unit=first[0].unit if first else None,
+        unit=next(iter(units), None),
         median=statistics.median(every),
         processes=max(map(len, together)),
         joules_per_item=_joules_per_item(result.counted, metric, workers),

@@ -33,12 +33,12 @@ def launch_value(measurement: Measurement, workers: int | None = None) -> float:
 
 
 def summarize(launches: Sequence[Launch], workers: int | None = None) -> list[Summary]:
-    """One Summary for each metric, source and label set, over `launches`, in the order of first appearance."""
-    groups: dict[tuple[str, str, tuple[tuple[str, str], ...]], list[Measurement]] = {}
+    """One Summary for each metric, unit, source and label set, over `launches`, in the order of first appearance."""
+    groups: dict[tuple[object, ...], list[Measurement]] = {}
     for launch in launches:
         for m in launch.measurements:
             if m.samples:
-                groups.setdefault((m.metric, m.source, tuple(sorted(m.labels.items()))), []).append(m)
+                groups.setdefault((m.metric, m.unit, m.source, tuple(sorted(m.labels.items()))), []).append(m)
     return [_summary(same, workers) for same in groups.values()]
 
 

@@ -117,6 +117,11 @@ _MAY_BE_ZERO = frozenset("wait waiting idle overhead delta difference diff slack
 _TIME_UNITS = frozenset("s sec secs second seconds ms us µs ns min minute h hour".split())
 
 
+def describes_work(name: str) -> bool:
+    """Whether it is a fact of the workload (`flops_per_item.bf16`) and nothing that gets better or worse."""
+    return "_per_item" in name or "_per_call" in name
+
+
 def must_be_positive(name: str, unit: str | None = None) -> str | None:
     """`rate` or `time` if the metric is one, which zero or a negative number cannot be; None if it may be anything."""
     words = _words(name)
@@ -151,7 +156,7 @@ def is_of_the_machine(name: str, unit: str | None) -> bool:
     """
     plain = (unit or "").strip().lower()
     counted, slash, over = plain.partition("/")
-    if plain in _SIZE_UNITS or "_per_item" in name:
+    if plain in _SIZE_UNITS or describes_work(name):
         return "pss" in _words(name)
     if counted in _TIME_UNITS or (slash and over in _PER_TIME):
         return True

@@ -9,7 +9,7 @@ import msgspec
 from benchwright.core.events.voir import VoirRecord
 from benchwright.core.note import Note
 from benchwright.record.base import Gatherer, PlainGatherer
-from benchwright.record.loops.loops import MEASURED, LoopKey, LoopRecord
+from benchwright.record.loops.loops import ITEMS, MEASURED, LoopKey, LoopRecord
 from benchwright.record.loops.outside_clock import OutsideClock
 from benchwright.record.reading import Event, decode_object
 from benchwright.record.samples import Samples
@@ -59,7 +59,9 @@ class Fold(msgspec.Struct):
                 self._add_given(event)
             case "loop":
                 self.loop_names[(event["process"], event["loop"])] = event["name"]
-                self.loop_of(event).counts = bool(event.get("counts"))
+                record = self.loop_of(event)
+                record.counts = bool(event.get("counts"))
+                record.units[str(event.get("unit") or ITEMS)] = None
             case "measure":
                 self.loop_of(event).measure = event
             case "stop":
@@ -132,6 +134,7 @@ class Fold(msgspec.Struct):
                 self.voir.say(said, event["t"])
 
     def _add_message(self, event: Event) -> None:
-        if event.get("severity") in ("warning", "error") and len(self.notes) < _MOST_NOTES:
+        said = ("info", "warning", "error") if event.get("source") == "iterate" else ("warning", "error")
+        if event.get("severity") in said and len(self.notes) < _MOST_NOTES:
             text = f"{event.get('source', 'probe')}: {event['text']}"
             self.notes.append(Note(text=text, severity=event["severity"]))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from benchwright.core.job import Job
 from benchwright.core.measurement import Measurement
+from benchwright.core.metric import describes_work
 from benchwright.core.note import Note
 from benchwright.core.status import Reason, Status
 from benchwright.record.loops.loops import LoopRecord
@@ -28,7 +29,7 @@ def own_only(measurements: Sequence[Measurement]) -> list[Measurement]:
 def _is_own(given: Measurement) -> bool:
     """Whether a value that a program gave cannot have time in it: a loss, or what describes the workload."""
     name = given.metric.rpartition(".")[2]
-    return name == "loss" or "_per_item" in given.metric or "_per_call" in given.metric
+    return name == "loss" or describes_work(given.metric)
 
 
 def left_out(measurements: Sequence[Measurement]) -> list[Note]:

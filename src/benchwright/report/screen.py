@@ -167,7 +167,8 @@ def _spread(summary: Summary) -> str:
         return cell.text if summary.launches > 1 else ""
     cell = spread_cell(summary)
     wider = ", widened" if cell.small.endswith("widened") else ""
-    return f"{cell.text} (95 %{wider})   best {best_words(summary)}"
+    best = best_words(summary)
+    return f"{cell.text} (95 %{wider})" + (f"   best {best}" if best else "")
 
 
 def _no_room(report: Report) -> list[str]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import builders
 import msgspec
 import pytest
-from builders import MACHINE, run
+from builders import MACHINE, launch, measurement, run
 from comparable_runs import benchmark, result
 
 from benchwright.analysis.comparison.differences import differences
 from benchwright.core.benchmark import Placement
 from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.run import Run
 from benchwright.core.stop_rule import StopRule
 
 
@@ -97,3 +99,13 @@ def test_severe_differences_come_first() -> None:
     other: Machine = msgspec.structs.replace(MACHINE, kernel="7", cpu="Another")
     told = differences(run(result(benchmark(), [1.0])), run(result(benchmark(), [1.0]), machine=other))
     assert [d.severe for d in told] == [True, False]
+
+
+def test_other_work_in_an_item_is_a_difference_between_runs() -> None:
+    def telling(flops: float) -> Run:
+        fact = measurement(flops, metric="flops_per_item.bf16", unit="FLOP", source="give")
+        return run(builders.result(benchmark(), launch(measurement(1.0), fact)))
+
+    (one,) = differences(telling(2e9), telling(3e9))
+    assert (one.what, one.control, one.treatment, one.severe) == ("sort: flops_per_item.bf16", "2e+09", "3e+09", False)
+    assert differences(telling(2e9), telling(2e9)) == ()

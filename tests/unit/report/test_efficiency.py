@@ -35,10 +35,11 @@ def test_the_table_has_a_column_where_a_share_is_known_and_there_is_room() -> No
 
 def test_show_has_the_figures_in_words() -> None:
     shown = details(report_of(run(*BOTH)))
-    assert "   300 GFLOP/s in fp32, 30 % of the 1 TFLOP/s that matmul sustained here\n" in shown
-    assert "300 GFLOP/s in fp32\n" in details(report_of(run(BOTH[0])))
+    words = " ".join(shown.split())
+    assert "300 GFLOP/s in fp32 (100 GFLOP an item), 30 % of the 1 TFLOP/s that matmul sustained here" in words
+    assert "300 GFLOP/s in fp32 (100 GFLOP an item)\n" in details(report_of(run(BOTH[0])))
     moved = result("copies", working(3.0, per_item=1e9, name="bytes_per_item.host_to_device"))
-    assert "   3 GB/s host to device\n" in details(report_of(run(moved)))
+    assert "   3 GB/s host to device (1 GB an item)\n" in details(report_of(run(moved)))
 
 
 def test_a_small_share_has_a_tenth() -> None:
@@ -79,12 +80,12 @@ def test_markdown_and_html_have_it_in_their_tables() -> None:
     assert "| 3 items/s | 30 % | 3 |" in text(*BOTH, format_="markdown")
     page = text(*BOTH, format_="html")
     assert "Of peak" in page
-    assert "300 GFLOP/s in fp32, 30 % of the 1 TFLOP/s that matmul sustained here." in page
+    assert "300 GFLOP/s in fp32 (100 GFLOP an item), 30 % of the 1 TFLOP/s that matmul sustained here." in page
 
 
 def test_another_runs_peak_is_named_and_doubted_where_it_was_passed() -> None:
     shown = details(report_of(run(BOTH[0]), peaks=EARLIER, width=200))
-    assert "300 GFLOP/s in fp32; no share of peak: it is 150 % of what matmul sustained" in shown
+    assert "300 GFLOP/s in fp32 (100 GFLOP an item); no share of peak: it is 150 % of what matmul sustained" in shown
     doubted = " ".join(text(BOTH[0], peaks=EARLIER).split())
     assert (
         "⚠ no share of peak: it is 150 % of what matmul sustained in run old.1; either the machine can do more"
@@ -111,3 +112,16 @@ def test_a_peak_that_had_no_cores_gives_no_share_anywhere_and_the_reason_everywh
 def test_reports_say_that_the_peak_is_the_one_sustained_here() -> None:
     for format_ in ("screen", "markdown", "html"):
         assert "sustained on this machine, not of its data sheet" in " ".join(text(*BOTH, format_=format_).split())
+
+
+def test_the_work_of_an_item_is_a_fact_and_no_metric_with_a_best() -> None:
+    report = report_of(run(*BOTH))
+    assert all("per_item" not in s.metric for number in (0, 1) for s in report.headline(number))
+    assert "flops_per_item" not in text(*BOTH)
+    told = [m for m in json.loads(text(*BOTH, format_="json"))["results"][0]["metrics"] if "per_item" in m["metric"]]
+    assert [m["direction"] for m in told] == ["neither"]
+
+
+def test_where_the_items_are_the_work_itself_it_is_not_said_twice() -> None:
+    flops = result("matmul", working(3e11, per_item=1.0))
+    assert "300 GFLOP/s in fp32\n" in details(report_of(run(flops)))

@@ -12,7 +12,7 @@ from benchwright.app.after_run import report_of
 from benchwright.report.base import Report
 from benchwright.report.html.reporter import HtmlReporter
 from benchwright.report.screen import ScreenReporter
-from benchwright.report.text.numbers import format_ends, time_between
+from benchwright.report.text.numbers import format_ends, format_value, time_between
 
 
 @pytest.mark.parametrize(
@@ -81,3 +81,22 @@ def test_a_run_within_a_second_did_not_take_0_ms() -> None:
     page = HtmlReporter().render(msgspec.structs.replace(made, run=msgspec.structs.replace(made.run, ended=when)))
     assert "under 1 s" in page
     assert ">0 ms<" not in page
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (1.234e12, "FLOP/s", "1.23 TFLOP/s"),
+        (41.7e9, "B/s", "41.7 GB/s"),
+        (999.6e6, "B/s", "1 GB/s"),
+        (12.0, "B/s", "12 B/s"),
+        (2.1e9, "FLOP", "2.1 GFLOP"),
+        (1.5 * 2**30, "B", "1.5 GiB"),
+        (5820.2, "tokens/s", "5,820.2 tokens/s"),
+    ],
+)
+def test_arithmetic_and_bandwidth_have_decimal_prefixes_and_items_have_none(
+    value: float, unit: str, shown: str
+) -> None:
+    assert format_value(value, unit) == shown
+    assert format_value(value, unit, bare=True) == (shown if unit != "tokens/s" else "5,820.2")

@@ -177,3 +177,45 @@ def test_no_line_of_the_table_is_wider_than_the_terminal(named: list[tuple[str, 
     table = text(*results, failed("bad", "x " * 200), width=width, rule=rule, per_device=True).splitlines()
     table = [line for line in table if not line.startswith(" saved:")]
     assert max(map(len, table)) <= width
+
+
+def in_unit(name: str, rate: float, unit: str) -> Result:
+    return result(name, launch(more=[measured("rate", rate, unit=unit)], position=0))
+
+
+def test_a_score_of_one_unit_has_it() -> None:
+    both = in_unit("gpt2", 100.0, "tokens/s"), in_unit("llama", 400.0, "tokens/s")
+    assert " score 200 tokens/s\n" in text(*both)
+    assert "geometric mean" in " ".join(text(*both).split())
+    assert "mixes units" not in text(*both)
+    assert body(*both)["score"]["unit"] == "tokens/s"
+
+
+@pytest.mark.parametrize("format_", ["screen", "markdown", "html", "csv", "json"])
+def test_a_score_of_mixed_units_says_that_only_ratios_of_it_mean_something(format_: str) -> None:
+    both = in_unit("gpt2", 100.0, "tokens/s"), in_unit("resnet", 400.0, "images/s")
+    shown = " ".join(text(*both, format_=format_).split())
+    assert "mixes units (tokens/s, images/s), so only its ratio to another run's score has a meaning" in shown.replace(
+        "&#x27;", "'"
+    ).replace("&#39;", "'")
+    assert body(*both)["score"]["unit"] is None
+
+
+def test_the_score_of_arithmetic_has_its_prefix_and_one_benchmark_needs_no_explanation() -> None:
+    shown = text(in_unit("matmul", 1.5e12, "FLOP/s"))
+    assert " score 1.5 TFLOP/s\n" in shown
+    assert shown.splitlines()[1].split()[-2:] == ["1.5", "TFLOP/s"]
+    assert "geometric" not in shown
+
+
+def test_launches_of_different_units_have_no_score_in_common() -> None:
+    other = launch(more=[measured("rate", 5.0, unit="steps/s")], position=1)
+    odd = result("gpt2", launch(more=[measured("rate", 100.0, unit="tokens/s")]), other)
+    (scored,) = body(odd)["score"]["benchmarks"]
+    assert (scored["score"], scored["why_none"]) == (None, "its launches measured in tokens/s and steps/s")
+
+
+def test_items_that_have_no_name_are_not_taken_for_the_same_things() -> None:
+    both = in_unit("gpt2", 100.0, "items/s"), in_unit("resnet", 400.0, "items/s")
+    assert " score 200\n" in text(*both)
+    assert "Their items are not the same things, so only its ratio" in " ".join(text(*both).split())

@@ -10,8 +10,9 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
+from benchwright.core.metric import describes_work
 from benchwright.core.results.comparison import Difference
-from benchwright.core.run import Run
+from benchwright.core.run import Result, Run
 
 _ABSENT = "not set"
 
@@ -21,12 +22,12 @@ def differences(control: Run, treatment: Run) -> tuple[Difference, ...]:
     found = [*_machine(control.machine, treatment.machine)]
     found += _changed({"workers": (control.workers, treatment.workers)}, severe=False)
     chosen = len(control.results) == len(treatment.results) == 1
-    others = {r.benchmark.name: r.benchmark for r in treatment.results}
-    for result in control.results:
-        before = result.benchmark
-        after = treatment.results[0].benchmark if chosen else others.get(before.name)
+    others = {r.benchmark.name: r for r in treatment.results}
+    for before in control.results:
+        after = treatment.results[0] if chosen else others.get(before.benchmark.name)
         if after is not None:
-            found += _benchmark(before, after)
+            found += _benchmark(before.benchmark, after.benchmark)
+            found += _changed(_facts(before, after), severe=False)
     found += _packages(control.packages, treatment.packages)
     return tuple(sorted(found, key=lambda d: not d.severe))
 
@@ -86,6 +87,15 @@ def _benchmark(before: Benchmark, after: Benchmark) -> Iterable[Difference]:
     for name in sorted(before.env.keys() | after.env.keys()):
         pair = {f"{where}: environment {name}": (before.env.get(name, _ABSENT), after.env.get(name, _ABSENT))}
         yield from _changed(pair, severe=False)
+
+
+def _facts(before: Result, after: Result) -> dict[str, tuple[object, object]]:
+    """What both say of the work of an item: rates of items that are not the same work cannot be compared."""
+    old, new = (
+        {m.metric: m.samples[-1] for x in r.counted for m in x.measurements if describes_work(m.metric) and m.samples}
+        for r in (before, after)
+    )
+    return {f"{before.benchmark.name}: {name}": (f"{old[name]:g}", f"{new[name]:g}") for name in old if name in new}
 
 
 def _packages(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterable[Difference]:

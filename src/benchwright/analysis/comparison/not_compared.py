@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import NamedTuple
 
 from benchwright.analysis.comparison.sides import Side, Sides, Values, key_words
@@ -91,7 +91,9 @@ def gaps(
 
 def unlike_sides(words: str, control: Side, treatment: Side) -> NotCompared:
     """Of sides that are measured in other units, or have another idea of what is better."""
-    ours, theirs = _unlike(control.first, treatment.first)
+    both = [list(side.launches.values()) for side in (control, treatment)]
+    by_unit = len({m.unit for side in both for m in side}) > 1
+    ours, theirs = (" and ".join(dict.fromkeys(_terms(m, by_unit) for m in side)) for side in both)
     return NotCompared(f"{words}: {ours} in control, {theirs} in treatment; not compared", lost=True)
 
 
@@ -111,10 +113,8 @@ def not_numbers(words: str, measurement: Measurement, values: Values) -> list[No
     return found
 
 
-def _unlike(ours: Measurement, theirs: Measurement) -> Sequence[str]:
-    if ours.unit != theirs.unit:
-        return [f"measured in {m.unit or 'no unit'}" for m in (ours, theirs)]
-    return [f"{m.direction.value} is better" for m in (ours, theirs)]
+def _terms(measurement: Measurement, by_unit: bool) -> str:
+    return f"measured in {measurement.unit or 'no unit'}" if by_unit else f"{measurement.direction.value} is better"
 
 
 def is_wanted(benchmark: str, metric: str, metrics: Metrics) -> bool:

@@ -117,8 +117,8 @@ def _cut(m: Measurement, start: int, stop: int) -> Measurement:
 
 
 def alike(control: Side, treatment: Side) -> bool:
-    ours, theirs = control.first, treatment.first
-    return (ours.unit, ours.direction) == (theirs.unit, theirs.direction)
+    """Whether all launches of both measure in the same unit, with the same idea of what is better."""
+    return len({(m.unit, m.direction) for side in (control, treatment) for m in side.launches.values()}) == 1
 
 
 def key_words(key: MetricKey) -> str:

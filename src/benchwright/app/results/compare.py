@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.metric import describes_work
 from benchwright.core.results.comparison import Comparison, Verdict
 from benchwright.core.run import Result, Run
 
@@ -133,7 +134,7 @@ def _telling(sources: Mapping[tuple[str, str], str]) -> frozenset[tuple[str, str
     return frozenset(
         (name, metric)
         for (name, metric), source in sources.items()
-        if (source not in _QUIET_SOURCES and metric not in _SAME_STORY)
+        if (source not in _QUIET_SOURCES and metric not in _SAME_STORY and not describes_work(metric))
         or (metric == "process.duration" and name not in own)
     )
 

@@ -14,6 +14,8 @@ from benchwright.record.loops.steps import Steps
 
 Event = dict[str, Any]
 TRAIN = "train"  # the loop that counts where none is named
+ITEMS = "items"
+_LONGEST_UNIT = 24  # characters
 WARMUP, MEASURED, AFTER = "warmup", "measured", "after"
 
 
@@ -44,6 +46,7 @@ class LoopRecord(msgspec.Struct):
     counts: bool = False
     rank: int | None = None
     on_device: bool = False
+    units: dict[str, None] = {}  # what the program calls its items
     phases: dict[str, Steps] = msgspec.field(default_factory=lambda: {p: Steps() for p in (WARMUP, MEASURED, AFTER)})
     given: dict[str, Given] = {}
     measure: Event | None = None
@@ -51,6 +54,19 @@ class LoopRecord(msgspec.Struct):
     ends: list[str] = []
     stopped_ns: int | None = None  # when its rule ended it
     _newest: str = MEASURED
+
+    @property
+    def unit(self) -> str:
+        """What its items are called: a short word, and always the same; else just items."""
+        return next(iter(self.units), ITEMS) if self.doubt_about_unit is None else ITEMS
+
+    @property
+    def doubt_about_unit(self) -> Note | None:
+        if len(self.units) > 1:
+            text = f"loop '{self.name}' counts {' and '.join(map(repr, self.units))} in one rate"
+            return Note(text=text, remedy="give each unit a loop of its own")
+        odd = [u for u in self.units if not u.isprintable() or not 0 < len(u) <= _LONGEST_UNIT]
+        return Note(text=f"loop '{self.name}': unit {odd[0]!r:.40} is not a short word; ignored") if odd else None
 
     def add_steps(self, event: Event) -> None:
         phase = event.get("phase", MEASURED)

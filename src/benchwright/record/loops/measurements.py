@@ -8,7 +8,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 
 from benchwright.core.measurement import DELIVERED, Measurement
-from benchwright.core.metric import Direction, guess_direction
+from benchwright.core.metric import Direction, describes_work, guess_direction
 from benchwright.core.note import Note
 from benchwright.core.numbers.columns import median
 from benchwright.record.loops.loops import MEASURED, LoopObservations, LoopRecord, settled
@@ -16,6 +16,7 @@ from benchwright.record.loops.pace import uneven_pace
 from benchwright.record.loops.steps import NS, Samples, Steps, samples_of
 
 _RATES = ("rate", "step_rate")
+_WORK_UNITS = {"flops": "FLOP", "bytes": "B"}
 _TIME_UNITS = {"ms": "ms", "us": "µs", "ns": "ns", "s": "s", "seconds": "s"}
 
 
@@ -27,7 +28,7 @@ def loop_measurements(
     notes = [note] if note else []
     found: list[Measurement] = []
     if len(measured):
-        found += _timings(measured, warmup, prefix, labels, record.observations)
+        found += _timings(measured, warmup, record.unit, prefix, labels, record.observations)
         notes += _doubts(record, measured, found if not prefix else [])
     for name, given in record.given.items():
         samples, before = given.measured, given.warmup
@@ -41,15 +42,21 @@ def loop_measurements(
 
 
 def _timings(
-    measured: Steps, warmup: Steps, prefix: str, labels: dict[str, str], observations: LoopObservations | None = None
+    measured: Steps,
+    warmup: Steps,
+    item: str,
+    prefix: str,
+    labels: dict[str, str],
+    observations: LoopObservations | None,
 ) -> list[Measurement]:
     """Of steps that took some time. The rate is items over time; that of the median step stands beside it."""
-    unit = measured.unit
+    of_items = measured.items.total is not None
+    unit = f"{item}/s" if of_items else "steps/s"
     if observations is None:
-        rates, before = measured.rates(unit), warmup.rates(unit)
+        rates, before = measured.rates(of_items=of_items), warmup.rates(of_items=of_items)
     else:
-        rates = measured.rates_over(observations.spans, unit)
-        before = warmup.rates_over(warmup.spans(observations.interval_s), unit)
+        rates = measured.rates_over(observations.spans, of_items=of_items)
+        before = warmup.rates_over(warmup.spans(observations.interval_s), of_items=of_items)
 
     def one(
         metric: str, unit: str, direction: Direction, samples: Samples, warm: Samples = (), value: float | None = None
@@ -93,7 +100,7 @@ def _timings(
 
 
 def _doubts(record: LoopRecord, measured: Steps, found: list[Measurement]) -> list[Note]:
-    notes = []
+    notes = [] if record.doubt_about_unit is None else [record.doubt_about_unit]
     if measured.items.total is None and measured.items.partly_known:
         text = f"loop '{record.name}': the batch size of some steps is unknown, so the rate counts steps"
         notes.append(Note(text=text))
@@ -114,17 +121,17 @@ def given_measurement(
 ) -> Measurement:
     """What a program gave. A time (`ttft_ms`) is a distribution of its own; anything else is mostly a course, such as a
     loss, whose last value counts."""
-    unit = _TIME_UNITS.get(name.rpartition("_")[2]) if "_" in name else None
-    describes = "_per_item" in name or "_per_call" in name  # of the workload: neither way is better
+    describes = describes_work(name)
+    time = None if describes or "_" not in name else _TIME_UNITS.get(name.rpartition("_")[2])
     kept = samples_of(samples)
     return Measurement(
         metric=metric,
-        unit=unit,
-        direction=Direction.NEITHER if describes else Direction.LOWER if unit else guess_direction(name, None),
+        unit=_WORK_UNITS.get(name.partition("_per_")[0]) if describes else time,
+        direction=Direction.NEITHER if describes else Direction.LOWER if time else guess_direction(name, None),
         samples=kept,
         warmup_samples=samples_of(before, like=kept),
         source="give",
-        aggregate="median" if unit else "last",
+        aggregate="median" if time else "last",
         labels=labels or {},
     )
 

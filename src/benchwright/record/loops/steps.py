@@ -184,22 +184,18 @@ class Steps:
         return math.fsum(self.waits)
 
     @property
-    def unit(self) -> str:
-        return "steps/s" if self.items.total is None else "items/s"
-
-    @property
     def amount(self) -> float:
         """Items in all; steps where their items are unknown."""
         items = self.items.total
         return float(len(self)) if items is None else items
 
-    def rates(self, unit: str) -> array[float]:
+    def rates(self, *, of_items: bool) -> array[float]:
         """Of each step that took any time."""
-        return ratios((1.0,) if unit == "steps/s" else self.items.each(), self.seconds)
+        return ratios((1.0,) if not of_items else self.items.each(), self.seconds)
 
-    def rates_over(self, spans: Sequence[tuple[int, int]], unit: str) -> array[float]:
+    def rates_over(self, spans: Sequence[tuple[int, int]], *, of_items: bool) -> array[float]:
         """One over the steps of each span: where it begins, and its number of steps."""
-        column = self.items.column() if unit != "steps/s" else array("d", [1.0]) * len(self)
+        column = self.items.column() if of_items else array("d", [1.0]) * len(self)
         sums = [(math.fsum(column[a : a + k]), math.fsum(self.seconds[a : a + k])) for a, k in spans]
         return array("d", [n / s for n, s in sums if s > 0])
 

@@ -14,7 +14,7 @@ from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.notes import notes_text
-from benchwright.report.tables.scores import no_interval_words
+from benchwright.report.tables.scores import meaning_words, no_interval_words, score_unit
 from benchwright.report.tables.sparkline import sparkline
 from benchwright.report.text.metrics import MEMORY, NOISY, memory_summaries, memory_words, metric_name, one_memory
 from benchwright.report.text.numbers import format_ends, format_value, percent, plain_number, short_unit
@@ -92,7 +92,8 @@ def derived_rows(report: Report) -> Iterator[MetricRow]:
             metric="score",
             direction="higher",
             value=score.value,
-            notes=no_interval_words(score) or "",
+            unit=score_unit(score) or "",
+            notes="; ".join(filter(None, (meaning_words(score), no_interval_words(score)))),
         )
 
 
@@ -178,12 +179,12 @@ def spread_cell(s: Summary | None, *, with_interval: bool = True) -> Cell:
 def _best(row: MetricRow) -> Cell:
     """Of several launches."""
     s = row.summary
-    return Cell() if s is None or s.launches < 2 else Cell(best_words(s), plain_number(s.best))
+    return Cell() if s is None or s.launches < 2 or not best_words(s) else Cell(best_words(s), plain_number(s.best))
 
 
 def best_words(s: Summary) -> str:
-    """Beside the median, whose unit it shares where it says none."""
-    return format_ends(s.best, s.value, short_unit(s.unit))[0]
+    """Beside the median, whose unit it shares where it says none; nothing for what gets neither better nor worse."""
+    return "" if s.direction is Direction.NEITHER else format_ends(s.best, s.value, short_unit(s.unit))[0]
 
 
 def _course(row: MetricRow) -> Cell:

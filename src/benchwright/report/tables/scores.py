@@ -28,6 +28,7 @@ from benchwright.report.text.numbers import format_number, format_value, json_nu
 
 DEVICES = "each device against the best"  # the title of a table
 _SLOW = 0.9  # a device that is a tenth slower than the best stands out
+_NAMELESS = {None, "items/s", "steps/s", "calls/s"}
 _WRONG = (CheckStatus.FAILED, CheckStatus.WARNED)
 
 
@@ -46,7 +47,7 @@ def score_section(report: Report) -> ReportSection | None:
         )
     elif score is not None:
         title, words, first = "Score", [score_words(score)], score_table(score)
-        about = [text for text in (of_peak_words(score), no_interval_words(score)) if text]
+        about = [text for text in (of_peak_words(score), meaning_words(score), no_interval_words(score)) if text]
     else:
         return None
     devices = device_table(score) if score is not None else None
@@ -138,10 +139,32 @@ def score_words(score: SuiteScore) -> str:
         why = "no benchmark has a weight" if not score.expected else "no benchmark with a weight succeeded"
         return " · ".join([*parts, f"no score: {why}"])
     over = f" over {score.counted} of {score.expected}" if score.counted < score.expected else ""
-    parts.append(f"score {format_number(score.value)}{over}")
+    parts.append(f"score {format_value(score.value, score_unit(score))}{over}")
     if score.price is not None and score.price_per_score is not None:
         parts.append(f"price {format_number(score.price)}, {format_number(score.price_per_score)} per point")
     return " · ".join(parts)
+
+
+def meaning_words(score: SuiteScore) -> str | None:
+    """What the score is, and what it is good for; None where there is none, or it is the rate of one benchmark."""
+    if score.value is None or score.counted < 2:
+        return None
+    what = "score: the weighted geometric mean of what each benchmark's processes did together"
+    if score_unit(score) is not None:
+        return what
+    units = dict.fromkeys(s.unit or "no unit" for s in _counting(score))
+    mixed = f"It mixes units ({', '.join(units)})" if len(units) > 1 else "Their items are not the same things"
+    return f"{what}. {mixed}, so only its ratio to another run's score has a meaning"
+
+
+def _counting(score: SuiteScore) -> list[BenchmarkScore]:
+    return [s for s in score.benchmarks if s.weight > 0 and s.value is not None]
+
+
+def score_unit(score: SuiteScore) -> str | None:
+    """Of all benchmarks that count; None if they differ, or call what they count by no name of its own."""
+    units = {s.unit for s in _counting(score)}
+    return units.pop() if len(units) == 1 and not units & _NAMELESS else None
 
 
 def of_peak_words(score: SuiteScore) -> str | None:
@@ -187,6 +210,7 @@ def score_bodies(
     if score is not None:
         names = ("value", "expected", "counted", "failed", "missing", "failure_rate", "price", "price_per_score")
         body["score"] = {name: getattr(score, name) for name in names}
+        body["score"] |= {"unit": score_unit(score), "meaning": meaning_words(score)}
         body["score"] |= {"why_no_interval": no_interval_words(score), "benchmarks": score_table(score).records()}
     if milabench is not None:
         theirs = ("failure_rate", "passed", "price", "price_per_score")
@@ -245,7 +269,8 @@ OURS: tuple[Field[BenchmarkScore], ...] = (
     Field(Column("of peak", "of_peak", right=True, spare=6), lambda s: Cell(share_words(s.of_peak), s.of_peak)),
     Field(Column("J/item", "joules_per_item", right=True, spare=LUXURY), _joules),
     Field(
-        Column("score", "score", right=True), lambda s: Cell("" if s.value is None else format_number(s.value), s.value)
+        Column("score", "score", right=True),
+        lambda s: Cell("" if s.value is None else format_value(s.value, s.unit, bare=True), s.value),
     ),
     _kept("why_none", "why"),
     *map(_kept, ("metric", "unit", "processes", "devices", "peak_bytes", "peak_metric", "gpu_peak_bytes")),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from benchwright.core.metric import describes_work
 from benchwright.core.numbers.quantities import format_bytes, format_prefixed
 from benchwright.core.results.efficiency import FLOPS, TOLERATED, Efficiency
 from benchwright.core.results.peak_memory import WORDS, headline_metric
@@ -32,9 +33,10 @@ def headline_metrics(summaries: Sequence[Summary]) -> list[Summary]:
 
 
 def _is_aside(summary: Summary) -> bool:
-    """Whether it tells of the machine or of a part of a launch."""
+    """Whether it is about the machine, the workload or a part of a launch."""
     part = "rank" in summary.labels or "process" in summary.labels
-    return part or summary.metric.startswith(_ASIDE) or _last_word(summary) in _OF_LOOPS
+    aside = summary.metric.startswith(_ASIDE) or _last_word(summary) in _OF_LOOPS
+    return part or aside or describes_work(summary.metric)
 
 
 def _has_something_to_say(summary: Summary, rates: dict[tuple[str, tuple[tuple[str, str], ...]], float]) -> bool:
@@ -136,6 +138,8 @@ def efficiency_words(e: Efficiency) -> str:
     done = format_prefixed(e.achieved, e.unit)
     if e.work.kind:
         done += f" in {e.work.kind}" if e.work.quantity == FLOPS else f" {e.work.kind.replace('_', ' ')}"
+    if e.per_item != 1:  # an item that is more than the FLOP or byte itself
+        done += f" ({format_prefixed(e.per_item, e.unit.removesuffix('/s'))} an item)"
     if e.peak is None:
         return one_line(done)
     if e.share is None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from benchwright.core.numbers.quantities import format_bytes, format_duration
+from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
 
 _LONGEST_UNIT = 16
+_PREFIXED = ("FLOP", "FLOP/s", "B/s")  # counted in giga and tera, as everybody does
 
 
 def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
-    """A number with its unit; bytes and seconds below one in the unit that reads well; `bare`: without the unit where it is plain."""
+    """A number with its unit; bytes, arithmetic and seconds below one in the unit that reads well; `bare`: without the unit
+    where it is plain."""
     if unit == "B" and math.isfinite(value) and value >= 0:
         return format_bytes(value)
+    if unit in _PREFIXED:
+        return format_prefixed(value, unit)
     if unit == "s" and 0 < abs(value) < 1:
         size = abs(value)
         scale, short = (1e3, "ms") if size >= 1e-3 else (1e6, "µs") if size >= 1e-6 else (1e9, "ns")

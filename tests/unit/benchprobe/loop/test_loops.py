@@ -324,3 +324,24 @@ def test_what_a_worker_of_a_data_loader_goes_through_is_not_cut_by_the_stop_rule
 
 def _list(items, count):
     return items if isinstance(items, list) else [items] * count
+
+
+def test_what_the_items_are_is_in_the_stream(measured):
+    record = measured("""
+        from benchprobe import iterate
+        for _ in iterate("train", range(4), batch_size=8, unit=" tokens/s "): pass
+        for _ in iterate("other", range(4)): pass
+    """)
+    assert [event["unit"] for event in record.all("loop")] == ["tokens", None]
+    assert not record.all("message")
+
+
+def test_a_unit_without_a_batch_size_says_how_it_is_counted(measured):
+    record = measured("""
+        from benchprobe import iterate
+        for _ in range(2):
+            for _ in iterate("train", [1, 2, 3], unit="tokens"): pass
+    """)
+    (said,) = record.all("message")
+    assert said["severity"] == "info"
+    assert said["text"].startswith("loop 'train': tokens are counted by the size of each batch")

@@ -53,6 +53,11 @@ function reading(unit, size) {
     while (size / factor >= 1000 && power < 4) (factor *= 1024), power++;
     return { factor, label: ["B", "KiB", "MiB", "GiB", "TiB"][power] };
   }
+  if (unit === "FLOP" || unit === "FLOP/s" || unit === "B/s") {
+    let power = 0;
+    while (size / 1000 ** power >= 999.5 && power < 6) power++;
+    return { factor: 1000 ** power, label: ["", "k", "M", "G", "T", "P", "E"][power] + unit };
+  }
   return { factor: 1, label: unit || "" };
 }
 
