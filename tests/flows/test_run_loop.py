@@ -147,7 +147,7 @@ def test_what_a_loop_counts_is_said_wherever_its_rate_is(bw: CommandLine, script
     with sqlite3.connect(bw.base / "store.db") as store:
         assert ("tokens/s",) in store.execute("select unit from series where metric = 'rate'").fetchall()
     assert "flops_per_item" not in bw("report", "first").stdout, "a fact of the benchmark, and no result"
-    assert "`flops_per_item.fp32` | 2 MFLOP | – | – | 1 |" in bw("report", "first", "--format", "markdown").stdout
+    assert "(2 MFLOP an item)" in bw("show", "first").stdout
 
 
 def test_a_unit_whose_items_are_only_guessed_says_so(bw: CommandLine, script: Write) -> None:
