@@ -1,1 +1,1 @@
-"""Which model this is: a hash of its structure, its own code and its inputs."""
+"""Which model this is: a hash of its structure, the user's code and its inputs."""

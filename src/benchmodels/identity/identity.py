@@ -1,6 +1,7 @@
-"""Who a model is: a hash of its structure (classes, settings, shapes and dtypes, its own source) and of its inputs' signature.
+"""A model's identity: a hash of its structure (classes, settings, shapes, dtypes, the user's code) and its inputs' signature.
 
-The same in every process, on every machine and device, with and without gradients, trained or not; weights count only if that is asked for.
+The same in every process, on every machine and device, with and without gradients, trained or not. The values of weights
+count only on request.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import json
 import sys
 import types
 from functools import lru_cache
-from typing import Any, Dict, FrozenSet, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
 from benchmodels.hooks.looking import (
     ABSENT,
@@ -32,10 +33,10 @@ from benchmodels.types import Details, Module, Value
 
 LENGTH = 16
 COMPILED = "torch._dynamo.eval_frame.OptimizedModule"
-MAX_VALUES = 4096  # in a list that is a setting
+MAX_VALUES = 4096  # of a list that is a setting
 CALLED = (types.FunctionType, types.MethodType, functools.partial)
 ATTENTION = "_attn_implementation"
-# Taken from the configuration by decorators around `forward`, or by what it calls.
+# Read from the configuration during a call, by decorators of `forward` or by functions it calls.
 CONFIGURED = frozenset(
     (
         *(ATTENTION, "output_attentions", "output_hidden_states", "return_dict", "use_cache"),
@@ -43,20 +44,12 @@ CONFIGURED = frozenset(
     )
 )
 NOT_SETTINGS = frozenset(("training", "name_or_path"))
-MARKS_OF_LIBRARIES = (
-    "__",
-    "_is_",
-    "_torchdynamo",
-    "_dynamo",
-    "_compiled",
-    "_fsdp",
-    "_ddp",
-    "_hf_",
-)  # left on a module as it is used
+# Prefixes of attributes that libraries add to a module as it is used.
+LIBRARY_MARKS = ("__", "_is_", "_torchdynamo", "_dynamo", "_compiled", "_fsdp", "_ddp", "_hf_")
 
 
 def identity_of(structure: str, signature: Signature) -> str:
-    """Of a model of that structure, called with such inputs."""
+    """The identity of a model of this structure, called with such inputs."""
     return _digest([structure, signature.canonical()])
 
 
@@ -67,7 +60,7 @@ def structure_of(module: Module) -> str:
     classes: List[Tuple[str, List[List[str]]]] = []
     tensors: Dict[int, Tuple[str, Any]] = {}
     modules: Dict[int, str] = {}
-    configs = Configs()
+    configs: Dict[int, Details] = {}
     for path, part in _parts(module):
         if id(part) in modules:
             parts.append([path, "same", modules[id(part)]])
@@ -76,52 +69,47 @@ def structure_of(module: Module) -> str:
         name, kind = class_name(part), type(part)
         if kind not in codes:
             codes[kind] = code_of_class(kind, ("forward", "__call__"))
-            told = (name, codes[kind].texts)
-            if (is_own(kind) or codes[kind].texts) and told not in classes:
-                classes.append(told)
-        settings = settings_of(part, codes[kind].attributes)
-        more = [
-            text for text in (code_of(_callables_of(part)).texts, configs.text_of(part, codes[kind].attributes)) if text
-        ]
-        parts.append([path, name, settings, _tensors_of(part, path, tensors), *more])
+            named = (name, codes[kind].texts)
+            if (is_own(kind) or codes[kind].texts) and named not in classes:
+                classes.append(named)
+        asked = codes[kind].attributes
+        optional = (code_of(_callables_of(part)).texts, _configured(part, asked, configs))
+        more = [text for text in optional if text]
+        parts.append([path, name, settings_of(part, asked), _tensors_of(part, path, tensors), *more])
     return _digest([parts, sorted(classes), *_replaced()])
 
 
 def _callables_of(module: Module) -> List[Any]:
-    """What was put into this one module to be called: functions, hooks, another `forward`."""
+    """What was added to this one module to be called: functions, hooks, another `forward`."""
     own = attributes_of(module)
-    hooks = [hook for name in ("_forward_pre_hooks", "_forward_hooks") for _, hook in _members(own.get(name))]
+    tables = [own.get(name) for name in ("_forward_pre_hooks", "_forward_hooks")]
+    hooks = [hook for table in tables if is_a(table, dict) for _, hook in members_of(table)]
     values = [value for name, value in own.items() if not _is_compiled_forward(module, name, value)]
     return [value for value in (*values, *hooks) if _may_be_own(value)]
 
 
-def _members(value: Value) -> List[Tuple[Any, Any]]:
-    return members_of(value) if is_a(value, dict) else []
-
-
 def _may_be_own(value: Value) -> bool:
-    """Quickly, since modules have many attributes."""
+    """A quick test, since modules have many attributes."""
     if is_a(value, CALLED):
         return True
     return type(value).__module__.partition(".")[0] not in ("builtins", "collections", "torch")
 
 
 def _is_compiled_forward(module: Module, name: str, value: Value) -> bool:
-    """`net.forward = torch.compile(net.forward)`: the model is the same one."""
+    """`net.forward = torch.compile(net.forward)` leaves the model the same."""
     inner: Any = attribute(value, "_torchdynamo_orig_callable") if name == "forward" else None
     return is_a(inner, types.MethodType) and inner.__func__ is class_attribute(type(module), "forward")
 
 
 def _replaced() -> List[Any]:
-    """What the user has put into torch itself."""
-    names = ("torch", "torch.nn.functional")
-    places = [sys.modules[name] for name in names if name in sys.modules]
-    texts = replaced_in([*places, *(place.Tensor for place in places[:1])]).texts if places else []
+    """What the user has patched into torch itself."""
+    places = [sys.modules[name] for name in ("torch", "torch.nn.functional") if name in sys.modules]
+    texts = replaced_in([*places, *(place.Tensor for place in places[:1])]).texts
     return [texts] if texts else []
 
 
 def _parts(module: Module) -> Iterator[Tuple[str, Any]]:
-    """The module and its parts with their paths; a part that was compiled counts as what it was before."""
+    """The module and its parts with their paths; a compiled part counts as the original."""
     waiting: List[Tuple[str, Any, FrozenSet[int]]] = [("", module, frozenset())]
     while waiting:
         path, part, above = waiting.pop()
@@ -133,22 +121,24 @@ def _parts(module: Module) -> Iterator[Tuple[str, Any]]:
 
 
 def uncompiled(module: Module) -> Any:
-    """What `torch.compile` was given, where this is what it gave back."""
-    kind = type(module)
-    while f"{kind.__module__}.{kind.__qualname__}" == COMPILED and children_of(module).get("_orig_mod") is not None:
-        module = children_of(module)["_orig_mod"]
-        kind = type(module)
+    """The module that `torch.compile` was given, if this is its result; else the module itself."""
+    while python_name(module) == COMPILED and (inner := children_of(module).get("_orig_mod")) is not None:
+        module = inner
     return module
 
 
+def python_name(module: Module) -> str:
+    """Module and qualified name of its class, as Python has them."""
+    return f"{type(module).__module__}.{type(module).__qualname__}"
+
+
 def class_name(module: Module) -> str:
-    """With its module; `__main__` for a class of the script, and torch.nn's own without the file they are in."""
-    if type(module).__module__.startswith("torch.jit"):
-        original = getattr(module, "original_name", None)  # of a class that TorchScript compiled
+    """Qualified; `__main__.…` for a class of the script, and `torch.nn.…` without the file it is defined in."""
+    kind, place = type(module), type(module).__module__
+    if place.startswith("torch.jit"):
+        original = getattr(module, "original_name", None)  # of a class compiled by TorchScript
         if isinstance(original, str):
             return f"torch.jit.{original}"
-    kind = type(module)
-    place = kind.__module__
     if place == "__mp_main__":
         place = "__main__"
     elif place.startswith("torch.nn.modules."):
@@ -157,31 +147,34 @@ def class_name(module: Module) -> str:
 
 
 def settings_of(module: Module, asked: FrozenSet[str] = frozenset()) -> List[List[str]]:
-    """What a module was set to, as far as it is simple. Of torch's own classes: what their constructors take.
+    """The simple values a module is configured with. For torch's own classes: those their constructors take.
 
-    `asked`: what its code asks of objects; of those that are settings, only that counts.
+    `asked`: attributes that the module's code looks up; of an object that is a setting, only these count.
     """
     kind: Any = type(module)
     if kind.__module__.startswith("torch.jit"):
         return [["code", _code(module)]]
-    values = {name: value for name, value in attributes_of(module).items() if name not in NOT_SETTINGS}
-    if kind.__module__.startswith(("torch.nn.", "torch.ao.")):
-        values = {name: value for name, value in values.items() if name in _constructor_names(kind)}
-    elif not is_own(kind):
-        values = {name: value for name, value in values.items() if not name.startswith("_")}
-    else:
-        base = _base_attributes(kind)
-        values = {k: value for k, value in values.items() if k not in base and not k.startswith(MARKS_OF_LIBRARIES)}
-    if _is_compiled_forward(module, "forward", values.get("forward")):
-        del values["forward"]
     own = is_own(kind)
-    texts = ((name, _setting_text(values[name], own, asked, 0)) for name in sorted(values))
-    code = [["code", _code(module)]] if kind.__module__.startswith("torch.fx") else []
-    return [[name, text] for name, text in texts if text is not None] + code
+    counts: Callable[[str], bool]
+    if kind.__module__.startswith(("torch.nn.", "torch.ao.")):
+        counts = _constructor_names(kind).__contains__
+    elif own:
+        base = _base_attributes(kind)
+        counts = lambda name: name not in base and not name.startswith(LIBRARY_MARKS)  # noqa: E731
+    else:
+        counts = lambda name: not name.startswith("_")  # noqa: E731
+    found: List[List[str]] = []
+    for name, value in sorted(attributes_of(module).items()):
+        if name in NOT_SETTINGS or not counts(name) or _is_compiled_forward(module, name, value):
+            continue
+        text = _setting_text(value, own, asked, 0)
+        if text is not None:
+            found.append([name, text])
+    return [*found, ["code", _code(module)]] if kind.__module__.startswith("torch.fx") else found
 
 
 def _setting_text(value: Value, own: bool, asked: FrozenSet[str], depth: int) -> Optional[str]:
-    """None: not a setting. Of the user's own classes, what is inside of dictionaries and plain objects counts, too."""
+    """None: not a setting. `own`: a class of the user's, where dictionaries and plain objects are looked into as well."""
     if is_a(value, str) and names_this_machine(value):
         return None
     if is_a(value, types.FunctionType) and own and is_own(value):
@@ -205,43 +198,38 @@ def _setting_text(value: Value, own: bool, asked: FrozenSet[str], depth: int) ->
         inner = {name: part for name, part in attributes_of(value).items() if name in asked}
     else:
         return tensor_text(value)
-    told = [(key_text(key), _setting_text(part, own, asked, depth + 1)) for key, part in inner.items()]
-    return json.dumps(sorted((key, part) for key, part in told if part is not None))
+    texts = [(key_text(key), _setting_text(part, own, asked, depth + 1)) for key, part in inner.items()]
+    return json.dumps(sorted((key, part) for key, part in texts if part is not None))
 
 
-class Configs:
-    """What is known to be taken from a model's configuration as it runs, or is asked for by the user's own code, where it is not
-    the usual value. Not what a library's code asks for: that is another thing in its next version.
+def _configured(module: Module, asked: FrozenSet[str], configs: Dict[int, Details]) -> List[List[str]]:
+    """Unusual values of a model's configuration that its calls are known to read (CONFIGURED) or the user's code asks for.
 
-    The rest of a configuration has made the model what it is, and is mostly seen in that.
+    Not what a library's code asks for: that changes with its version. The rest of a configuration shaped the model, and is
+    mostly visible in it. `configs` caches the unusual values by the id of the configuration.
     """
+    config = attribute(module, "config")
+    if class_attribute(type(config), "to_diff_dict") is ABSENT:
+        return []
+    if id(config) not in configs:
+        configs[id(config)] = _unusual(config)
+    unusual = configs[id(config)]
+    texts = [(name, simple_text(unusual[name])) for name in sorted(unusual.keys() & (asked | CONFIGURED))]
+    return [[name, text] for name, text in texts if text is not None]
 
-    def __init__(self) -> None:
-        self._unusual: Dict[int, Dict[str, Any]] = {}
 
-    def text_of(self, module: Module, asked: FrozenSet[str]) -> List[List[str]]:
-        config = attribute(module, "config")
-        if class_attribute(type(config), "to_diff_dict") is ABSENT:
-            return []
-        if id(config) not in self._unusual:
-            self._unusual[id(config)] = self._read(config)
-        unusual = self._unusual[id(config)]
-        texts = [(name, simple_text(unusual[name])) for name in sorted(unusual.keys() & (asked | CONFIGURED))]
-        return [[name, text] for name, text in texts if text is not None]
-
-    @staticmethod
-    def _read(config: Any) -> Details:
-        if is_own(type(config)):  # to make another one would run the program's code: every value counts as unusual
-            return attributes_of(config)
-        try:
-            usual: Dict[str, Any] = type(config)().to_dict()
-            unusual = {name: value for name, value in config.to_dict().items() if usual.get(name, ABSENT) != value}
-        except Exception as error:  # of a class that cannot say what is usual
-            pass_on_signal(error)
-            return {}
-        unusual.pop("dtype", None)
-        attention = getattr(config, ATTENTION, None)
-        return unusual if attention in (None, "sdpa") else {**unusual, ATTENTION: attention}
+def _unusual(config: Any) -> Details:
+    if is_own(type(config)):  # making a default one would run the program's code: count every value as unusual
+        return attributes_of(config)
+    try:
+        usual: Dict[str, Any] = type(config)().to_dict()
+        unusual = {name: value for name, value in config.to_dict().items() if usual.get(name, ABSENT) != value}
+    except Exception as error:  # a class without defaults
+        pass_on_signal(error)
+        return {}
+    unusual.pop("dtype", None)
+    attention = getattr(config, ATTENTION, None)
+    return unusual if attention in (None, "sdpa") else {**unusual, ATTENTION: attention}
 
 
 @lru_cache(maxsize=10_000)
@@ -257,7 +245,7 @@ def _constructor_names(kind: type) -> FrozenSet[str]:
 
 
 def _base_attributes(kind: type) -> FrozenSet[str]:
-    """What every module has in its dictionary, whatever its class."""
+    """Attributes that every module has, whatever its class."""
     base = next((one for one in kind.__mro__ if one.__module__ == "torch.nn.modules.module"), None)
     return _attributes_of_bare(base) if base is not None else frozenset()
 
@@ -268,16 +256,16 @@ def _attributes_of_bare(base: type) -> FrozenSet[str]:
 
 
 def _code(module: Module) -> str:
-    """Of a graph that was traced, scripted or exported."""
+    """The code of a traced, scripted or exported graph."""
     try:
         return "".join(str(module.code).split())
-    except Exception as error:  # a part that has no method of its own
+    except Exception as error:  # a part without methods
         pass_on_signal(error)
         return ""
 
 
 def _tensors_of(module: Module, path: str, seen: Dict[int, Tuple[str, Any]]) -> List[List[Any]]:
-    """Names, shapes and dtypes of its own parameters and buffers; one that was there before is told by its first name."""
+    """Names, shapes and dtypes of its own parameters and buffers; a shared tensor refers to its first name."""
     found: List[List[Any]] = []
     for kind in ("parameter", "buffer"):
         own = own_tensors(module, f"_{kind}s")
@@ -286,7 +274,7 @@ def _tensors_of(module: Module, path: str, seen: Dict[int, Tuple[str, Any]]) -> 
             if id(tensor) in seen:
                 found.append([kind, key_text(name), "same", seen[id(tensor)][0]])
                 continue
-            seen[id(tensor)] = (f"{path}.{name}", tensor)  # held, so that no other one gets its number
+            seen[id(tensor)] = (f"{path}.{name}", tensor)  # kept alive, so that no other tensor gets its id
             found.append([kind, key_text(name), list(shape_of(tensor)), dtype_name(tensor.dtype), *layout_of(tensor)])
     return found
 

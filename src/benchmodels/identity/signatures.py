@@ -1,4 +1,4 @@
-"""The inputs of a call as what matters of them: names, shapes, dtypes and simple values; never the tensors themselves."""
+"""The signature of a call: names, shapes, dtypes and simple values of its inputs; never the tensors themselves."""
 
 from __future__ import annotations
 
@@ -27,13 +27,12 @@ SIMPLE = (type(None), bool, int, float, complex, str, bytes)
 NAMED = (type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType)
 CONTAINERS = (dict, list, tuple, set, frozenset)
 MAX_DEPTH = 12
-MANY = 32  # simple values in one list: their number counts, not each of them
+MANY = 32  # simple values in one list: beyond this only their number counts
 LONG_TEXT = 120
-_NO_PARAMETERS: Any = inspect.Signature()
 
 
 class Leaf(NamedTuple):
-    """One input, or a part of one, such as `past.layers.0.keys`: a tensor's shape and dtype, or a value as text."""
+    """One input or part of an input, such as `past.layers.0.keys`: a tensor's shape and dtype, or a value as text."""
 
     name: str
     shape: Optional[Tuple[int, ...]] = None
@@ -57,11 +56,8 @@ class Signature(NamedTuple):
     leaves: Tuple[Leaf, ...]
 
     def canonical(self) -> List[List[Any]]:
-        """The same however the call was written: positional or by keyword, in whatever order."""
-        rows = [
-            [leaf.name, None if leaf.shape is None else list(leaf.shape), leaf.dtype, leaf.value]
-            for leaf in self.leaves
-        ]
+        """Independent of how the call was written: positional or by keyword, in any order."""
+        rows = ([name, None if shape is None else list(shape), *rest] for name, shape, *rest in self.leaves)
         return sorted(rows, key=repr)
 
     def __str__(self) -> str:
@@ -69,7 +65,7 @@ class Signature(NamedTuple):
 
 
 def signature_of(function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Signature:
-    """What `function(*args, **kwargs)` is given; `function` is a method without its `self`."""
+    """Of the call `function(*args, **kwargs)`; `function` is a bound method."""
     leaves: List[Leaf] = []
     for name, value in bind(function, args, kwargs):
         leaves += walk(name, value)
@@ -77,11 +73,11 @@ def signature_of(function: Any, args: Sequence[Value], kwargs: Mapping[str, Valu
 
 
 def bind(function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Tuple[str, Any]]:
-    """The arguments by the names of the parameters, without those that only repeat a default, or say None to nobody in particular."""
+    """Arguments by parameter name; omits those that repeat a default, and None passed to `**kwargs`."""
     found = parameters_of(function)
     try:
         bound = found.bind(*args, **kwargs).arguments
-    except TypeError:  # the call will fail by itself, or its parameters are unknown
+    except TypeError:  # the call itself will fail, or its parameters are unknown
         return [(f"arg{index}", value) for index, value in enumerate(args)] + sorted(kwargs.items())
     result: List[Tuple[str, Any]] = []
     for name, value in bound.items():
@@ -96,7 +92,7 @@ def bind(function: Any, args: Sequence[Value], kwargs: Mapping[str, Value]) -> L
 
 
 def positional_names(function: Any, count: int) -> Tuple[str, ...]:
-    """The names of the first `count` parameters, as far as they have names of their own."""
+    """Names of the first `count` positional parameters."""
     names = []
     for parameter in parameters_of(function).parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
@@ -114,10 +110,9 @@ def parameters_of(function: Any) -> inspect.Signature:
     try:
         names = [argument.name for argument in function.schema.arguments if argument.name != "self"]  # TorchScript
         return inspect.Signature([inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names])
-    except Exception as error:
+    except Exception as error:  # not TorchScript either
         pass_on_signal(error)
-        found: inspect.Signature = _NO_PARAMETERS
-        return found
+        return inspect.Signature()
 
 
 def _repeats(value: Value, default: Any) -> bool:
@@ -127,59 +122,47 @@ def _repeats(value: Value, default: Any) -> bool:
 def walk(name: str, value: Value) -> List[Leaf]:
     """The leaves of one input. Of a library's object, such as a cache, only the tensors: the rest changes with its version.
 
-    None of the program's code runs. Undescribed: there is a tensor in it that cannot be described.
+    Runs none of the program's code. Raises Undescribed for a tensor that cannot be described.
     """
-    leaves: List[Leaf] = []
+    leaves: List[Tuple[Leaf, Any]] = []
     with quietly():
         _walk(name, value, leaves, (), False)
-    return leaves
+    return [leaf for leaf, _ in leaves]
 
 
-def _walk(name: str, value: Value, leaves: List[Leaf], above: Tuple[int, ...], tensors_only: bool) -> None:
+def tensors_in(args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Tuple[str, Any]]:
+    """The torch tensors among and inside the arguments of a call, named by position or keyword."""
+    leaves: List[Tuple[Leaf, Any]] = []
+    with quietly():
+        for name, value in (*((str(index), value) for index, value in enumerate(args)), *kwargs.items()):
+            _walk(name, value, leaves, (), True)
+    return [(leaf.name, value) for leaf, value in leaves if is_torch_tensor(value)]
+
+
+def _walk(name: str, value: Value, leaves: List[Tuple[Leaf, Any]], above: Tuple[int, ...], tensors_only: bool) -> None:
     try:
         shape = tensor_shape(value)
     except Undescribed as what:
         raise Undescribed(f"its input '{name}' is {what}") from None
     if shape is not None:
-        leaves.append(Leaf(name, shape, " ".join((dtype_name(value.dtype), *layout_of(value)))))
+        leaves.append((Leaf(name, shape, " ".join((dtype_name(value.dtype), *layout_of(value)))), value))
         return
-    text = simple_text(value)
+    text, of_library = simple_text(value), False
+    parts: List[Tuple[str, Any]] = []
     if text is None and (len(above) > MAX_DEPTH or id(value) in above):
         text = f"<{type(value).__name__}>"
-    if text is not None:
-        if not tensors_only:
-            leaves.append(Leaf(name, value=text))
-        return
-    is_object = not is_a(value, CONTAINERS)
-    of_library = is_object and _is_of_library(type(value))
-    parts = _parts(value, of_library)
-    if is_object or not parts:
-        if not tensors_only:
-            leaves.append(Leaf(name, value=f"<{type(value).__name__}>"))
-        tensors_only = tensors_only or of_library
-    elif len(parts) > MANY and all(simple_text(part) is not None for _, part in parts):
-        if not tensors_only:
-            leaves.append(Leaf(name, value=f"<{len(parts)} × {type(parts[0][1]).__name__}>"))
-        return
+    elif text is None:
+        is_object = not is_a(value, CONTAINERS)
+        of_library = is_object and _is_of_library(type(value))
+        parts = _parts(value, of_library)
+        if is_object or not parts:
+            text = f"<{type(value).__name__}>"
+        elif len(parts) > MANY and all(simple_text(part) is not None for _, part in parts):
+            text, parts = f"<{len(parts)} × {type(parts[0][1]).__name__}>", []
+    if text is not None and not tensors_only:
+        leaves.append((Leaf(name, value=text), value))
     for key, part in parts:
-        _walk(f"{name}.{key}", part, leaves, (*above, id(value)), tensors_only)
-
-
-def tensors_in(args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Tuple[str, Any]]:
-    """The tensors of torch among the arguments of a call and inside of them, under names of their places."""
-    found: List[Tuple[str, Any]] = []
-    waiting: List[Tuple[str, Any, Tuple[int, ...]]] = [(str(index), value, ()) for index, value in enumerate(args)]
-    waiting += [(name, value, ()) for name, value in kwargs.items()]
-    waiting.reverse()
-    while waiting:
-        name, value, above = waiting.pop()
-        if is_torch_tensor(value):
-            found.append((name, value))
-        elif simple_text(value) is None and len(above) <= MAX_DEPTH and id(value) not in above:
-            everything = not is_a(value, CONTAINERS) and _is_of_library(type(value))
-            inner = [(f"{name}.{key}", part, (*above, id(value))) for key, part in _parts(value, everything)]
-            waiting += reversed(inner)
-    return found
+        _walk(f"{name}.{key}", part, leaves, (*above, id(value)), tensors_only or of_library)
 
 
 def _is_of_library(kind: type) -> bool:
@@ -188,7 +171,7 @@ def _is_of_library(kind: type) -> bool:
 
 
 def tensor_shape(value: Value) -> Optional[Tuple[int, ...]]:
-    """The shape of a tensor or array of any framework; None: it is none. Undescribed: a tensor that has no shape."""
+    """The shape of any framework's tensor or array; None for anything else. Raises Undescribed if its shape is unknown."""
     if is_torch_tensor(value):
         return shape_of(value)
     kind = type(value)
@@ -196,13 +179,13 @@ def tensor_shape(value: Value) -> Optional[Tuple[int, ...]]:
         return None
     try:
         return tuple(int(size) for size in value.shape)
-    except Exception as error:
+    except Exception as error:  # it only looked like an array
         pass_on_signal(error)
         return None
 
 
 def tensor_text(value: Value) -> Optional[str]:
-    """Shape and dtype; None: it is no tensor."""
+    """Shape and dtype; None if it is not a tensor."""
     try:
         shape = tensor_shape(value)
     except Undescribed as what:
@@ -211,7 +194,7 @@ def tensor_text(value: Value) -> Optional[str]:
 
 
 def layout_of(value: Value) -> Tuple[str, ...]:
-    """How a tensor lies in memory, where that is not the usual way: `sparse_coo`, `channels_last`."""
+    """A tensor's memory layout where it is unusual: `sparse_coo`, `channels_last`."""
     if not is_torch_tensor(value):
         return ()
     layout = str(value.layout).replace("torch.", "")
@@ -229,12 +212,13 @@ def dtype_name(dtype: Any) -> str:
 
 
 def simple_text(value: Value) -> Optional[str]:
-    """A simple value as text; None: it is none. Devices are all alike: a model is the same one on any."""
+    """A simple value as text; None for anything else. Devices all read alike: a model is the same on any of them."""
     kind = type(value)
     if is_a(value, enum.Enum):
         return f"{kind.__name__}.{attribute(value, '_name_')}"
     if is_a(value, SIMPLE):
-        text = _plain_repr(value)
+        plain: Any = next(kind for kind in SIMPLE if is_a(value, kind))  # numpy's floats as Python's
+        text = plain.__repr__(value)
         return text if len(text) <= LONG_TEXT else f"{text[:40]}… {hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if is_a(value, NAMED):
         return f"<{_name_of(value)}>"
@@ -254,16 +238,8 @@ def _name_of(value: Value) -> str:
     return named if type(named) is str else type(value).__name__
 
 
-def _plain_repr(value: Value) -> str:
-    """Of a subclass, such as numpy's floats, as of the class itself."""
-    for kind in (bool, int, float, complex, str, bytes):
-        if is_a(value, kind):
-            return kind.__repr__(value)
-    return repr(value)
-
-
 def _parts(value: Value, everything: bool) -> List[Tuple[str, Any]]:
-    """What is inside a container or an object, by name; `everything`: attributes with an underscore, too."""
+    """The members of a container or attributes of an object; `everything` includes names with an underscore."""
     if is_a(value, dict):
         return sorted(((key_text(key), part) for key, part in members_of(value)), key=lambda part: part[0])
     if is_a(value, tuple):
@@ -283,7 +259,7 @@ def _parts(value: Value, everything: bool) -> List[Tuple[str, Any]]:
 
 
 def key_text(key: Any) -> str:
-    """Of a dictionary."""
+    """A dictionary's key as text."""
     return key if type(key) is str else _text_of(key)
 
 
@@ -293,9 +269,9 @@ def _text_of(value: Value) -> str:
 
 
 def key_maker(tensor_types: FrozenSet[type]) -> Callable[[Sequence[Any], Mapping[str, Any]], Tuple[Any, ...]]:
-    """A function that gives equal keys only to calls with the same leaves, in a microsecond or two.
+    """A function that computes a call's key in a microsecond or two: calls with equal keys have the same leaves.
 
-    Calls with the same leaves may have different keys, where they were written differently.
+    The converse does not hold: calls that were written differently may have the same leaves and different keys.
     """
     simple = frozenset((type(None), bool, int, float, str))
 

@@ -1,4 +1,4 @@
-"""The text of the user's own functions, as far as it changes what they do: without comments, blanks and line breaks inside."""
+"""The source of the user's functions, reduced to what changes their behaviour: no comments, no layout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import textwrap
 import tokenize
 import types
-from typing import Any, Iterator, List, Optional, Tuple
+from typing import Any, Iterator, Optional, Tuple
 
 from benchmodels.discover.callers import is_library
 from benchmodels.hooks.looking import is_a
@@ -20,7 +20,7 @@ _MARKS = {tokenize.NEWLINE: ";", tokenize.INDENT: "{", tokenize.DEDENT: "}"}
 
 
 def is_own(function: Any) -> bool:
-    """Whether a function or class is the user's own, not one of an installed package or of Python."""
+    """Whether the user wrote this function or class: it belongs neither to Python nor to an installed package."""
     if is_a(function, types.FunctionType):
         return not is_library(function.__code__.co_filename)
     if not is_a(function, type):
@@ -32,49 +32,38 @@ def is_own(function: Any) -> bool:
 
 
 def names_this_machine(value: Value) -> bool:
-    """Whether a value is a place in the file system or a device: a model is the same one wherever it is."""
+    """Whether a value is a path or a device, neither of which changes which model this is."""
     return is_a(value, str) and (str.startswith(value, ("/", "~")) or _DEVICE.fullmatch(value) is not None)
 
 
 def function_text(function: Any) -> Optional[str]:
-    """None where there is no source."""
+    """Its normalised source; None if there is none."""
     try:
-        code = getattr(function, "__code__", function)  # its own, not that of what it wraps
+        code = getattr(function, "__code__", function)  # not that of the function it wraps
         return normalised(textwrap.dedent(inspect.getsource(code)))
-    except (OSError, TypeError, SyntaxError, tokenize.TokenError, IndentationError):
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return None
 
 
 def normalised(source: str) -> str:
-    """The same for sources that differ in comments and blanks only, in every version of Python."""
-    lines = source.splitlines(True)
-    pieces: List[str] = []
-    for kind, start, end in _spans(source):
-        if kind in _MARKS:
-            pieces.append(_MARKS[kind])
-        elif kind not in _DROPPED:
-            pieces.append(_between(lines, start, end))
-    return " ".join(pieces)
+    """Equal for sources that differ only in comments and white space, whatever the Python version."""
+    return " ".join(_MARKS.get(kind, text) for kind, text in _tokens(source) if kind not in _DROPPED)
 
 
-def _spans(source: str) -> Iterator[Tuple[int, Tuple[int, int], Tuple[int, int]]]:
-    """Tokens and where they are. An f-string is one of them, as it was before Python 3.12 took it apart."""
+def _tokens(source: str) -> Iterator[Tuple[int, str]]:
+    """Types and texts. Python 3.12 and later split an f-string into tokens; here it is one STRING, as before."""
     begins, ends = getattr(tokenize, "FSTRING_START", -1), getattr(tokenize, "FSTRING_END", -1)
-    depth, start = 0, (0, 0)
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+    lines = io.StringIO(source).readlines()
+    depth, first, begin = 0, 0, 0
+    for token in tokenize.generate_tokens(iter(lines).__next__):
         if token.type == begins:
-            start = start if depth else token.start
+            first, begin = (first, begin) if depth else token.start
             depth += 1
         elif token.type == ends:
             depth -= 1
             if not depth:
-                yield tokenize.STRING, start, token.end
+                last, stop = token.end
+                text = "".join(lines[first - 1 : last])
+                yield tokenize.STRING, text[begin : len(text) - len(lines[last - 1]) + stop]
         elif not depth:
-            yield token.type, token.start, token.end
-
-
-def _between(lines: List[str], start: Tuple[int, int], end: Tuple[int, int]) -> str:
-    (first, begin), (last, stop) = start, end
-    if first == last:
-        return lines[first - 1][begin:stop]
-    return "".join([lines[first - 1][begin:], *lines[first : last - 1], lines[last - 1][:stop]])
+            yield token.type, token.string

@@ -1,13 +1,13 @@
-"""The user's own code that a model's calls run, and the values it takes from outside the model: part of its identity.
+"""The user's code that a model's calls run, and the values it takes from outside the model: part of the identity.
 
 Reason: two models of the same structure may compute different things, and a script edited between two runs must not be
-compared with, or built from the cache of, its earlier self.
+compared with its earlier self, nor reuse its cached builds.
 
-Limits: follows names, attributes, closures and wrappers from `forward` on, by the bytecode's names; not what code imports
-inside functions, builds at run time or reads from files. Gives up following after MAX_TEXTS functions.
+Limits: follows names, attributes, closures and wrappers, starting at `forward`, by the names in the bytecode; not what code
+imports inside functions, builds at run time or reads from files. Stops after MAX_TEXTS functions.
 
-Switch: BENCHMODELS_HASH_CODE=0 leaves all of it out of identities: models are then told apart by structure, settings and
-inputs only. Set it for every process of a run alike.
+Switch: BENCHMODELS_HASH_CODE=0 leaves all of it out: identities then depend on structure, settings and inputs only. Set it
+to the same value in every process of a run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import inspect
 import os
 import types
 from functools import lru_cache
-from typing import Any, FrozenSet, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, FrozenSet, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from benchmodels.discover.callers import is_library
 from benchmodels.hooks.looking import attribute, attributes_of, is_a, members_of, pass_on_signal
@@ -36,22 +36,22 @@ RUN_BY_USE = ("__init__", "__new__", "__post_init__", "__call__", "__getitem__",
 
 
 class OwnCode(NamedTuple):
-    """`texts`: name and source of each function, name and text of each value, sorted. `attributes`: what it asks of objects."""
+    """`texts`: sorted names and sources of functions, names and texts of values. `attributes`: names it looks up on objects."""
 
     texts: List[List[str]]
     attributes: FrozenSet[str]
 
 
 class Names(NamedTuple):
-    """What a function asks for, of its module and of objects."""
+    """Names that a function looks up in its module and on objects."""
 
     globals: FrozenSet[str]
     attributes: FrozenSet[str]
 
 
 def code_of_class(owner: type, methods: Sequence[str]) -> OwnCode:
-    """These methods and whatever of the user's own they use: methods and attributes of the class, functions, classes and
-    values of modules and closures. Of an installed class: what was put into it, or into its module, by somebody else."""
+    """These methods and all user code they use: methods and attributes of the class; functions, classes and values of
+    modules and closures. For an installed class: what the user has patched into it or its module."""
     walk = _Walk()
     for name in methods:
         for kind in owner.__mro__:
@@ -64,7 +64,7 @@ def code_of_class(owner: type, methods: Sequence[str]) -> OwnCode:
 
 
 def code_of(callables: Iterable[Any]) -> OwnCode:
-    """The same of functions, methods, partials and objects that are called; of those that are installed nothing."""
+    """The same for functions, methods, partials and callable objects, except installed ones."""
     walk = _Walk()
     for one in callables:
         inner = one.func if is_a(one, functools.partial) else one
@@ -76,7 +76,7 @@ def code_of(callables: Iterable[Any]) -> OwnCode:
 
 
 def replaced_in(places: Sequence[Any]) -> OwnCode:
-    """The user's own functions that are in modules or classes of somebody else."""
+    """The user's functions patched into installed modules or classes."""
     walk = _Walk()
     for place in places:
         for value in list(vars(place).values()):
@@ -86,7 +86,7 @@ def replaced_in(places: Sequence[Any]) -> OwnCode:
 
 
 def own_functions(value: Value) -> List[types.FunctionType]:
-    """Those below methods, properties, partials, decorators and compilers, from the outside to the inside."""
+    """The user's functions inside methods, properties, partials, decorators and compilers, outermost first."""
     found: List[types.FunctionType] = []
     try:
         for _ in range(MAX_WRAPPERS):
@@ -96,13 +96,13 @@ def own_functions(value: Value) -> List[types.FunctionType]:
             if inner is None:
                 break
             value = inner
-    except Exception as error:  # a library's object may do anything when it is looked at
+    except Exception as error:  # inspecting a library's object may run anything
         pass_on_signal(error)
     return found
 
 
 def is_own_object(value: Value) -> bool:
-    """A plain object whose attributes are the user's: of a class of theirs, or a namespace of arguments."""
+    """A plain object with attributes of the user's: an instance of their class, or a namespace of arguments."""
     if is_a(value, (type, types.ModuleType, types.FunctionType, types.MethodType)) or _is_torch_module(value):
         return False
     return is_a(value, (argparse.Namespace, types.SimpleNamespace)) or is_own(type(value))
@@ -113,7 +113,7 @@ def _is_torch_module(value: Value) -> bool:
 
 
 def constant_text(value: Value, depth: int = 0) -> Optional[str]:
-    """A value that looks constant, as text. Not one is a list with fractions: it may be a log of times."""
+    """A value that looks constant, as text. A list with floats does not: it may be a log of times."""
     if names_this_machine(value) or (value is None and not depth):
         return None
     text = simple_text(value) or tensor_text(value)
@@ -130,7 +130,7 @@ def constant_text(value: Value, depth: int = 0) -> Optional[str]:
 
 @lru_cache(maxsize=10_000)
 def names_used(code: types.CodeType) -> Names:
-    """Of the functions inside of it, too."""
+    """Of this code and the functions nested in it."""
     globals_: Set[str] = set()
     attributes: Set[str] = set()
     for step in dis.get_instructions(code):
@@ -146,37 +146,31 @@ def names_used(code: types.CodeType) -> Names:
 
 
 class _Space(NamedTuple):
-    """Where attributes are looked up. `of`: the class of `self` in its functions."""
+    """A module, class or object of the user's to look attributes up in. `of`: the class of `self` in its functions."""
 
     name: str
-    values: Mapping[str, Any]
+    holder: Any
     of: type
-    has_constants: bool
+    has_constants: bool = True
+
+    def values(self) -> Mapping[str, Any]:
+        return dict(vars(self.holder)) if is_a(self.holder, type) else attributes_of(self.holder)
 
 
-class _Spaces:
-    """Modules, classes and objects of the user's; more may be added while it is gone through."""
+class _Spaces(List[_Space]):
+    """Each holder once; may grow while it is iterated over."""
 
-    def __init__(self) -> None:
-        self._found: List[_Space] = []
-        self._seen: List[Any] = []
-
-    def add(self, name: str, holder: Any, of: type, has_constants: bool = True) -> None:
-        if not any(holder is one for one in self._seen):
-            self._seen.append(holder)
-            values = dict(vars(holder)) if is_a(holder, type) else attributes_of(holder)
-            self._found.append(_Space(name, values, of, has_constants))
+    def add(self, space: _Space) -> None:
+        if not any(space.holder is one.holder for one in self):
+            self.append(space)
 
     def add_class(self, owner: type) -> None:
         for kind in owner.__mro__[:-1]:
-            self.add(f"{_module_name(kind)}.{kind.__qualname__}", kind, owner, is_own(kind))
-
-    def __iter__(self) -> Iterator[_Space]:
-        return iter(self._found)  # of a list: what is added meanwhile is reached
+            self.add(_Space(f"{_module_name(kind)}.{kind.__qualname__}", kind, owner, is_own(kind)))
 
 
 class _Walk:
-    """Follows code from function to function; each is told once."""
+    """Follows code from function to function; visits each once."""
 
     def __init__(self) -> None:
         self._texts: Set[Tuple[str, str]] = set()
@@ -188,7 +182,7 @@ class _Walk:
         self._waiting += [(function, of) for function in functions]
 
     def add_installed(self, kind: type, function: types.FunctionType) -> None:
-        """A method that is not the user's: where it comes from if not from its class, and what of the user's own it uses."""
+        """A method that is not the user's: its origin, if that is not its class, and the user's functions it calls."""
         if function.__module__ != kind.__module__:
             place = f"{kind.__module__}.{kind.__qualname__}.{function.__name__}"
             self._texts.add((place, f"{function.__module__}.{function.__qualname__}"))
@@ -202,9 +196,9 @@ class _Walk:
             return OwnCode([], frozenset())
         while self._waiting and len(self._texts) < MAX_TEXTS:
             function, of = self._waiting.pop()
-            told = (_name_of(function), _described(function))
-            if told not in self._texts:
-                self._texts.add(told)
+            named = (_name_of(function), _described(function))
+            if named not in self._texts:
+                self._texts.add(named)
                 self._follow(function, of)
         return OwnCode(sorted([name, text] for name, text in self._texts), frozenset(self._attributes))
 
@@ -218,8 +212,9 @@ class _Walk:
             self._take(f"{module}.{name}", known[name], of, spaces)
         spaces.add_class(of)
         for space in spaces:
-            for name in sorted(used.attributes & space.values.keys()):
-                self._take(f"{space.name}.{name}", space.values[name], space.of, spaces, space.has_constants)
+            values = space.values()
+            for name in sorted(used.attributes & values.keys()):
+                self._take(f"{space.name}.{name}", values[name], space.of, spaces, space.has_constants)
 
     def _take(self, name: str, value: Value, of: type, spaces: _Spaces, constants: bool = True) -> None:
         functions = own_functions(value)
@@ -227,10 +222,10 @@ class _Walk:
             self.add(functions, of)
         elif is_a(value, types.ModuleType):
             if _is_own_module(value):
-                spaces.add(value.__name__, value, object)
+                spaces.add(_Space(value.__name__, value, object))
         elif is_a(value, type):
             if is_own(value) and value not in of.__mro__:
-                self._take_object(value, value, spaces)
+                self._take_class(value, spaces)
         elif constants and name.rpartition(".")[2][:2] != "__":
             self._take_value(name, value, spaces)
 
@@ -242,17 +237,17 @@ class _Walk:
                 self.add([function for _, part in members_of(value) for function in own_functions(part)], object)
         elif _is_torch_module(value) or is_own_object(value):
             if not _is_torch_module(value):
-                spaces.add(name, value, type(value))
-            self._take_object(value, type(value), spaces)
+                spaces.add(_Space(name, value, type(value)))
+            self._take_class(type(value), spaces)
 
-    def _take_object(self, value: Value, kind: type, spaces: _Spaces) -> None:
-        """It is made or called somewhere in the code."""
+    def _take_class(self, kind: type, spaces: _Spaces) -> None:
+        """The code uses this class or an instance of it."""
         spaces.add_class(kind)
         self.add([function for word in RUN_BY_USE for function in _methods(kind, word)], kind)
 
 
 def _inside(value: Value) -> Any:
-    """What is below one wrapper; None: it is none."""
+    """What a wrapper wraps; None if this is not a wrapper."""
     if is_a(value, (staticmethod, classmethod, types.MethodType)):
         return value.__func__
     if is_a(value, property):
@@ -261,7 +256,7 @@ def _inside(value: Value) -> Any:
         return value.func
     if is_a(value, (type, types.ModuleType)):
         return None
-    for name in ("__wrapped__", "_torchdynamo_inline"):  # of a function that TorchScript compiled
+    for name in ("__wrapped__", "_torchdynamo_inline"):  # the latter: compiled by TorchScript
         inner = attribute(value, name)
         if inner is not None and callable(inner):
             return inner
@@ -269,14 +264,14 @@ def _inside(value: Value) -> Any:
 
 
 def _methods(owner: type, name: str) -> List[types.FunctionType]:
-    """The user's own functions of that name in a class and the classes it comes from."""
+    """The user's functions of that name in a class and its bases."""
     return [function for kind in owner.__mro__ for function in own_functions(vars(kind).get(name))]
 
 
 def _described(function: types.FunctionType) -> str:
-    """Its source, and the values that it has from the function it was made in."""
+    """Its source and the values in its closure."""
     text = function_text(function) or ""
-    if function.__name__ == "<lambda>" and text.count("lambda") > 1:  # the line does not tell which of them it is
+    if function.__name__ == "<lambda>" and text.count("lambda") > 1:  # several on one line: tell them apart
         code = function.__code__
         constants = [repr(one) for one in code.co_consts if is_a(one, (bool, int, float, str))]
         text += f" {sorted(set(code.co_names))} {constants}"
@@ -290,7 +285,7 @@ def _closure(function: types.FunctionType) -> Details:
         try:
             if name != "__class__":
                 found[name] = cell.cell_contents
-        except ValueError:  # it has none yet
+        except ValueError:  # not set yet
             pass
     return found
 
@@ -304,7 +299,7 @@ def _is_own_module(module: types.ModuleType) -> bool:
 
 def _name_of(function: types.FunctionType) -> str:
     name = f"{_module_name(function)}.{function.__qualname__}"
-    code = function.__code__.co_name  # another one where it took the name of what it wraps
+    code = function.__code__.co_name  # differs if functools.wraps renamed it
     return name if code == function.__name__ else f"{name}@{code}"
 
 

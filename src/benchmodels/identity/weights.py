@@ -1,7 +1,7 @@
 """A digest of the values of a model's parameters, buffers and other tensors, at about the speed of memory.
 
-Each tensor is taken as whole numbers of eight bytes, laid out as a square; sums over its rows and its columns, which wrap
-around, are hashed. It tells whether weights are the same ones; it is no protection against somebody who wants them to seem so.
+Each tensor is read as 8-byte integers laid out as a square; the sums over its rows and columns, which wrap around, are
+hashed. The digest tells whether weights are the same; it does not resist forgery.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ MAX_PARTS = 4096
 
 
 def weights_digest(module: Module) -> Optional[str]:
-    """None where the values cannot be read: they are nowhere yet, or in a form of their own."""
+    """None if the values cannot be read: not materialised yet, or in a format of their own."""
     return tensors_digest(_tensors(module))
 
 
 def tensors_digest(tensors: Iterable[Tuple[str, Any]]) -> Optional[str]:
-    """The same of tensors that have names."""
+    """The same for named tensors."""
     digest = hashlib.sha256()
     try:
         with quietly(), _torch().no_grad():
             for name, tensor in tensors:
                 digest.update(f"{name} {shape_of(tensor)} {tensor.dtype}\0".encode())
                 _add(digest, tensor)
-    except Exception as error:
+    except Exception as error:  # a tensor class may refuse anything
         pass_on_signal(error)
         return None
     return digest.hexdigest()[:LENGTH]
@@ -55,7 +55,7 @@ def _tensors(module: Module) -> Iterator[Tuple[str, Any]]:
 
 
 def _loose(name: str, value: Value, depth: int) -> Iterator[Tuple[str, Any]]:
-    """Tensors and arrays that are mere attributes, or in a list or dictionary that is one."""
+    """Tensors and arrays that are plain attributes, or inside a list or dictionary that is one."""
     if is_torch_tensor(value):
         yield name, value
     elif type(value).__module__ == "numpy" and type(value).__name__ == "ndarray":
@@ -69,7 +69,7 @@ def _loose(name: str, value: Value, depth: int) -> Iterator[Tuple[str, Any]]:
 def _add(digest: Any, tensor: Tensor) -> None:
     torch = _torch()
     if not has_values(tensor):
-        raise ValueError("it has no values")
+        raise ValueError("the tensor has no values")
     values = tensor.detach()
     if values.is_quantized:
         values = values.int_repr()
@@ -98,5 +98,5 @@ def _bytes(tensor: Tensor) -> bytes:
     on_host = tensor.contiguous().cpu()
     size = on_host.numel() * on_host.element_size()
     if size and not on_host.data_ptr():
-        raise ValueError("it has no values")
+        raise ValueError("the tensor has no values")
     return ctypes.string_at(on_host.data_ptr(), size) if size else b""
