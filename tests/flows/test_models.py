@@ -249,7 +249,7 @@ def test_a_script_that_works_is_not_said_to_fail(bw: CommandLine, script: Callab
     (found,) = bw.json("find", "nested.py")["scripts"]
     assert (found["exit_code"], found["trouble"]) == (0, None)
     by_class = {model["class"]: model for model in found["models"]}
-    assert "left alone: its input 'x' is a nested tensor" in by_class["Net"]["reason"]
+    assert "skipped: its input 'x' is a nested tensor" in by_class["Net"]["reason"]
     assert by_class["Linear"]["flops"] == 2 * 3 * 4 * 3
     body = bw.json("run", "nested.py", *QUICK)
     told = {r["benchmark"]: (r["status"], r["detail"]) for r in body["results"]}

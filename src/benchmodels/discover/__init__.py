@@ -1,1 +1,1 @@
-"""Finding the models that a script builds and calls."""
+"""Finds the models that a script builds and calls."""

@@ -1,14 +1,15 @@
-"""Where in the user's code something happens: frames of the stack, never kept."""
+"""Where in the user's code something happens, read from the stack. No frame is kept."""
 
 from __future__ import annotations
 
 import dis
+import inspect
 import os
 import sys
 import sysconfig
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Dict, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, NamedTuple, Optional, Tuple
 
 from benchmodels.hooks.looking import class_attribute, is_a
 from benchmodels.types import Details, Module
@@ -17,19 +18,9 @@ _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUR_FOLDERS = (os.path.join(_HERE, ""), os.path.join(os.path.dirname(_HERE), "benchprobe", ""))
 
 
-class SourcePlace(NamedTuple):
-    """A line of the user's source."""
-
-    file: str
-    line: int
-
-    def as_dict(self) -> Details:
-        return {"file": self.file, "line": self.line}
-
-
 @lru_cache(maxsize=10_000)
 def is_library(file: str) -> bool:
-    """Whether a source file is the interpreter's, an installed package's, ours or nobody's."""
+    """Whether a source file belongs to Python, an installed package or us, or is no file at all."""
     if file.startswith("<") or file.startswith(OUR_FOLDERS):
         return True
     parts = file.split(os.sep)
@@ -43,33 +34,29 @@ def is_library(file: str) -> bool:
 
 @lru_cache(maxsize=1000)
 def _is_installed_into(folder: str) -> bool:
-    """By what installers leave beside packages, also in a folder of another name (`pip install --target`)."""
+    """Recognised by the metadata that installers write, whatever the folder's name (`pip install --target`)."""
     try:
         return any(name.endswith(".dist-info") for name in os.listdir(folder))
     except OSError:
         return False
 
 
-def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) -> Optional[SourcePlace]:
-    """The innermost line of the script on the stack from `frame` on; else that of any file of the user's.
+def place_of_call(script: str, frame: Optional[FrameType], without: Any = None) -> Optional[Details]:
+    """File and line of the innermost frame of the script, from `frame` outwards; else of any file of the user's.
 
-    `without`: an object whose own `__init__` frames do not count, since they are not where it is made.
+    `without`: skip `__init__` frames of this object, since they are not where it is made.
     """
-    other: Optional[SourcePlace] = None
+    other: Optional[Details] = None
     while frame is not None:
         code = frame.f_code
         in_script = code.co_filename == script
         counts = in_script or (other is None and not is_library(code.co_filename))
-        if counts and (without is None or not _is_init_of(frame, without)):
-            other = SourcePlace(code.co_filename, frame.f_lineno)
+        if counts and (without is None or code.co_name != "__init__" or first_argument(frame) is not without):
+            other = {"file": code.co_filename, "line": frame.f_lineno}
             if in_script:
                 return other
         frame = frame.f_back
     return other
-
-
-def _is_init_of(frame: FrameType, made: Any) -> bool:
-    return frame.f_code.co_name == "__init__" and first_argument(frame) is made
 
 
 def first_argument(frame: FrameType) -> Any:
@@ -78,7 +65,7 @@ def first_argument(frame: FrameType) -> Any:
 
 
 class ForwardCall(NamedTuple):
-    """A method `forward` that was called by itself. `arguments` None: they were changed before it could be seen."""
+    """A direct call of a `forward` method. `arguments` None: they were reassigned before we could read them."""
 
     module: Module
     caller: Optional[FrameType]
@@ -86,7 +73,7 @@ class ForwardCall(NamedTuple):
 
 
 def outermost_forward(frame: Optional[FrameType], module_class: type) -> Optional[ForwardCall]:
-    """The outermost `forward` of a module on the stack, seen while it makes its first call of a part."""
+    """The outermost `forward` of a module on the stack, while it makes its first call of a sub-module."""
     found: Optional[FrameType] = None
     while frame is not None:
         if frame.f_code.co_name == "forward":
@@ -100,7 +87,7 @@ def outermost_forward(frame: Optional[FrameType], module_class: type) -> Optiona
 
 
 def _is_code_of(code: CodeType, owner: type) -> bool:
-    """By where it stands: a function may have been given other code while it ran."""
+    """Compares by location: the function's code may have been swapped while it ran."""
     function = class_attribute(owner, "forward")
     while is_a(function, FunctionType):
         own = function.__code__
@@ -111,28 +98,18 @@ def _is_code_of(code: CodeType, owner: type) -> bool:
 
 
 def _arguments(frame: FrameType) -> Optional[Tuple[Tuple[Any, ...], Dict[str, Any]]]:
-    code = frame.f_code
-    positional = code.co_varnames[1 : code.co_argcount]
-    keywords = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    has_rest, has_more = bool(code.co_flags & 0x04), bool(code.co_flags & 0x08)
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + has_rest + has_more]
-    if code.co_cellvars and set(code.co_cellvars) & set(names):
+    code, values = frame.f_code, frame.f_locals
+    names, rest, more = inspect.getargs(code)
+    parameters = {*names, rest, more}
+    if parameters & {*code.co_cellvars}:
         return None
     stored = ("STORE_FAST", "DELETE_FAST", "STORE_FAST_STORE_FAST", "STORE_FAST_LOAD_FAST")
     for instruction in dis.get_instructions(code):
         if instruction.offset >= frame.f_lasti:
             break
-        if instruction.opname in stored and _names_of(instruction.argval) & set(names):
+        stores = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+        if instruction.opname in stored and parameters.intersection(stores):
             return None
-    values = frame.f_locals
-    args = tuple(values[name] for name in positional)
-    kwargs = {name: values[name] for name in keywords}
-    if has_rest:
-        args += tuple(values[names[code.co_argcount + code.co_kwonlyargcount]])
-    if has_more:
-        kwargs.update(values[names[-1]])
-    return args, kwargs
-
-
-def _names_of(argument: Any) -> Set[Any]:
-    return set(argument) if isinstance(argument, tuple) else {argument}
+    args = tuple(values[name] for name in names[1 : code.co_argcount])
+    kwargs = {name: values[name] for name in names[code.co_argcount :]}
+    return (*args, *(values[rest] if rest else ())), {**kwargs, **(values[more] if more else {})}

@@ -1,4 +1,4 @@
-"""Mode "discover": runs a script as it is, and tells which models it calls, on what, and how often."""
+"""Mode "discover": runs a script unchanged and reports which models it calls, with which inputs, and how often."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import os
 import threading
 from time import perf_counter_ns
 from types import ModuleType
-from typing import Any, Callable, List, NoReturn, Optional, Sequence, Set
+from typing import Any, Callable, NoReturn, Optional, Sequence, Set
 
 from benchmodels import compat
 from benchmodels.build.build_key import content_digest
-from benchmodels.discover.frameworks import Framework, HookOptions, open_frameworks
-from benchmodels.discover.model_entries import Call, ModelEntry, Watcher, model_event, uncalled_event
+from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.discover.processes import StartedProcesses
 from benchmodels.hooks.imports import ImportWatch, seed_on_import
 from benchmodels.hooks.looking import error_text
 from benchmodels.identity.weights import weights_digest
+from benchmodels.pytorch.hook import TorchHook
 from benchmodels.reports import complainer, put
 from benchmodels.running import run_script, script_name
 from benchmodels.settings import ModelSettings
@@ -24,11 +24,11 @@ from benchprobe import parameters
 from benchprobe.stream.events import Event, message_event
 
 LONGEST_WAIT_S = 60.0
-NO_INPUT = "; nothing comes from standard input when models are looked for"
+NO_INPUT = "; standard input is empty during discovery"
 
 
 def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
-    """The exit code is the script's own; what it raises goes on to the interpreter."""
+    """Returns the script's exit code; exceptions of the script go on to the interpreter."""
     discovery = ScriptSearch(settings, script_name(script))
     discovery.begin()
     try:
@@ -42,34 +42,32 @@ def discover(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
 
 
 class ScriptSearch:
-    """From before the script begins until the process ends, however it does."""
+    """Lasts from before the script begins until the process ends, in whatever way."""
 
     def __init__(self, settings: ModelSettings, script: str, put: Callable[[Event], None] = put) -> None:
         self._settings = settings
         self._put = put
         self._complain = complainer(put)
-        self._watcher = Watcher(settings.max_shapes, self._on_new, self._tell)
+        self._watcher = Watcher(settings.max_shapes, self._on_new, self._report)
         options = HookOptions(script, settings.max_depth, True, self._complain, settings.weights_in_identity)
-        self._frameworks: List[Framework] = open_frameworks(self._watcher, options)
+        self._hook = TorchHook(self._watcher, options)
         self._started = StartedProcesses(lambda text: self._put(message_event("models", text)))
         self._process = os.getpid()
-        self._of_the_parent: Set[str] = set()  # in a forked child: what the parent tells
+        self._of_the_parent: Set[str] = set()  # in a forked child: identities that the parent reports
         self._ended = False
         self._optimizer_steps = 0
         self.exception: Optional[str] = None
 
     def begin(self) -> None:
         imports = ImportWatch(self._complain)
-        if self._settings.seed is not None:
-            seed_on_import(imports, self._settings.seed)
-        for framework in self._frameworks:
-            framework.install(imports)
+        seed_on_import(imports, self._settings.seed)
+        self._hook.install(imports)
         self._started.install(imports)
         imports.after("torch.optim.optimizer", self._count_optimizer_steps)
         compat.install()
         os.register_at_fork(after_in_child=self._after_fork)
         atexit.register(self.end)
-        self._tell_before_exit()
+        self._report_before_exit()
 
     def _count_optimizer_steps(self, module: ModuleType) -> None:
         register = getattr(module, "register_optimizer_step_post_hook", None)  # since torch 2.0
@@ -81,20 +79,20 @@ class ScriptSearch:
             register(count)
 
     def end(self) -> None:
-        """The last word about everything."""
+        """Reports everything, with final counts."""
         if self._ended:
             return
         self._ended = True
         self._hold_threads()
-        # A thread may be about to make an entry, and would be ended in the middle of it.
+        # Otherwise a thread could be stopped half-way through making an entry.
         waited = self._watcher.lock.acquire(timeout=LONGEST_WAIT_S)
         try:
-            for entry in self._watcher.told():
-                self._tell(entry)
+            for entry in self._watcher.reported():
+                self._report(entry)
             if self._in_main_process:
-                self._tell_the_rest()
+                self._report_the_rest()
         except Exception as error:
-            self._complain(f"the end of the discovery was not told: {type(error).__name__}: {error}")
+            self._complain(f"discovery could not report its last results: {type(error).__name__}: {error}")
         finally:
             if waited:
                 self._watcher.lock.release()
@@ -102,50 +100,43 @@ class ScriptSearch:
 
     def _hold_threads(self) -> None:
         if self._in_main_process:
-            for framework in self._frameworks:
-                framework.hold_threads()
+            self._hook.hold_threads()
 
     @property
     def _in_main_process(self) -> bool:
         return os.getpid() == self._process
 
-    def _tell_the_rest(self) -> None:
-        uncalled = [one for framework in self._frameworks for one in framework.uncalled()]
-        work = {"flops": None, "bytes": None, "flops_note": None}
+    def _report_the_rest(self) -> None:
+        uncalled = list(self._hook.uncalled())
         for one in uncalled:
-            self._put(uncalled_event(one.identity, {**one.facts, **work}, one.reason, one.called))
+            self._put(uncalled_event(one))
+        asked = {name: value for name, value in parameters.asked.items() if type(value) in (int, float, str)}
         self._put(
             {
                 "event": "discovery_end",
                 "t": perf_counter_ns(),
-                "models": len(self._watcher.told()) + len(uncalled),
-                "hook_lost": any(framework.lost() for framework in self._frameworks),
+                "models": len(self._watcher.reported()) + len(uncalled),
+                "hook_lost": self._hook.lost(),
                 "processes_started": self._started.count,
                 "exception": self.exception,
                 "optimizer_steps": self._optimizer_steps,
-                "parameters": {
-                    name: value for name, value in parameters.asked.items() if type(value) in (int, float, str)
-                },
+                "parameters": asked,
             }
         )
 
     def _on_new(self, entry: ModelEntry, call: Call) -> None:
-        entry.facts.update(flops=None, bytes=None, flops_note=None)
         if self._settings.weights:
             entry.facts["weights"] = weights_digest(call.module)
             entry.facts["content"] = content_digest(call.module, call.args, call.kwargs)
         if self._settings.count_work:
-            self._count_work(entry, call)
+            from benchmodels.measure.work import count_work
+
+            work = count_work(call.module, call.args, call.kwargs)
+            entry.facts.update(flops=work.flops, bytes=work.bytes_, flops_note=work.note)
         if not entry.hidden:
-            self._tell(entry)
+            self._report(entry)
 
-    def _count_work(self, entry: ModelEntry, call: Call) -> None:
-        from benchmodels.measure.work import count_work
-
-        work = count_work(call.module, call.args, call.kwargs)
-        entry.facts.update(flops=work.flops, bytes=work.bytes_, flops_note=work.note)
-
-    def _tell(self, entry: ModelEntry) -> None:
+    def _report(self, entry: ModelEntry) -> None:
         if entry.identity not in self._of_the_parent:
             beside = self._watcher.signatures_beside(entry)
             self._put(model_event(entry, self._watcher.others_of(entry), self._in_main_process, beside))
@@ -155,8 +146,8 @@ class ScriptSearch:
         self._of_the_parent |= {entry.identity for entry in self._watcher.entries}
         self._ended = False
 
-    def _tell_before_exit(self) -> None:
-        """`os._exit` runs nothing that was registered for the end."""
+    def _report_before_exit(self) -> None:
+        """`os._exit` skips atexit handlers, so it is wrapped."""
         leave = os._exit
 
         def _exit(status: int) -> NoReturn:

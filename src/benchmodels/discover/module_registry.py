@@ -1,48 +1,47 @@
-"""The modules that a program made: where, whose parts they are, and which were never called. Nothing is kept alive."""
+"""The modules that a program made: where, inside which others, and which were never called. Keeps none of them alive."""
 
 from __future__ import annotations
 
 import sys
 import weakref
+from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from benchmodels.discover.callers import SourcePlace, place_of_call
+from benchmodels.discover.callers import place_of_call
 from benchmodels.hooks.looking import attribute, is_a, members_of
 from benchmodels.types import Details, Module
 
 MAX_MADE = 200_000
 
 
+@dataclass(eq=False)
 class Made:
     """One module: where it was made, and what was seen of it since."""
 
-    __slots__ = ("called", "place", "ref", "seen")
-
-    def __init__(self, ref: Any, place: Optional[SourcePlace]) -> None:
-        self.ref = ref
-        self.place = place
-        self.called = False
-        self.seen: Optional[Details] = None  # its description, taken while it was alive and nobody's part
+    ref: Any
+    place: Optional[Details]
+    called: bool = False
+    seen: Optional[Details] = None  # its description, taken while it was alive and not part of another module
 
 
 class Parent(NamedTuple):
-    """The outermost module that another one is a part of, and the path to it."""
+    """The outermost module that contains another one, and the path from it."""
 
     module: Module
     path: str
 
 
 class MadeModules:
-    """`script`: the file whose lines count as places. A wrapper, such as a compiled model, has no parts."""
+    """`script`: the file whose lines are reported. `is_wrapper`: such as a compiled model, which is nobody's parent."""
 
     def __init__(self, script: str, is_wrapper: Callable[[Any], bool]) -> None:
         self._script = script
         self._is_wrapper = is_wrapper
         self._made: Dict[int, Made] = {}
-        self._gone: List[Made] = []  # dead before the end, described, never called
+        self.gone: List[Made] = []  # described, never called, and garbage-collected since
 
     def note(self, module: Module) -> None:
-        """Called when a module's constructor begins: it has its class, and nothing else yet."""
+        """Records a new module, when `nn.Module.__init__` has run."""
         if len(self._made) > MAX_MADE:
             return
         key = id(module)
@@ -52,7 +51,7 @@ class MadeModules:
     def _forget(self, key: int) -> None:
         made = self._made.pop(key, None)
         if made is not None and made.seen is not None and not made.called:
-            self._gone.append(made)
+            self.gone.append(made)
 
     def mark_called(self, module: Module) -> None:
         made = self.find(module)
@@ -67,23 +66,14 @@ class MadeModules:
         pairs = [(made, made.ref()) for made in list(self._made.values())]
         return [(made, module) for made, module in pairs if module is not None]
 
-    def roots(self) -> List[Tuple[Made, Any]]:
-        """Those that are nobody's part."""
-        alive = self._alive()
-        parts: Set[int] = set()
-        for _, module in alive:
-            parts.update(id(part) for part in _children(module).values())
-        return [(made, module) for made, module in alive if id(module) not in parts]
-
     def uncalled_roots(self) -> List[Tuple[Made, Any]]:
-        return [(made, module) for made, module in self.roots() if not made.called]
-
-    def gone(self) -> List[Made]:
-        """Dead ones that had been described and were never called."""
-        return list(self._gone)
+        """Modules that were never called and are not part of another one."""
+        alive = self._alive()
+        parts = {id(part) for _, module in alive for part in _children(module).values()}
+        return [(made, module) for made, module in alive if not made.called and id(module) not in parts]
 
     def parent(self, module: Module) -> Optional[Parent]:
-        """The outermost living module that holds it; None: it stands for itself."""
+        """The outermost living module that contains it; None if there is none."""
         above: Dict[int, Tuple[Any, str]] = {}
         for _, holder in self._alive():
             if self._is_wrapper(holder):

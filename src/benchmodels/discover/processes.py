@@ -1,4 +1,4 @@
-"""How many processes a script starts in which nobody looks for models: interpreters, and what launches them."""
+"""Counts the Python processes a script starts, in which models are not looked for: interpreters and their launchers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import pass_on_signal
 
 LAUNCHERS = ("torchrun", "accelerate", "deepspeed", "mpirun", "mpiexec", "srun", "ray")
-HELPERS = ("resource_tracker", "forkserver", "compile_worker", "_inductor")  # of Python and torch themselves
+HELPERS = ("resource_tracker", "forkserver", "compile_worker", "_inductor")  # started by Python and torch themselves
 SHELLS = ("sh", "bash", "dash", "zsh", "env", "nohup", "nice")
 
 
 class StartedProcesses:
-    """Counts from `install` on. No audit hook: that would make every `id()` and `open()` of the program slower."""
+    """Counts from `install` on. Uses no audit hook, which would slow down every `id()` and `open()` of the program."""
 
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, report: Callable[[str], None]) -> None:
         self.count = 0
-        self._tell = tell
-        self._told = False
+        self._report = report
+        self._reported = False
         self._process = os.getpid()
 
     def install(self, imports: ImportWatch) -> None:
@@ -28,7 +28,7 @@ class StartedProcesses:
         imports.after("multiprocessing.util", lambda module: self._watch(module, "spawnv_passfds", 1, "args"))
         for name, position in (("system", 0), ("posix_spawn", 1), ("posix_spawnp", 1)):
             self._watch(os, name, position, "command" if name == "system" else "argv")
-        for name in ("execv", "execve"):  # the other ways to do it end here
+        for name in ("execv", "execve"):  # the other variants call these
             self._watch(os, name, 1, "argv", replaces=True)
 
     def _watch(self, owner: Any, name: str, position: int, keyword: str, replaces: bool = False) -> None:
@@ -46,18 +46,18 @@ class StartedProcesses:
             words = [_text(word) for word in _words(command)]
             if os.getpid() != self._process or not runs_python(words):
                 return
-            if replaces and not self._told:  # `execvp` tries every folder of the path
-                self._told = True
-                text = f"the script put another program in its place ({' '.join(words)[:200]}): models that it calls are not seen"
-                self._tell(text)
+            if replaces and not self._reported:  # `execvp` tries every folder of the path
+                self._reported = True
+                command = " ".join(words)[:200]
+                self._report(f"the script replaced itself with another program ({command}), whose models are not seen")
             elif not replaces:
                 self.count += 1
-        except Exception as error:  # whatever the program gives, it is for the function below to complain
+        except Exception as error:  # the wrapped function will complain about a bad argument
             pass_on_signal(error)
 
 
 def runs_python(command: List[str]) -> bool:
-    """Whether a command is an interpreter, a launcher of them, or a shell or the like that starts one."""
+    """Whether a command is a Python interpreter, a launcher of interpreters, or a shell that starts one."""
     if not command or any(helper in word for word in command for helper in HELPERS):
         return False
     names = [os.path.basename(word) for word in command]

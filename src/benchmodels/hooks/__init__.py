@@ -1,1 +1,1 @@
-"""Changing a running program, and looking at its objects, without it noticing."""
+"""Changes a running program and inspects its objects without the program noticing."""

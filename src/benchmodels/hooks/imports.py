@@ -1,4 +1,4 @@
-"""Runs something as soon as a script has imported a module, without importing it; above all, seeds random numbers."""
+"""Runs actions as soon as a script has imported a module, without importing it itself; above all, seeds random numbers."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from typing import Any, Callable, Dict, List, Optional, Sequence
 from benchmodels.hooks.looking import pass_on_signal
 
 
-def seed_on_import(imports: ImportWatch, seed: int) -> None:
-    """A script that seeds them itself does so later, and has its way."""
-
-    def seed_numpy(random: Any) -> None:
-        random.seed(seed % (1 << 32))
-
+def seed_on_import(imports: ImportWatch, seed: Optional[int]) -> None:
+    """Does nothing for None. A script's own seeding comes later and takes precedence."""
+    if seed is None:
+        return
     imports.after("random", lambda random: random.seed(seed))
-    imports.after("numpy.random", seed_numpy)
+    imports.after("numpy.random", lambda random: random.seed(seed % (1 << 32)))
     imports.after("torch", lambda torch: torch.manual_seed(seed))
 
 
-Action = Callable[[ModuleType], None]
+Action = Callable[[ModuleType], object]
 
 
 class ImportWatch:
-    """The first of the finders: it finds nothing itself, but has the modules it waits for loaded by a loader that tells."""
+    """The first import finder. It delegates to the others, and wraps the loaders of the modules it waits for."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         self._waiting: Dict[str, List[Action]] = {}
         self._complain = complain
 
     def after(self, name: str, action: Action) -> None:
-        """Calls `action` with the module `name` right after it was executed; now, if that has happened already."""
+        """Calls `action` with the module `name` right after its execution; now, if it is already imported."""
         module = sys.modules.get(name)
         if module is not None:
             self._do(name, [action], module)
@@ -42,7 +40,7 @@ class ImportWatch:
             sys.meta_path.insert(0, self)
 
     def stop(self) -> None:
-        """Nothing more is waited for."""
+        """Stops waiting for modules."""
         self._waiting.clear()
         if self in sys.meta_path:
             sys.meta_path.remove(self)
@@ -55,7 +53,7 @@ class ImportWatch:
             spec: Optional[ModuleSpec] = find(name, path, target) if find is not None else None
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _TellingLoader(spec.loader, self)  # type: ignore[assignment]
+                    spec.loader = _WatchedLoader(spec.loader, self)  # type: ignore[assignment]
                 return spec
         return None
 
@@ -71,8 +69,8 @@ class ImportWatch:
                 self._complain(f"{name}: {type(error).__name__}: {error}")
 
 
-class _TellingLoader:
-    """Loads as the module's own loader does, puts that back in its place, and tells."""
+class _WatchedLoader:
+    """Loads with the module's own loader, restores that, and reports to the watch."""
 
     def __init__(self, loader: Any, watch: ImportWatch) -> None:
         self._loader = loader

@@ -1,8 +1,7 @@
-"""Looks at a program's objects without running any of the program's code.
+"""Inspects a program's objects without running any of the program's code.
 
-No property, `__getattr__`, `__iter__`, `__repr__`, `__eq__` or `__class__` of an object is asked: attributes are read where
-Python keeps them, containers by the methods of the builtin class they come from. Whoever is looked at cannot notice,
-cannot fail and cannot recurse.
+Calls no property, `__getattr__`, `__iter__`, `__repr__`, `__eq__` or `__class__` of an object: reads attributes where Python
+stores them, and containers with the methods of their builtin base class. So the object cannot notice, fail or recurse.
 """
 
 from __future__ import annotations
@@ -20,12 +19,12 @@ _MRO_OF_CLASS = type.__dict__["__mro__"].__get__
 
 
 def is_a(value: Value, kinds: Kinds) -> bool:
-    """As `isinstance`, by the object's real class: `isinstance` also asks for its attribute `__class__`."""
+    """Like `isinstance`, but by the real class only: `isinstance` also reads the attribute `__class__`."""
     return issubclass(type(value), kinds)
 
 
 def class_attribute(kind: type, name: str) -> Any:
-    """As the class or one that it comes from defines it; ABSENT if none does."""
+    """The attribute as the class or one of its bases defines it; ABSENT if none does."""
     for owner in _MRO_OF_CLASS(kind):
         own = _DICT_OF_CLASS(owner)
         if name in own:
@@ -34,20 +33,20 @@ def class_attribute(kind: type, name: str) -> Any:
 
 
 def attributes_of(value: Value) -> Details:
-    """What is kept in the object itself: its dictionary and its slots."""
+    """The object's own attributes: its dictionary and its slots."""
     found: Details = {}
     for owner in _MRO_OF_CLASS(type(value)):
         for name, member in _DICT_OF_CLASS(owner).items():
             if type(member) is MemberDescriptorType and name not in found and name != "__dict__":
                 try:
                     found[name] = member.__get__(value)
-                except AttributeError:  # a slot that nothing was put into
+                except AttributeError:  # an empty slot
                     pass
     return {**found, **_dictionary(value)}
 
 
 def attribute(value: Value, name: str, otherwise: Any = None) -> Any:
-    """One of those, else what the class has under that name, as it is defined there: a property stays a property."""
+    """The object's own attribute, else the class's as defined there: a property stays a property."""
     own = _dictionary(value)
     if name in own:
         return own[name]
@@ -67,7 +66,7 @@ def _dictionary(value: Value) -> Details:
 
 
 def members_of(value: Value) -> List[Tuple[Any, Any]]:
-    """Keys and values of a dictionary, positions and values of a list or tuple, whatever class was made of those."""
+    """Keys and values of a dictionary, positions and values of a list or tuple; subclasses too."""
     if is_a(value, dict):
         return list(dict.items(value))
     if is_a(value, list):
@@ -76,13 +75,13 @@ def members_of(value: Value) -> List[Tuple[Any, Any]]:
 
 
 def error_text(error: BaseException) -> str:
-    """Of an exception, in words, without its own `__str__`."""
+    """An exception as text, without calling its `__str__`."""
     texts = [one for one in BaseException.args.__get__(error) if type(one) is str]  # type: ignore[attr-defined]
     return f"{type(error).__name__}: {texts[0]}"[:300] if texts else type(error).__name__
 
 
 def pass_on_signal(error: BaseException) -> None:
-    """Raises what the program's own handler of a signal has raised: that it met us, and not the program, was chance."""
+    """Re-raises an exception of the program's signal handler, which only by chance was raised inside our code."""
     codes = _codes_of_handlers()
     traceback = error.__traceback__
     while codes and traceback is not None:

@@ -1,7 +1,7 @@
 """Puts code around the body of a function without adding a frame to the stack.
 
-The function stays the object it was; its code is exchanged for one compiled from its own source, with the same names, lines
-and columns, so tracebacks, warnings with a `stacklevel` and whoever looks at the stack see what they always saw.
+The function stays the same object; its code is replaced by one compiled from its own source, with the same names, lines and
+columns, so tracebacks, warnings with a `stacklevel` and code that inspects the stack see no difference.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ _ABSENT: Any = object()
 
 
 class Patches:
-    """Taken back in the reverse order."""
+    """Changes to a program, undone in reverse order."""
 
     def __init__(self) -> None:
         self._undo: List[Callable[[], None]] = []
 
     def set_attribute(self, owner: Any, name: str, value: Value) -> None:
-        """Where something else has been put over ours by then, that stays."""
+        """Undoing leaves the attribute alone if the program has replaced it since."""
         before = vars(owner).get(name, _ABSENT)
         setattr(owner, name, value)
         ours = vars(owner).get(name)
@@ -40,7 +40,7 @@ class Patches:
         self._undo.append(undo)
 
     def swap_code(self, function: FunctionType, code: CodeType) -> None:
-        """The function stays the same object, so whoever compares it, holds it or wraps it notices nothing."""
+        """The function stays the same object, so code that compares, holds or wraps it notices nothing."""
         before = function.__code__
         function.__code__ = code
 
@@ -60,10 +60,10 @@ _NO_PLAIN_BODY = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_
 
 
 def woven(function: FunctionType, around: str, given: Mapping[str, Any]) -> Optional[CodeType]:
-    """The code of `function` with `around` around its body; None where its source does not tell what it does.
+    """The code of `function` with `around` around its body; None if its source is missing or does not match.
 
     `around` is source in which the statement `BODY` stands for the body, and `GIVEN.name` for `given[name]`, which becomes a
-    constant: nothing is added to the module of the function. Its own names must not meet those of the function.
+    constant, so nothing is added to the function's module. Its names must not clash with the function's.
     """
     old = function.__code__
     if old.co_flags & _NO_PLAIN_BODY:
@@ -81,32 +81,26 @@ def woven(function: FunctionType, around: str, given: Mapping[str, Any]) -> Opti
 
 
 def arguments_text(function: FunctionType) -> Optional[str]:
-    """As source: the object that a method is called on, the other positional arguments, and those by keyword.
+    """Its arguments as source: `self`, a tuple of the other positional ones, and a dictionary of those by keyword.
 
-    None where the first one has no name of its own.
+    None if `self` is not a named parameter.
     """
-    code = function.__code__
-    names = code.co_varnames
-    if not code.co_argcount:
+    count = function.__code__.co_argcount
+    names, rest, more = inspect.getargs(function.__code__)
+    if not count:
         return None
-    by_keyword = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-    rest = list(names[code.co_argcount + code.co_kwonlyargcount :])
-    args = [f"{name}, " for name in names[1 : code.co_argcount]]
-    kwargs = [f"{name!r}: {name}, " for name in by_keyword]
-    if code.co_flags & inspect.CO_VARARGS:
-        args.append(f"*{rest.pop(0)}, ")
-    if code.co_flags & inspect.CO_VARKEYWORDS:
-        kwargs.append(f"**{rest.pop(0)}")
+    args = [f"{name}, " for name in (*names[1:count], *([f"*{rest}"] if rest else ()))]
+    kwargs = [*(f"{name!r}: {name}, " for name in names[count:]), *([f"**{more}"] if more else ())]
     return f"{names[0]}, ({''.join(args)}), {{{''.join(kwargs)}}}"
 
 
 def _definition(function: FunctionType) -> ast.FunctionDef:
-    """Of the function, where it stands in its file."""
+    """The function's syntax tree, with its positions in the file."""
     old = function.__code__
     source = inspect.getsource(old)
     (found,) = ast.parse(textwrap.dedent(source)).body
     if not isinstance(found, ast.FunctionDef) or found.name != old.co_name or found.decorator_list:
-        raise ValueError("its source is something else, or more than the function")
+        raise ValueError("the source is not that of the function alone")
     first = source.splitlines()[0]
     indent = len(first) - len(first.lstrip())
     for node in ast.walk(found):
@@ -118,31 +112,26 @@ def _definition(function: FunctionType) -> ast.FunctionDef:
     for argument in ast.walk(found.args):
         if isinstance(argument, ast.arg):
             argument.annotation = None
-    found.args.defaults = [_nothing(each) for each in found.args.defaults]
-    found.args.kw_defaults = [None if each is None else _nothing(each) for each in found.args.kw_defaults]
+    # The function has its defaults already: anything will do here.
+    found.args.defaults = [ast.copy_location(ast.Constant(None), each) for each in found.args.defaults]
+    found.args.kw_defaults = [each and ast.copy_location(ast.Constant(None), each) for each in found.args.kw_defaults]
     return found
-
-
-def _nothing(node: ast.expr) -> ast.expr:
-    """In the place of a default, which the function has already."""
-    return ast.copy_location(ast.Constant(value=None), node)
 
 
 def _around(around: str, definition: ast.FunctionDef) -> List[ast.stmt]:
     tree = ast.parse(textwrap.dedent(around))
     for node in ast.walk(tree):
         if "lineno" in node._attributes:  # on the line of `def`
-            places = {"lineno": definition.lineno, "end_lineno": definition.lineno}
-            columns = {"col_offset": definition.col_offset, "end_col_offset": definition.col_offset + 3}
-            for name, value in {**places, **columns}.items():
-                setattr(node, name, value)
+            placed: Any = node
+            placed.lineno = placed.end_lineno = definition.lineno
+            placed.col_offset, placed.end_col_offset = definition.col_offset, definition.col_offset + 3
     documented = definition.body[:1] if ast.get_docstring(definition) is not None else []
     made = _Put(definition.body[len(documented) :]).visit(tree)
     return [*documented, *made.body]
 
 
 class _Put(ast.NodeTransformer):
-    """Puts the body and the constants into their places."""
+    """Replaces `BODY` by the body and `GIVEN.name` by a marked constant."""
 
     def __init__(self, body: List[ast.stmt]) -> None:
         self._body = body
@@ -159,7 +148,7 @@ class _Put(ast.NodeTransformer):
 
 
 def _compiled(definition: ast.FunctionDef, function: FunctionType) -> CodeType:
-    """In a class of its name, since that is part of `__names`, inside of a function that has its free variables."""
+    """Compiled inside a class of the right name, which mangles `__names`, inside a function that has its free variables."""
     old = function.__code__
     owner = getattr(function, "__qualname__", "").split(".")[-2:-1]
     inner: List[ast.stmt] = [definition]
@@ -186,14 +175,14 @@ def _future(old: CodeType) -> int:
 
 
 def _find(code: CodeType, definition: ast.FunctionDef) -> CodeType:
-    """The one that the definition was compiled to: the first of that name and line, from the outside to the inside."""
+    """The code that the definition was compiled to: the outermost of that name and line."""
     waiting = [code]
     while waiting:
         one = waiting.pop(0)
         if one.co_name == definition.name and one.co_firstlineno == definition.lineno:
             return one
         waiting += [constant for constant in one.co_consts if isinstance(constant, CodeType)]
-    raise ValueError("it was not compiled")
+    raise ValueError("the definition was not compiled")
 
 
 def _with_constants(code: CodeType, given: Mapping[str, Any]) -> CodeType:

@@ -1,1 +1,1 @@
-"""What is known about torch: its modules, how their calls are seen, the modes they run in."""
+"""What is specific to torch: modules, their parts, and how their calls are seen."""

@@ -1,16 +1,16 @@
-"""What becomes of a call of a torch module that the hook has seen: it is counted in its entry, or a new entry is made."""
+"""Counts each call of a torch module that the hook has seen, making an entry for a new kind of call."""
 
 from __future__ import annotations
 
 import sys
 import weakref
 from _thread import get_ident
+from dataclasses import dataclass, field
 from types import FrameType, FunctionType, MethodType
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tuple
 
 from benchmodels.discover.callers import outermost_forward, place_of_call
-from benchmodels.discover.frameworks import HookOptions, Uncalled
-from benchmodels.discover.model_entries import Call, ModelEntry, Watcher
+from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Uncalled, Watcher
 from benchmodels.discover.module_registry import MadeModules
 from benchmodels.hooks.looking import (
     ABSENT,
@@ -30,37 +30,32 @@ from benchmodels.pytorch.quietly import Undescribed, quietly
 from benchmodels.pytorch.uncalled import UncalledModules, described
 from benchmodels.types import Details, Module, Value
 
-MAX_KEYS = 10_000  # of one module; calls with more of them are looked at each time
-MAX_LOOKS = 8  # so often a model that was called is looked at again, after something in the program has changed
+MAX_KEYS = 10_000  # of one module; calls beyond these are examined each time
+MAX_LOOKS = 8  # how often a called model is examined again after the program has made or converted modules
 BY_FORWARD = ".forward()"
-UNSEEN_INPUTS = "it was called through .forward(), with inputs that could not be seen; call the module itself"
-LEFT_ALONE = "it was called, and left alone: {}"
+UNSEEN_INPUTS = "called through .forward() with inputs that could not be seen; call the module itself"
+SKIPPED = "its calls were skipped: {}"
 
 
+@dataclass(eq=False)
 class Record:
-    """One module object. `target` is what it wraps, or itself; it shares the entries of that."""
+    """One module object. `target`: the module it wraps, or itself; both share their entries."""
 
-    __slots__ = (
-        *("changes", "entries", "full", "ignored", "last", "left_alone", "looks"),
-        *("ref", "structure", "target", "wrappers"),
-    )
-
-    def __init__(self, ref: Any, target: Any, wrappers: Tuple[str, ...], entries: Dict[Any, ModelEntry]) -> None:
-        self.ref = ref
-        self.target = target
-        self.wrappers = wrappers
-        self.entries = entries
-        self.ignored = False
-        self.last: Optional[ModelEntry] = None  # of its last call, where sub-modules count
-        self.structure: Optional[str] = None  # when it was last looked at
-        self.changes = 0  # how many there had been in the program by then
-        self.looks = MAX_LOOKS
-        self.full: Dict[bool, str] = {}  # its structure, once it has no room for more calls without or with gradients
-        self.left_alone: Optional[str] = None  # why a call of it could not be described
+    ref: Callable[[], Any]
+    target: Callable[[], Any]
+    wrappers: Tuple[str, ...] = ()
+    entries: Dict[Any, ModelEntry] = field(default_factory=dict)
+    ignored: bool = False
+    last: Optional[ModelEntry] = None  # of its last call, where sub-modules count
+    structure: Optional[str] = None  # when last examined
+    changes: int = 0  # value of TorchCalls.changes at that time
+    looks: int = MAX_LOOKS
+    full: Dict[bool, str] = field(default_factory=dict)  # its structure, once it has no room without or with gradients
+    skipped: Optional[str] = None  # why a call of it could not be described
 
 
 class TorchCalls:
-    """`stacks`: the modules that each thread is in. `hook_forward` makes calls of a class's `forward` count from then on."""
+    """`stacks`: the modules each thread is in. `hook_forward`: makes calls of a class's `forward` count from then on."""
 
     def __init__(
         self, watcher: Watcher, options: HookOptions, stacks: Dict[int, List[Any]], hook_forward: Callable[[Any], None]
@@ -72,14 +67,14 @@ class TorchCalls:
         self.records: Dict[int, Record] = {}
         self._made = MadeModules(options.script, torch_models.is_wrapper)
         self._uncalled = UncalledModules(self._made, self._has_entry)
-        # Called with gradients since the last backward, which will tell whether that was training.
+        # Called with gradients since the last backward pass; the next one shows whether that was training.
         self.pending: List[Tuple[ModelEntry, Any]] = []
-        self._by_forward: List[Any] = []  # weak references to models that were called through `forward`
+        self._by_forward: List[Any] = []  # weak references to models called through `forward`
         self.made = self._made.note
-        self.changes = 0  # modules that were made or converted outside of any model: a model may be another one since
+        self.changes = 0  # modules made or converted outside any model, any of which may have changed a model
 
     def begin(self, module_class: Any, tensor_types: FrozenSet[type]) -> None:
-        """torch.nn is there now."""
+        """Called when torch.nn has been imported."""
         self._module_class = module_class
         self.state_of: Callable[[Any], Dict[str, Any]] = class_attribute(module_class, "__dict__").__get__
         self.gradients: Callable[[], bool] = torch_models.torch()._C.is_grad_enabled
@@ -92,8 +87,8 @@ class TorchCalls:
     def note(
         self, module: Module, args: Any, kwargs: Any, via: Optional[str] = None
     ) -> Tuple[bool, Optional[ModelEntry]]:
-        """Counts a call, and gives its entry, if it has one. True: the module has no parameters yet, so this is to be asked
-        again when the call is over."""
+        """Counts a call and returns its entry, if it has one. True: the module has no parameters yet; call this again
+        when the call is over."""
         record = self.records.get(id(module))
         if record is None or record.ref() is not module:
             record = self.record(module)
@@ -110,7 +105,7 @@ class TorchCalls:
         return False, entry
 
     def look_again(self, record: Record) -> None:
-        """A script may change a model between two calls: other layers in it, another precision."""
+        """Checks whether the script has changed a model between two calls: other layers, another precision."""
         record.changes = self.changes
         module = record.target()
         if module is None or record.structure is None or not record.looks:
@@ -126,28 +121,30 @@ class TorchCalls:
             record.entries.clear()
             record.full.clear()
 
-    def complain_of(self, module: Module, error: Exception) -> None:
-        """A module, or a call of it, was left alone. The program must go on as if we were not there."""
+    def complain_of(self, module: Module, error: Exception) -> str:
+        """Reports a skipped call without disturbing the program. Returns the cause."""
         pass_on_signal(error)
+        text = ""
         try:
             text = str(error) if is_a(error, Undescribed) else error_text(error)
-            self._options.complain(f"a call of {type(module).__name__} was left alone: {text}")
-        except Exception as another:  # such as no room left on the stack
+            self._options.complain(f"skipped a call of {type(module).__name__}: {text}")
+        except Exception as another:  # such as RecursionError
             pass_on_signal(another)
+        return text
 
     def key(self, args: Any, kwargs: Any) -> Any:
-        """The same for calls with the same signature; None where there is no telling."""
+        """Equal keys mean equal signatures; None if there is no key."""
         try:
             with quietly():
                 return self._key(args, kwargs)
-        except Exception as error:  # told when the call is looked at
+        except Exception as error:  # reported when the call is examined
             pass_on_signal(error)
             return None
 
     def unknown(
         self, record: Record, key: Any, args: Any, kwargs: Any, via: Optional[str] = None
     ) -> Tuple[bool, Optional[ModelEntry]]:
-        """As `note`, for a call that this module has not had yet."""
+        """Like `note`, for a call whose key is new to this module."""
         module = record.target()
         try:
             if module is None:
@@ -165,8 +162,7 @@ class TorchCalls:
                 self._count(entry, record, module)
             return False, entry
         except Exception as error:
-            self.complain_of(module, error)
-            record.left_alone = str(error) if is_a(error, Undescribed) else error_text(error)
+            record.skipped = self.complain_of(module, error)
             return False, None
 
     def _count(self, entry: ModelEntry, record: Record, module: Module) -> None:
@@ -177,12 +173,12 @@ class TorchCalls:
                 self.await_backward(entry, record)
 
     def await_backward(self, entry: ModelEntry, record: Record) -> None:
-        """The next backward will tell whether this was training."""
+        """The next backward pass shows whether this was training."""
         entry.undecided = -entry.undecided
         self.pending.append((entry, record.target))
 
     def trained(self) -> None:
-        """A backward has just ended: what gradients have reached is being trained."""
+        """A backward pass has just ended: modules with gradients are being trained."""
         pending = self.pending[:]
         self.pending.clear()
         for entry, target in pending:
@@ -193,25 +189,25 @@ class TorchCalls:
                 self._watcher.changed(entry)
 
     def uncalled(self) -> Iterator[Uncalled]:
-        """At the end: what was made or called and has no entry."""
-        left = {id(r.ref()): r.left_alone for r in list(self.records.values()) if r.left_alone and not r.entries}
-        yield from self._uncalled.told()
+        """At the end: modules that were made or called and have no entry."""
+        skipped = {id(r.ref()): r.skipped for r in list(self.records.values()) if r.skipped and not r.entries}
+        yield from self._uncalled.reported()
         for record in list(self.records.values()):
             module = record.target()
-            if module is not None and id(module) in left:
-                yield from self._told(module, LEFT_ALONE.format(left[id(module)]), called=True)
+            if module is not None and id(module) in skipped:
+                yield from self._unusable(module, SKIPPED.format(skipped[id(module)]))
         for owner in [ref() for ref in self._by_forward]:
-            if owner is not None and not self._has_entry(owner) and id(owner) not in left:
-                yield from self._told(owner, UNSEEN_INPUTS, called=True)
+            if owner is not None and not self._has_entry(owner) and id(owner) not in skipped:
+                yield from self._unusable(owner, UNSEEN_INPUTS)
 
-    def _told(self, module: Module, reason: str, called: bool) -> Iterator[Uncalled]:
+    def _unusable(self, module: Module, reason: str) -> Iterator[Uncalled]:
         try:
             with quietly():
-                told = Uncalled(self._structure(module), described(module, self._made.find(module)), reason, called)
+                found = Uncalled(self._structure(module), described(module, self._made.find(module)), reason, True)
         except Exception as error:
             self.complain_of(module, error)
         else:
-            yield told
+            yield found
 
     def _structure(self, module: Module) -> str:
         with quietly():
@@ -223,15 +219,13 @@ class TorchCalls:
         return record is not None and record.ref() is module and bool(record.entries)
 
     def record(self, module: Module) -> Record:
-        """Of a module that is called for the first time."""
+        """Makes the record of a module that is called for the first time."""
         try:
             with quietly():
                 return self._new_record(module)
-        except Exception as error:  # such as a module that was never initialised: the call itself will say so
+        except Exception as error:  # such as an uninitialised module: the call itself will fail
             self.complain_of(module, error)
-            record = Record(lambda: module, lambda: module, (), {})
-            record.ignored = True
-            return record
+            return Record(lambda: module, lambda: module, ignored=True)
 
     def _new_record(self, module: Module) -> Record:
         key = id(module)
@@ -240,11 +234,9 @@ class TorchCalls:
         if target is not module:
             inner = self.records.get(id(target))
             entries = (inner if inner is not None and inner.ref() is target else self.record(target)).entries
-        record = Record(
-            weakref.ref(module, lambda _: self.records.pop(key, None)), weakref.ref(target), wrappers, entries
-        )
-        record.changes = self.changes
-        record.ignored = torch_models.is_loss(target) or (bool(self._stack()) and not torch_models.has_state(target))
+        ref = weakref.ref(module, lambda _: self.records.pop(key, None))
+        ignored = torch_models.is_loss(target) or (bool(self._stack()) and not torch_models.has_state(target))
+        record = Record(ref, weakref.ref(target), wrappers, entries, ignored, changes=self.changes)
         self.records[key] = record
         self._made.mark_called(module)
         self._made.mark_called(target)
@@ -254,7 +246,7 @@ class TorchCalls:
         return self._stacks.get(get_ident(), [])
 
     def _first(self, record: Record, key: Any, args: Any, kwargs: Any, via: Any, graded: bool) -> Optional[ModelEntry]:
-        """The entry of a call that this module has not had yet; None: it does not count, or there is no room."""
+        """The entry of a call whose key is new to this module; None: it does not count, or there is no room."""
         with self._watcher.lock:
             module = record.target()
             with quietly():
@@ -274,7 +266,7 @@ class TorchCalls:
     def _entry(
         self, record: Record, args: Any, kwargs: Any, function: Any, graded: bool, frame: Optional[FrameType] = None
     ) -> Optional[ModelEntry]:
-        """The entry for such a call of the module; None: there is no room for another one."""
+        """The entry for such a call of the module; None if there is no room for another one."""
         module = record.target()
         signature = signature_of(function, args, kwargs)
         structure = record.structure = self._structure(module)
@@ -290,30 +282,28 @@ class TorchCalls:
             facts["items"], facts["items_from"] = (None, None) if batch is None else batch
             facts["wrappers"] = [*record.wrappers, *torch_models.autocast_note(), *((BY_FORWARD,) if frame else ())]
             hidden = not torch_models.has_state(module)
-        # Not quietly: whoever waits for this very call goes on from here, in the middle of the script.
+        # Not quietly: a capture waiting for this very call takes over here, in the middle of the script.
         entry = self._watcher.add(Call(module, args, kwargs, function, signature, structure, facts, hidden, graded))
         if self._options.everything and not self._stack():
             self._uncalled.describe()
         return entry
 
     def _places(self, module: Module, frame: FrameType) -> Details:
-        """Where it was called and made, and whose part it is."""
-        called = place_of_call(self._options.script, frame)
+        """Where it was called and made, and what contains it."""
         made = self._made.find(module)
-        made_at = None if made is None else made.place
         parent = self._made.parent(module)
         stack = self._stack()
         above = self.records.get(id(stack[-1])) if stack else None
         return {
-            "place": None if called is None else called.as_dict(),
-            "made_at": None if made_at is None else made_at.as_dict(),
+            "place": place_of_call(self._options.script, frame),
+            "made_at": None if made is None else made.place,
             "depth": len(stack),
             "parent": above.last.identity if above is not None and above.last is not None else None,
             "path": "" if parent is None else parent.path,
         }
 
     def _is_part_of_forward(self, module: Module) -> bool:
-        """Whether a `forward` calls it that somebody called by itself: then that is the model, and counts as called."""
+        """Whether a directly called `forward` calls it: then the owner of that `forward` is the model, and is counted."""
         found = outermost_forward(sys._getframe(1), self._module_class)
         if found is None or found.module is module:
             return False
@@ -335,7 +325,7 @@ class TorchCalls:
 
 
 def _method(module: Module, name: str) -> Any:
-    """The function that takes the inputs, as a method of the module: one that was put into it, or its class's."""
+    """The method that takes the inputs: the module's own attribute, or its class's, bound."""
     found = attribute(module, name, ABSENT)
     if is_a(found, FunctionType) and name not in attributes_of(module):
         return MethodType(found, module)

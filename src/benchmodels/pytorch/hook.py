@@ -1,8 +1,8 @@
-"""Sees calls of torch modules: the code of `nn.Module.__call__` is exchanged as soon as torch.nn is imported.
+"""Sees calls of torch modules: swaps the code of `nn.Module.__call__` as soon as torch.nn is imported.
 
-Only the outermost call counts (or those down to a depth); inside of it the hook stands aside, at the cost of one look
-into a set. Functions of torch stay the objects they were and run in the frames they always had, so whatever compares,
-compiles or traces them, or looks at the stack, works as before.
+Only the outermost call counts (or those down to a depth); inside it the hook costs one set lookup per call. Torch's
+functions remain the same objects and run in their usual frames, so code that compares, compiles or traces them, or
+inspects the stack, works as before.
 """
 
 from __future__ import annotations
@@ -15,34 +15,20 @@ from _thread import get_ident
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
-from benchmodels.discover.frameworks import HookOptions, Uncalled
-from benchmodels.discover.model_entries import Watcher
+from benchmodels.discover.model_entries import HookOptions, Uncalled, Watcher
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.hooks.looking import class_attribute, pass_on_signal
 from benchmodels.hooks.weaving import Patches, arguments_text, woven
-from benchmodels.pytorch import doors as torch_doors
+from benchmodels.pytorch import outermost
 from benchmodels.pytorch.calls import TorchCalls
-from benchmodels.pytorch.outermost import Doors, general, quick
+from benchmodels.pytorch.outermost import Doors
 from benchmodels.types import Module
 
-LONGEST_WAIT_S = 1.0  # for a call that is being made when the interpreter ends
-TRACED = "a module was called under sys.settrace, whose function would have seen us: such calls are left alone"
-# A tracer that is a function of Python would see our frames: the call is left alone, and that is told at the end.
-AROUND_CALL = """
-_benchprobe_thread = GIVEN.thread
-_benchprobe_inside = GIVEN.inside
-if _benchprobe_inside(_benchprobe_thread()):
-    BODY
-    return
-_benchprobe_trace = GIVEN.gettrace
-_benchprobe_type = GIVEN.type
-if _benchprobe_type(_benchprobe_trace()) in GIVEN.tracers:
-    _benchprobe_traced = GIVEN.traced
-    _benchprobe_traced(1)
-    BODY
-    return
+LONGEST_WAIT_S = 1.0  # for a call in progress when the interpreter ends
+TRACED = "skipped calls made under sys.settrace: the trace function would have seen the hook"
+AROUND = """
 _benchprobe_enter = GIVEN.enter
-_benchprobe_call = _benchprobe_enter(self, args, kwargs)
+_benchprobe_call = _benchprobe_enter(ARGUMENTS)
 try:
     BODY
 except BaseException as _benchprobe_error:
@@ -55,20 +41,21 @@ finally:
         _benchprobe_leave = GIVEN.leave
         _benchprobe_leave(_benchprobe_call)
 """
-AROUND_OWN = """
-_benchprobe_enter = GIVEN.enter
-_benchprobe_call = _benchprobe_enter(ARGUMENTS, GIVEN.name)
-try:
+# A trace function written in Python would see our frames: skip the call, and report that at the end.
+AROUND_CALL = f"""
+_benchprobe_thread = GIVEN.thread
+_benchprobe_inside = GIVEN.inside
+if _benchprobe_inside(_benchprobe_thread()):
     BODY
-except BaseException as _benchprobe_error:
-    if _benchprobe_call is not None:
-        _benchprobe_failed = GIVEN.failed
-        _benchprobe_failed(_benchprobe_call, _benchprobe_error)
-    raise
-finally:
-    if _benchprobe_call is not None:
-        _benchprobe_leave = GIVEN.leave
-        _benchprobe_leave(_benchprobe_call)
+    return
+_benchprobe_trace = GIVEN.gettrace
+_benchprobe_type = GIVEN.type
+if _benchprobe_type(_benchprobe_trace()) in GIVEN.tracers:
+    _benchprobe_traced = GIVEN.traced
+    _benchprobe_traced(1)
+    BODY
+    return
+{AROUND.replace("ARGUMENTS", "self, args, kwargs")}
 """
 AFTER = """
 _benchprobe_type = GIVEN.type
@@ -82,53 +69,56 @@ finally:
 """
 
 
-def _not_traced(rules: Any) -> None:
-    for name in ("benchprobe", "benchmodels"):
-        rules.add(name)
-
-
 class TorchHook:
-    """The framework torch."""
+    """Reports models to a Watcher. Never imports torch: waits until the script does."""
 
     def __init__(self, watcher: Watcher, options: HookOptions) -> None:
         self._options = options
         self._patches = Patches()
-        self._inside: Set[int] = set()  # threads that are inside of a model
-        self._stacks: Dict[int, List[Any]] = {}  # what each thread is in, where sub-modules count, too
+        self._inside: Set[int] = set()  # threads inside a model
+        self._stacks: Dict[int, List[Any]] = {}  # the modules each thread is in, where sub-modules count
         self._calls = TorchCalls(watcher, options, self._stacks, self._called_by_forward)
         self._module: Any = None
         self._call: Any = None
-        self._hooked: Set[Any] = set()  # functions of the program's own
-        self._exchanged: List[Tuple[FunctionType, CodeType, CodeType]] = []  # what it was, and what it is now
+        self._hooked: Set[Any] = set()  # the program's own functions
+        self._exchanged: List[Tuple[FunctionType, CodeType, CodeType]] = []  # with the code before and now
         self._held: List[Callable[[], None]] = []
         self._traced: Set[int] = set()
         self._own_doors: Optional[Doors] = None
 
     def install(self, imports: ImportWatch) -> None:
+        """Watches calls of modules from torch's import on."""
         imports.after("torch.nn.modules.module", self._hook_modules)
         if self._options.everything:
             imports.after("torch", self._hook_backward)
-        # Dynamo must not compile what it finds of ours on the stack, nor look into our code as if it were torch's.
-        imports.after("torch._dynamo.trace_rules", _not_traced)
+        # Dynamo must neither compile our frames nor inline our functions.
+        imports.after(
+            "torch._dynamo.trace_rules", lambda rules: [rules.add(name) for name in ("benchprobe", "benchmodels")]
+        )
         imports.after("torch._dynamo.convert_frame", self._stand_aside_in_dynamo)
 
     def uninstall(self) -> None:
-        if self._own_doors is not None:
-            torch_doors.uninstall(self._own_doors)
+        """Leaves torch as the script left it."""
+        if self._own_doors in outermost.installed:
+            outermost.installed.remove(self._own_doors)
         self._patches.undo()
 
     def lost(self) -> bool:
+        """Whether the script has replaced our hook, so that models may have been missed."""
         if self._module is None:
             return False
         call = vars(self._module).get("__call__")
         return call is not self._call or call.__code__ is not self._call_code
 
     def uncalled(self) -> Iterator[Uncalled]:
+        """At the end of the script: models without a usable call."""
         if self._traced:
             self._options.complain(TRACED)
         return self._calls.uncalled() if self._module is not None else iter(())
 
     def hold_threads(self) -> None:
+        """Before the interpreter ends: blocks daemon threads at their next call, since one that is stopped inside torch
+        takes the process with it."""
         if self._module is None:
             return
 
@@ -147,28 +137,28 @@ class TorchHook:
         tensor, parameter = sys.modules["torch"].Tensor, sys.modules["torch.nn.parameter"].Parameter
         types = frozenset((tensor, parameter))
         self._calls.begin(module, types)
-        self._own_doors = general(self._calls, self._inside, self._stacks, self._options.max_depth, self._held)
-        torch_doors.install(self._own_doors)
-        doors = self._own_doors
+        doors = outermost.general(self._calls, self._inside, self._stacks, self._options.max_depth, self._held)
+        self._own_doors = doors
+        outermost.installed.append(doors)
         if not self._options.max_depth:
             modes = getattr(sys.modules["torch"]._C, "_is_torch_function_mode_enabled", lambda: True)
-            doors = quick(self._calls, self._inside, types, self._calls.gradients, modes, self._held)
+            doors = outermost.quick(self._calls, self._inside, types, self._calls.gradients, modes, self._held)
         self._hook_call(module, doors)
         self._hook_classes(module)
         note = self._calls.made if self._options.everything else None
         self._put_after(module, "__init__", "self", functools.partial(_made, note, self._calls, self._inside))
-        # What `half`, `to` and the like come to.
+        # `half`, `to` and the like all call this.
         self._put_after(module, "_apply", "self", functools.partial(_made, None, self._calls, self._inside))
 
     def _hook_call(self, module: Module, doors: Doors) -> None:
         function = vars(module)["__call__"]
         if not isinstance(function, FunctionType) or function.__closure__:
-            raise RuntimeError("this version of torch calls modules in a way that is not known; no model is found")
-        # Constants of a code must be hashable, as it is itself: methods of the sets, not the sets.
+            raise RuntimeError("this version of torch calls modules in an unknown way; no models can be found")
+        # Constants of a code object must be hashable: methods of the sets, not the sets.
         inside, traced = self._inside.__contains__, self._traced.add
         given = {"thread": get_ident, "inside": inside, "traced": traced, **doors._asdict()}
         if not self._weave(function, AROUND_CALL, given):
-            function = _wrapper(function, lambda self, args, kwargs: doors.enter(self, args, kwargs), doors)
+            function = _wrapper(function, doors)
             self._patches.set_attribute(module, "__call__", function)
         self._call, self._call_code = function, function.__code__
 
@@ -183,7 +173,7 @@ class TorchHook:
         return True
 
     def _put_after(self, owner: Any, name: str, argument: str, note: Callable[[Any], None]) -> None:
-        """`note` is called when the function has ended, with the first of its arguments."""
+        """Calls `note` with the function's first argument when the function has ended."""
         original = vars(owner)[name]
         if isinstance(original, FunctionType) and self._weave(
             original, AFTER.replace("ARGUMENT", argument), {"note": note}
@@ -200,7 +190,7 @@ class TorchHook:
         self._patches.set_attribute(owner, name, noted)
 
     def _stand_aside_in_dynamo(self, convert_frame: ModuleType) -> None:
-        """While dynamo traces a frame, every function has its own code."""
+        """Gives every function its original code while dynamo traces a frame."""
         compile_frame = convert_frame._compile
 
         @functools.wraps(compile_frame)
@@ -217,8 +207,8 @@ class TorchHook:
         self._patches.set_attribute(convert_frame, "_compile", _compile)
 
     def _hook_classes(self, module: Module) -> None:
-        """A class that has its own `__call__` is hooked there, since it need not come to the one of nn.Module."""
-        before = getattr(module.__init_subclass__, "__func__", None)  # of a torch that has one
+        """Hooks classes at their own `__call__`, which need not call that of nn.Module."""
+        before = getattr(module.__init_subclass__, "__func__", None)  # if this torch has one
 
         def __init_subclass__(cls: Any, /, **options: Any) -> None:
             if before is not None:
@@ -236,12 +226,12 @@ class TorchHook:
             own = class_attribute(cls, "__call__")
             if own is not self._call and isinstance(own, FunctionType) and not cls.__module__.startswith("torch."):
                 self._hook_method(cls, own, "__call__")
-        except Exception as error:  # the program must go on as if we were not there
+        except Exception as error:  # the program must go on undisturbed
             pass_on_signal(error)
             self._options.complain(f"calls of {cls.__name__} may be missing: {type(error).__name__}: {error}")
 
     def _called_by_forward(self, cls: Any) -> None:
-        """From now on a call of this class's `forward` counts as one of the model."""
+        """From now on a call of this class's `forward` counts as a call of the model."""
         own = class_attribute(cls, "forward")
         if isinstance(own, FunctionType):
             self._hook_method(cls, own, "forward")
@@ -250,11 +240,11 @@ class TorchHook:
         if own in self._hooked:
             return
         arguments = arguments_text(own)
-        doors = {"enter": torch_doors.enter, "failed": torch_doors.failed, "leave": torch_doors.leave}
-        around = AROUND_OWN.replace("ARGUMENTS", arguments or "")
+        doors = Doors(outermost.enter, outermost.failed, outermost.leave)
+        around = AROUND.replace("ARGUMENTS", f"{arguments}, GIVEN.name")
         self._hooked.add(own)
-        if arguments is None or not self._weave(own, around, {**doors, "name": name}):
-            hooked = _wrapper(own, lambda self, args, kwargs: torch_doors.enter(self, args, kwargs, name), torch_doors)
+        if arguments is None or not self._weave(own, around, {**doors._asdict(), "name": name}):
+            hooked = _wrapper(own, doors, name)
             self._hooked.add(hooked)
             owner = next(one for one in cls.__mro__ if vars(one).get(name) is own)
             self._patches.set_attribute(owner, name, hooked)
@@ -270,7 +260,7 @@ class TorchHook:
 
 
 def _made(note: Optional[Callable[[Any], None]], calls: TorchCalls, inside: Set[int], module: Module) -> None:
-    """A module was made, or converted: outside of any model, one that was called may be another one since."""
+    """A module was made or converted; outside any model, that may have changed a model that was called before."""
     if note is not None:
         try:
             note(module)
@@ -280,12 +270,12 @@ def _made(note: Optional[Callable[[Any], None]], calls: TorchCalls, inside: Set[
         calls.changes += 1
 
 
-def _wrapper(function: FunctionType, enter: Callable[..., Any], doors: Any) -> Any:
-    """For a function whose source is not there: it is called one frame further down."""
+def _wrapper(function: FunctionType, doors: Doors, *via: str) -> Any:
+    """For a function without source: adds a frame to the stack."""
 
     @functools.wraps(function)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-        token = enter(self, args, kwargs)
+        token = doors.enter(self, args, kwargs, *via)
         if token is None:
             return function(self, *args, **kwargs)
         try:

@@ -1,4 +1,4 @@
-"""What can be asked of a torch module: what it wraps, what it holds, and whether a call of it is a real one."""
+"""Questions about a torch module: what it wraps, what it holds, and whether a call of it is real."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 from benchmodels.discover.callers import OUR_FOLDERS
 from benchmodels.hooks.looking import attribute, class_attribute, is_a, members_of
-from benchmodels.identity.identity import COMPILED, class_name
+from benchmodels.identity.identity import COMPILED, class_name, python_name
 from benchmodels.identity.signatures import dtype_name
 from benchmodels.pytorch.module_parts import buffers_of, children_of, parameters_of, parts_of
 from benchmodels.pytorch.quietly import is_torch_tensor, quietly
 from benchmodels.types import Details, Module, Tensor, Value
 
-WRAPPERS = {  # class: the attribute that holds what is wrapped, and how the wrapper is called
+WRAPPERS = {  # class: the attribute with the wrapped module, and the wrapper's name
     COMPILED: ("_orig_mod", "torch.compile"),
     "torch.nn.parallel.data_parallel.DataParallel": ("module", "DataParallel"),
     "torch.nn.parallel.distributed.DistributedDataParallel": ("module", "DistributedDataParallel"),
@@ -23,12 +23,12 @@ WRAPPERS = {  # class: the attribute that holds what is wrapped, and how the wra
 }
 TOOLS = tuple(name.replace("/", os.sep) for name in ("jit/_trace", "onnx/", "export/", "_export/"))
 NOT_REAL = ("FakeTensor", "FunctionalTensor", "ProxyTensor", "BatchedTensor", "Proxy", "Attribute", "ParameterProxy")
-# What a module overrides that keeps something else than parameters and buffers, such as packed weights.
+# Overridden by modules whose state is not in parameters and buffers, such as packed weights.
 KEEPS_STATE = ("_save_to_state_dict", "get_extra_state")
 
 
 def torch() -> Any:
-    """The program's torch; it is never imported from here."""
+    """The program's torch; never imported from here."""
     return sys.modules["torch"]
 
 
@@ -38,15 +38,14 @@ class Unwrapped(NamedTuple):
 
 
 def unwrap(module: Module) -> Unwrapped:
-    """The module below `torch.compile` and the like, and what was around it."""
+    """The module inside `torch.compile` and the like, and the names of these wrappers."""
     wrappers: List[str] = []
-    while True:
-        kind = type(module)
-        found = WRAPPERS.get(f"{kind.__module__}.{kind.__qualname__}")
-        inner = children_of(module).get(found[0]) if found is not None else None
-        if found is None or inner is None:
+    while is_wrapper(module):
+        holder, name = WRAPPERS[python_name(module)]
+        inner = children_of(module).get(holder)
+        if inner is None:
             break
-        wrappers.append(found[1])
+        wrappers.append(name)
         module = inner
     if attribute(module, "_compiled_call_impl") is not None:
         wrappers.append("Module.compile")
@@ -58,16 +57,16 @@ def unwrap(module: Module) -> Unwrapped:
 
 
 def is_wrapper(module: Module) -> bool:
-    return f"{type(module).__module__}.{type(module).__qualname__}" in WRAPPERS
+    return python_name(module) in WRAPPERS
 
 
 def autocast_note() -> Tuple[str, ...]:
-    """Under which precision the script made the call, if it asked for one."""
+    """The autocast precision of the script's call, if any."""
     for device in ("cuda", "cpu"):
         try:
             if torch().is_autocast_enabled(device):
                 return (f"autocast {dtype_name(torch().get_autocast_dtype(device))}",)
-        except TypeError:  # an older torch asks without the device
+        except TypeError:  # an older torch takes no device
             return ()
     return ()
 
@@ -77,7 +76,7 @@ def is_loss(module: Module) -> bool:
 
 
 def has_state(module: Module) -> bool:
-    """Whether it has anything that was learnt, in whatever form."""
+    """Whether it holds anything learnt, in whatever form."""
     if parameters_of(module) or buffers_of(module):
         return True
     usual = [class_attribute(_module_class(), name) for name in KEEPS_STATE]
@@ -91,24 +90,14 @@ def has_state(module: Module) -> bool:
 def is_lazy(module: Module) -> bool:
     """Whether it gets its parameters only in its first call."""
     lazy = sys.modules.get("torch.nn.parameter")
-    kinds = tuple(
-        kind
-        for kind in (getattr(lazy, name, None) for name in ("UninitializedParameter", "UninitializedBuffer"))
-        if kind is not None
-    )
-    if not kinds:
-        return False
+    kinds = tuple(getattr(lazy, f"Uninitialized{name}") for name in ("Parameter", "Buffer"))
     return any(is_a(tensor, kinds) for _, tensor in (*parameters_of(module), *buffers_of(module)))
 
 
 def is_real_call(module: Module, args: Sequence[Value], kwargs: Dict[str, Value], frame: Optional[FrameType]) -> bool:
-    """Not one in which the program only traces or exports the model, or computes again what a backward needs."""
-    core = torch()._C
-    if _is_called_by_tool(frame):
-        return False
-    if torch().compiler.is_compiling():
-        return False
-    if getattr(core, "_current_graph_task_id", lambda: -1)() != -1:
+    """False where the program only traces or exports the model, or recomputes activations in a backward pass."""
+    backward = getattr(torch()._C, "_current_graph_task_id", lambda: -1)() != -1
+    if backward or _is_called_by_tool(frame) or torch().compiler.is_compiling():
         return False
     first = [tensor for _, tensor in parameters_of(module)[:1]]
     tensors = [*_tensors((args, kwargs), 0), *first]
@@ -116,7 +105,7 @@ def is_real_call(module: Module, args: Sequence[Value], kwargs: Dict[str, Value]
 
 
 def _is_called_by_tool(frame: Optional[FrameType]) -> bool:
-    """Whether it is torch's tracer or exporter that calls, to look at the model or to compare."""
+    """Whether the caller is torch's tracer or exporter."""
     folder = os.path.join(os.path.dirname(torch().__file__), "")
     while frame is not None:
         file = frame.f_code.co_filename
@@ -133,7 +122,7 @@ def _is_batched(tensor: Tensor) -> bool:
 
 
 def _tensors(value: Value, depth: int) -> Iterator[Any]:
-    """Those of the inputs, and what stands for one while torch.fx traces a model."""
+    """The tensors in the inputs, and the proxies that torch.fx uses while it traces a model."""
     if is_torch_tensor(value) or type(value).__module__ == "torch.fx.proxy":
         yield value
     elif is_a(value, (dict, list, tuple)) and depth < 6:
@@ -142,13 +131,11 @@ def _tensors(value: Value, depth: int) -> Iterator[Any]:
 
 
 def facts_of(module: Module) -> Details:
-    """What the event tells of the module itself."""
+    """Keys of the event about the module itself."""
     parameters = [tensor for _, tensor in parameters_of(module)]
     floating = [tensor for tensor in parameters if tensor.is_floating_point()]
     main: Optional[Any] = (floating or parameters or [None])[0]
     return {
-        "weights": None,
-        "content": None,
         "class": class_name(module).rpartition(".")[2],
         "qualified": class_name(module),
         "parameters": sum(tensor.numel() for tensor in parameters),
@@ -161,7 +148,7 @@ def facts_of(module: Module) -> Details:
 
 
 def _mode(module: Module) -> Details:
-    """Whether a part of it is in training mode, and which of its layers compute otherwise then."""
+    """Whether any part is in training mode, and which of these layers compute differently because of it."""
     parts = [part for _, part in parts_of(module) if attribute(part, "training") is True]
     return {
         "in_training": bool(parts),
@@ -170,7 +157,7 @@ def _mode(module: Module) -> Details:
 
 
 def _depends(part: Module) -> bool:
-    """Of torch's own layers: dropout, and normalisation that keeps what it has seen."""
+    """True for torch's dropout, and for normalisation with running statistics."""
     kinds = {kind.__name__ for kind in type(part).__mro__ if kind.__module__.startswith("torch.nn.modules.")}
     if kinds & {"_DropoutNd", "RNNBase", "MultiheadAttention"}:
         chance = attribute(part, "p", attribute(part, "dropout", 0.0))

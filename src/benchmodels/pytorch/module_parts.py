@@ -1,4 +1,4 @@
-"""The parts of a torch module and their tensors, read where it keeps them: methods such as `parameters` may be the program's own."""
+"""The parts of a torch module and their tensors, read from its dictionaries: a program may override `parameters()`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from benchmodels.types import Module, Value
 
 NUMBERS = (bool, int, float, complex, str, type(None))
 OF_TORCH = ("_parameters", "_modules", "_buffers")
-MAX_PARTS = 1000  # of one list or dictionary
+MAX_PARTS = 1000  # read of one list or dictionary
 
-Mark = Tuple[Any, Any]  # a value and, of a tensor, how often it was written to
+Mark = Tuple[Any, Any]  # a value and, for a tensor, its version counter
 
 
 class ModuleState:
-    """As it was when this was made. Nothing is copied: a tensor counts its writes."""
+    """A module's state when this was made. Copies nothing: tensors have version counters."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
         self._before = _marks(module)
 
     def changed(self) -> Optional[str]:
-        """The name of what has changed since; None: nothing that could be seen."""
+        """The name of something that has changed since; None if no change is visible."""
         after = _marks(self._module)
         names = [*after, *(name for name in self._before if name not in after)]
         return next((name for name in names if not _same(self._before.get(name), after.get(name))), None)
@@ -33,7 +33,7 @@ def _marks(module: Module) -> Dict[str, Mark]:
     try:
         parts = list(module.named_modules())
         return {name: (value, _writes(value)) for path, part in parts for name, value in _kept_values(path, part)}
-    except Exception:  # a module of its own sort; it is then taken to keep nothing
+    except Exception:  # an unusual module; treat it as stateless
         return {}
 
 
@@ -57,7 +57,7 @@ def _kept_values(path: str, part: Module) -> Iterator[Tuple[str, Any]]:
 def _writes(value: Value) -> Any:
     try:
         return value._version if is_tensor(value) else None
-    except RuntimeError:  # made in inference mode, where nobody counts
+    except RuntimeError:  # made in inference mode, where there is no counter
         return None
 
 
@@ -70,7 +70,7 @@ def _same(before: Optional[Mark], after: Optional[Mark]) -> bool:
 
 
 def parts_of(module: Module) -> Iterator[Tuple[str, Any]]:
-    """The module and everything inside of it with their paths, each once, in the order of `named_modules`."""
+    """The module and everything inside it with paths, each once, in the order of `named_modules`."""
     waiting = [("", module)]
     seen = set()
     while waiting:
@@ -83,12 +83,12 @@ def parts_of(module: Module) -> Iterator[Tuple[str, Any]]:
 
 
 def children_of(module: Module) -> Dict[Any, Any]:
-    """The modules that it holds itself, by name."""
+    """Its direct sub-modules by name."""
     return {name: part for name, part in _kept(module, "_modules") if part is not None}
 
 
 def parameters_of(module: Module) -> List[Tuple[str, Any]]:
-    """Of the module and its parts, each once."""
+    """Parameters of the module and its parts, each once."""
     return _tensors(module, "_parameters")
 
 
@@ -116,6 +116,6 @@ def _kept(module: Module, name: str) -> List[Tuple[Any, Any]]:
     kept = attribute(module, name)
     if is_a(kept, dict):
         return members_of(kept)
-    if type(module).__module__.startswith("torch.jit"):  # kept by TorchScript, and given out by torch's own code
+    if type(module).__module__.startswith("torch.jit"):  # stored by TorchScript, read by torch's own code
         return list(getattr(module, name).items())
-    raise AttributeError(f"it has no {name}: it was not initialised, or is no usual module")
+    raise AttributeError(f"no {name}: the module is not initialised or not a usual one")

@@ -1,7 +1,7 @@
-"""What happens before and after a call of a torch module that is not inside of another one: it is noted.
+"""Runs before and after each outermost call of a torch module, and records it.
 
-Written for speed, since a tiny training loop feels it, and so that nothing of ours is on the stack while the module runs:
-`enter` is called before the module's own code, and what it returned is given to `failed` and `leave` after it.
+Written for speed, since a tiny training loop feels it, and so that none of our frames is on the stack while the module runs:
+`enter` is called before the module's own code; `failed` and `leave` after it, with the token that `enter` returned.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from benchmodels.pytorch.calls import TorchCalls
 from benchmodels.pytorch.models import unwrap
 from benchmodels.types import Module
 
-Token = Any  # None: the call does not count. An Entry, or an _Uncounted
+Token = Any  # a ModelEntry or _Uncounted; None: ignore the call
 
 
 class Doors(NamedTuple):
-    """`enter(module, args, kwargs)`, `failed(token, error)`, `leave(token)`; the last two for a token that is not None."""
+    """`enter(module, args, kwargs)`, then `failed(token, error)` and `leave(token)` unless the token is None."""
 
     enter: Callable[..., Token]
     failed: Callable[[Token, BaseException], None]
@@ -27,7 +27,7 @@ class Doors(NamedTuple):
 
 
 class _Uncounted:
-    """A call without an entry. `again`: what to look at when it is over, since the module has no parameters yet."""
+    """A call without an entry. `again`: the call to examine when it is over, since the module has no parameters yet."""
 
     __slots__ = ("again",)
 
@@ -42,12 +42,12 @@ def _failed(token: Token, error: BaseException) -> None:
 
 
 def _leave_alone(calls: TorchCalls, module: Module, error: BaseException) -> None:
-    """What was raised while a call was looked at must not reach the program, unless it is the program's own, or control-C."""
+    """Keeps our own exceptions from the program; lets the program's and Ctrl-C pass."""
     if not isinstance(error, Exception):
         raise error
     try:
         calls.complain_of(module, error)
-    except RecursionError:  # no room left on the stack to say so
+    except RecursionError:  # the stack is too deep to report it
         pass
 
 
@@ -59,14 +59,14 @@ def quick(
     function_modes: Callable[[], bool],
     held: List[Callable[[], None]],
 ) -> Doors:
-    """For calls of nn.Module itself, where sub-modules do not count."""
+    """For `nn.Module.__call__`, where sub-modules do not count."""
     find, key_of, add, discard = calls.records.get, calls.key, inside.add, inside.discard
     state_of, tracing = calls.state_of, calls.tracing
 
     def enter(module: Module, args: Any, kwargs: Any) -> Token:
         if held:
             held[0]()
-        if tracing() is not None:  # even a look at a shape would be part of what is traced
+        if tracing() is not None:  # even reading a shape would be traced
             return None
         thread = get_ident()
         try:
@@ -114,7 +114,7 @@ def general(
     max_depth: int,
     held: List[Callable[[], None]],
 ) -> Doors:
-    """For any depth and any method: `via` is the name of the one that takes the inputs."""
+    """For any depth and any method; `via` names the method that takes the inputs."""
 
     def enter(module: Module, args: Any, kwargs: Any, via: Optional[str] = None) -> Token:
         thread = get_ident()
@@ -148,3 +148,22 @@ def general(
             inside.discard(thread)
 
     return Doors(enter, _failed, leave)
+
+
+# The program's own functions get the next three as constants. Such a function may be pickled with its code, as cloudpickle
+# does, and unpickled in a process without a hook, where these do nothing.
+installed: List[Doors] = []
+
+
+def enter(module: Module, args: Any, kwargs: Any, via: str) -> Token:
+    return installed[-1].enter(module, args, kwargs, via) if installed else None
+
+
+def failed(token: Token, error: BaseException) -> None:
+    if installed:
+        installed[-1].failed(token, error)
+
+
+def leave(token: Token) -> None:
+    if installed:
+        installed[-1].leave(token)

@@ -1,23 +1,23 @@
-"""torch asked without anybody noticing: neither the program's tensors with code of their own, nor its modes, nor a profiler."""
+"""Uses torch unnoticed: by tensor subclasses of the program, by its torch modes, and by a profiler."""
 
 from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, contextmanager
 from types import ModuleType
-from typing import Any, Iterator, Optional, Tuple
+from typing import Iterator, Tuple
 
 from benchmodels.hooks.looking import ABSENT, class_attribute, is_a
 from benchmodels.types import Tensor, Value
 
 
 class Undescribed(Exception):
-    """Something that is left alone; the text says what it is."""
+    """An input that cannot be described; the text says what it is."""
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """While it lasts, operators and attributes of tensors are torch's own, whatever class they are of."""
+    """Inside, operators and attributes of tensors are torch's own, whatever their class."""
     torch = sys.modules.get("torch")
     if torch is None:
         yield
@@ -36,27 +36,21 @@ def quietly() -> Iterator[None]:
 
 
 def shape_of(tensor: Tensor) -> Tuple[int, ...]:
-    """Of a tensor of torch, asked quietly; Undescribed where it has none."""
+    """A torch tensor's shape; call it quietly. Raises Undescribed if it has none."""
     if tensor.is_nested:
         raise Undescribed("a nested tensor")
     shape = tensor.shape
     if not all(type(size) is int for size in shape):
-        raise Undescribed(f"a tensor whose shape is not known ({type(tensor).__name__})")
+        raise Undescribed(f"a tensor of unknown shape ({type(tensor).__name__})")
     return tuple(shape)
 
 
 def has_values(tensor: Tensor) -> bool:
-    """Whether its numbers lie in memory as they are; those of a tensor that answers by code of its own do not."""
+    """Whether its values lie in memory as they are; those of a subclass with its own `__torch_dispatch__` may not."""
     torch: ModuleType = sys.modules["torch"]
     found = class_attribute(type(tensor), "__torch_dispatch__")
-    plain = found is ABSENT or found is torch._C._disabled_torch_dispatch_impl or is_plain_dispatch(found)
-    return bool(plain and not tensor.is_nested and tensor.device.type != "meta")
-
-
-def is_plain_dispatch(found: Any) -> bool:
-    torch: ModuleType = sys.modules["torch"]
-    own: Optional[Any] = class_attribute(torch.Tensor, "__torch_dispatch__")
-    return found is own
+    usual = (ABSENT, torch._C._disabled_torch_dispatch_impl, class_attribute(torch.Tensor, "__torch_dispatch__"))
+    return any(found is one for one in usual) and not tensor.is_nested and tensor.device.type != "meta"
 
 
 def is_torch_tensor(value: Value) -> bool:

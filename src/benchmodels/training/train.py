@@ -27,8 +27,7 @@ def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     loop = RecordedSteps(probe)
     steps = TrainingSteps(loop)
     imports = ImportWatch(complainer())
-    if settings.seed is not None:
-        seed_on_import(imports, settings.seed)
+    seed_on_import(imports, settings.seed)
     TrainingHooks(steps, loop.leave, complainer()).install(imports)
     try:
         return run_script(script, args)

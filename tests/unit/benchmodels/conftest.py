@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from benchmodels.discover.frameworks import HookOptions
-from benchmodels.discover.model_entries import Call, ModelEntry, Watcher, model_event, uncalled_event
+from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Watcher, model_event, uncalled_event
 from benchmodels.hooks.imports import ImportWatch
 from benchmodels.pytorch.hook import TorchHook
 from benchmodels.runtimes.parts.torch_modules import NO_COMPILER, allow_compiling
@@ -74,8 +73,8 @@ def find(
     sys.modules["__main__"] = main
     try:
         exec(compile(path.read_text(), str(path), "exec", dont_inherit=True), main.__dict__)
-        models = [model_event(entry, watcher.others_of(entry), True) for entry in watcher.told()]
-        models += [uncalled_event(one.identity, one.facts, one.reason, one.called) for one in hook.uncalled()]
+        models = [model_event(entry, watcher.others_of(entry), True) for entry in watcher.reported()]
+        models += [uncalled_event(one) for one in hook.uncalled()]
         found = Found(models, complaints, hook.lost(), main.__dict__)
     finally:
         imports.stop()

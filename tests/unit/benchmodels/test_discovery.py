@@ -316,7 +316,7 @@ def test_dynamo_compiles_the_same_graphs_as_without_the_hook(found, torch):
     assert with_hook == names["counted"]
     assert with_hook["stats"]["unique_graphs"] == 2
     assert [(m["calls"], m["wrappers"]) for m in models.all("Net", mode="inference")] == [(3, ["torch.compile"])]
-    assert "compiled by torch.compile is not seen" in models.all("Net", mode="never_called")[0]["reason"]
+    assert "compiled by torch.compile are not seen" in models.all("Net", mode="never_called")[0]["reason"]
 
 
 def test_a_class_with_its_own_call_and_a_forward_called_directly_are_seen(found):
@@ -473,7 +473,7 @@ def test_calls_that_fail_are_not_to_be_measured(found):
     )
     works, fails = models.models
     assert works["reason"] is None
-    assert "always with an exception: RuntimeError: mat1" in fails["reason"]
+    assert "raised an exception: RuntimeError: mat1" in fails["reason"]
 
 
 def test_of_objects_of_libraries_only_tensors_count(found):

@@ -76,11 +76,11 @@ def test_a_script_that_puts_another_program_in_its_place_is_told(under_discovery
         """
     )
     assert (found.code, found.output) == (0, "ran\n")
-    assert "put another program in its place" in found.one("message")["text"]
+    assert "replaced itself with another program" in found.one("message")["text"]
 
 
 def test_a_script_that_asks_for_input_is_told_that_there_is_none(under_discovery):
-    assert "nothing comes from standard input" in under_discovery("input()").one("discovery_end")["exception"]
+    assert "standard input is empty" in under_discovery("input()").one("discovery_end")["exception"]
 
 
 def test_a_thread_that_goes_on_calling_a_model_does_not_spoil_the_end(under_discovery):
