@@ -1,4 +1,4 @@
-"""`.pt2` files of torch.export: inputs, and a reference in eager mode."""
+"""`.pt2` files of torch.export: their inputs, and a reference in eager mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmodels.types import Array, Details, Module, Value
 
 
 class ExportedFile:
-    """Its inputs are named as `forward` has them. Those saved with it serve where no other shape is asked for."""
+    """Inputs have the names of `forward`'s parameters. Inputs saved with the program are used unless shapes are given."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -35,7 +35,7 @@ class ExportedFile:
         self.inputs: List[FileInput] = self._inputs()
 
     def size(self) -> Size:
-        tensors = list(self._program.parameters())  # what it keeps beside them, such as running means, is no weight
+        tensors = list(self._program.parameters())  # buffers, such as running means, are not weights
         return Size(sum(t.numel() for t in tensors), sum(t.numel() * t.element_size() for t in tensors))
 
     def work(self, arrays: Mapping[str, Array]) -> CallWork:
@@ -46,10 +46,10 @@ class ExportedFile:
         return named_batch(self.inputs, arrays)
 
     def varying(self) -> List[List[Dimension]]:
-        """Dimensions that were left free, those of one size together, by the position of the argument or its name."""
+        """Free dimensions, grouped by symbol; each names its argument (`arg0` if positional) and its position."""
         spec = self._program.call_spec.in_spec
         args, kwargs = self._torch.utils._pytree.tree_unflatten(list(range(len(self._leaves))), spec)
-        if not all(isinstance(each, int) for each in (*args, *kwargs.values())):  # inside of something
+        if not all(isinstance(each, int) for each in (*args, *kwargs.values())):  # nested in a container
             return []
         names = {index: f"arg{place}" for place, index in enumerate(args)}
         names.update((index, name) for name, index in kwargs.items())
@@ -65,7 +65,7 @@ class ExportedFile:
         return reference_of(self.module, args, kwargs)
 
     def saved_inputs(self) -> Optional[Details]:
-        """The inputs that were saved with it, as tensors by name; None: there are none."""
+        """The inputs saved with the program, as tensors by name; None if there are none."""
         saved = self._program.example_inputs
         if not saved:
             return None
@@ -75,12 +75,12 @@ class ExportedFile:
         return {each.name: tensor.detach() for each, tensor in zip(self.inputs, tensors)}
 
     def captured(self, arrays: Mapping[str, Array], identity: str) -> Captured:
-        """As if a script had called it with those."""
+        """As if a script had called it with these inputs."""
         args, kwargs = self._arguments(arrays)
         return Captured(self.module, args, kwargs, (), identity)
 
     def _inputs(self) -> List[FileInput]:
-        """Those that are tensors; the others stay what they were when it was exported."""
+        """Tensor inputs; the others stay at the values of the export."""
         nodes = {node.name: node for node in self._program.graph.nodes if node.op == "placeholder"}
         found = []
         self._leaves: List[Any] = []  # in the order of the call: a FileInput, or a constant
@@ -97,20 +97,20 @@ class ExportedFile:
     def _input(self, node: Any) -> FileInput:
         value = node.meta.get("val")
         if not isinstance(value, self._torch.Tensor):
-            raise Unsupported("load", f"input {node.name} is no tensor")
+            raise Unsupported("load", f"input {node.name} is not a tensor")
         shape = [size if isinstance(size, int) else str(size) for size in value.shape]
         whole = not value.is_floating_point() and not value.is_complex()
         dtype = str(value.dtype).partition(".")[2]
         return FileInput(node.name, shape, dtype, self._table_size(node) if whole else None)
 
     def _table_size(self, node: Any) -> Optional[int]:
-        """Rows of the smallest embedding that is looked up with it."""
+        """Rows of the smallest embedding that it indexes."""
         users = [user for user in node.users if "embedding" in str(user.target) and len(user.args) > 1]
         rows = [int(user.args[0].meta["val"].shape[0]) for user in users if user.args[1] is node]
-        return min(rows) if rows else None
+        return min(rows, default=None)
 
     def _arguments(self, arrays: Mapping[str, Array]) -> Tuple[Tuple[Any, ...], Dict[str, Any]]:
-        """The inputs in the structure that the module is called with."""
+        """The inputs in the structure of the module's call."""
         flat = [self._tensor(arrays[x.name], x.dtype) if isinstance(x, FileInput) else x for x in self._leaves]
         args, kwargs = self._torch.utils._pytree.tree_unflatten(flat, self._program.call_spec.in_spec)
         return tuple(args), dict(kwargs)
@@ -118,12 +118,14 @@ class ExportedFile:
     def _tensor(self, value: Value, dtype: str) -> Any:
         if isinstance(value, self._torch.Tensor):
             return value
-        known = value if value.dtype.kind in "biufc" else value.astype("float32")  # torch takes numpy's own types only
+        known = (
+            value if value.dtype.kind in "biufc" else value.astype("float32")
+        )  # torch accepts only numpy's own types
         return self._torch.from_numpy(known).to(getattr(self._torch, dtype))
 
 
 def _callable_in_eval(module: Module) -> Any:
-    """What torch.export makes refuses `eval()`, though it has nothing that training would change."""
+    """A module made by torch.export refuses `eval()`, although no part of it depends on the mode."""
     module.train, module.eval = MethodType(_trained, module), MethodType(_in_eval, module)
     return module.eval()
 

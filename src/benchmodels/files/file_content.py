@@ -1,4 +1,4 @@
-"""What a model file consists of. Needs nothing but the standard library: the launcher asks too."""
+"""Which files a model file consists of. Standard library only, since benchwright uses this too."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import os
 import re
 from typing import List, Sequence
 
-# An entry "location" in an ONNX file names a file of weights: its length in one byte, and the name.
+# In an ONNX file, an entry "location" names a file of weights: the name's length in one byte, then the name.
 _LOCATION = re.compile(rb"\x0a\x08location\x12([\x01-\x7f])([^\x00]{1,127})", re.DOTALL)
 
 
 def files_of(path: str) -> List[str]:
-    """All files that a model file consists of: it, and those in which its weights are."""
+    """The model file itself and the files that hold its weights."""
     stem, suffix = os.path.splitext(os.path.abspath(path))
     if suffix.lower() == ".xml":
         return [path, *(name for name in [f"{stem}.bin"] if os.path.isfile(name))]
@@ -25,7 +25,7 @@ def files_of(path: str) -> List[str]:
 
 
 def digest_of(paths: Sequence[str]) -> str:
-    """Of the contents of those files, in their order."""
+    """A digest of the contents of these files, in this order."""
     found = hashlib.sha256()
     for path in paths:
         with open(path, "rb") as file:

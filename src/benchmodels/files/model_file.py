@@ -1,6 +1,6 @@
-"""Model files as what is measured: `model.onnx`, `.pt2` of torch.export, OpenVINO's `.xml`.
+"""Model files to measure: `.onnx`, `.pt2` of torch.export, OpenVINO's `.xml`.
 
-There is no script that calls them, so their inputs are made here, from their shapes.
+No script calls them, so their inputs are generated here, from their shapes.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
 from benchmodels.types import Array, Details
 
-Dimension = Union[int, str]  # a name: the size is free
+Dimension = Union[int, str]  # a name if the size is free
 
 
 class FileInput(NamedTuple):
-    """`dtype` as numpy calls it. `shape` None: not even how many dimensions it has is known.
-    `below`: whole numbers must be less, since they are looked up in a table of that size.
-    """
+    """`dtype` as numpy names it. `shape` None: even the number of dimensions is unknown. `below`: integers must be less,
+    since they index a table of that size."""
 
     name: str
     shape: Optional[Sequence[Dimension]]
@@ -37,7 +36,7 @@ class FileInput(NamedTuple):
 
 
 class Size(NamedTuple):
-    """Of the weights; None: not known."""
+    """Of the weights; None if unknown."""
 
     parameters: Optional[int] = None
     bytes_: Optional[int] = None
@@ -53,17 +52,17 @@ class ModelFile(Protocol):
         """Of its weights."""
 
     def work(self, arrays: Mapping[str, Array]) -> CallWork:
-        """Of one call with those inputs."""
+        """Of one call with these inputs."""
 
     def reference(self, arrays: Mapping[str, Array]) -> Reference:
-        """The outputs that those of runtimes are compared with."""
+        """Outputs to compare those of runtimes with."""
 
     def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
-        """How many items a call with those inputs has, where the file tells."""
+        """How many items a call with these inputs has, if the file says so."""
 
 
 def open_model_file(path: str, trust: bool = False) -> ModelFile:
-    """Unsupported if it cannot be read, or would run code of its own without being trusted."""
+    """Raises Unsupported if the file cannot be read, or if loading it would run code and it is not trusted."""
     suffix = os.path.splitext(path)[1].lower()
     if not os.path.isfile(path):
         raise Unsupported("load", f"{path}: no such file", kind="not_found")
@@ -80,7 +79,7 @@ def open_model_file(path: str, trust: bool = False) -> ModelFile:
         from benchmodels.files.openvino import OpenvinoFile
 
         return OpenvinoFile(path)
-    raise Unsupported("load", f"{path}: not a model file; known are {', '.join(SUFFIXES)}")
+    raise Unsupported("load", f"{path}: not a model file; supported: {', '.join(SUFFIXES)}")
 
 
 def _refuse_code(path: str, trust: bool) -> None:
@@ -89,15 +88,15 @@ def _refuse_code(path: str, trust: bool) -> None:
     except ValueError as error:
         raise Unsupported("load", f"{path} is not a torch.export program: {error}", kind="error") from None
     if found is not None:
-        raise Unsupported("load", f"{path} would run code of its own when it is loaded: {found}", kind="error")
+        raise Unsupported("load", f"loading {path} would run code: {found}", kind="error")
 
 
 def resolved_shapes(inputs: Sequence[FileInput], given: Mapping[str, Sequence[int]]) -> Dict[str, Tuple[int, ...]]:
-    """The shape of each input; Unsupported if one is free and not given, or given and impossible."""
+    """The shape of each input; raises Unsupported if one is free and not given, or given and impossible."""
     names = [each.name for each in inputs]
     for name in given:
         if name not in names:
-            raise _trouble(f"there is no input '{name}'; its inputs are {', '.join(map(str, inputs))}")
+            raise _trouble(f"no input '{name}'; the inputs are {', '.join(map(str, inputs))}")
     shapes = {each.name: _given(each, given[each.name]) for each in inputs if each.name in given}
     free = [each for each in inputs if each.name not in given and _free(each)]
     if free:
@@ -110,7 +109,7 @@ def _free(each: FileInput) -> List[str]:
 
 
 def _asked_for(free: Sequence[FileInput], inputs: Sequence[FileInput], given: Mapping[str, Tuple[int, ...]]) -> str:
-    """All that is missing at once, with sizes that are known from another input under the same name."""
+    """Names everything that is missing, with sizes known from another input's dimension of the same name."""
     known: Dict[Dimension, int] = {}
     for each in inputs:
         known.update(zip(each.shape or (), given.get(each.name, ())))
@@ -134,7 +133,7 @@ def _given(each: FileInput, given: Sequence[int]) -> Tuple[int, ...]:
 
 
 def named_batch(inputs: Sequence[FileInput], arrays: Mapping[str, Array]) -> Optional[Batch]:
-    """By a free dimension whose name says that it is one."""
+    """From a free dimension whose name says it is the batch."""
     for each in inputs:
         for place, name in enumerate(each.shape or ()):
             if isinstance(name, str) and ("batch" in name.lower() or name.lower() == "bs"):
@@ -143,7 +142,7 @@ def named_batch(inputs: Sequence[FileInput], arrays: Mapping[str, Array]) -> Opt
 
 
 def made_inputs(inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]], seed: int) -> Details:
-    """Arrays of those shapes: floats normally distributed; whole numbers below what they index, else 0 and 1; masks of ones."""
+    """Random arrays of these shapes: normally distributed floats; integers within the table they index, else 0 or 1; masks of ones."""
     np = import_module("numpy")
     source = np.random.default_rng(seed)
     return {each.name: _made(np, source, each, shapes[each.name]) for each in inputs}
@@ -152,7 +151,7 @@ def made_inputs(inputs: Sequence[FileInput], shapes: Mapping[str, Sequence[int]]
 def _made(np: ModuleType, source: Any, each: FileInput, shape: Sequence[int]) -> Any:
     try:
         dtype = np.dtype(each.dtype)
-    except TypeError:  # bfloat16: whoever takes the array converts it
+    except TypeError:  # bfloat16, which the runtime converts
         dtype = np.dtype("float32")
     if "float" in each.dtype or dtype.kind == "c":
         return source.standard_normal(tuple(shape)).astype(dtype)
@@ -162,14 +161,14 @@ def _made(np: ModuleType, source: Any, each: FileInput, shape: Sequence[int]) ->
         return source.integers(0, max(1, min(each.below, np.iinfo(dtype).max)), tuple(shape)).astype(dtype)
     made = source.integers(0, 2, tuple(shape)).astype(dtype)
     if made.ndim:
-        made[..., :1] = 1  # no row of zeros only: as a mask it would leave nothing
+        made[..., :1] = 1  # as a mask, a row of zeros would leave nothing
     else:
         made = np.ones((), dtype=dtype)
     return made
 
 
 def described(opened: ModelFile, arrays: Mapping[str, Array], identity: str) -> Details:
-    """What a `model` event says of it."""
+    """Keys of a `model` event."""
     size = opened.size()
     inputs = [
         {"name": each.name, "shape": list(arrays[each.name].shape), "dtype": each.dtype} for each in opened.inputs

@@ -1,26 +1,27 @@
-"""ONNX files: inputs, what whole numbers index, and a reference by ONNX Runtime without its optimisations."""
+"""ONNX files: their inputs, the tables that integers index, and a reference by unoptimised ONNX Runtime."""
 
 from __future__ import annotations
 
+import math
 import os
 from importlib import import_module
 from typing import Any, Dict, Mapping, Optional
 
 from benchmodels.check.reference import Reference, difference
 from benchmodels.files.model_file import Dimension, FileInput, Size, named_batch
-from benchmodels.files.onnx_work import onnx_work
+from benchmodels.files.onnx_work import constants, integer, onnx_work, stored_bytes
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.work import CallWork
 from benchmodels.runtimes.base import Unsupported
-from benchmodels.types import Array, Tensor, Value
+from benchmodels.types import Array, Value
 
 REFERENCE = "onnxruntime unoptimised"
-# Operators that hand numbers on as they are.
+# Operators that pass values on unchanged.
 PASSES_ON = frozenset({"Cast", "Flatten", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"})
 
 
 class OnnxFile:
-    """Read without its weights, where those are in files of their own."""
+    """Read without weights that are in separate files."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -33,20 +34,19 @@ class OnnxFile:
             if not graph.node:
                 raise ValueError("it has no operators")
         except Exception as error:
-            raise Unsupported("load", f"{path} is no ONNX model: {error}", kind="error") from None
+            raise Unsupported("load", f"{path} is not an ONNX model: {error}", kind="error") from None
         self._path = path
         for value in graph.output:
-            if not value.type.HasField("tensor_type"):
-                raise Unsupported("load", f"output {value.name} is no tensor, but {value.type.WhichOneof('value')}")
+            _check_tensor("output", value)
         initial = {tensor.name for tensor in graph.initializer}
         self.title = graph.name or os.path.basename(path)
         self.inputs = [self._input(value) for value in graph.input if value.name not in initial]
 
     def size(self) -> Size:
-        no_weights = (self._onnx.TensorProto.INT64, self._onnx.TensorProto.BOOL)  # shapes, axes and places
+        no_weights = (self._onnx.TensorProto.INT64, self._onnx.TensorProto.BOOL)  # shapes, axes and indices
         weights = [tensor for tensor in self._model.graph.initializer if tensor.data_type not in no_weights]
-        counts = [(_elements(tensor), self._itemsize(tensor.data_type)) for tensor in weights]
-        return Size(sum(count for count, _ in counts), sum(count * each for count, each in counts))
+        stored = sum(stored_bytes(tensor.dims, tensor.data_type) for tensor in weights)
+        return Size(sum(math.prod(tensor.dims) for tensor in weights), stored)
 
     def work(self, arrays: Mapping[str, Array]) -> CallWork:
         return onnx_work(self._model, arrays)
@@ -69,62 +69,50 @@ class OnnxFile:
         return Reference(outputs, f"{REFERENCE} {_widest(outputs)}", [], difference(outputs, again))
 
     def _input(self, value: Value) -> FileInput:
+        _check_tensor("input", value)
         kind = value.type.tensor_type
-        if not value.type.HasField("tensor_type"):
-            raise Unsupported("load", f"input {value.name} is no tensor, but {value.type.WhichOneof('value')}")
         if kind.elem_type == self._onnx.TensorProto.STRING:
-            raise Unsupported("load", f"input {value.name} holds text; inputs are made of numbers only")
+            raise Unsupported("load", f"input {value.name} holds text; only numeric inputs can be generated")
         shape = [_dimension(place, size) for place, size in enumerate(kind.shape.dim)]
         dtype = str(self._onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type))
         below = _table_size(self._model.graph, value.name) if dtype.lstrip("u").startswith("int") else None
         return FileInput(value.name, shape if kind.HasField("shape") else None, dtype, below)
 
-    def _itemsize(self, data_type: int) -> int:
-        return int(self._onnx.helper.tensor_dtype_to_np_dtype(data_type).itemsize)
+
+def _check_tensor(role: str, value: Value) -> None:
+    if not value.type.HasField("tensor_type"):
+        raise Unsupported("load", f"{role} {value.name} is not a tensor but a {value.type.WhichOneof('value')}")
 
 
 def _dimension(place: int, size: Any) -> Dimension:
-    """Some programs write -1 where a size is free."""
+    """Some programs write -1 for a free dimension."""
     if size.HasField("dim_value") and size.dim_value >= 0:
         return int(size.dim_value)
     return size.dim_param or f"dim{place}"
 
 
-def _elements(tensor: Tensor) -> int:
-    count = 1
-    for size in tensor.dims:
-        count *= size
-    return count
-
-
 def _table_size(graph: Any, name: str) -> Optional[int]:
-    """The smallest table in which the numbers of that input are looked up; None: in none that can be found."""
+    """Rows of the smallest table that this input indexes; None if none is found."""
     sizes = _first_sizes(graph)
     carriers, bounds = {name}, []
-    for node in graph.node:  # in topological order, as ONNX demands
+    for node in graph.node:  # in topological order, as ONNX requires
         inputs = list(node.input)
+        looks_up = node.op_type == "Gather" and len(inputs) == 2 and integer(node, "axis") == 0
         if node.op_type in PASSES_ON and inputs and inputs[0] in carriers:
             carriers.update(node.output)
-        elif node.op_type == "Gather" and len(inputs) == 2 and inputs[1] in carriers and inputs[0] in sizes:
-            axis = next((attribute.i for attribute in node.attribute if attribute.name == "axis"), 0)
-            if axis == 0:
-                bounds.append(sizes[inputs[0]])
-    return min(bounds) if bounds else None
+        elif looks_up and inputs[1] in carriers and inputs[0] in sizes:
+            bounds.append(sizes[inputs[0]])
+    return min(bounds, default=None)
 
 
 def _first_sizes(graph: Any) -> Dict[str, int]:
-    """The first dimension of each constant, also where it passes through a conversion of its type."""
-    sizes = {tensor.name: int(tensor.dims[0]) for tensor in graph.initializer if tensor.dims}
+    """The first dimension of each constant, also after a conversion of its type."""
+    sizes = {name: int(tensor.dims[0]) for name, tensor in constants(graph) if tensor.dims}
     for node in graph.node:
-        if node.op_type == "Constant":
-            tensors = [attribute.t for attribute in node.attribute if attribute.name == "value"]
-            if tensors and tensors[0].dims:
-                sizes[node.output[0]] = int(tensors[0].dims[0])
-        elif node.op_type in ("Cast", "Identity", "DequantizeLinear") and node.input[0] in sizes:
+        if node.op_type in ("Cast", "Identity", "DequantizeLinear") and node.input[0] in sizes:
             sizes[node.output[0]] = sizes[node.input[0]]
     return sizes
 
 
 def _widest(outputs: Mapping[str, Array]) -> str:
-    kinds = sorted({str(array.dtype) for array in outputs.values() if array.dtype.kind == "f"})
-    return kinds[-1] if kinds else "float32"
+    return max((str(array.dtype) for array in outputs.values() if array.dtype.kind == "f"), default="float32")

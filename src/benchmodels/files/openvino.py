@@ -1,4 +1,4 @@
-"""OpenVINO's files (`.xml` with its `.bin`): inputs, and a reference by OpenVINO itself in float32."""
+"""OpenVINO files (`.xml` with `.bin`): their inputs, and a reference by OpenVINO itself in float32."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from benchmodels.runtimes.openvino import openvino
 from benchmodels.types import Array
 
 REFERENCE = "openvino CPU float32"
-NO_WEIGHTS = ("i64", "boolean")  # shapes, axes and places
+NO_WEIGHTS = ("i64", "boolean")  # shapes, axes and indices
 
 
 class OpenvinoFile:
-    """Read by OpenVINO's own reader."""
+    """Read with OpenVINO itself."""
 
     def __init__(self, path: str) -> None:
         try:
@@ -29,7 +29,7 @@ class OpenvinoFile:
             self._core = library.Core()
             self._model = self._core.read_model(path)
         except Exception as error:
-            raise Unsupported("load", f"{path} is no OpenVINO model: {_last_line(error)}", kind="error") from None
+            raise Unsupported("load", f"{path} is not an OpenVINO model: {_last_line(error)}", kind="error") from None
         self.title = str(self._model.get_friendly_name())
         self.inputs: List[FileInput] = [_input(port) for port in self._model.inputs]
 
@@ -48,7 +48,7 @@ class OpenvinoFile:
         return CallWork(None, moved, "arithmetic of .xml files is not counted")
 
     def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
-        """By the layout that may be kept with an input, such as NCHW."""
+        """From the layout stored with an input, if any, such as NCHW."""
         for port, each in zip(self._model.inputs, self.inputs):
             layout = str(port.get_node().get_layout()).strip("[]").replace(",", "")
             if "N" in layout and "." not in layout:
@@ -81,8 +81,7 @@ def _input(port: Any) -> FileInput:
 
 
 def _name(port: Any, index: int) -> str:
-    names = port.get_names()
-    return str(port.get_any_name()) if names else str(index)
+    return str(port.get_any_name()) if port.get_names() else str(index)
 
 
 def _elements(port: Any) -> int:

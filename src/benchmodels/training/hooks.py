@@ -1,7 +1,7 @@
-"""Sees a program train with torch: its data loaders, its backward passes, its optimizers.
+"""Watches a program train with torch: its data loaders, backward passes and optimizers.
 
-Optimizers are seen by torch's own global hook; loaders, `backward`, `GradScaler.scale` and `Module.train` by a wrapper each.
-Whole steps compiled by `torch.compile`, the optimizer included, are seen, but the hook may split their graph.
+Optimizers report through torch's own global hook; loaders, `backward`, `GradScaler.scale` and `Module.train` are wrapped.
+Steps compiled as a whole by `torch.compile`, optimizer included, are seen, but the hook may split their graph.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SizeOf = Callable[[Any], Optional[int]]
 
 
 class TrainingHooks:
-    """Reports to `steps`; calls `enough` in the middle of the program when those have been measured."""
+    """Reports to `steps`; calls `enough` in the middle of the program when enough has been measured."""
 
     def __init__(self, steps: TrainingSteps, enough: Callable[[], None], complain: Callable[[str], None]) -> None:
         self._steps = steps
@@ -32,7 +32,7 @@ class TrainingHooks:
         self._complain = complain
         self._patches = Patches()
         self._loaders: weakref.WeakKeyDictionary[Any, Tuple[int, SizeOf]] = weakref.WeakKeyDictionary()
-        self._scaled: Tuple[Any, Any] = (None, None)  # what a GradScaler made last, and from what
+        self._scaled: Tuple[Any, Any] = (None, None)  # the last output of a GradScaler, and its input
         self._thread = threading.get_ident()
 
     def install(self, imports: ImportWatch) -> None:
@@ -45,7 +45,9 @@ class TrainingHooks:
     def _watch_optimizers(self, module: ModuleType) -> None:
         register = getattr(module, "register_optimizer_step_post_hook", None)
         if register is None:
-            self._complain("this torch has no hook for optimizer steps (2.0 has one); no training step is seen")
+            self._complain(
+                "training steps cannot be seen: this torch has no hook for optimizer steps; torch 2.0 or later has"
+            )
             return
 
         def stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -147,6 +149,6 @@ class TrainingHooks:
     def _safely(self, action: Callable[[], object]) -> None:
         try:
             action()
-        except Exception as error:  # the program must go on as if we were not there
+        except Exception as error:  # the program must go on undisturbed
             pass_on_signal(error)
             self._complain(f"training steps may be missing: {type(error).__name__}: {error}")

@@ -21,7 +21,7 @@ class StepLoop(Protocol):
         """A step begins now; the time since the last one belongs to none."""
 
     def step(self, waited_ns: int, ended_ns: int, items: Optional[int], loss: Any) -> bool:
-        """A step has ended. False: enough has been measured."""
+        """A step has ended. Returns False when enough has been measured."""
 
     def explain(self, text: str) -> None:
         """How the training was recognised, for whoever reads the results."""
@@ -44,7 +44,7 @@ class TrainingSteps:
 
     def __init__(self, loop: StepLoop) -> None:
         self._loop = loop
-        self._running = False  # the beginning of the present step is known
+        self._running = False  # whether the start of the current step is known
         self._evaluating = False
         self._epoch_over = False
         self._backwards = 0  # since the last step
@@ -58,8 +58,8 @@ class TrainingSteps:
         self.stopped = False
 
     def open(self, loader: Loader) -> None:
-        """The program begins to go through `loader`."""
-        if self._epoch_over and loader in self._feeds:  # what was left of the last epoch was no step of its own
+        """The program starts iterating over `loader`."""
+        if self._epoch_over and loader in self._feeds:  # what remained of the last epoch was not a step
             self._epoch_over, self._running, self._backwards = False, False, 0
         self.fetch(loader)
 
@@ -87,7 +87,7 @@ class TrainingSteps:
         if loader not in self._feeds:
             return
         if self._backwards:
-            self._epoch_over = True  # the last gradients are still to be used
+            self._epoch_over = True  # the last gradients have yet to be applied
         else:
             self._running = False
 
@@ -101,14 +101,14 @@ class TrainingSteps:
     def mode(self, training: bool) -> None:
         """A model was switched to training or to evaluation."""
         if self._feeds or self._backwards or not self.steps:
-            return  # where there are loaders, they show what is evaluation
+            return  # with loaders, those show what is evaluation
         if not training:
             self._evaluating = True
         elif self._evaluating:
             self._begin()
 
     def stepped(self, optimizer: Any, now_ns: int) -> None:
-        """An optimizer has made its step."""
+        """An optimizer has stepped."""
         if self.stopped or not self._counts(optimizer):
             return
         self.steps += 1

@@ -1,4 +1,4 @@
-"""Mode "train": runs a script as it is and records its training steps as a loop named "train"."""
+"""Mode "train": runs a script unchanged and records its training steps as a loop named "train"."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NO_STEP = "no optimizer stepped in this process, so there is no training step to
 
 
 def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
-    """The script's exit code; does not return where enough was measured before its end."""
+    """Returns the script's exit code; ends the process instead if enough was measured before the script's end."""
     probe = benchprobe.active_probe()
     if probe is None:
         return run_script(script, args)
@@ -38,7 +38,7 @@ def train(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
 
 
 class RecordedSteps:
-    """The steps as benchprobe records those of `iterate`."""
+    """Records steps as benchprobe records those of `iterate`."""
 
     def __init__(self, probe: Probe) -> None:
         self._probe = probe
@@ -57,7 +57,7 @@ class RecordedSteps:
     def step(self, waited_ns: int, ended_ns: int, items: Optional[int], loss: Any) -> bool:
         recorded = self._pass
         assert recorded is not None
-        # Batches may be fetched several times in a step: all the waiting is put at its beginning.
+        # A step may fetch several batches: all the waiting is recorded at its beginning.
         recorded.append(min(self._began_ns + waited_ns, ended_ns))
         recorded.append_size(items)
         if loss is not None:

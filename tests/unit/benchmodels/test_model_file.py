@@ -111,7 +111,7 @@ def test_an_onnx_input_without_dimensions_is_no_scalar(tmp_path: Path) -> None:
 def test_text_and_sequences_are_told_where_the_file_is_read(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="input x holds text"):
         open_model_file(saved(tmp_path / "text.onnx", [2], kind=onnx.TensorProto.STRING))
-    with pytest.raises(Unsupported, match="output y is no tensor, but sequence_type"):
+    with pytest.raises(Unsupported, match="output y is not a tensor but a sequence_type"):
         open_model_file(saved(tmp_path / "many.onnx", [2], sequence=True))
 
 
