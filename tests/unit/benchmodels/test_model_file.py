@@ -45,7 +45,7 @@ def test_a_shape_that_does_not_fit_is_refused(shape: list[int]) -> None:
 
 
 def test_a_shape_for_no_input_names_those_there_are() -> None:
-    with pytest.raises(Unsupported, match=r"no input 'data'; its inputs are ids \(batch×6 int64\)"):
+    with pytest.raises(Unsupported, match=r"no input 'data'; the inputs are ids \(batch×6 int64\)"):
         resolved_shapes([IDS], {"data": [1]})
 
 
