@@ -11,7 +11,6 @@ from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Optional, Tup
 
 from benchmodels.discover.callers import outermost_forward, place_of_call
 from benchmodels.discover.model_entries import Call, HookOptions, ModelEntry, Uncalled, Watcher
-from benchmodels.discover.module_registry import MadeModules
 from benchmodels.hooks.looking import (
     ABSENT,
     attribute,
@@ -26,8 +25,8 @@ from benchmodels.identity.signatures import key_maker, signature_of
 from benchmodels.identity.weights import weights_digest
 from benchmodels.measure.batch import of_known_task
 from benchmodels.pytorch import models as torch_models
+from benchmodels.pytorch.module_registry import MadeModules, described
 from benchmodels.pytorch.quietly import Undescribed, quietly
-from benchmodels.pytorch.uncalled import UncalledModules, described
 from benchmodels.types import Details, Module, Value
 
 MAX_KEYS = 10_000  # of one module; calls beyond these are examined each time
@@ -65,8 +64,7 @@ class TorchCalls:
         self._stacks = stacks
         self._hook_forward = hook_forward
         self.records: Dict[int, Record] = {}
-        self._made = MadeModules(options.script, torch_models.is_wrapper)
-        self._uncalled = UncalledModules(self._made, self._has_entry)
+        self._made = MadeModules(options.script, self._has_entry)
         # Called with gradients since the last backward pass; the next one shows whether that was training.
         self.pending: List[Tuple[ModelEntry, Any]] = []
         self._by_forward: List[Any] = []  # weak references to models called through `forward`
@@ -191,7 +189,7 @@ class TorchCalls:
     def uncalled(self) -> Iterator[Uncalled]:
         """At the end: modules that were made or called and have no entry."""
         skipped = {id(r.ref()): r.skipped for r in list(self.records.values()) if r.skipped and not r.entries}
-        yield from self._uncalled.reported()
+        yield from self._made.uncalled()
         for record in list(self.records.values()):
             module = record.target()
             if module is not None and id(module) in skipped:
@@ -203,7 +201,7 @@ class TorchCalls:
     def _unusable(self, module: Module, reason: str) -> Iterator[Uncalled]:
         try:
             with quietly():
-                found = Uncalled(self._structure(module), described(module, self._made.find(module)), reason, True)
+                found = Uncalled(self._structure(module), described(module, self._made.place(module)), reason, True)
         except Exception as error:
             self.complain_of(module, error)
         else:
@@ -285,21 +283,19 @@ class TorchCalls:
         # Not quietly: a capture waiting for this very call takes over here, in the middle of the script.
         entry = self._watcher.add(Call(module, args, kwargs, function, signature, structure, facts, hidden, graded))
         if self._options.everything and not self._stack():
-            self._uncalled.describe()
+            self._made.describe()
         return entry
 
     def _places(self, module: Module, frame: FrameType) -> Details:
         """Where it was called and made, and what contains it."""
-        made = self._made.find(module)
-        parent = self._made.parent(module)
         stack = self._stack()
         above = self.records.get(id(stack[-1])) if stack else None
         return {
             "place": place_of_call(self._options.script, frame),
-            "made_at": None if made is None else made.place,
+            "made_at": self._made.place(module),
             "depth": len(stack),
             "parent": above.last.identity if above is not None and above.last is not None else None,
-            "path": "" if parent is None else parent.path,
+            "path": self._made.path(module),
         }
 
     def _is_part_of_forward(self, module: Module) -> bool:

@@ -102,7 +102,7 @@ def test_the_model_is_taken_with_its_inputs_and_torch_is_as_it_was(under_discove
     ("program", "words", "code"),
     [
         ("raise KeyError('early')", "KeyError: 'early'", 1),
-        ("raise SystemExit(3)", "ended with 3", 0),
+        ("raise SystemExit(3)", "exited with 3", 0),
         ("import os; os._exit(3)", "it called no model", 3),
         ("print('no model')", "it called no model", 0),
     ],
