@@ -158,7 +158,7 @@ def test_a_report_can_be_json(bw: CommandLine) -> None:
 
 def test_a_launch_that_takes_long_is_told_of_where_nothing_can_be_redrawn(bw: CommandLine) -> None:
     said = bw("run", "--no-store", "--", "sleep", "3").stderr
-    assert "[1/1] sleep.D0: running for 2" in said
+    assert "[1/1] sleep.D0: started" in said
 
 
 WRITES = """\

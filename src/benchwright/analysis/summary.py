@@ -32,17 +32,20 @@ def launch_value(measurement: Measurement, workers: int | None = None) -> float:
     return aggregate(measurement.aggregate, measurement.samples, workers)
 
 
-def summarize(launches: Sequence[Launch], workers: int | None = None) -> list[Summary]:
-    """One Summary for each metric, unit, source and label set, over `launches`, in the order of first appearance."""
+def summarize(launches: Sequence[Launch], workers: int | None = None, *, percentiles: bool = True) -> list[Summary]:
+    """One Summary for each metric, unit, source and label set, over `launches`, in the order of first appearance.
+
+    `percentiles` take longer than everything else.
+    """
     groups: dict[tuple[object, ...], list[Measurement]] = {}
     for launch in launches:
         for m in launch.measurements:
             if m.samples:
                 groups.setdefault((m.metric, m.unit, m.source, tuple(sorted(m.labels.items()))), []).append(m)
-    return [_summary(same, workers) for same in groups.values()]
+    return [_summary(same, workers, percentiles) for same in groups.values()]
 
 
-def _summary(same: Sequence[Measurement], workers: int | None) -> Summary:
+def _summary(same: Sequence[Measurement], workers: int | None, percentiles: bool) -> Summary:
     first = same[0]
     values = tuple(launch_value(m, workers) for m in same)
     finite = all(math.isfinite(v) for v in values)
@@ -56,7 +59,7 @@ def _summary(same: Sequence[Measurement], workers: int | None) -> Summary:
         launches=len(values),
         values=values,
         interval=median_interval(values) if finite else None,
-        percentiles=_percentiles(same),
+        percentiles=_percentiles(same) if percentiles else (),
     )
 
 

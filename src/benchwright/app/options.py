@@ -258,8 +258,8 @@ def _results() -> Iterable[Option]:
         help="Show what the programs print, on stderr.")
     yield _option(KEEP, "--json", "flag", name="as_json", common=True, of_target=False,
         help="Print the results as JSON.")
-    yield _option(KEEP, "--dash", "choice", choices=("short", "long", "no"), default="short", of_target=False,
-        help="Progress: short (one line), long (a line per process) or no.  [default: short]")
+    yield _option(KEEP, "--dash", "choice", choices=("short", "long", "no"), default="long", of_target=False,
+        help="Progress: long (a line per process), short (one line) or no.  [default: long]")
     yield _option(KEEP, "-q --quiet", "flag", common=True, of_target=False,
         help="No progress.")
     yield _option(KEEP, "-v --verbose", "flag", of_target=False,

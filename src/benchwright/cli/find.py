@@ -36,7 +36,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     """
     from benchwright.app.requests import request_of
     from benchwright.app.resolve import resolve
-    from benchwright.cli.progress import Progress
+    from benchwright.cli.progress import open_progress
     from benchwright.executors.local import LocalExecutor
     from benchwright.kinds.models.batches import with_batches_known
     from benchwright.kinds.models.discovery import discover
@@ -47,7 +47,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     folder = BaseFolder.choose(values["base"], os.environ)
     resolved = resolve(request_of({**values, "as_": "models"}, folder.path, targets=scripts))
     quiet = values["quiet"] or values["as_json"]
-    with LocalExecutor() as executor, Progress(quiet=quiet) as progress:
+    with LocalExecutor() as executor, open_progress(quiet=quiet) as progress:
         told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress, count_work=True)
     told = with_batches_known(resolved.benchmarks, told)
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}

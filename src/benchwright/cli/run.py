@@ -36,12 +36,12 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     from benchwright.app.after_run import exit_code
     from benchwright.app.requests import SEARCH
     from benchwright.app.run import run
-    from benchwright.cli.progress import Progress
+    from benchwright.cli.progress import open_progress
 
     order = order_from(ctx, values, targets)
     as_json, dash = values["as_json"], values["dash"]
     quiet = values["quiet"] or as_json or dash == "no"
-    with Progress(quiet=quiet, verbose=values["verbose"], long=dash == "long") as progress:
+    with open_progress(quiet=quiet, verbose=values["verbose"], jobs=dash == "long") as progress:
         if values["size"] == SEARCH and order.resume is None:
             from benchwright.cli.suites.batch_sizes import search_batches
 

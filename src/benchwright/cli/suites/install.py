@@ -56,7 +56,7 @@ def command(
     If an install fails, the package is named and the previous environment stays in use. Exit code: 0 success, 1 an
     environment failed, 2 wrong suite, 3 the base folder cannot be used.
     """
-    from benchwright.cli.suites.progress import PhaseProgress
+    from benchwright.cli.progress import open_progress
     from benchwright.kinds.suite.setup.install import IndexOptions, InstallOptions, install
 
     options = InstallOptions(
@@ -67,7 +67,7 @@ def command(
         constraints=constraints,
         where=IndexOptions(index_url=index_url, indexes=indexes, find_links=find_links, installer=installer),
     )
-    with PhaseProgress(quiet=quiet) as progress:
+    with open_progress(quiet=quiet) as progress:
         done = install(suite_targets_of(values), suite_request_from(values), options, progress)
     click.echo(json.dumps({"groups": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):

@@ -46,7 +46,7 @@ def command(
     2 or 3 none could be made, 130 interrupted (resumable).
     """
     from benchwright.app.matrix import SuiteMatrix, code_of, matrix_runs, run_matrix
-    from benchwright.cli.progress import Progress
+    from benchwright.cli.progress import open_progress
     from benchwright.kinds.suite.suites import SYSTEM_VARIABLES
     from benchwright.kinds.suite.system_file import read_system
 
@@ -65,7 +65,7 @@ def command(
     matrix = SuiteMatrix(order)
 
     def make(run: MatrixRun) -> Run:
-        with Progress(quiet=quiet or as_json) as progress:
+        with open_progress(quiet=quiet or as_json) as progress:
             return matrix.make(run, progress, resume=resume)
 
     finished = matrix.finished if resume else lambda run: None

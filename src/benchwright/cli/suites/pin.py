@@ -42,7 +42,7 @@ def command(
     Benchmarks of an install group share an environment, so they get the same versions. Indexes given here are written to
     the files. Exit code: 0 pinned, 1 a group has no solution, 2 wrong suite.
     """
-    from benchwright.cli.suites.progress import PhaseProgress
+    from benchwright.cli.progress import open_progress
     from benchwright.kinds.suite.setup.install import IndexOptions
     from benchwright.kinds.suite.setup.pin import PinOptions, pin
 
@@ -52,7 +52,7 @@ def command(
         from_scratch=from_scratch,
         where=IndexOptions(index_url=index_url, indexes=indexes, find_links=find_links, installer=installer),
     )
-    with PhaseProgress(quiet=quiet) as progress:
+    with open_progress(quiet=quiet) as progress:
         done = pin(suite_targets_of(values), suite_request_from(values), options, progress)
     click.echo(json.dumps({"groups": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):

@@ -37,11 +37,11 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     Finished work is skipped, unless a script or its arguments changed. Exit code: 0 success, 1 a script failed, 2 the
     suite is wrong or not installed, 3 a folder cannot be written.
     """
-    from benchwright.cli.suites.progress import PhaseProgress
+    from benchwright.cli.progress import open_progress
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
-    with PhaseProgress(quiet=quiet) as progress:
+    with open_progress(quiet=quiet) as progress:
         done = prepare(suite_targets_of(values), suite_request_from(values), options, progress)
     click.echo(json.dumps({"benchmarks": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
     for failed in (x for x in done if x.status == "failed"):

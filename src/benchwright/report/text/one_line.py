@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 
 
@@ -15,10 +16,29 @@ def titled(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def columns_of(text: str) -> int:
+    """How many columns of a terminal it takes: East Asian wide characters take two, combining ones none."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
 def clip(line: str, width: int) -> str:
-    """One line that is no longer than `width`; a cut is marked."""
+    """One line that takes no more than `width` columns; a cut is marked."""
     line = one_line(line)
-    return line if len(line) <= width else line[: width - 1] + "…"
+    if columns_of(line) <= width:
+        return line
+    kept, used = "", 1  # the mark
+    for character in line:
+        used += _columns(character)
+        if used > width:
+            break
+        kept += character
+    return kept + "…"
 
 
 def packed(parts: Iterable[str], width: int, indent: str, after: str) -> list[str]:

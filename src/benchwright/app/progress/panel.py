@@ -1,0 +1,154 @@
+"""The live panel as lines of text: how far the whole is, then a line for each running job and each other step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from benchwright.app.progress.running_job import RunningJob, last_line
+from benchwright.core.job import Job
+from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.run import Plan
+from benchwright.plan.turns import started_together
+from benchwright.report.text.numbers import format_number
+from benchwright.report.text.one_line import clip, columns_of
+
+_BARS = "▁▂▃▄▅▆▇█"
+_SPARK = 12
+_BAR = 20
+_PHASE = len("importing")
+_GAP = "  "
+
+
+class Schedule:
+    """The launches of a run, and how long is left: from how long launches of the same benchmark took, or others."""
+
+    def __init__(self, plan: Plan, now: float) -> None:
+        self._groups = [
+            tuple(dict.fromkeys(launch[0].benchmark for launch in group)) for group in started_together(plan.launches)
+        ]
+        self.began = now
+        self.total = len(self._groups)
+        self._seconds: dict[str, list[float]] = {}  # what its launches took
+
+    def took(self, number: int, seconds: float) -> None:
+        for benchmark in self._groups[number - 1]:
+            self._seconds.setdefault(benchmark, []).append(seconds)
+
+    def left_s(self, number: int, running_s: float, share: float | None) -> float | None:
+        """While launch `number` runs: the rest of it and all later ones; None: nothing to tell it from yet."""
+        current = running_s / share if share and share > 0.02 else self._expected(number)
+        if current is None:
+            return None
+        later = [self._expected(n) for n in range(number + 1, self.total + 1)]
+        return max(0.0, current - running_s) + sum(current if s is None else s for s in later)
+
+    def _expected(self, number: int) -> float | None:
+        same = [s for b in self._groups[number - 1] for s in self._seconds.get(b, ())]
+        known = same or [s for took in self._seconds.values() for s in took]
+        return sum(known) / len(known) if known else None
+
+
+class Step:
+    """Something other than a launch that goes on: an install, a download, reading many files."""
+
+    def __init__(self, what: str, now: float, log: str | None) -> None:
+        self.what, self.began, self.log = what, now, log
+
+    def words(self, now: float) -> str:
+        said = last_line(self.log) if self.log is not None else ""
+        return f"{self.what}{_GAP}{clock(now - self.began)}" + (f"{_GAP}{said}" if said else "")
+
+
+def clock(seconds: float) -> str:
+    """`0:07`, `12:30`, `1:02:30`: does not change its width all the time."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}" if minutes >= 60 else f"{minutes}:{rest:02d}"
+
+
+def roughly(seconds: float) -> str:
+    """`under a minute`, `4 min`, `2 h 10 min`: an estimate is not known to the second."""
+    minutes = round(seconds / 60)
+    if seconds < 50:
+        return f"{max(5, 5 * round(seconds / 5)):.0f} s"
+    return f"{max(1, minutes)} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def head_line(name: str, position: str, elapsed_s: float, left_s: float | None, share: float | None, width: int) -> str:
+    """`[3/12] bert  ━━━━━━────  1:05, about 4 min left`."""
+    times = clock(elapsed_s) + (f", about {roughly(left_s)} left" if left_s is not None else "")
+    room = width - columns_of(position) - columns_of(times) - 4
+    bar = "" if share is None or room < columns_of(name) + 10 else _bar(share, min(_BAR, room - columns_of(name) - 2))
+    return clip(_GAP.join(filter(None, (f"{position} {clip(name, max(8, room))}".strip(), bar, times))), width)
+
+
+def _bar(share: float, width: int) -> str:
+    full = round(min(1.0, max(0.0, share)) * width)
+    return "━" * full + "─" * (width - full)
+
+
+def job_lines(jobs: Sequence[RunningJob], now: float, width: int, most: int) -> list[str]:
+    """A line each; of more than `most`, the first, and how many are left out."""
+    names = dict(zip((j.job.id for j in jobs), short_names([j.job for j in jobs]), strict=True))
+    shown = jobs if len(jobs) <= most else jobs[: max(0, most - 1)]
+    column = max((columns_of(names[j.job.id]) for j in shown), default=0)
+    lines = [_job_line(j, names[j.job.id], min(column, width // 3), now, width) for j in shown]
+    return lines + ([f"  … and {len(jobs) - len(shown)} more"] if len(jobs) > len(shown) else [])
+
+
+def short_names(jobs: Sequence[Job]) -> list[str]:
+    """What tells the jobs of a launch apart (`D0`, `D1`); nothing for a single one."""
+    if len(jobs) < 2:
+        return [""] * len(jobs)
+    last = [job.id.rpartition(".")[2] for job in jobs]
+    return last if len(set(last)) == len(last) else [job.id for job in jobs]
+
+
+def _job_line(running: RunningJob, name: str, column: int, now: float, width: int) -> str:
+    """Name, phase and rate stay; where room is short, memory, sparkline and steps go in this order."""
+    lead = clip(name, column)
+    start = "  " + (lead + " " * (column - columns_of(lead)) + _GAP if column else "") + f"{running.phase:<{_PHASE}}"
+    figure = _figure(running)
+    spark = sparkline(list(running.rates)[-_SPARK:])
+    memory = format_bytes(running.memory_bytes) if running.memory_bytes else ""
+    if not figure:
+        said = running.detail or running.last_line()
+        return clip(_GAP.join(filter(None, (start, f"{memory:>9}" if memory else "", said))), width)
+    steps = _steps(running)
+    for parts in ((figure, spark, steps, memory), (figure, spark, steps), (figure, steps), (figure,)):
+        line = _GAP.join([start, *filter(None, parts)])
+        if columns_of(line) <= width:
+            return line
+    return clip(line, width)
+
+
+def _figure(running: RunningJob) -> str:
+    if (rate := running.rate) is not None:
+        return f"{format_number(rate[0])} {rate[1]}".rjust(14)
+    return ", ".join(f"{name} {format_number(value)}" for name, value in list(running.metrics.items())[:3])
+
+
+def _steps(running: RunningJob) -> str:
+    if (steps := running.steps) is None:
+        return ""
+    done, total = steps
+    return f"step {done:,}" + (f" of {total:,}" if total is not None else "")
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """A character for each value; differences below a few per cent look small, as they are."""
+    finite = [v for v in values if v == v and abs(v) != float("inf")]
+    if len(finite) < 2:
+        return ""
+    low, high = min(finite), max(finite)
+    span = max(high - low, 0.1 * max(abs(low), abs(high))) or 1.0
+    middle = (low + high) / 2
+    return "".join(_BARS[min(7, max(0, int(((v - middle) / span + 0.5) * 8)))] for v in finite)
+
+
+def panel_lines(head: str, jobs: Sequence[RunningJob], steps: dict[str, Step], *, width: int, height: int) -> list[str]:
+    now = time.monotonic()
+    lines = [head] if head else []
+    room = max(1, height - len(lines))
+    lines += [clip(f"{name}: {step.words(now)}", width) for name, step in list(steps.items())[:room]]
+    return lines + job_lines(jobs, now, width, max(1, room - len(steps)))

@@ -1,0 +1,281 @@
+"""Progress of whatever takes a while: a panel where it can be redrawn, else one line for each event."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol, Self
+from urllib.parse import unquote
+
+from benchwright.app.progress.panel import Schedule, Step, head_line, panel_lines
+from benchwright.app.progress.result_lines import failure_words, headline
+from benchwright.app.progress.running_job import RunningJob
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import Job, Outcome
+from benchwright.core.machine import Machine
+from benchwright.core.model import ScriptDiscovery
+from benchwright.core.numbers.quantities import format_duration
+from benchwright.core.run import Launch, Plan
+from benchwright.executors.observer import Observer
+
+_SHORTEST_S = 0.125  # between two drawings
+_REDRAW_S = 0.25
+_CALM_S = 1.0  # while something is measured on the same cores
+_FIRST_DRAW_S = 0.7  # shorter work needs no panel
+_FIRST_WORD_S = 2.0  # nor lines
+_SILENCE_S = 15.0  # without a panel, a line now and then shows that it still runs
+_LONG_SILENCE_S = 30.0
+_NO_IMPORTS = ("command", "tasks")  # kinds whose programs need not be Python
+
+
+class Surface(Protocol):
+    """Where progress is shown. `live`: it can be redrawn."""
+
+    @property
+    def live(self) -> bool: ...
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and lines that a panel may have."""
+        ...
+
+    def draw(self, lines: Sequence[str]) -> None:
+        """In the place of what was drawn before."""
+        ...
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        ...
+
+    def echo(self, text: str) -> None:
+        """What a program printed."""
+        ...
+
+    def close(self) -> None:
+        """Leaves nothing drawn."""
+        ...
+
+
+class Progress(Observer):
+    """Thread-safe. `quiet`: only problems. `verbose`: folders and commands, too. `jobs`: a line for each running job."""
+
+    def __init__(self, surface: Surface, *, quiet: bool = False, verbose: bool = False, jobs: bool = True) -> None:
+        self._surface = surface
+        self._quiet, self._verbose, self._with_jobs = quiet, verbose, jobs
+        self._lock = threading.RLock()
+        self._over, self._changed = threading.Event(), threading.Event()
+        self._thread: threading.Thread | None = None
+        self._began = self._spoke = time.monotonic()
+        self._steps: dict[str, Step] = {}
+        self._running: dict[str, RunningJob] = {}
+        self._plan: Plan | None = None
+        self._schedule: Schedule | None = None
+        self._position = (0, 0)
+        self._launch_began = self._began
+        self._announced = False  # the current launch
+        self._launches: dict[str, list[Launch]] = {}  # those recorded, by benchmark
+        self._planned: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._changed.set()
+        if self._thread is not None:
+            self._thread.join()
+        with self._lock:
+            self._surface.close()
+
+    # A run.
+
+    def on_discovery(self, number: int, total: int, script: Benchmark) -> None:
+        self._begin(f"[{number}/{total}] {script.name}", "looking for models")
+
+    def on_discovered(self, script: Benchmark, found: ScriptDiscovery) -> None:
+        with self._lock:
+            self._steps = {k: v for k, v in self._steps.items() if not k.endswith(f"] {script.name}")}
+        if found.trouble and not self._quiet:
+            self._say(f"{script.name}: {found.trouble}")
+
+    def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
+        if self._verbose:
+            self._say(f"run folder: {folder}")
+        with self._lock:
+            self._plan, self._schedule = plan, Schedule(plan, time.monotonic())
+            self._launches = {}
+            self._planned = {}
+            for launch in plan.launches:
+                self._planned[launch[0].benchmark] = self._planned.get(launch[0].benchmark, 0) + len(launch)
+        if plan.launches:
+            self._start()
+
+    def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
+        now = time.monotonic()
+        kinds = {b.name: b.kind for b in self._plan.benchmarks} if self._plan is not None else {}
+        with self._lock:
+            self._position, self._launch_began, self._announced = (number, total), now, False
+            self._running = {
+                job.id: RunningJob(job, now, imports=kinds.get(job.benchmark) not in _NO_IMPORTS) for job in jobs
+            }
+        self._changed.set()
+        if self._verbose:
+            self._say(f"{self._launch_words()}: {' '.join(jobs[0].argv)}")
+
+    def on_progress(self, job_id: str, values: Mapping[str, object]) -> None:
+        with self._lock:
+            if job_id in self._running:
+                self._running[job_id].heard(values)
+
+    def on_output(self, job_id: str, text: str) -> None:
+        with self._lock:
+            self._spoke = time.monotonic()
+            self._surface.echo(text)
+
+    def on_finished(self, outcome: Outcome) -> None:
+        with self._lock:
+            if outcome.job in self._running:
+                self._running[outcome.job].phase = "ended"
+
+    def on_recorded(self, number: int, total: int, launches: Sequence[Launch]) -> None:
+        with self._lock:
+            benchmark = self._benchmark_of(launches[0])
+            done = self._launches.setdefault(benchmark, [])
+            done += launches
+            complete = len(done) == self._planned.get(benchmark)
+            if self._running and self._schedule is not None:
+                self._schedule.took(number, time.monotonic() - self._launch_began)
+        if not self._quiet:
+            self._tell(number, total, benchmark, launches, complete=complete)
+        with self._lock:
+            self._running = {k: v for k, v in self._running.items() if k not in {x.job for x in launches}}
+
+    def _benchmark_of(self, launch: Launch) -> str:
+        plan = self._plan.launches if self._plan is not None else ()
+        return next((job.benchmark for jobs in plan for job in jobs if job.id == launch.job), launch.job)
+
+    def _tell(self, number: int, total: int, benchmark: str, launches: Sequence[Launch], *, complete: bool) -> None:
+        """A failure always; a result when its benchmark is complete, and without a panel that of each longer launch."""
+        took = launches[0].duration_s
+        bad = failure_words(launches)
+        several, repeated = len(self._planned) > 1, self._planned.get(benchmark, 1) > len(launches)
+        seconds = "" if took is None else f", {format_duration(took)}"
+        place = f"[{number}/{total}] {_readable(launches[0].job)}"
+        if bad is not None:
+            self._say(f"{place}: {bad}")
+        elif self._surface.live and complete and several and self._is_slow(_FIRST_DRAW_S):
+            self._say(f"{benchmark}: {headline(self._launches[benchmark])}")
+        elif not self._surface.live and (self._announced or self._verbose or self._is_silent(_SILENCE_S)):
+            self._say(f"{place}: {headline(launches)}{seconds}")
+        if not self._surface.live and complete and repeated and self._is_slow(_FIRST_WORD_S) and bad is None:
+            self._say(f"{benchmark}: {headline(self._launches[benchmark])}")
+
+    def on_trouble(self, text: str) -> None:
+        self._say(f"benchwright: {text}")
+
+    # Anything else.
+
+    def on_step(self, name: str, what: str, log: str | None = None) -> None:
+        self._begin(name, what, log)
+        if not self._quiet:
+            self._say(f"{name}: {what}")
+
+    def on_step_done(self, name: str, how: str = "") -> None:
+        with self._lock:
+            self._steps.pop(name, None)
+        if how and not self._quiet:
+            self._say(f"{name}: {how}")
+
+    def on_note(self, text: str) -> None:
+        if not self._quiet:
+            self._say(f"note: {text}")
+
+    def _begin(self, name: str, what: str, log: str | None = None) -> None:
+        with self._lock:
+            self._steps[name] = Step(what, time.monotonic(), log)
+        self._start()
+
+    # Showing it.
+
+    def _start(self) -> None:
+        with self._lock:
+            if not self._quiet and self._thread is None:
+                self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
+                self._thread.start()
+
+    def _say(self, text: str) -> None:
+        with self._lock:
+            self._spoke = time.monotonic()
+            self._surface.say(text)
+
+    def _is_slow(self, seconds: float) -> bool:
+        return time.monotonic() - self._began > seconds
+
+    def _is_silent(self, seconds: float) -> bool:
+        return time.monotonic() - self._spoke > seconds
+
+    def _show(self) -> None:
+        wait_s = _REDRAW_S
+        while not self._over.wait(_SHORTEST_S):
+            if self._changed.wait(wait_s - _SHORTEST_S):
+                self._changed.clear()
+            with self._lock:
+                wait_s = self._draw() if self._surface.live else self._remind()
+
+    def _draw(self) -> float:
+        """Draws the panel; returns how long to wait before the next time."""
+        if not self._is_slow(_FIRST_DRAW_S):
+            return _REDRAW_S
+        for running in self._running.values():
+            running.look()
+        width, height = self._surface.size
+        jobs = list(self._running.values()) if self._with_jobs else []
+        self._surface.draw(panel_lines(self._head(width), jobs, self._steps, width=width, height=height))
+        measured = any(running.phase in ("measuring", "running") for running in self._running.values())
+        return _CALM_S if measured else _REDRAW_S
+
+    def _head(self, width: int) -> str:
+        if not self._running or self._schedule is None:
+            return ""
+        number, total = self._position
+        elapsed = time.monotonic() - self._launch_began
+        shares = [s for running in self._running.values() if (s := running.share_done()) is not None]
+        share = min(shares) if len(shares) == len(self._running) else None
+        left = self._schedule.left_s(number, elapsed, share)
+        if left is not None:
+            whole: float | None = (passed := time.monotonic() - self._schedule.began) / (passed + left or 1.0)
+        else:
+            whole = (number - 1) / total if total > 1 else None
+        position = f"[{number}/{total}]"
+        return head_line(self._names(), position, time.monotonic() - self._schedule.began, left, whole, width)
+
+    def _names(self) -> str:
+        return ", ".join(dict.fromkeys(running.job.benchmark for running in self._running.values()))
+
+    def _launch_words(self) -> str:
+        ids = list(self._running)
+        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        return f"[{self._position[0]}/{self._position[1]}] {_readable(ids[0])}{more}"
+
+    def _remind(self) -> float:
+        """Without a panel: says that a launch runs once that takes a while, and that work goes on after a silence."""
+        now = time.monotonic()
+        if self._running and not self._announced and now - self._launch_began > _FIRST_WORD_S:
+            self._announced = True
+            self._say(f"{self._launch_words()}: started")
+        elif self._running and self._is_silent(_LONG_SILENCE_S):
+            for running in self._running.values():
+                running.look()
+            first = next(iter(self._running.values()))
+            rate = f", {first.rate[0]:.4g} {first.rate[1]}" if first.rate is not None else ""
+            self._say(f"{self._launch_words()}: {first.phase} for {format_duration(now - first.began)}{rate}")
+        elif self._steps and self._is_silent(_SILENCE_S):
+            self._say("; ".join(f"{name}: {step.words(now)}" for name, step in self._steps.items()))
+        return _REDRAW_S
+
+
+def _readable(job_id: str) -> str:
+    """A job's name without the escapes that a file name needs."""
+    return unquote(job_id) if unquote(job_id).isprintable() else job_id

@@ -1,0 +1,158 @@
+"""Which events become lines, where there is a panel and where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+from builders import MACHINE, benchmark, failed_launch, job, launch, measurement
+from processes import wait_for
+
+from benchwright.app.progress import progress as progress_module
+from benchwright.app.progress.progress import Progress
+from benchwright.core.run import Launch, Plan
+from benchwright.core.status import Reason
+
+
+class Paper:
+    """Keeps what is shown."""
+
+    def __init__(self, live: bool) -> None:
+        self.live = live
+        self.size = (79, 20)
+        self.said: list[str] = []
+        self.drawn: list[list[str]] = []
+        self.closed = False
+
+    def draw(self, lines: Sequence[str]) -> None:
+        self.drawn.append(list(lines))
+
+    def say(self, text: str) -> None:
+        self.said.append(text)
+
+    def echo(self, text: str) -> None:
+        self.said.append(text)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is too short to be shown."""
+    for name in ("_FIRST_DRAW_S", "_FIRST_WORD_S", "_SILENCE_S"):
+        monkeypatch.setattr(progress_module, name, -1.0)
+
+
+def make_run(progress: Progress, names: Sequence[str], ending: Callable[[str], Launch], repeat: int = 1) -> None:
+    """A run of these benchmarks, as `app.run` tells of it."""
+    jobs = [job(id=f"{name}.R{i}", benchmark=name) for i in range(repeat) for name in names]
+    plan = Plan(benchmarks=tuple(map(benchmark, names)), launches=tuple((each,) for each in jobs))
+    with progress:
+        progress.on_run(Path("/runs/x"), plan, MACHINE)
+        for number, each in enumerate(jobs, start=1):
+            progress.on_launch(number, len(jobs), [each])
+            progress.on_recorded(number, len(jobs), [ending(each.id)])
+
+
+def good(job_id: str) -> Launch:
+    return launch(measurement(100.0), job=job_id, duration_s=2.0)
+
+
+def bad(job_id: str) -> Launch:
+    return failed_launch(job=job_id, reason=Reason.OUT_OF_MEMORY, duration_s=2.0)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_panel_is_joined_by_each_result_once_it_is_complete() -> None:
+    paper = Paper(live=True)
+    make_run(Progress(paper), ["a", "b"], good, repeat=6)
+    assert paper.said == ["a: 100 items/s ± 0.0 % (6 launches)", "b: 100 items/s ± 0.0 % (6 launches)"]
+    assert paper.closed
+
+
+@pytest.mark.usefixtures("hurried")
+def test_the_only_result_is_left_to_the_report() -> None:
+    paper = Paper(live=True)
+    make_run(Progress(paper), ["a"], good, repeat=2)
+    assert paper.said == []
+
+
+@pytest.mark.usefixtures("hurried")
+def test_without_a_panel_each_launch_has_its_line_and_the_benchmark_one() -> None:
+    paper = Paper(live=False)
+    make_run(Progress(paper), ["a"], good, repeat=2)
+    assert paper.said == [
+        "[1/2] a.R0: 100 items/s, 2.00 s",
+        "[2/2] a.R1: 100 items/s, 2.00 s",
+        "a: 100 items/s (2 launches)",
+    ]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_quick_launches_say_nothing_and_failures_always_do(live: bool) -> None:
+    fine, failing = Paper(live), Paper(live)
+    make_run(Progress(fine), ["a", "b"], good)
+    make_run(Progress(failing), ["a"], bad)
+    assert (fine.said, failing.said) == ([], ["[1/1] a.R0: FAILED after 2.00 s: out of memory"])
+
+
+def test_quiet_shows_problems_only() -> None:
+    paper = Paper(live=False)
+    quiet = Progress(paper, quiet=True)
+    quiet.on_step("torch", "installing")
+    quiet.on_note("voir is added")
+    quiet.on_trouble("the disk is full")
+    make_run(quiet, ["a"], bad)
+    assert paper.said == ["benchwright: the disk is full"]
+
+
+def test_a_launch_that_takes_a_while_is_announced_and_a_silence_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("_FIRST_WORD_S", "_LONG_SILENCE_S"):
+        monkeypatch.setattr(progress_module, name, 0.2)
+    paper = Paper(live=False)
+    each = job(id="a.D0", benchmark="a")
+    with Progress(paper) as progress:
+        progress.on_run(Path("/x"), Plan(benchmarks=(benchmark("a"),), launches=((each,),)), MACHINE)
+        progress.on_launch(1, 1, [each])
+        assert wait_for(lambda: len(paper.said) > 1)
+    assert paper.said[0] == "[1/1] a.D0: started"
+    assert paper.said[1].startswith("[1/1] a.D0: running for ")
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_step_shows_the_last_line_of_its_log(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("Resolved 12 packages\nDownloading torch (797.4MiB)\n")
+    paper = Paper(live=True)
+    with Progress(paper) as progress:
+        progress.on_step("torch", "installing", str(tmp_path / "log"))
+        assert wait_for(lambda: bool(paper.drawn))
+        progress.on_step_done("torch", "built in 2.5 s")
+    assert paper.drawn[0] == ["torch: installing  0:00  Downloading torch (797.4MiB)"]
+    assert paper.said == ["torch: installing", "torch: built in 2.5 s"]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_drawing_becomes_rare_while_something_is_measured() -> None:
+    progress = Progress(Paper(live=True))
+    each = job(id="a.D0", benchmark="a")
+    progress.on_run(Path("/x"), Plan(benchmarks=(benchmark("a"),), launches=((each,),)), MACHINE)
+    progress.on_launch(1, 1, [each])
+    waits = {}
+    for phase in ("importing", "building", "warm-up", "measuring", "running"):
+        progress._running["a.D0"].phase = phase
+        waits[phase] = progress._draw()
+    progress.__exit__()
+    assert waits == {"importing": 0.25, "building": 0.25, "warm-up": 0.25, "measuring": 1.0, "running": 1.0}
+
+
+def test_a_resumed_run_counts_what_was_done_before() -> None:
+    paper = Paper(live=False)
+    progress = Progress(paper, verbose=True)
+    jobs = [job(id=f"a.R{i}", benchmark="a") for i in range(2)]
+    progress.on_run(Path("/x"), Plan(benchmarks=(benchmark("a"),), launches=tuple((j,) for j in jobs)), MACHINE)
+    progress.on_recorded(1, 2, [good("a.R0")])  # never launched: its stream was complete
+    assert progress._schedule is not None
+    assert progress._schedule.left_s(2, 1.0, None) is None
+    progress.__exit__()
