@@ -164,7 +164,8 @@ class Progress(Observer):
         seconds = "" if took is None else f", {format_duration(took)}"
         place = f"[{number}/{total}] {_readable(launches[0].job)}"
         if bad is not None:
-            self._say(f"{place}: {bad}")
+            if total > 1 or self._is_slow(_FIRST_WORD_S):  # else the report says it at the same moment
+                self._say(f"{place}: {bad}")
         elif self._surface.live and complete and several and self._is_slow(_FIRST_DRAW_S):
             self._say(f"{benchmark}: {headline(self._launches[benchmark])}")
         elif not self._surface.live and (self._announced or self._verbose or self._is_silent(_SILENCE_S)):

@@ -92,10 +92,12 @@ def test_without_a_panel_each_launch_has_its_line_and_the_benchmark_one() -> Non
 
 @pytest.mark.parametrize("live", [True, False])
 def test_quick_launches_say_nothing_and_failures_always_do(live: bool) -> None:
-    fine, failing = Paper(live), Paper(live)
+    fine, failing, alone = Paper(live), Paper(live), Paper(live)
     make_run(Progress(fine), ["a", "b"], good)
-    make_run(Progress(failing), ["a"], bad)
-    assert (fine.said, failing.said) == ([], ["[1/1] a.R0: FAILED after 2.00 s: out of memory"])
+    make_run(Progress(failing), ["a"], bad, repeat=2)
+    make_run(Progress(alone), ["a"], bad)  # the report follows at once
+    assert (fine.said, alone.said) == ([], [])
+    assert failing.said == [f"[{n}/2] a.R{n - 1}: FAILED after 2.00 s: out of memory" for n in (1, 2)]
 
 
 def test_quiet_shows_problems_only() -> None:
