@@ -65,12 +65,10 @@ def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:
         from benchwright.app.results.peaks import peaks_of_base
 
         peaks = peaks_of_base(run, order.base.path, order.store)
-    width, comparisons, verdicts = terminal_width(), [], ""
+    comparisons = []
     if len(run.results) > 1:
         from benchwright.app.results.compare import compare_commands
-        from benchwright.report.comparison import verdict_text
 
         comparisons = compare_commands(run)
-        verdicts = verdict_text(comparisons, width=width)
-    text = reporter.render(report_of(run, width=width, peaks=peaks, comparisons=comparisons))
-    return text if as_json else coloured(text + verdicts)
+    text = reporter.render(report_of(run, width=terminal_width(), peaks=peaks, comparisons=comparisons))
+    return text if as_json else coloured(text)

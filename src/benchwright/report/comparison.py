@@ -13,6 +13,7 @@ import msgspec
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.report.csv import csv_text
 from benchwright.report.markdown import code, markdown_table, plain
+from benchwright.report.notes import merged_texts
 from benchwright.report.tables.comparison import (
     MARKS,
     change,
@@ -28,12 +29,14 @@ from benchwright.report.text.one_line import clip
 
 
 def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
-    """What differs besides the treatment first, then every effect, regressions at the top."""
+    """What differs besides the treatment first, then every effect, regressions at the top, and what was noted of the runs."""
     lines = [clip(f" control:   {comparison.control}", width), clip(f" treatment: {comparison.treatment}", width)]
     for text in warnings(comparison):
         lines += [f" {line}" for line in wrapped(text, width - 1, "")]
     for effect in sorted_effects(comparison.effects):
         lines += _effect_lines(effect, comparison.margin, width)
+    for text in doubt_texts(comparison):
+        lines += [f" {line}" for line in wrapped(text, width - 1, "")]
     lines.append(f" {count_words(comparison)}")
     for remark in comparison.remarks:
         lines += wrapped(str(remark), width, " ")
@@ -60,9 +63,14 @@ def _unshared(name: str, other: str) -> str:
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """What else differs, what cannot be compared, and what was noted of the runs."""
+    """What else differs, and what cannot be compared."""
     found = [f"{'✗' if d.severe else '⚠'} {d.what}: {d.control} → {d.treatment}" for d in comparison.differences]
-    return found + [f"⚠ {text}" for text in (*comparison.missing, *comparison.doubts)]
+    return found + [f"⚠ {text}" for text in comparison.missing]
+
+
+def doubt_texts(comparison: Comparison) -> list[str]:
+    """What was noted of the runs and benchmarks; the same note of several is one text."""
+    return [f"⚠ {text}" for text in merged_texts(comparison.doubts)]
 
 
 def _effect_lines(effect: Effect, margin: float, width: int) -> list[str]:
@@ -98,6 +106,7 @@ def comparison_markdown(comparison: Comparison) -> str:
         for e in sorted_effects(comparison.effects)
         for text in small_print(e)
     )
+    below |= dict.fromkeys(f"- {plain(text)}" for text in doubt_texts(comparison))
     below |= dict.fromkeys(f"- {plain(str(remark))}" for remark in comparison.remarks)
     return "\n\n".join([*blocks, *(["\n".join(below)] if below else [])]) + "\n"
 

@@ -90,6 +90,23 @@ def benchmark_notes(number: int, report: Report) -> list[Note]:
     return [*shared, *(Note(text=text) for text in doubts), *result_notes(result)]
 
 
+def merged_texts(notes: Sequence[Note]) -> list[str]:
+    """Notes of the form `name: what`, in words: those that say the same of several are one, with the names."""
+    same: dict[str, list[tuple[str, Note]]] = {}
+    for note in notes:
+        name, colon, what = note.text.partition(": ")
+        same.setdefault(what if colon else note.text, []).append((name if colon else "", note))
+    found = []
+    for what, said in same.items():
+        if len(said) == 1:
+            found.append(str(said[0][1]))
+            continue
+        places = "; ".join(" ".join(filter(None, (name, f"({n.evidence})" if n.evidence else ""))) for name, n in said)
+        remedy = f"; {said[0][1].remedy}" if said[0][1].remedy else ""
+        found.append(f"{what}: {places}{remedy}" if places.strip("; ") else f"{what}{remedy}")
+    return found
+
+
 def run_notes(report: Report) -> list[Note]:
     return [*report.run.notes, *report.remarks]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -31,6 +31,7 @@ LEAST_SPREAD = 0.02  # the axis is at least as wide, so that quiet launches look
 _FARTHEST = 1.0  # from a median or a control: what is farther lies at the end of the axis
 _NAME_ENDS = re.compile(r"(?=[\[@])|(?<=/)|(?<=::)")
 _LONG_NAME = 24
+_MOST_SEVERE = 2  # differences between the runs; the comparison lists all
 
 
 def run_picture(report: Report) -> Figure | None:
@@ -48,9 +49,10 @@ def run_picture(report: Report) -> Figure | None:
     return _on_one_axis(report, drawn) if alike and report.score is None else _around_medians(report, drawn)
 
 
-def comparison_picture(comparison: Comparison, title: str = "Treatment ÷ control") -> Figure | None:
-    """Every effect with its interval; None if there is none."""
-    return _effects(comparison, sorted_effects(comparison.effects), title)
+def comparison_picture(comparison: Comparison, title: str = "", links: Mapping[str, str] = {}) -> Figure | None:
+    """Every effect with its interval; None if there is none. `links`: benchmark → place of the page."""
+    title = title or f"{comparison.treatment} compared with {comparison.control}"
+    return _effects(comparison, sorted_effects(comparison.effects), title, links)
 
 
 def _rows(report: Report, figures: dict[int, FigureRow]) -> tuple[FigureRow, ...]:
@@ -152,7 +154,9 @@ def _against(report: Report, comparison: Comparison, drawn: dict[int, Summary]) 
     return _effects(comparison, chosen, f"Compared with {comparison.control}")
 
 
-def _effects(comparison: Comparison, effects: Sequence[Effect], title: str) -> Figure | None:
+def _effects(
+    comparison: Comparison, effects: Sequence[Effect], title: str, links: Mapping[str, str] = {}
+) -> Figure | None:
     if not effects:
         return None
     rows = tuple(
@@ -163,6 +167,7 @@ def _effects(comparison: Comparison, effects: Sequence[Effect], title: str) -> F
             high=None if e.interval is None else (e.interval.high - 1) * 100,
             text=change(e),
             small=f"{MARKS[e.verdict]} {e.verdict.value}{' ⚠' if e.doubts else ''}",
+            link=links.get(e.benchmark, ""),
             mark=e.verdict.value,
         )
         for e in effects
@@ -171,6 +176,8 @@ def _effects(comparison: Comparison, effects: Sequence[Effect], title: str) -> F
     reached = [v for v in _reached(rows) if math.isfinite(v)]
     farthest = min(max([3 * margin, *map(abs, reached)]) * 1.05, 100 * _FARTHEST)
     severe = [f"⚠ {d.what} differs: {d.control} → {d.treatment}" for d in comparison.differences if d.severe]
+    if len(severe) > _MOST_SEVERE:
+        severe = [*severe[:_MOST_SEVERE], f"⚠ {len(severe) - _MOST_SEVERE} more such differences"]
     level = f"{comparison.confidence * 100:g} %"
     about = f"Lines are {level} confidence intervals; shaded: differences up to {margin:g} % count as the same."
     return Figure(

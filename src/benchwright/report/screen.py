@@ -41,7 +41,15 @@ class ScreenReporter:
             lines += section_lines(section, report.width)
         lines += _no_room(report)
         lines = [*table, *([""] if table and lines else []), *lines, *_closing(report, score)]
-        return "\n".join(lines) + "\n"
+        return "\n".join(lines) + "\n" + _verdicts(report)
+
+
+def _verdicts(report: Report) -> str:
+    if not report.comparisons:
+        return ""  # a plain command need not load what it takes to compare
+    from benchwright.report.comparison import verdict_text
+
+    return verdict_text(report.comparisons, width=report.width)
 
 
 def _scores(report: Report, section: ReportSection | None) -> list[str]:

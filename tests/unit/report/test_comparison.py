@@ -8,6 +8,7 @@ import json
 import math
 import re
 
+import builders
 import msgspec
 import pytest
 
@@ -17,7 +18,7 @@ from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Difference, Effect, Verdict
 from benchwright.core.results.summary import Interval
 from benchwright.report.comparison import comparison_body, comparison_csv, comparison_markdown, comparison_text
-from benchwright.report.html.reporter import comparison_html
+from benchwright.report.html.comparison import comparison_html
 
 EFFECT = Effect(
     benchmark="train",
@@ -59,7 +60,7 @@ def every_format(comparison: Comparison) -> dict[str, str]:
         "markdown": comparison_markdown(comparison),
         "csv": comparison_csv([comparison]),
         "json": json.dumps(comparison_body(comparison), indent=1),
-        "html": comparison_html([comparison]),
+        "html": comparison_html([comparison], [builders.run(), builders.run()]),
     }
     return {name: " ".join(text.split()) for name, text in texts.items()}
 
@@ -120,7 +121,7 @@ def test_json_has_no_bare_nan() -> None:
 def test_what_has_no_ratio_is_said_and_not_drawn() -> None:
     comparison = with_effect(ratio=math.nan, interval=None)
     assert "no ratio" in comparison_text(comparison)
-    page = comparison_html([comparison])
+    page = comparison_html([comparison], [builders.run(), builders.run()])
     assert "no ratio" in page
     assert '"nan"' not in page
 
@@ -149,3 +150,15 @@ def test_each_word_of_fail_on_fails_on_what_it_says() -> None:
             word for word in ("regressed", "inconclusive", "changed") if failing(with_effect(verdict=verdict), word)
         }
         assert found == words
+
+
+def test_the_same_note_of_several_is_one_text_with_their_names() -> None:
+    notes = (
+        Note(text="a: ran while the machine was busy", evidence="got 36 %"),
+        Note(text="b: ran while the machine was busy", evidence="got 40 %"),
+        Note(text="a: throttled"),
+    )
+    text = " ".join(comparison_text(msgspec.structs.replace(COMPARISON, doubts=notes)).split())
+    assert "⚠ ran while the machine was busy: a (got 36 %); b (got 40 %)" in text
+    assert "⚠ a: throttled" in text
+    assert text.index("items/s →") < text.index("ran while the machine")

@@ -91,7 +91,7 @@ def compared() -> Comparison:
 
 @pytest.mark.parametrize("format_", FORMATS)
 def test_an_effect_and_its_doubt_are_in_every_format(format_: str) -> None:
-    text = words(render([compared()], format_, 100))
+    text = words(render([compared()], [run(), run()], format_, 100))
     assert "regressed" in text
     assert "the treatment drifted by +4.0 %" in text
     assert "90" in text

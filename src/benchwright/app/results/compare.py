@@ -149,7 +149,8 @@ def failing(comparison: Comparison, fail_on: str) -> bool:
     return fail_on == "changed" and Verdict.IMPROVED in verdicts
 
 
-def render(comparisons: Sequence[Comparison], format_: str, width: int) -> str:
+def render(comparisons: Sequence[Comparison], runs: Sequence[Run], format_: str, width: int) -> str:
+    """`runs`: those that were compared, the control first."""
     from benchwright.report.comparison import (
         comparison_body,
         comparison_csv,
@@ -165,7 +166,7 @@ def render(comparisons: Sequence[Comparison], format_: str, width: int) -> str:
     if format_ == "markdown":
         return "\n".join(comparison_markdown(c) for c in comparisons)
     if format_ == "html":
-        from benchwright.report.html.reporter import comparison_html
+        from benchwright.report.html.comparison import comparison_html
 
-        return comparison_html(comparisons)
+        return comparison_html(comparisons, runs)
     return "\n".join(comparison_text(c, width=width) for c in comparisons)

@@ -87,7 +87,7 @@ def command(
         anyway=anyway,
         **({} if run_to_run is None else {"run_to_run": parse_percentage(run_to_run, where="--run-to-run")}),
     )
-    put_out(render(comparisons, format_, terminal_width()), format_, output)
+    put_out(render(comparisons, found, format_, terminal_width()), format_, output)
     failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
     for comparison in failed:
         why = "; ".join([count_words(comparison), *comparison.lost])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -80,6 +81,7 @@ def command(
     For a suite: a line per benchmark, the failures, and the score.
     """
     from benchwright.app.after_run import report_of, sorted_by
+    from benchwright.app.results.compare import compare_commands
     from benchwright.app.results.peaks import peaks_for
     from benchwright.report.multi_run import render_several
     from benchwright.report.registry import reporter_named
@@ -97,7 +99,8 @@ def command(
         asked = scoring_of(scoring, results, base)
         peaks = peaks_for(found, results)
     width, with_logs = terminal_width(), format_ == "html"
-    reports = [report_of(r, width=width, with_logs=with_logs, scoring=asked, peaks=peaks.get(r.id)) for r in found]
+    built = partial(report_of, width=width, with_logs=with_logs, scoring=asked)
+    reports = [built(run, peaks=peaks.get(run.id), comparisons=compare_commands(run)) for run in found]
     text = render_several(reporter, reports)
     put_out(text, format_, output)
 

@@ -19,6 +19,7 @@ from benchwright.cli.where import open_results, where_options
 def command(run: str, as_json: bool, output: str | None, base: str | None, store: str | None) -> None:
     """Show everything about RUN: its report, every launch, machine and packages."""
     from benchwright.app.after_run import report_of
+    from benchwright.app.results.compare import compare_commands
     from benchwright.app.results.peaks import peaks_for
     from benchwright.report.details import details
     from benchwright.report.registry import reporter_named
@@ -30,7 +31,13 @@ def command(run: str, as_json: bool, output: str | None, base: str | None, store
         found = results.run(run)
         annotation = results.annotation(found)
         peaks = peaks_for([found], results)
-    report = report_of(found, width=terminal_width(), with_logs=format_ == "html", peaks=peaks.get(found.id))
+    report = report_of(
+        found,
+        width=terminal_width(),
+        with_logs=format_ == "html",
+        peaks=peaks.get(found.id),
+        comparisons=compare_commands(found),
+    )
     if format_ == "json":
         body = json.loads(JsonReporter().render(report))
         text = json.dumps(body | {"packages": found.packages, "annotation": annotation}, indent=1) + "\n"

@@ -17,6 +17,7 @@ from typing import Any
 
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.numbers.columns import joined, magnitudes, products
+from benchwright.core.results.comparison import Effect
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result
 from benchwright.core.status import Status
@@ -29,7 +30,7 @@ _Key = tuple[str, tuple[tuple[str, str], ...]]
 
 
 def packed(
-    result: Result, summaries: Sequence[Summary], shown: Sequence[Summary], interval_s: float | None
+    result: Result, summaries: Sequence[Summary], shown: Sequence[Summary | Effect], interval_s: float | None
 ) -> dict[str, object] | None:
     """All samples of a benchmark and what is needed to draw them, `shown` first, or None if there are none.
 

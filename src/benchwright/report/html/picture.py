@@ -26,7 +26,11 @@ def html_picture(figure: Figure, at: str = "") -> Markup:
 
 def _row(figure: Figure, row: FigureRow, at: str) -> str:
     name = escaped(row.name)
-    name = f'<a class="name" href="#{row.link}{at}">{name}</a>' if row.link else f'<span class="name">{name}</span>'
+    name = (
+        f'<a class="name" href="#{escaped(row.link)}{at}">{name}</a>'
+        if row.link
+        else f'<span class="name">{name}</span>'
+    )
     small = f"<small>{escaped(row.small)}</small>" if row.small else ""
     mark = f" {escaped(row.mark)}" if row.mark else ""
     if row.value is None:

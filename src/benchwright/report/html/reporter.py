@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from benchwright.core.machine import Machine
-from benchwright.core.numbers.quantities import format_bytes
 from benchwright.core.results.check import CheckStatus
-from benchwright.core.results.comparison import Comparison, Effect
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
-from benchwright.report.comparison import count_words, warnings
 from benchwright.report.document import Callout, Column, Field, Figure, ReportSection, ReportTable, table_of, word
 from benchwright.report.html.benchmark import BenchmarkView, Pair, benchmark_view
+from benchwright.report.html.machine import machine_line, machine_rows
 from benchwright.report.html.packing import PRECISION, sample_count
 from benchwright.report.html.pages import render
 from benchwright.report.notes import callouts
-from benchwright.report.pictures import run_picture
-from benchwright.report.tables.comparison import Compared, comparison_table, metric_words, small_print, sorted_effects
+from benchwright.report.pictures import comparison_picture, run_picture
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
 from benchwright.report.tables.scores import checks_table, score_section
-from benchwright.report.text.numbers import counted, moment, time_between
+from benchwright.report.text.numbers import moment, time_between
 from benchwright.report.text.settings import settings_rows
 
 _MOST_OPEN = 6  # a run of more benchmarks begins with them closed
@@ -32,7 +27,6 @@ _MOST_LOG_LINES = 60
 _MOST_LINE = 400
 _MOST_LOG_CHARACTERS = 400_000  # in the whole report; the run's folder has all of every log
 _MOST_LINKS = 12
-_WIDTH = 260  # of the drawing of an effect, in pixels
 
 
 class HtmlReporter:
@@ -72,6 +66,7 @@ class RunView(NamedTuple):
     machine: str
     tiles: list[tuple[str, str, str]]
     picture: Figure | None
+    verdicts: list[Figure]  # between benchmarks of the run
     score: ReportSection | None
     callouts: list[Callout]
     checks: ReportTable
@@ -104,6 +99,7 @@ def _view(report: Report, at: str = "") -> RunView:
         machine=machine_line(run.machine),
         tiles=_tiles(run),
         picture=run_picture(report),
+        verdicts=[figure for each in report.comparisons if (figure := comparison_picture(each)) is not None],
         score=score_section(report),
         callouts=callouts(report),
         checks=checks,
@@ -122,7 +118,7 @@ def _view(report: Report, at: str = "") -> RunView:
             )
             for number, r in enumerate(results)
         ],
-        machine_rows=_machine_rows(run.machine),
+        machine_rows=machine_rows(run.machine),
         run_rows=_run_rows(report),
     )
 
@@ -136,30 +132,6 @@ def _tiles(run: Run) -> list[tuple[str, str, str]]:
         ("Samples", f"{sample_count(run.results):,}", "all in this file"),
         ("Took", time_between(run.started, run.ended), "" if run.ended else "not finished"),
     ]
-
-
-def machine_line(machine: Machine) -> str:
-    parts = [machine.hostname, f"{machine.cpu}, {counted(machine.cores, 'core')}", format_bytes(machine.memory_bytes)]
-    names = [a.name for a in machine.accelerators]
-    return " · ".join([*parts, *(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))])
-
-
-def _machine_rows(machine: Machine) -> list[Pair]:
-    rows = [
-        ("Name", machine.hostname),
-        ("Processor", machine.cpu),
-        ("Cores", f"{machine.cores} of {machine.cores_total}"),
-        ("Memory", format_bytes(machine.memory_bytes)),
-        ("System", f"{machine.system} {machine.kernel}, {machine.architecture}"),
-        ("Python", machine.python),
-        ("Clock governor", machine.cpu_governor or ""),
-        ("Runs in", machine.virtual or ""),
-    ]
-    for device in machine.accelerators:
-        more = [format_bytes(device.memory_bytes)] if device.memory_bytes else []
-        more += [f"driver {device.driver}"] if device.driver else []
-        rows.append((f"Device {device.index}", ", ".join([device.name, *more])))
-    return [*((name, text, False) for name, text in rows if text), ("Fingerprint", machine.fingerprint, True)]
 
 
 def _run_rows(report: Report) -> list[Pair]:
@@ -204,53 +176,3 @@ def _contents(reports: Sequence[Report]) -> ReportTable:
         Field(Column("machine"), lambda x: word(machine_line(x[1].run.machine))),
     ]
     return table_of(fields, list(enumerate(reports, 1)))
-
-
-def comparison_html(comparisons: Sequence[Comparison]) -> str:
-    """One page for all comparisons with the same control: effects with their intervals, drawn to one scale; no script."""
-    views = [_comparison(comparison) for comparison in comparisons]
-    return render("comparison.html", scripted=False, comparisons=views)
-
-
-def _comparison(comparison: Comparison) -> dict[str, object]:
-    reach = _reach(comparison)
-
-    def drawing(x: Compared) -> str:
-        return "" if x.effect is None else _drawing(x.effect, comparison.margin, reach)
-
-    effects = sorted_effects(comparison.effects)
-    below = [f"{e.benchmark} {metric_words(e)}: {text}" for e in effects for text in small_print(e)]
-    return {
-        "control": comparison.control,
-        "treatment": comparison.treatment,
-        "words": count_words(comparison),
-        "warnings": warnings(comparison),
-        "table": comparison_table([comparison], drawing=drawing),
-        "below": list(dict.fromkeys([*below, *map(str, comparison.remarks)])),
-    }
-
-
-def _reach(comparison: Comparison) -> float:
-    """How far from 1 the drawings go: as far as the widest interval, but not beyond ± 100 %."""
-    ends = [abs(end - 1) for e in comparison.effects if e.interval for end in (e.interval.low, e.interval.high)]
-    ends += [abs(e.ratio - 1) for e in comparison.effects if math.isfinite(e.ratio)]
-    return min(1.0, max([comparison.margin * 2, *ends], default=0.1))
-
-
-def _drawing(effect: Effect, margin: float, reach: float) -> str:
-    """SVG, made of numbers only."""
-
-    def at(ratio: float) -> float:
-        share = (min(max(ratio, 1 - reach), 1 + reach) - 1) / reach
-        return round(_WIDTH / 2 * (1 + 0.96 * share), 1)
-
-    parts = [
-        f'<rect class="margin" x="{at(1 - margin)}" y="0" width="{at(1 + margin) - at(1 - margin):.1f}" height="24"/>',
-        f'<line class="one" x1="{at(1)}" x2="{at(1)}" y1="0" y2="24"/>',
-    ]
-    if effect.interval is not None:
-        low, high = at(effect.interval.low), at(effect.interval.high)
-        parts.append(f'<line class="whisker" x1="{low}" x2="{high}" y1="12" y2="12"/>')
-    if math.isfinite(effect.ratio):
-        parts.append(f'<circle class="dot" cx="{at(effect.ratio)}" cy="12" r="4.5"/>')
-    return f'<svg role="img" aria-label="ratio {effect.ratio:.4g}" width="{_WIDTH}" height="24">{"".join(parts)}</svg>'

@@ -25,18 +25,19 @@ class Compared(NamedTuple):
     missing: str = ""
 
 
-def comparison_table(
-    comparisons: Sequence[Comparison], *, missing: bool = False, drawing: Callable[[Compared], str] | None = None
-) -> ReportTable:
-    """Regressions first. `missing`: with rows for what could not be compared."""
+def comparison_table(comparisons: Sequence[Comparison], *, missing: bool = False, remarks: bool = False) -> ReportTable:
+    """Regressions first. `missing`: with rows for what could not be compared. `remarks`: beside their row, for those who have
+    the room."""
     items: list[Compared] = []
     for comparison in comparisons:
         items += [Compared(comparison, effect) for effect in sorted_effects(comparison.effects)]
         items += [Compared(comparison, missing=text) for text in comparison.missing] if missing else []
-    margin = comparisons[0].margin if comparisons else 0.0
-    title = f"shaded: within {margin * 100:g} %"
-    drawn: list[Field[Compared]] = [Field(Column(title), lambda x: Cell(drawing=drawing(x)))] if drawing else []
-    return table_of([*FIELDS, *drawn], items)
+    beside: list[Field[Compared]] = [Field(Column("remarks"), _of_effect(_remarks))] if remarks else []
+    return table_of([*FIELDS, *beside], items)
+
+
+def _remarks(effect: Effect) -> Cell:
+    return Cell("; ".join(small_print(effect)))
 
 
 def sorted_effects(effects: Sequence[Effect]) -> list[Effect]:

@@ -34,7 +34,7 @@ async function buildCharts(holder, number) {
   const dots = figure("Every sample, by launch");
   const course = figure("Over the run of each launch");
   holder.append(
-    make("div", { class: "chart-tools" }, make("label", {}, "Metric ", choice), make("label", {}, log, " logarithmic"), legend()),
+    make("div", { class: "chart-tools" }, make("label", {}, "Metric ", choice), make("label", {}, log, " logarithmic"), legend(block)),
     make("div", { class: "pair" }, dots.whole, course.whole));
   const chosen = () => block.series[Number(choice.value)];
   const redraw = () => {
@@ -46,10 +46,11 @@ async function buildCharts(holder, number) {
   addBeside(holder, block);
 }
 
-function legend() {
+function legend(block) {
   const item = (kind, text) => make("span", { class: "key" }, make("i", { class: kind }), text);
-  return make("span", { class: "legend" }, item("dot", "measured"), item("ring", "warm-up"), item("tick", "a launch's number"),
-    item("dash", "median"), item("band", "95 % interval"));
+  const summed = block.series.some((series) => series.value !== null) // not where two sides are compared
+    ? [item("tick", "a launch's number"), item("dash", "median"), item("band", "95 % interval")] : [];
+  return make("span", { class: "legend" }, item("dot", "measured"), item("ring", "warm-up"), ...summed);
 }
 
 // What was sampled beside the program: memory, processor, devices.
