@@ -1,4 +1,4 @@
-"""What is read from a benchmark's folder, and what a foreign benchfile.py is refused for."""
+"""What is read from a benchmark's folder, and which methods of a foreign benchfile.py are obeyed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.benchfile import benchfile as reading
-from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, read_benchfile
+from benchwright.kinds.suite.benchfile import child
+from benchwright.kinds.suite.benchfile.benchfile import PREPARE_METHODS, RUN_METHODS, BenchFacts, read_benchfile
 
 HEAD = "from milabench.pack import Package\n"
 
@@ -138,55 +139,37 @@ def test_a_class_that_is_made_is_known_by_running_it_and_its_methods_too(tmp_pat
     )
     facts = facts_of(tmp_path, code)
     assert (facts.main_script, facts.overrides) == ("m.py", ("make_env",))
-    assert refused(facts).line == 5
+    assert facts.overridden[0].line == 5
+
+
+def test_an_install_of_its_own_is_refused_with_its_place(tmp_path: Path) -> None:
+    method = "    async def install(self):\n        await self.pip_install('x')\n"
+    facts = facts_of(tmp_path, f"{HEAD}class A(Package):\n{method}__pack__ = A\n")
+    error = refused(facts)
+    assert (error.where, error.line) == (str(tmp_path / "bench" / "benchfile.py"), 3)
+    assert "'install'" in error.what
+    assert "requirements.in" in (error.remedy or "")
+    assert facts.refusal({"x-benchfile": "attributes"}) is None
 
 
 @pytest.mark.parametrize(
-    ("method", "entry_yaml"),
+    ("method", "phase"),
     [
-        (
-            "    def build_run_plan(self):\n        from milabench.commands import TorchrunAllGPU\n"
-            "        return TorchrunAllGPU(super().build_run_plan())\n",
-            "`launcher: torchrun`",
-        ),
-        (
-            "    def build_run_plan(self):\n        return AccelerateAllNodes(super().build_run_plan())\n",
-            "`launcher: accelerate`",
-        ),
-        (
-            "    def make_env(self):\n        env = super().make_env()\n        env['OMP_NUM_THREADS'] = str(8)\n"
-            "        env['WHERE'] = str(self.dirs.data)\n        return env\n",
-            '`env: {OMP_NUM_THREADS: "8", WHERE: …}`',
-        ),
-        ("    async def install(self):\n        await self.pip_install('x')\n", "requirements.in"),
-        ("    @property\n    def argv(self):\n        return [*super().argv, '--more']\n", "`argv: […]`"),
-        ("    async def prepare(self):\n        pass\n", "`prepare: SCRIPT`"),
-        ("    main_script = property(lambda self: 'x')\n", "main"),
+        ("    def build_run_plan(self):\n        return TorchrunAllGPU(super().build_run_plan())\n", RUN_METHODS),
+        ("    def make_env(self):\n        return {**super().make_env(), 'A': '8'}\n", RUN_METHODS),
+        ("    @property\n    def argv(self):\n        return [*super().argv, '--more']\n", PREPARE_METHODS),
+        ("    async def prepare(self):\n        pass\n", PREPARE_METHODS),
     ],
 )
-def test_an_override_is_named_with_its_place_and_the_yaml_that_replaces_it(
-    tmp_path: Path, method: str, entry_yaml: str
+def test_what_it_overrides_is_obeyed_unless_the_entry_says_what_to_do(
+    tmp_path: Path, method: str, phase: frozenset[str]
 ) -> None:
     facts = facts_of(tmp_path, f"{HEAD}class A(Package):\n{method}__pack__ = A\n")
-    error = refused(facts)
-    assert error.where == str(tmp_path / "bench" / "benchfile.py")
-    assert error.line is not None
-    assert error.text is not None
-    assert facts.overrides[0] in error.what
-    assert entry_yaml in (error.remedy or "")
-
-
-def test_what_the_entry_says_itself_is_not_refused(tmp_path: Path) -> None:
-    code = (
-        f"{HEAD}class A(Package):\n    def build_run_plan(self):\n        return Torchrun()\n"
-        "    def make_env(self):\n        return {'A': '1', **super().make_env()}\n__pack__ = A\n"
-    )
-    facts = facts_of(tmp_path, code)
-    assert "make_env" in refused(facts, {"launcher": "torchrun"}).what
-    assert "build_run_plan" in refused(facts, {"env": {"A": "2"}}).what
-    assert "make_env" in refused(facts, {"plan": {"launcher": "torchrun"}, "env": {"B": "2"}}).what
-    assert facts.refusal({"launcher": "torchrun", "env": {"A": "2"}}) is None
-    assert facts.refusal({"x-benchfile": "attributes"}) is None
+    assert facts.refusal() is None
+    assert facts.obeyed(phase, {})
+    assert not facts.obeyed(phase, {"x-benchfile": "attributes"})
+    instead: dict[str, object] = {"prepare": "get.py"} if phase is PREPARE_METHODS else {"launcher": "torchrun"}
+    assert not facts.obeyed(phase, instead)
 
 
 def test_pinning_in_its_own_way_is_noted_and_no_reason_to_refuse(tmp_path: Path) -> None:
@@ -220,7 +203,7 @@ def test_a_benchfile_that_cannot_be_used_is_refused_with_its_place(
 
 
 def test_a_benchfile_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_TIME_LIMIT_S", 0.5)
+    monkeypatch.setattr(child, "TIME_LIMIT_S", 0.5)
     error = refused(facts_of(tmp_path, f"{HEAD}while True: pass\n__pack__ = f()\n"))
     assert "took longer than" in error.what
 
@@ -244,6 +227,13 @@ def test_a_folder_uses_voir_if_it_has_a_voirfile_or_imports_it(
     tmp_path: Path, files: dict[str, str], uses: bool
 ) -> None:
     assert read_benchfile(write(tmp_path / "bench", files)).uses_voir is uses
+
+
+def test_benchmate_is_taken_from_beside_the_benchmarks(tmp_path: Path) -> None:
+    main = "from benchmate.observer import BenchObserver\n"
+    write(tmp_path / "benchmate", {"benchmate/__init__.py": "", "pyproject.toml": "[project]\n"})
+    facts = read_benchfile(write(tmp_path / "benchmarks", {"a/main.py": main}) / "a")
+    assert (facts.benchmate, facts.refusal()) == (str(tmp_path / "benchmate"), None)
 
 
 def test_benchmate_is_refused_by_place_unless_it_is_required_or_optional(tmp_path: Path) -> None:

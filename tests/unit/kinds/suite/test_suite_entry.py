@@ -218,16 +218,16 @@ def test_a_missing_folder_is_noted_and_refused_only_for_a_run(tmp_path: Path) ->
         refuse_unrunnable([found])
 
 
-def test_a_benchfile_that_does_more_is_noted_and_refused_only_for_a_run(tmp_path: Path, code: Path) -> None:
+def test_a_benchfile_with_its_own_install_is_noted_and_refused_only_for_a_run(tmp_path: Path, code: Path) -> None:
     (code / "benchfile.py").write_text(
-        "from milabench.pack import Package\nclass P(Package):\n    def build_run_plan(self):\n        return None\n__pack__ = P\n"
+        "from milabench.pack import Package\nclass P(Package):\n    def install(self):\n        return None\n__pack__ = P\n"
     )
     found = one(tmp_path, "")
     assert len(found.notes) == 1
-    assert "it overrides 'build_run_plan'" in found.notes[0]
-    with pytest.raises(InvalidInput, match="build_run_plan"):
+    assert "it overrides 'install'" in found.notes[0]
+    with pytest.raises(InvalidInput, match="install"):
         refuse_unrunnable([found])
-    refuse_unrunnable([one(tmp_path, "main: main.py")])
+    refuse_unrunnable([one(tmp_path, "x-benchfile: attributes")])
 
 
 def test_a_missing_script_is_refused(tmp_path: Path, code: Path) -> None:

@@ -1,41 +1,44 @@
-"""The facts of a benchmark's folder that milabench keeps in benchfile.py: which requirements, which scripts, and whether voir runs it.
+"""The facts of a benchmark's folder that milabench keeps in benchfile.py: which requirements and scripts, whether voir runs it,
+and which methods it overrides.
 
-The file is read without running it wherever that is enough. One that computes its attributes is run, in benchwright's own
-Python, from its folder. Methods it overrides are never used: `BenchFacts.refusal` names them and the YAML that replaces them.
+The file is read without running it wherever that is enough. One that computes its attributes is run, in a child process
+(`child`). Methods it overrides are obeyed in the phase they belong to.
 """
 
 from __future__ import annotations
 
 import ast
 import functools
-import json
 import os
 import re
-import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.suite.benchfile.overrides import (
-    ATTRIBUTES_ONLY,
-    HOOKS,
-    IGNORED,
-    NOTED_ONLY,
-    is_replaced,
-    replacement,
-)
 from benchwright.kinds.suite.benchfile.syntax import Overridden, Unclear, read_pack_class
 
 BENCHFILE = "benchfile.py"
 VOIRFILE = "voirfile.py"
-_RUNNER = Path(__file__).parent / "compat_modules" / "show_benchfile.py"
-_TIME_LIMIT_S = 20.0
 _MOST_SCANNED = 1 << 18
 _IMPORTS_VOIR = re.compile(rb"^[ \t]*(?:import|from)[ \t]+voir\b", re.MULTILINE)
 _IMPORTS_BENCHMATE = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+benchmate\b.*$", re.MULTILINE)
-_BENCHMATE = "benchmate comes with milabench and is not on the registry"
+_NO_BENCHMATE = "benchmate comes with milabench's benchmarks and is not on the registry"
+
+IGNORED = "x-benchfile"  # an entry that says `attributes` here wants nothing but the attributes of its benchfile
+ATTRIBUTES_ONLY = "attributes"
+_ANY_PHASE = frozenset(("make_env", "full_env", "argv", "working_directory", "__init__", "copy"))
+RUN_METHODS = _ANY_PHASE | {"build_run_plan", "run", "voir", "execute", "python", "main_script"}
+PREPARE_METHODS = _ANY_PHASE | {"build_prepare_plan", "prepare", "prepare_script"}
+_INSTALL_METHODS = frozenset(("install", "checked_install", "build_install_plan", "pip_install", "conda_install")) | {
+    *("base_requirements", "requirements_map", "requirements_files")
+}
+# Pinning does not change what is run, and `benchwright pin` does it its own way.
+_NOTED_ONLY = frozenset(("pin", "build_pin_plan", "exec_pip_compile"))
+HOOKS = RUN_METHODS | PREPARE_METHODS | _INSTALL_METHODS | _NOTED_ONLY
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +67,7 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
     overridden: tuple[Overridden, ...] = ()
     has_voirfile: bool = False
     imports_voir: bool = False
-    benchmate: str | None = None  # the first place, as file:line, that imports it
+    benchmate: str | None = None  # the folder that holds the package, if the folder's scripts import it
     notes: tuple[str, ...] = ()
     trouble: Trouble | None = None
 
@@ -77,14 +80,21 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
     def uses_voir(self) -> bool:
         return self.has_voirfile or self.imports_voir
 
+    def obeyed(self, methods: frozenset[str], entry: Mapping[str, Any]) -> bool:
+        """Whether it overrides one of `methods`, and the entry does not say what to do instead."""
+        plan = entry.get("plan")
+        launched = "launcher" in entry or (isinstance(plan, Mapping) and "launcher" in plan)
+        replaced = "prepare" in entry if methods is PREPARE_METHODS else launched or "main" in entry
+        return not replaced and entry.get(IGNORED) != ATTRIBUTES_ONLY and not methods.isdisjoint(self.overrides)
+
     def refusal(self, entry: Mapping[str, object] = {}) -> InvalidInput | None:
-        """Why the folder cannot be run as it is, or None. `entry`: its resolved entry, which may say what a method would do."""
+        """Why the folder cannot be run as it is, or None."""
         benchfile = os.path.join(self.folder, BENCHFILE)
         unused = entry.get(IGNORED) == ATTRIBUTES_ONLY
         if self.trouble is not None and not (unused and self.trouble.where == benchfile):
             return self.trouble.error()
-        left = [one for one in self.overridden if one.name not in NOTED_ONLY and not is_replaced(one, entry)]
-        return _refusal(Path(benchfile), left) if left else None
+        left = [one for one in self.overridden if one.name in _INSTALL_METHODS]
+        return _refusal(Path(benchfile), left[0]) if left and not unused else None
 
 
 def read_benchfile(folder: str | os.PathLike[str]) -> BenchFacts:
@@ -142,26 +152,12 @@ def _with_benchfile(facts: BenchFacts) -> BenchFacts:
 
 def _run(facts: BenchFacts, path: str) -> BenchFacts:
     """Attributes, and methods, of a benchfile that has to be run to be known."""
-    import subprocess
+    from benchwright.kinds.suite.benchfile.child import ask_benchfile
 
-    command = [sys.executable, "-B", str(_RUNNER), path]
     try:
-        done = subprocess.run(
-            command,
-            cwd=facts.folder,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_TIME_LIMIT_S,
-            check=False,
-            start_new_session=True,
-        )
-        answer = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        return _troubled(facts, f"running it to read its attributes took longer than {_TIME_LIMIT_S:g} s", None)
-    except (OSError, ValueError) as error:
-        return _troubled(facts, f"running it gave no attributes: {error}", None)
-    if "error" in answer:
-        return _troubled(facts, f"running it to read its attributes failed: {answer['error']}", answer["line"])
+        answer = ask_benchfile(path, "about", {})
+    except InvalidInput as error:
+        return _troubled(facts, error.what, error.line)
     methods = [(name, line or 1) for name, line in answer["methods"].items() if name in HOOKS]
     return _with_overrides(
         _with_attributes(facts, answer["attributes"]), tuple(Overridden(name=name, line=line) for name, line in methods)
@@ -186,7 +182,7 @@ def _with_attributes(facts: BenchFacts, attributes: Mapping[str, object]) -> Ben
 def _with_overrides(facts: BenchFacts, overridden: tuple[Overridden, ...]) -> BenchFacts:
     known = {one.name for one in overridden}
     merged = overridden + tuple(one for one in facts.overridden if one.name not in known)
-    noted = [one for one in merged if one.name in NOTED_ONLY]
+    noted = [one for one in merged if one.name in _NOTED_ONLY]
     notes = [f"{BENCHFILE}:{one.line}: '{one.name}' is ignored: benchwright pin does this itself" for one in noted]
     return msgspec.structs.replace(facts, overridden=merged, notes=tuple(dict.fromkeys((*facts.notes, *notes))))
 
@@ -212,24 +208,36 @@ def _with_scripts(facts: BenchFacts) -> BenchFacts:
 
 
 def _with_benchmate(facts: BenchFacts, path: Path, text: bytes, found: re.Match[bytes]) -> BenchFacts:
-    """A requirement on it, or an import that only happens in some case, is the user's own business: noted."""
+    """It lies beside `benchmarks/`. A requirement on it, or an import that only happens in some case, is the user's own
+    business: noted."""
+    beside = Path(facts.folder).resolve().parent.parent / "benchmate"
+    if (beside / "benchmate" / "__init__.py").is_file():
+        return msgspec.structs.replace(facts, benchmate=str(beside))
     line = text.count(b"\n", 0, found.start()) + 1
     place = f"{path.relative_to(facts.folder) if path.is_relative_to(facts.folder) else path}:{line}"
-    facts = msgspec.structs.replace(
-        facts, benchmate=place, notes=(*facts.notes, f"{place} imports benchmate: {_BENCHMATE}")
-    )
+    facts = msgspec.structs.replace(facts, notes=(*facts.notes, f"{place} imports benchmate: {_NO_BENCHMATE}"))
     required = any(b"benchmate" in _beginning(Path(facts.folder) / name) for name in facts.requirements)
     if required or found[1] or facts.trouble is not None:
         return facts
     trouble = Trouble(
-        what=f"it imports benchmate: {_BENCHMATE}",
+        what=f"it imports benchmate: {_NO_BENCHMATE}",
         where=str(path),
         line=line,
         column=1,
-        remedy="use voir or benchprobe.iterate in its place, or name where to get it in requirements.in",
+        remedy=f"copy the suite's benchmate folder to {beside}, or name where to get it in requirements.in",
         text=found[0].decode("utf-8", "replace"),
     )
     return msgspec.structs.replace(facts, trouble=trouble)
+
+
+def benchmate_packages(folder: str) -> tuple[str, ...]:
+    """What benchmate itself requires."""
+    try:
+        about = tomllib.loads(_beginning(Path(folder) / "pyproject.toml").decode("utf-8", "replace"))
+    except tomllib.TOMLDecodeError:
+        return ()
+    required = about.get("tool", {}).get("poetry", {}).get("dependencies", {})
+    return tuple(name for name in required if name != "python")
 
 
 def _beginning(path: Path) -> bytes:
@@ -246,18 +254,14 @@ def _troubled(facts: BenchFacts, what: str, line: int | None, text: str | None =
     return msgspec.structs.replace(facts, trouble=Trouble(what=what, where=where, line=line, remedy=remedy, text=text))
 
 
-def _refusal(path: Path, left: list[Overridden]) -> InvalidInput:
-    first, *others = left
-    remedy = replacement(first)
-    for one in others:
-        remedy += f"; for '{one.name}' (line {one.line}) {replacement(one)}"
-    remedy += f"; `{IGNORED}: {ATTRIBUTES_ONLY}` there says that nothing of it is needed"
+def _refusal(path: Path, one: Overridden) -> InvalidInput:
     lines = _beginning(path).decode("utf-8", "replace").splitlines()
     return InvalidInput(
-        f"it overrides '{first.name}', and benchwright runs no methods of a benchfile",
+        f"it overrides '{one.name}', and benchwright installs its own way",
         where=str(path),
-        line=first.line,
-        column=first.column,
-        remedy=remedy,
-        text=lines[first.line - 1] if first.line <= len(lines) else None,
+        line=one.line,
+        column=one.column,
+        remedy="write what it installs into requirements.in, and pip's options as `pip: {args: […]}` in the suite's entry; "
+        f"`{IGNORED}: {ATTRIBUTES_ONLY}` there says that none of its methods is needed",
+        text=lines[one.line - 1] if one.line <= len(lines) else None,
     )

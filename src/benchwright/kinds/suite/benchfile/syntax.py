@@ -22,8 +22,6 @@ class Overridden(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     line: int
     column: int = 1
-    words: frozenset[str] = frozenset()  # names and texts in it, in lower case: what it may be about
-    sets: dict[str, str | None] = {}  # variables of the environment that it sets; None: to something computed
 
 
 class PackClass(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,9 +58,9 @@ def read_pack_class(tree: ast.Module) -> PackClass:
                     attributes[name] = _value(value, constants | attributes)
                 except Unclear:
                     unclear.add(name)
-    helpers = {name: ast.unparse(node).lower() for name, node in classes.items() if name != chosen.id}
-    overridden = [_overridden(m, helpers) for m in methods.values() if not _only_calls_super(m)]
-    return PackClass(attributes=attributes, unclear=tuple(sorted(unclear)), overridden=tuple(overridden))
+    own = [method for method in methods.values() if not _only_calls_super(method)]
+    overridden = tuple(Overridden(name=m.name, line=m.lineno, column=m.col_offset + 1) for m in own)
+    return PackClass(attributes=attributes, unclear=tuple(sorted(unclear)), overridden=overridden)
 
 
 def _family(cls: ast.ClassDef, classes: Mapping[str, ast.ClassDef], packages: frozenset[str]) -> list[ast.ClassDef]:
@@ -158,47 +156,3 @@ def _only_calls_super(method: Method) -> bool:
         return False
     plain = all(isinstance(a.value if isinstance(a, ast.Starred) else a, ast.Name) for a in arguments)
     return plain and ast.unparse(value.value).startswith("super(")
-
-
-def _overridden(method: Method, helpers: Mapping[str, str]) -> Overridden:
-    words = set()
-    for node in ast.walk(method):
-        if isinstance(node, ast.Name):
-            words |= {node.id.lower(), helpers.get(node.id, "")}
-        elif isinstance(node, ast.Attribute):
-            words.add(node.attr.lower())
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            words.add(node.value.lower())
-    sets = dict(_set_keys(method)) if method.name in ("make_env", "full_env") else {}
-    return Overridden(
-        name=method.name,
-        line=method.lineno,
-        column=method.col_offset + 1,
-        words=frozenset(words - {""}),
-        sets=sets,
-    )
-
-
-def _set_keys(method: Method) -> Iterator[tuple[str, str | None]]:
-    """`env["NAME"] = …`, `{"NAME": …}` and `update(NAME=…)`."""
-    for node in ast.walk(method):
-        if isinstance(node, ast.Dict):
-            for key, value in zip(node.keys, node.values, strict=True):
-                if isinstance(key, ast.Constant) and isinstance(key.value, str):
-                    yield key.value, _plain_text(value)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
-                    yield str(target.slice.value), _plain_text(node.value)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update":
-            for word in node.keywords:
-                if word.arg is not None:
-                    yield word.arg, _plain_text(word.value)
-
-
-def _plain_text(node: ast.expr) -> str | None:
-    if isinstance(node, ast.Call) and ast.unparse(node.func) == "str" and len(node.args) == 1:
-        node = node.args[0]
-    if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
-        return str(node.value)
-    return None

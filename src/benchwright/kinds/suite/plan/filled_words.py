@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import msgspec
 
@@ -26,6 +26,7 @@ class FilledWords(msgspec.Struct, frozen=True):
     launcher_args: tuple[str, ...]
     image: str | None  # of its container, instead of the system's
     batch_size: BatchSize | None
+    fill: Callable[[str], str]  # a word that the entry does not hold, such as a benchfile's
 
 
 def filled_words(benchmark: Benchmark, place: BenchmarkPlace, paths: SuitePaths, facts: MachineFacts) -> FilledWords:
@@ -43,6 +44,7 @@ def filled_words(benchmark: Benchmark, place: BenchmarkPlace, paths: SuitePaths,
         launcher_args=words.all(launcher.args) if launcher is not None else (),
         image=_image(place.folder, paths, words),
         batch_size=sizer.chosen,
+        fill=words.one,
     )
 
 

@@ -16,6 +16,7 @@ from benchwright.kinds.suite.plan.containers import contained
 from benchwright.kinds.suite.plan.filled_words import FilledWords, filled_words
 from benchwright.kinds.suite.plan.launchers import DEFAULT_PORT, STATIC, Gathering, launched
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
+from benchwright.kinds.suite.plan.obeyed import ObeyedPlan, obeyed_plan
 from benchwright.kinds.suite.plan.process_environment import (
     BenchmarkPlace,
     MilabenchConfig,
@@ -42,6 +43,7 @@ class SuitePlanner(Planner):
         self._port = whole_number(paths.system, "torchrun", "port") or DEFAULT_PORT
         self._backend = text(paths.system, "torchrun", "backend") or STATIC
         self._parts: dict[str, _Parts] = {}
+        self._obeyed: dict[str, ObeyedPlan | None] = {}
 
     def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
         with words_placed([benchmark]):
@@ -53,6 +55,10 @@ class SuitePlanner(Planner):
                 Reason.LACKS_DEVICES,
                 f"needs {needed} devices, the system has {present or 'none'}; override its plan",
             )
+        try:
+            self._obeyed_plan(benchmark)
+        except InvalidInput as error:
+            return Reason.MISCONFIGURED, error.on_one_line
         return None
 
     def why_no_turns(self, benchmark: Benchmark) -> str | None:
@@ -66,7 +72,8 @@ class SuitePlanner(Planner):
         return None
 
     def slots(self, benchmark: Benchmark) -> list[ProcessSlot]:
-        return suite_slots(benchmark, self._facts)
+        obeyed = self._obeyed_plan(benchmark)
+        return obeyed.slots if obeyed is not None else suite_slots(benchmark, self._facts)
 
     def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
         with words_placed([benchmark]):
@@ -77,14 +84,17 @@ class SuitePlanner(Planner):
         env = {**parts.env, "MILABENCH_CONFIG": parts.configuration.of(slot, repeat)}
         env |= device_variables(slot, self._facts)
         env |= node_variables(slot, self._port)
-        argv, files, data_file = self._argv(benchmark, parts, slot, job, env)
+        obeyed, cwd = self._obeyed_plan(benchmark), parts.place.folder.path
+        if obeyed is not None:
+            argv, files, data_file = self._obeyed_argv(obeyed, parts, slot, job, env)
+            cwd = obeyed.processes[slot].cwd
+        else:
+            argv, files, data_file = self._argv(benchmark, parts, slot, job, env)
         env |= parts.words.env
         if self._paths.system.container is not None:
             argv = self._in_container(parts, argv, env)
         place = parts.place
-        return JobCommand(
-            argv, place.folder.path, env, place.program_folders, files, data_file, folders=place.made_folders
-        )
+        return JobCommand(argv, cwd, env, place.program_folders, files, data_file, folders=place.made_folders)
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
         chosen = self._parts_of(benchmark).words.batch_size
@@ -128,6 +138,28 @@ class SuitePlanner(Planner):
         if folder.serving is not None:
             argv = self._serving(parts, python, argv)
         return argv, files, data_file
+
+    def _obeyed_plan(self, benchmark: Benchmark) -> ObeyedPlan | None:
+        if benchmark.name not in self._obeyed:
+            place = BenchmarkPlace(benchmark, self._paths)
+            self._obeyed[benchmark.name] = obeyed_plan(benchmark, place, self._facts)
+        return self._obeyed[benchmark.name]
+
+    def _obeyed_argv(
+        self, obeyed: ObeyedPlan, parts: _Parts, slot: ProcessSlot, job: str, env: dict[str, str | None]
+    ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
+        """As `_argv`, of a process that the benchfile planned."""
+        config, process = os.path.join(self.context.folder, f"{job}.voir.json"), obeyed.processes[slot]
+        argv = obeyed.words(slot, self._python(parts.place.python), config, parts.words.fill)
+        env |= {name: None if value is None else parts.words.fill(value) for name, value in process.env.items()}
+        files = {config: parts.voir_config} if config in argv else {}
+        if process.use_stdout:
+            env |= {"MILABENCH_USE_STDOUT": "1"}
+        # Only voir itself, started by us, inherits descriptor 3: else, events are hidden in the output.
+        inherits = argv[1:3] == ("-m", "voir") and not process.use_stdout and self._paths.system.container is None
+        if inherits or process.use_stdout or config in argv:
+            env["DATA_FD"] = "3" if inherits else "1"
+        return argv, files, os.path.join(self.context.folder, f"{job}.voir") if inherits else None
 
     def _python(self, python: str) -> str:
         """In a container: an environment of ours, which is mounted under its own path, or else the image's own."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchwright.core.benchmark_folder import BenchmarkFolder, Launcher, Serving
 from benchwright.core.environment import Environment
-from benchwright.kinds.suite.benchfile.benchfile import BenchFacts
+from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, benchmate_packages
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
 from benchwright.kinds.suite.yaml.merge import APPEND, is_append
@@ -46,11 +46,17 @@ def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
         folder=facts.folder,
         requirements=facts.requirements,
         variant=None if variant in (None, ARCH, "{arch}") else folder_name(entry, "install_variant"),
-        packages=("voir",) if facts.uses_voir else (),
+        packages=_packages(facts),
         constraints=_lines(pip.get("constraints")),
         pip_args=tuple(word for line in _lines(pip.get("args")) for word in line.split()),
         python=_python(entry.get("venv"), facts.folder),
     )
+
+
+def _packages(facts: BenchFacts) -> tuple[str, ...]:
+    """What its folder needs beyond its requirements files."""
+    benchmate = benchmate_packages(facts.benchmate) if facts.benchmate is not None else ()
+    return (*(("voir",) if facts.uses_voir or benchmate else ()), *benchmate)
 
 
 def _python(venv: object, folder: str) -> str | None:

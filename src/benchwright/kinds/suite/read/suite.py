@@ -97,8 +97,8 @@ def suite_file(benchmark: Benchmark) -> str | None:
 
 
 def refuse_unrunnable(benchmarks: Sequence[Benchmark]) -> None:
-    """InvalidInput for the first one that cannot be run as it is: no folder, no script, or a benchfile that does more
-    than set attributes."""
+    """InvalidInput for the first one that cannot be run as it is: no folder, no script, or a benchfile that
+    cannot be obeyed."""
     from benchwright.kinds.suite.benchfile.benchfile import read_benchfile
 
     for benchmark in benchmarks:

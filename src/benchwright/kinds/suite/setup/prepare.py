@@ -202,7 +202,7 @@ class _Preparation:
         self.marks.forget(preparation.identity)
         self.observer.on_step(benchmark.name, f"running {os.path.basename(preparation.script)}", job.log)
         began = time.monotonic()
-        outcome = run([job], self.observer)[0]
+        outcome = self._obey(task, run) if preparation.obeyed else run([job], self.observer)[0]
         seconds = round(time.monotonic() - began, 3)
         log = f"{job.log}.gz" if os.path.exists(f"{job.log}.gz") else job.log
         if outcome.exit_code != 0 or outcome.stopped:
@@ -227,6 +227,37 @@ class _Preparation:
             why = f"{self.marks.folder}: {error.strerror or error}"
             return Preparing(name=benchmark.name, status="failed", seconds=seconds, log=log, detail=why)
         return Preparing(name=benchmark.name, status="prepared", seconds=seconds, log=log)
+
+    def _obey(self, task: _Task, run: Callable[[Sequence[Job], Listener], list[Outcome]]) -> Outcome:
+        """Follows the benchfile's own way to prepare: each of its commands is a job, the first that fails ends it."""
+        from benchwright.agent.machine.fingerprint import read_machine
+        from benchwright.kinds.suite.benchfile.child import Action, ask_benchfile
+        from benchwright.kinds.suite.plan.filled_words import filled_words
+        from benchwright.kinds.suite.plan.machine_facts import machine_facts
+        from benchwright.kinds.suite.plan.obeyed import request_of, started_words
+        from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
+
+        place, facts = BenchmarkPlace(task.benchmark, self.paths), machine_facts(read_machine(), self.paths.system)
+        fill = filled_words(task.benchmark, place, self.paths, facts).fill
+        outcomes: list[Outcome] = []
+
+        def perform(action: Action) -> int:
+            installs = {"pip": ("-m", "pip", "install"), "execute": ()}.get(action.do)
+            if installs is None:
+                raise InvalidInput(f"its prepare asks for {action.do}", where=task.preparation.script)
+            job, number = task.job, len(outcomes)
+            more = {} if number == 0 else {"log": f"{job.log}.{number}", "stream": f"{job.stream}.{number}"}
+            words = started_words((*installs, *action.argv), place.python, fill)
+            changed = {"argv": words, "cwd": action.cwd, "env": {**job.env, **action.env}, **more}
+            outcomes.append(run([msgspec.structs.replace(job, **changed)], self.observer)[0])
+            return outcomes[-1].exit_code if outcomes[-1].exit_code is not None else 1
+
+        try:
+            ask_benchfile(task.preparation.script, "prepare", request_of(task.benchmark, place, facts), perform)
+        except InvalidInput as error:
+            return next((o for o in outcomes if o.exit_code != 0), Outcome(job=task.job.id, detail=str(error)))
+        failed = [outcome for outcome in outcomes if outcome.exit_code != 0]
+        return (failed or outcomes or [Outcome(job=task.job.id, exit_code=0)])[0]
 
     def _job(self, benchmark: Benchmark, preparation: Preparation, process: SuiteProcess) -> Job:
         from benchwright.artifacts.probe_folder import probe_folder

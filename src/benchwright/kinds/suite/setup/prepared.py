@@ -12,6 +12,7 @@ from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.benchmark_folder import BenchmarkFolder
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import write_own
+from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, PREPARE_METHODS, read_benchfile
 
 _FOLDER = ".prepared"
 _FORMAT = 1
@@ -26,6 +27,7 @@ class Preparation(msgspec.Struct, frozen=True, kw_only=True):
     args: tuple[str, ...]  # placeholders still in words: a machine with more cores needs no other data
     env: dict[str, str | None]
     identity: str
+    obeyed: bool = False  # the script is a benchfile whose own way to prepare is followed
 
 
 class Prepared(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,18 +46,23 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
 def preparation_of(benchmark: Benchmark, known: dict[str, bytes] | None = None) -> Preparation | None:
     """None: it has nothing to prepare. `known` remembers the code of scripts between calls."""
     folder = benchmark.folder
-    if folder is None or folder.prepare_script is None:
+    if folder is None:
         return None
-    script = os.path.join(folder.path, folder.prepare_script)
+    obeyed = read_benchfile(folder.path).obeyed(PREPARE_METHODS, folder.config)
+    name = BENCHFILE if obeyed else folder.prepare_script
+    script = os.path.join(folder.path, name) if name is not None else ""
     if not os.path.isfile(script):
         return None
     args = benchmark.workload.args if isinstance(benchmark.workload, Script) else ()
-    digest = hashlib.sha256(msgspec.json.encode([_FORMAT, folder.path, folder.prepare_script, args, benchmark.env]))
+    digest = hashlib.sha256(msgspec.json.encode([_FORMAT, folder.path, name, args, benchmark.env]))
     known = {} if known is None else known
     if script not in known:
         known[script] = _digest_of_code(script, folder)
     digest.update(known[script])
-    return Preparation(script=script, args=args, env=benchmark.env, identity=digest.hexdigest()[:16])
+    if obeyed and folder.prepare_script is not None:  # which it is likely to start
+        digest.update(_digest_of_code(os.path.join(folder.path, folder.prepare_script), folder))
+    identity = digest.hexdigest()[:16]
+    return Preparation(script=script, args=args, env=benchmark.env, identity=identity, obeyed=obeyed)
 
 
 class Marks:

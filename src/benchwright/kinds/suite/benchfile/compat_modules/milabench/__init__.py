@@ -1,1 +1,1 @@
-"""As much of milabench as a benchfile.py needs that only sets attributes. Seen by that file only, in a process of its own."""
+"""The interface of milabench that benchfiles are written against. Seen by them only, in a process of their own."""

@@ -1,0 +1,36 @@
+"""Helpers that benchfiles import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def assemble_options(options: Mapping[str, Any] | Sequence[Any] | None) -> list[str]:
+    """An `argv` of a suite as words: `true` is the flag or the word alone, `null` drops it, a list is joined by commas."""
+    if not isinstance(options, Mapping):
+        return [str(word) for word in options or ()]
+    words: list[str] = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        words.append(str(name))
+        if value is not True:
+            words.append(",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value))
+    return words
+
+
+def select_nodes(nodes: Sequence[dict[str, Any]], count: int) -> list[dict[str, Any]]:
+    """The first `count` nodes, the main one in front."""
+    ordered = sorted(nodes, key=lambda node: not node.get("main"))
+    return ordered[: max(1, min(len(ordered), count))]
+
+
+def merge(one: Any, other: Any) -> Any:
+    """Maps are merged deeply; anything else is replaced."""
+    if not isinstance(one, Mapping) or not isinstance(other, Mapping):
+        return other
+    merged = dict(one)
+    for name, value in other.items():
+        merged[name] = merge(merged[name], value) if name in merged else value
+    return merged

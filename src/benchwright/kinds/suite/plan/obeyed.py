@@ -1,0 +1,120 @@
+"""The processes of a benchmark whose benchfile.py builds its own run plan, and what they are started with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, RUN_METHODS, read_benchfile
+from benchwright.kinds.suite.benchfile.child import VOIR_CONFIG, PlannedProcess, ask_benchfile
+from benchwright.kinds.suite.plan.machine_facts import MachineFacts
+from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
+from benchwright.plan.process_slots import LOCALHOST, ProcessSlot
+
+_MODULES = {"voir": "voir", "benchrun": "benchmate.benchrun"}  # programs that are started as modules
+
+
+class ObeyedPlan(msgspec.Struct, frozen=True):
+    """Each process with its slot; of a server and its client, the client's."""
+
+    processes: dict[ProcessSlot, PlannedProcess]
+    servers: dict[ProcessSlot, PlannedProcess]
+
+    @property
+    def slots(self) -> list[ProcessSlot]:
+        return list(self.processes)
+
+    def words(self, slot: ProcessSlot, python: str, voir_config: str, fill: Callable[[str], str]) -> tuple[str, ...]:
+        """The command of the process; a server is started around its client."""
+        client = started_words(self.processes[slot].argv, python, fill, voir_config)
+        server = self.servers.get(slot)
+        if server is None:
+            return client
+        started = started_words(server.argv, python, fill, voir_config)
+        return (python, "-m", "benchprobe.serving", "--server", str(len(started)), *started, "--", *client)
+
+
+def obeyed_plan(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts) -> ObeyedPlan | None:
+    """None if the folder's benchfile does nothing of its own about running, or the entry says what to do instead.
+    InvalidInput names the file and line of a plan that fails or that we cannot run."""
+    folder = place.folder
+    if not read_benchfile(folder.path).obeyed(RUN_METHODS, folder.config):
+        return None
+    path = os.path.join(folder.path, BENCHFILE)
+    request = request_of(benchmark, place, facts) | {"devices": facts.devices}
+    processes = msgspec.convert(ask_benchfile(path, "run", request)["processes"], list[PlannedProcess])
+    if any(process.sequence for process in processes):
+        raise InvalidInput(
+            "its run plan starts commands one after the other", where=path, remedy="run them from one script"
+        )
+    measured = [process for process in processes if process.role != "server"]
+    if not measured:
+        raise InvalidInput("its run plan starts nothing", where=path, remedy="return a command from build_run_plan")
+    together: dict[str, int] = {}
+    slots: dict[ProcessSlot, PlannedProcess] = {}
+    machines = len({process.node_name for process in measured})
+    for process in measured:
+        node = process.node_name or (facts.nodes[0].name if facts.nodes else LOCALHOST)
+        rank = together[node] = together.get(node, -1) + 1
+        slots[_slot(process, node, rank, machines, facts)] = process
+    slots = {msgspec.structs.replace(slot, together=together[slot.node] + 1): one for slot, one in slots.items()}
+    return ObeyedPlan(slots, _servers(slots, processes))
+
+
+def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts) -> dict[str, Any]:
+    """What the benchfile finds as its configuration and around it."""
+    placement, folder = benchmark.placement, place.folder
+    plan = {"method": "per_gpu" if placement.per_device else "njobs", "n": placement.jobs}
+    system = {**facts.names["system"], "self": None, "sshkey": None}
+    config = {"name": benchmark.name, **folder.config, "definition": folder.path, "dirs": place.folders}
+    config.update(tag=[benchmark.name], plan=plan, num_machines=placement.machines, system=system, run_name="run")
+    config.setdefault("group", folder.group)
+    config["voir"] = config.get("voir") or {"options": {}}
+    variables = {name: value for name, value in place.variables().items() if value is not None}
+    return {"config": config, "names": facts.names, "variables": variables}
+
+
+def _slot(process: PlannedProcess, node: str, rank: int, machines: int, facts: MachineFacts) -> ProcessSlot:
+    return ProcessSlot(
+        devices=process.devices if facts.devices else (),
+        device=process.device,
+        job=process.job,
+        node=node,
+        rank=rank,
+        node_rank=process.node_rank or 0,
+        machines=machines,
+        address=facts.nodes[0].ip if facts.nodes else ProcessSlot().address,
+    )
+
+
+def _servers(
+    slots: dict[ProcessSlot, PlannedProcess], processes: Iterable[PlannedProcess]
+) -> dict[ProcessSlot, PlannedProcess]:
+    """The server of each client: of the same job or device."""
+    waiting = [process for process in processes if process.role == "server"]
+    return {
+        slot: server
+        for slot, client in slots.items()
+        for server in waiting
+        if client.role == "client" and (server.job, server.device) == (client.job, client.device)
+    }
+
+
+def started_words(
+    argv: Iterable[str], python: str, fill: Callable[[str], str], voir_config: str = ""
+) -> tuple[str, ...]:
+    """The words of a benchfile's command as they are started: scripts, voir and benchrun by the environment's Python."""
+    first, *rest = (voir_config if word == VOIR_CONFIG else fill(word) for word in argv)
+    programs = os.path.dirname(python)
+    rest = [os.path.join(programs, "voir") if word.endswith("/bin/voir") else word for word in rest]
+    module = _MODULES.get(os.path.basename(first))
+    if module is not None:
+        return (python, "-m", module, *rest)
+    if first == "python":
+        return (python, *rest)
+    return (python, first, *rest) if first == "-m" or first.endswith(".py") else (first, *rest)

@@ -1,0 +1,93 @@
+"""Benchmarks whose benchfile.py says itself how to prepare and run them, through the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from suite_folder import SuiteFolder
+
+BENCHFILE = """
+from milabench.pack import Package
+import milabench.commands as cmd
+
+class Mine(Package):
+    def make_env(self):
+        return {**super().make_env(), "WHO": self.config["name"]}
+
+    @property
+    def argv(self):
+        return [*super().argv, "--from-benchfile"]
+
+    @property
+    def working_directory(self):
+        return self.dirs.code / "inner"
+
+    async def prepare(self):
+        await self.execute("mkdir", "-p", self.dirs.data / "set")
+        await self.python("-c", "import os; open(os.environ['MILABENCH_DIR_DATA'] + '/set/who', 'w').write(os.environ['WHO'])")
+
+    def build_run_plan(self):
+        return cmd.WrapperCommand(cmd.PackCommand(self, *self.argv, lazy=True), "nice", "-n", "1", "python").use_stdout()
+
+__pack__ = Mine
+"""
+MAIN = """
+import json, os, sys, time
+said = [sys.argv[1:], os.path.basename(os.getcwd()), os.environ["WHO"], os.environ["MILABENCH_USE_STDOUT"], os.nice(0)]
+open(os.environ["MILABENCH_DIR_DATA"] + "/ran", "w").write(json.dumps(said))
+table = str.maketrans("abcdef", ":;<=>?")
+for step in range(30):  # as voir hides its stream in standard output
+    time.sleep(0.01)
+    line = json.dumps({"task": "train", "rate": 100.0 + step % 3, "units": "items/s", "time": time.time()})
+    print(chr(27) + "[" + (line + chr(10)).encode().hex().translate(table) + "z", end="", flush=True)
+"""
+
+
+@pytest.fixture
+def suite(bw: CommandLine, tmp_path: Path) -> SuiteFolder:
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    return SuiteFolder(bw, folder)
+
+
+def test_a_benchfiles_own_way_is_followed_from_prepare_to_the_result(bw: CommandLine, suite: SuiteFolder) -> None:
+    place = suite.add("one", {"main.py": MAIN, "benchfile.py": BENCHFILE}, argv={"--epochs": 3})
+    (place / "inner").mkdir()
+    assert bw.json("prepare", suite.path, "--use-current-env")["benchmarks"][0]["status"] == "prepared"
+    assert (suite.data / "set" / "who").read_text() == "one"
+    assert bw.json("prepare", suite.path, "--use-current-env")["benchmarks"][0]["status"] == "reused"
+    (job,) = bw.json("plan", suite.path, "--use-current-env")["benchmarks"][0]["jobs"]
+    assert job["argv"] == ["nice", "-n", "1", "python", str(place / "main.py"), "--epochs", "3", "--from-benchfile"]
+    assert job["cwd"] == str(place / "inner")
+    (result,) = bw.json("run", suite.path, "--use-current-env")["results"]
+    assert result["status"] == "ok", result
+    assert (suite.data / "ran").read_text() == '[["--epochs", "3", "--from-benchfile"], "inner", "one", "1", 1]'
+    rates = {m["metric"]: m["value"] for m in result["metrics"]}
+    assert 100 <= rates["rate"] <= 102
+
+
+def test_a_preparation_that_fails_says_which_line_and_is_tried_again(bw: CommandLine, suite: SuiteFolder) -> None:
+    broken = BENCHFILE.replace('"mkdir", "-p", ', '"false", ')
+    place = suite.add("one", {"benchfile.py": broken})
+    (place / "inner").mkdir()
+    failed = bw.json("prepare", suite.path, "--use-current-env", code=1)["benchmarks"][0]
+    assert failed["status"] == "failed"
+    assert "exited with code 1" in failed["detail"]
+    (place / "benchfile.py").write_text(
+        BENCHFILE.replace("async def prepare(self):", "async def prepare(self):\n        1 / 0")
+    )
+    failed = bw.json("prepare", suite.path, "--use-current-env", code=1)["benchmarks"][0]
+    assert f"{place}/benchfile.py:18: its prepare failed: ZeroDivisionError" in failed["detail"]
+    (place / "benchfile.py").write_text(BENCHFILE)
+    assert bw.json("prepare", suite.path, "--use-current-env")["benchmarks"][0]["status"] == "prepared"
+
+
+def test_one_whose_plan_fails_is_a_failed_row_and_the_others_run(bw: CommandLine, suite: SuiteFolder) -> None:
+    broken = BENCHFILE.replace("def build_run_plan(self):", "def build_run_plan(self):\n        1 / 0")
+    suite.add("broken", {"benchfile.py": broken}, prepare=False)
+    suite.add("sound", prepare=False, stop=5)
+    results = bw.json("run", suite.path, "--use-current-env", code=1)["results"]
+    assert [(one["benchmark"], one["status"]) for one in results] == [("broken", "failed"), ("sound", "ok")]
+    assert "benchfile.py:22: its run failed: ZeroDivisionError" in results[0]["detail"]

@@ -1,0 +1,235 @@
+"""A foreign benchfile.py run in a process of its own: its run plans as words, its way to prepare as actions, its faults."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from benchwright.core.errors import InvalidInput
+from benchwright.kinds.suite.benchfile import child
+from benchwright.kinds.suite.benchfile.child import Action, PlannedProcess, ask_benchfile
+
+HEAD = "from milabench.pack import Package\nimport milabench.commands as cmd\n"
+SHARED = Path(__file__).parents[5] / "shared" / "compat" / "milabench-folders" / "benchmarks"
+
+
+def benchfile(folder: Path, body: str) -> str:
+    (folder / "main.py").write_text("")
+    (folder / "bench").mkdir(exist_ok=True)
+    methods = textwrap.indent(textwrap.dedent(body), "    ")
+    (folder / "benchfile.py").write_text(f"{HEAD}class Mine(Package):\n    pass\n{methods}\n__pack__ = Mine\n")
+    return str(folder / "benchfile.py")
+
+
+def request(folder: str, *, gpus: int = 0, nodes: int = 1, plan: str = "njobs", **more: Any) -> dict[str, Any]:
+    machines = [{"name": f"n{i}", "ip": f"10.0.0.{i}", "main": i == 0} for i in range(nodes)]
+    config = {
+        "name": "b",
+        "definition": folder,
+        "dirs": {name: f"/base/{name}" for name in ("venv", "data", "runs", "extra", "cache", "base")},
+        "tag": ["b"],
+        "plan": {"method": plan, "n": 1},
+        "argv": {"--epochs": 3, "--fast": True, "--none": None},
+        "num_machines": nodes,
+        "system": {"nodes": machines, "options": {}},
+        "voir": {"options": {"stop": 60}},
+        **more,
+    }
+    return {"config": config, "names": {"cpu_count": 4}, "variables": {"A": "1"}, "devices": list(range(gpus))}
+
+
+def planned(path: str, **options: Any) -> list[PlannedProcess]:
+    answer = ask_benchfile(path, "run", request(os.path.dirname(path), **options))
+    return msgspec.convert(answer["processes"], list[PlannedProcess])
+
+
+def words(path: str, **options: Any) -> list[str]:
+    folder = os.path.dirname(path)
+    return [" ".join(one.argv).replace(folder, "DIR") for one in planned(path, **options)]
+
+
+VOIR = "/base/venv/bin/voir --config @voir-config@ DIR/main.py --epochs 3 --fast"
+
+
+def test_the_usual_plan_is_the_main_script_under_voir(tmp_path: Path) -> None:
+    path = benchfile(tmp_path, "")
+    assert words(path) == [VOIR]
+    assert words(path, gpus=2, plan="per_gpu") == [VOIR, VOIR]
+    assert [one.tag for one in planned(path, gpus=2, plan="per_gpu")] == [("b", "D0"), ("b", "D1")]
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        ("cmd.PackCommand(self, *self.argv, lazy=True)", "DIR/main.py --epochs 3 --fast"),
+        ("cmd.PackCommand(self, self.dirs.code / 'bench', '-x')", "-m DIR/bench -x"),
+        ("cmd.CmdCommand(self, 'run', 'it')", "run it"),
+        ("cmd.SimpleCommand(self, 'more')", "--epochs 3 --fast more"),
+        ("cmd.VoidCommand(self)", "true"),
+        ("cmd.ActivatorCommand(cmd.PackCommand(self, '-a'))", "DIR/main.py -a"),
+        ("cmd.WrapperCommand(cmd.PackCommand(self, '-a'), 'nice', '-n', 5)", "nice -n 5 DIR/main.py -a"),
+        ("cmd.WorkingDir(cmd.PackCommand(self, '-a'))", "DIR/main.py -a"),
+        ("cmd.VoirCommand(cmd.PackCommand(self, '-a'), '--dash', module=True)", "voir --config @voir-config@ --dash DIR/main.py -a"),
+        ("cmd.TorchrunAllGPU(cmd.PackCommand(self, '-a'))", "/base/venv/bin/benchrun --nproc-per-node=2 -- DIR/main.py -a"),
+        ("cmd.TorchRunCommand(cmd.CmdCommand(self, 'my.module'), module=True)", "/base/venv/bin/benchrun --nproc-per-node=2 -m my.module"),
+        ("cmd.TorchrunAllGPU(cmd.CmdCommand(self, 'python', 'x.py'))", "/base/venv/bin/benchrun --nproc-per-node=2 --no-python -- python x.py"),
+    ],
+)  # fmt: skip
+def test_each_command_has_the_words_of_milabench(tmp_path: Path, plan: str, expected: str) -> None:
+    assert words(benchfile(tmp_path, f"def build_run_plan(self):\n    return {plan}\n"), gpus=2) == [expected]
+
+
+def test_torchrun_over_machines_meets_at_the_main_one(tmp_path: Path) -> None:
+    path = benchfile(
+        tmp_path, "def build_run_plan(self):\n    return cmd.TorchrunAllNodes(super().build_run_plan()).use_stdout()\n"
+    )
+    assert words(path, gpus=1) == [VOIR]
+    first, second = planned(path, gpus=2, nodes=2)
+    meeting = (
+        "--nnodes=2 --rdzv-backend=static --rdzv-endpoint=10.0.0.0:29400 --master-addr=10.0.0.0 "
+        "--master-port=29400 --local-ranks-filter=0"
+    )
+    for rank, process in enumerate((first, second)):
+        assert " ".join(process.argv[1:10]) == (
+            f"{meeting} --node-rank={rank} --local-addr=10.0.0.{rank} --rdzv-conf=rank={rank}"
+        )
+        assert process.use_stdout
+    assert (first.node_name, first.tag, first.logs) == ("n0", ("b", "0", "n0"), True)
+    assert (second.node_name, second.tag, second.logs) == ("n1", ("b", "0", "n1", "nolog"), False)
+
+
+def test_accelerate_counts_all_devices_of_all_machines(tmp_path: Path) -> None:
+    body = "def build_run_plan(self):\n    return cmd.AccelerateAllNodes(cmd.PackCommand(self, '-a'))\n"
+    path = benchfile(tmp_path, body)
+    assert words(path, gpus=1) == ["DIR/main.py -a"]
+    (alone,) = words(path, gpus=2)
+    assert "--num_machines=1 --multi_gpu" in alone
+    assert "--num_processes=2 DIR/main.py -a" in alone
+    assert [line.split("--machine_rank=")[1][0] for line in words(path, gpus=2, nodes=2)] == ["0", "1"]
+    assert "--num_processes=4" in words(path, gpus=2, nodes=2)[1]
+
+
+def test_environment_folder_arguments_and_constructor_are_its_own(tmp_path: Path) -> None:
+    body = """
+        def __init__(self, config, core=None):
+            super().__init__(config, core)
+            self.more = "yes"
+        def make_env(self):
+            return {**super().make_env(), "MORE": self.more, "NUMBER": 3}
+        @property
+        def argv(self):
+            return [*super().argv, "--batch", self.resolve_argument("--epochs", 1) * 2]
+        @property
+        def working_directory(self):
+            return self.dirs.code / "bench"
+        def build_run_plan(self):
+            return cmd.PackCommand(self, *self.argv)
+    """
+    (process,) = planned(benchfile(tmp_path, body), env={"OWN": "{cpu_count}"})
+    assert process.env == {"MORE": "yes", "NUMBER": "3", "OWN": "{cpu_count}"}
+    assert process.cwd == str(tmp_path / "bench")
+    assert process.argv[-2:] == ("--batch", "6")
+
+
+def test_a_run_of_its_own_is_noted_for_each_device(tmp_path: Path) -> None:
+    body = "async def run(self):\n    await self.voir('main.py', ['-d', self.config['device']], wrapper=['nice'])\n"
+    assert words(benchfile(tmp_path, body), gpus=2, plan="per_gpu") == [
+        f"nice /base/venv/bin/voir --config @voir-config@ main.py -d {device}" for device in (0, 1)
+    ]
+
+
+def test_a_server_is_told_from_its_client(tmp_path: Path) -> None:
+    body = """
+        def build_run_plan(self):
+            server = cmd.CmdCommand(cmd.ClientServer.new_server_pack(self, False), "serve")
+            client = cmd.CmdCommand(cmd.ClientServer.new_client_pack(self), "ask")
+            return cmd.ClientServer(self, client, server)
+    """
+    client, server = planned(benchfile(tmp_path, body))
+    assert (client.role, client.argv, server.role, server.argv) == ("client", ("ask",), "server", ("serve",))
+    assert client.job == server.job == 0
+
+
+def test_its_way_to_prepare_is_asked_for_step_by_step(tmp_path: Path) -> None:
+    body = """
+        async def prepare(self):
+            if await self.execute("get", "data", cwd="/data", env={"A": 2}) != 0:
+                raise RuntimeError("no data")
+            await self.python("-m", "unpack")
+    """
+    path, asked = benchfile(tmp_path, body), []
+
+    def perform(action: Action) -> int:
+        asked.append(action)
+        return 0
+
+    ask_benchfile(path, "prepare", request(str(tmp_path)), perform)
+    assert [(one.do, one.argv, one.cwd) for one in asked] == [
+        ("execute", ("get", "data"), "/data"),
+        ("execute", ("python", "-m", "unpack"), str(tmp_path)),
+    ]
+    assert asked[0].env == {"A": "2"}
+    with pytest.raises(InvalidInput, match=r"benchfile.py:8: its prepare failed: RuntimeError: no data"):
+        ask_benchfile(path, "prepare", request(str(tmp_path)), lambda action: 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("def build_run_plan(self):\n    import os; os._exit(3)\n", "gave no answer"),
+        ("def build_run_plan(self):\n    raise SystemExit(2)\n", "benchfile.py:6: its run failed: SystemExit: 2"),
+        ("def build_run_plan(self):\n    return 3\n", "gave 3, which is no command"),
+        ("def build_run_plan(self):\n    return cmd.Sparkle(self)\n", "does not know milabench's command 'Sparkle'"),
+        ("def build_run_plan(self):\n    1 / 0\n", "benchfile.py:6: its run failed: ZeroDivisionError"),
+    ],
+)
+def test_a_plan_that_fails_names_its_line(tmp_path: Path, body: str, said: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        planned(benchfile(tmp_path, body))
+    assert said in str(caught.value)
+
+
+def test_what_it_prints_and_forks_is_in_nobodys_way(tmp_path: Path) -> None:
+    body = """
+        def build_run_plan(self):
+            import os, sys, time
+            print('{"do": "execute"}', flush=True)
+            os.write(1, b"x" * 1_000_000)
+            if os.fork() == 0:
+                open("child", "w").write(str(os.getpid()))
+                time.sleep(300)
+            while not os.path.exists("child"):
+                time.sleep(0.01)
+            return cmd.CmdCommand(self, "x")
+    """
+    assert words(benchfile(tmp_path, body)) == ["x"]
+    left = int((tmp_path / "child").read_text())
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{left}/stat").exists() and Path(f"/proc/{left}/stat").read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline, "its child lives on"
+        time.sleep(0.05)
+
+
+def test_one_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "TIME_LIMIT_S", 1.0)
+    with pytest.raises(InvalidInput, match="its run took longer than 1 s"):
+        planned(benchfile(tmp_path, "def build_run_plan(self):\n    while True: pass\n"))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the public folders are not on this machine")
+@pytest.mark.parametrize("gpus", [0, 1, 2, 8])
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("name", ["flops", "huggingface", "lightning", "torchvision", "torchvision_ddp"])
+def test_the_public_folders_plan(name: str, nodes: int, gpus: int) -> None:
+    plan = "per_gpu" if name in ("flops", "huggingface", "torchvision") else "njobs"
+    found = planned(str(SHARED / name / "benchfile.py"), gpus=gpus, nodes=nodes, plan=plan)
+    spread = nodes if name == "lightning" else 1
+    assert len(found) == (max(1, gpus) if plan == "per_gpu" else spread)
+    assert all(one.argv[-3:] == ("--epochs", "3", "--fast") for one in found)
+    assert any("benchrun" in one.argv[0] for one in found) == (name == "lightning" and gpus > 1)
