@@ -38,6 +38,7 @@ __all__ = [
     "VoidCommand",
     "VoirCommand",
     "WorkingDir",
+    "WrapperCommand",
 ]
 PORT = 29400
 
