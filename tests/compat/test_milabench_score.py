@@ -8,7 +8,7 @@ import pytest
 
 from benchwright.analysis.checks.validation import check, validation_names
 from benchwright.analysis.score import score_run
-from benchwright.core.results.check import CheckStatus
+from benchwright.core.run import CheckStatus
 from benchwright.exchange.milabench.run_folder import MilabenchImporter
 from benchwright.exchange.milabench.score import milabench_score
 

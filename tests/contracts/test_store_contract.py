@@ -431,25 +431,25 @@ def test_it_closes_with_its_block(url: str) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        ("UPDATE measurements SET samples = samples + 1 WHERE measurement = 0", "length does not fit"),
-        ("UPDATE measurements SET encoding = 'f4'", "encoding is not known"),
+        ("UPDATE measurements SET samples = samples + 1 WHERE measurement = 0", "length does not match"),
+        ("UPDATE measurements SET encoding = 'f4'", "encoding is unknown"),
         ("UPDATE measurements SET encoding = 'f8-planes-zlib'", "cannot be decompressed"),
-        ("UPDATE measurements SET checksum = checksum + 1 WHERE place = 0", "not those that were stored"),
-        ("UPDATE measurements SET value = value + 1 WHERE measurement = 1", "does not follow from its samples"),
-        ("UPDATE measurements SET counted = NOT counted", "does not follow from its samples"),
-        ("UPDATE series SET hash = 'x' WHERE metric = 'loss'", "does not follow from its samples"),
+        ("UPDATE measurements SET checksum = checksum + 1 WHERE place = 0", "have changed since they were stored"),
+        ("UPDATE measurements SET value = value + 1 WHERE measurement = 1", "do not follow from its samples"),
+        ("UPDATE measurements SET counted = NOT counted", "do not follow from its samples"),
+        ("UPDATE series SET hash = 'x' WHERE metric = 'loss'", "do not follow from its samples"),
         ("UPDATE runs SET status = 'ok'", "its status is 'ok', but its document says 'failed'"),
         ("UPDATE runs SET host = 'elsewhere'", "its host is 'elsewhere'"),
-        ("UPDATE results SET status = 'ok'", "benchmarks are not those of its document"),
-        ("DELETE FROM run_labels WHERE label = 'who'", "labels are not those of its document"),
-        ("UPDATE measurements SET size_bytes = 1, encoding = 'f8-planes-zlib' WHERE place = 0", "should take"),
-        ("DELETE FROM samples", "bytes in pieces, but there are 0"),
-        ("UPDATE samples SET piece = 5", "in pieces"),
-        ("DELETE FROM measurements WHERE measurement = 1", "should have 7 measurements, but there are 5"),
-        ("DELETE FROM results WHERE result = 2", "should have 3 results, but there are 2"),
+        ("UPDATE results SET status = 'ok'", "benchmarks differ from its document"),
+        ("DELETE FROM run_labels WHERE label = 'who'", "labels differ from its document"),
+        ("UPDATE measurements SET size_bytes = 1, encoding = 'f8-planes-zlib' WHERE place = 0", "bytes instead of"),
+        ("DELETE FROM samples", "its pieces have 0 bytes instead of"),
+        ("UPDATE samples SET piece = 5", "out of order"),
+        ("DELETE FROM measurements WHERE measurement = 1", "has 5 measurements instead of 7"),
+        ("DELETE FROM results WHERE result = 2", "has 2 results instead of 3"),
         ("DELETE FROM documents", "has no document"),
-        ("UPDATE documents SET encoding = 'x'", "encoded as 'x'"),
-        ("UPDATE runs SET benchmarks = 9", "should have 9 results"),
+        ("UPDATE documents SET encoding = 'x'", "unknown encoding 'x'"),
+        ("UPDATE runs SET benchmarks = 9", "results instead of 9"),
     ],
 )
 def test_damage_is_found_and_said(store: RunStore, damage: str, said: str) -> None:
@@ -494,8 +494,8 @@ def test_one_changed_byte_of_a_sample_is_seen_and_never_loaded(store: RunStore) 
         connection.execute(update(schema.samples).where(schema.samples.c.run == key).values(data=bytes(changed)))
     (problem,) = store.check()
     assert problem.startswith("run rich.1, result 0, launch 2")
-    assert "not those that were stored" in problem
-    with pytest.raises(StoreTrouble, match="not those that were stored"):
+    assert "have changed since they were stored" in problem
+    with pytest.raises(StoreTrouble, match="have changed since they were stored"):
         store.load("rich.1")
     assert same(store.load("fine.1"), rich_run("fine.1"))
 
@@ -539,7 +539,7 @@ def test_a_name_that_two_runs_share_is_refused_with_their_ids(store: RunStore, u
 def test_the_same_run_under_two_ids_is_told(store: RunStore) -> None:
     store.ingest_all([base.StoreEntry(run=run(name), digest="same") for name in ("one.1", "two.1")])
     (note,) = store.duplicates()
-    assert "hold the same run" in note
+    assert "are copies of" in note
 
 
 def test_many_runs_are_kept_at_once_or_not_at_all(store: RunStore) -> None:

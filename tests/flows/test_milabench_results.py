@@ -26,7 +26,7 @@ def test_their_runs_are_imported_once_and_give_their_figures(bw: CommandLine) ->
 def test_what_is_not_theirs_is_refused_with_its_place(bw: CommandLine, tmp_path: Path) -> None:
     other = tmp_path / "x.data"
     other.write_text('{"event": "stream"}\n')
-    assert f"{other}:1: this is not what milabench writes" in bw("import", "milabench", str(other), code=2).stderr
+    assert f"{other}:1: not a file of milabench" in bw("import", "milabench", str(other), code=2).stderr
     assert "/nowhere" in bw("import", "milabench", "/nowhere", code=2).stderr
 
 

@@ -15,11 +15,9 @@ import pytest
 from processes import carrying, wait_for
 
 from benchwright.artifacts.probe_folder import probe_folder
-from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Script
 from benchwright.core.job import Job, JobBarrier
-from benchwright.core.results.overlap import overlap
+from benchwright.core.results.launches import overlap
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Listener

@@ -17,9 +17,7 @@ from kept_runs import Kept
 from benchwright.app.measure import measure
 from benchwright.app.results.admin import annotate_run
 from benchwright.app.results.kept_runs import Results
-from benchwright.core.benchmark import Benchmark, Command, Placement, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command, Environment, Placement, Script
 from benchwright.core.job import Job, Outcome
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import FoundInput, Model

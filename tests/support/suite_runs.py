@@ -8,8 +8,7 @@ from typing import Any
 import builders
 from builders import failed_launch, failed_result
 
-from benchwright.core.benchmark import Benchmark, Placement, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Placement, Script
 from benchwright.core.measurement import Measurement
 from benchwright.core.run import Launch, Result, Run
 

@@ -7,9 +7,7 @@ from typing import Any
 import msgspec
 from builders import MACHINE
 
-from benchwright.core.benchmark import Benchmark, Placement, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Placement, Script
 from benchwright.core.job import Job
 from benchwright.core.machine import Accelerator, Machine
 from benchwright.core.node.system import SuitePaths, System

@@ -115,7 +115,13 @@ def test_version_is_the_same_everywhere() -> None:
     assert __version__ in done.stdout
     import benchprobe
 
-    assert getattr(benchprobe, "__version__", __version__) == __version__
+    assert benchprobe.__version__ == __version__
+
+
+def test_learning_the_version_does_not_start_the_probe() -> None:
+    code = "import sys, benchwright; assert not any(name.startswith('benchprobe') for name in sys.modules)"
+    done = run_python("-c", code)
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -1,6 +1,5 @@
-"""From what a benchmark says of one item, `flops_per_item.bf16` or `bytes_per_item`, or of one call of a model whose items are not
-known, to what it did in a second, and to the share of the machine's peak: what a benchmark tagged `peak` sustained here while
-nothing kept it from doing so."""
+"""From the work a benchmark reports per item (`flops_per_item.bf16`, `bytes_per_item`) or per call of a model to work per
+second, and to the share of the machine's peak, which an undisturbed benchmark tagged `peak` sustained on it."""
 
 from __future__ import annotations
 
@@ -15,20 +14,22 @@ from benchwright.analysis.summary import launch_value
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.numbers.quantities import format_prefixed
-from benchwright.core.results.check import Check, CheckStatus
 from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, TOLERATED, Efficiency, Peak, Work
-from benchwright.core.run import Launch, Result
+from benchwright.core.results.launches import by_position
+from benchwright.core.run import Check, CheckStatus, Launch, Result
 from benchwright.core.status import Status
 
 PEAK_TAG = "peak"
 _QUANTITIES = {"flops_per_item": FLOPS, "bytes_per_item": BYTES, "flops_per_call": FLOPS, "bytes_per_call": BYTES}
-LEAST_GOT = 0.95  # a peak that got less of the CPU time it wanted shows what others left over, and proves nothing
-_OTHERS_PERCENT = 5.0  # of all cores: where others used less, a program's threads only waited for each other
-_SLEEPY = 0.2  # of a core over its life: less, and moving bytes loses nothing by waiting for a core now and then
-# Kinds of notes after which what was reached is no peak.
+LEAST_GOT = 0.95  # share of the CPU time it wanted; with less, a peak shows only what others left over
+_OTHERS_PERCENT = 5.0  # of all cores; if others used less, a program's threads only waited for each other
+_SLEEPY = (
+    0.2  # of a core over its life; a program that uses less moves bytes as fast even if it sometimes waits for a core
+)
+# Kinds of notes that disqualify a peak.
 _DISTURBED = {"busy", "throttled", "shared", "suspended", "clock"}
-_PLAIN_ITEMS = "steps/s"  # the unit of a loop whose items are not known
-# Arithmetic that is claimed in one precision is in part done in another, such as norms and losses under autocast.
+_PLAIN_ITEMS = "steps/s"  # the unit of a loop that does not know its items
+# Precisions that parts of the work may run in, such as norms and losses under autocast.
 _PARTS_IN = {
     "tf32": ("fp32",),
     "bf16": ("tf32", "fp32"),
@@ -38,19 +39,19 @@ _PARTS_IN = {
 
 
 class _Reached(msgspec.Struct, frozen=True):
-    """Of one kind of work, by the processes of one launch together."""
+    """What the processes of one launch reached together at one kind of work."""
 
     per_item: float
     sustained: float  # by all processes together
-    over: float  # how many devices, or machines, it was given
+    over: float  # the number of devices, or machines, it had
     used: float  # the same, if each process used one
-    cores: float | None  # that were kept busy, on the processors
-    doubt: str | None  # why it is no peak
+    cores: float | None  # kept busy, on processors
+    doubt: str | None  # why it is not a peak
 
 
 def peaks_of(results: Iterable[Result], run: str | None = None) -> dict[Work, Peak]:
-    """The highest of those tagged `peak` that ended well, of those that can be trusted if there is one; pinned to some
-    cores, it is none of the machine."""
+    """The highest rates of successful benchmarks tagged `peak`, trustworthy ones first. A benchmark pinned to some cores
+    does not show the machine's peak."""
     found: dict[Work, Peak] = {}
     for result in results:
         benchmark = result.benchmark
@@ -70,7 +71,7 @@ def _is_better(peak: Peak, other: Peak) -> bool:
 
 
 def efficiencies(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Efficiency, ...]:
-    """One for each kind of work it told of; arithmetic first."""
+    """One for each kind of work it reported; arithmetic first."""
     found = []
     for work, launches in _reached(result).items():
         over = statistics.median(x.over for x in launches)
@@ -92,24 +93,24 @@ def efficiencies(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Efficiency
 
 
 def _why_no_share(e: Efficiency) -> str | None:
-    """None where the share of the peak is one."""
+    """None if the share of the peak is meaningful."""
     peak = e.peak
     if peak is None:
-        return "no trustworthy peak of this kind is known of this machine"
+        return "no trustworthy peak of this kind is known for this machine"
     if peak.doubt is not None:
         return str(peak.doubt)
     if e.peak_had_fewer_cores:
         return f"{peak.benchmark} kept {peak.cores:.1f} cores busy, this one {e.cores:.1f}"
     if e.ratio is not None and e.ratio > TOLERATED:
         more = f"it is {e.ratio * 100:.0f} % of what {peak.benchmark} sustained"
-        return f"{more}: caches answer a part of it" if e.work.quantity == BYTES else more
+        return f"{more}: caches serve a part of it" if e.work.quantity == BYTES else more
     return None
 
 
 def run_efficiencies(
     results: Sequence[Result], earlier: Mapping[Work, Peak] | None = None
 ) -> dict[str, tuple[Efficiency, ...]]:
-    """By benchmark, of those that tell of their work. `earlier`: peaks of another run, where this one has none to trust."""
+    """By benchmark, for those that report their work. `earlier`: peaks of other runs, where this one has none to trust."""
     if not any(_tells(result) for result in results):
         return {}
     peaks = dict(earlier or {})
@@ -121,7 +122,7 @@ def run_efficiencies(
 
 
 def share_of_peak(found: Sequence[Efficiency]) -> float | None:
-    """Of arithmetic, else of bytes: the share of the time that the peak would have needed; None if a peak is not known."""
+    """Of arithmetic, else of bytes: the share of the time that the work takes at peak; None if a peak is unknown."""
     for quantity in (FLOPS, BYTES):
         shares = [e.share for e in found if e.work.quantity == quantity]
         if shares:
@@ -131,13 +132,13 @@ def share_of_peak(found: Sequence[Efficiency]) -> float | None:
 
 
 def too_much(found: Sequence[Efficiency]) -> bool:
-    """More arithmetic than the machine can do. Bytes are not judged: those that a cache answers are no memory's."""
+    """More arithmetic than the machine can do. Bytes are not judged, since caches may serve them."""
     parts = [e.achieved / e.limit.value for e in found if e.limit is not None and e.work.quantity == FLOPS]
     return math.fsum(parts) > TOLERATED
 
 
 def with_peak_checked(result: Result, peaks: Mapping[Work, Peak]) -> tuple[Check, ...]:
-    """Its checks, with what the peaks of the same run say: too much is a failure, whether plausibility was asked for or not."""
+    """Its checks, completed with the peaks of the same run: exceeding them is a failure even without `plausibility`."""
     if result.status is not Status.OK or not peaks:
         return result.checks
     found = [e for e in efficiencies(result, peaks) if e.limit is not None and e.work.quantity == FLOPS]
@@ -161,8 +162,8 @@ def _verdict(found: Sequence[Efficiency]) -> tuple[CheckStatus, str]:
     doubts = [str(e.limit.doubt) for e in found if e.limit is not None and e.limit.doubt is not None]
     doubts += [e.why_no_share for e in found if e.why_no_share is not None and e.peak_had_fewer_cores]
     if doubts:
-        return CheckStatus.WARNED, f", but that is no peak of the machine: {doubts[0]}"
-    why = ": it claims too much arithmetic per item, an algorithm saves some of it, or its steps are timed too short"
+        return CheckStatus.WARNED, f", but that is not the machine's peak: {doubts[0]}"
+    why = ": it claims too much arithmetic per item, its algorithm saves some, or its steps are timed too short"
     return CheckStatus.FAILED, why
 
 
@@ -174,15 +175,12 @@ def _against_limit(e: Efficiency) -> str:
 
 
 def _reached(result: Result) -> dict[Work, list[_Reached]]:
-    """For each kind of work its launches, in the order they ran; empty if the items of a step are not known."""
-    launches: dict[int, list[Launch]] = {}
+    """The launches of each kind of work, in the order they ran; empty if the items of a step are unknown."""
     if not _tells(result):
         return {}
-    for launch in result.counted:
-        launches.setdefault(launch.position, []).append(launch)
     found: dict[Work, list[_Reached]] = {}
-    for position in sorted(launches):
-        for work, reached in _of_launch(launches[position], result.benchmark.placement.machines).items():
+    for jobs in by_position(result.counted).values():
+        for work, reached in _of_launch(jobs, result.benchmark.placement.machines).items():
             found.setdefault(work, []).append(reached)
     return found
 
@@ -204,7 +202,7 @@ def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
     found = {}
     told = [_told(job) for job in jobs]
     for name in dict.fromkeys(name for each in told for name in each):
-        common = next(each[name] for each in told if name in each)  # with several ranks only the first may tell
+        common = next(each[name] for each in told if name in each)  # of several ranks only the first may report it
         per_item = [each.get(name, common) for each in told]
         sustained = math.fsum(n * process_value(job, "rate") for n, job in zip(per_item, jobs, strict=True))
         if math.isfinite(sustained) and sustained > 0:
@@ -215,7 +213,7 @@ def _of_launch(jobs: Sequence[Launch], machines: int) -> dict[Work, _Reached]:
 
 
 def _told(job: Launch) -> dict[tuple[str, str], float]:
-    """What the program says of one item, by quantity and kind."""
+    """The work per item that the program reported, by quantity and kind."""
     found: dict[tuple[str, str], float] = {}
     for m in job.measurements:
         name = _name(m)
@@ -234,7 +232,7 @@ def _name(measurement: Measurement) -> tuple[str, str] | None:
 
 
 def _rates(job: Launch) -> list[Measurement]:
-    """Of the whole process, or those of its ranks; none if they count steps and not items."""
+    """The rates of the whole process or of its ranks; none if they count steps instead of items."""
     found = [m for m in job.measurements if m.metric == "rate" and m.samples]
     whole = [m for m in found if "rank" not in m.labels][:1] or found
     return [] if any(m.unit == _PLAIN_ITEMS for m in whole) else whole
@@ -246,7 +244,7 @@ def _ranks(rates: Sequence[Measurement]) -> int:
 
 
 def _doubt(job: Launch, work: Work) -> str | None:
-    """Why what it reached is no peak of the machine, as a sentence without its subject."""
+    """Why what it reached is not the machine's peak, as a sentence without its subject."""
     for note in job.notes:
         if note.kind in _DISTURBED and (work.place == CPU or note.kind != "busy"):
             return f"was disturbed: {note.text}" + (f" ({note.evidence})" if note.evidence else "")
@@ -255,7 +253,7 @@ def _doubt(job: Launch, work: Work) -> str | None:
     cpu_s = _value(job, "process.cpu_time")
     asleep = cpu_s is not None and bool(job.duration_s) and cpu_s < _SLEEPY * (job.duration_s or 0.0)
     if asleep:
-        # Bytes may well be waited for; arithmetic without the processor is none.
+        # Waiting for bytes takes no processor; arithmetic does.
         return None if work.quantity == BYTES else "hardly used the processor"
     got = _got(job)
     if got is None:
@@ -264,7 +262,7 @@ def _doubt(job: Launch, work: Work) -> str | None:
 
 
 def _got(job: Launch) -> float | None:
-    """Of the CPU time it wanted, what others left it, on this machine and on the one below it, if that is virtual."""
+    """The share of the CPU time it wanted that it got, other programs and the hypervisor considered."""
     share, others = _value(job, "cpu.own_share"), _value(job, "cpu.others")
     if share is None and others is None:
         return None

@@ -1,7 +1,7 @@
-"""What stands out in the numbers, said in words with what to do about it. Nothing is ever dropped.
+"""Remarks on what stands out in the numbers, with what to do about it. No value is ever dropped.
 
-Each test calls independent noise remarkable in 2 % of cases or fewer (performance/coverage.py prints the rates). That there are
-too few launches to see anything slow is no test: it is said of every interval from fewer than 20.
+Each test has a false-alarm rate of 2 % or less on independent noise (performance/coverage.py prints the rates). The remark
+that there are too few launches to see slow drift is not a test: every interval from fewer than 20 gets it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from benchwright.analysis.statistics.dependence import ENOUGH, FEWEST, effective
 from benchwright.analysis.statistics.drift import ALARM, LEAST_CHANGE, change, drift_of
 from benchwright.core.note import Note
 
-# Within a launch steps are many and cheap; the more launches agree, the surer it is.
+# Steps within a launch are many and cheap; the more launches agree, the more certain the finding.
 _ALARM_WITHIN = 0.01
 _BLOCKS = 10
 _FEWEST_WITHIN = 5 * _BLOCKS
@@ -25,7 +25,7 @@ NOISY = 0.05
 
 
 class Outlier(NamedTuple):
-    """`place` counts from 0 in the order given; `factor`: how many times the median it is."""
+    """`place` counts from 0 in the order given; `factor`: the value divided by the median."""
 
     place: int
     value: float
@@ -41,7 +41,7 @@ class TwoGroups(NamedTuple):
 
 
 def outliers(values: Sequence[float]) -> tuple[Outlier, ...]:
-    """Values that lie further from the median than the others' spread explains; they stay in every figure."""
+    """Values further from the median than the spread of the others explains; they still count."""
     n = len(values)
     if n < FEWEST:
         return ()
@@ -54,13 +54,13 @@ def outliers(values: Sequence[float]) -> tuple[Outlier, ...]:
 
 
 def two_groups(values: Sequence[float]) -> TwoGroups | None:
-    """Whether the values fall into two groups with nothing between them, neither of them a few outliers.
+    """Whether the values form two groups with nothing between them, neither of them just a few outliers.
 
-    The widest gap, with at least a fifth of the values on each side, is compared with the widest gap that evenly spread
-    values would leave: of the flat and the humped distributions the flat one leaves the widest.
+    The widest gap with at least a fifth of the values on each side is compared with the widest gap that uniformly
+    distributed values leave: of all flat and unimodal distributions, the flat one leaves the widest.
     """
     ordered = sorted(values)
-    # Many values are first condensed to 64 evenly ranked ones: a stray value between the groups does not hide them.
+    # Many values are first condensed to 64 evenly ranked ones, so that a stray value between the groups does not hide them.
     points = [ordered[int((k + 0.5) * len(ordered) / 64)] for k in range(64)] if len(ordered) > 64 else ordered
     n = len(points)
     if n < FEWEST or points[0] == points[-1]:
@@ -69,7 +69,7 @@ def two_groups(values: Sequence[float]) -> TwoGroups | None:
     places = range(least, n - least + 1)
     at = max(places, key=lambda k: points[k] - points[k - 1])
     gap = points[at] - points[at - 1]
-    # P(one given gap of n - 1 takes more than a share t of the range) = (1 - t)^(n - 2) for evenly spread values.
+    # P(one given gap of n - 1 takes more than a share t of the range) = (1 - t)^(n - 2) for uniformly distributed values.
     limit = 1 - (0.5 * ALARM / len(places)) ** (1 / (n - 2))
     if gap <= limit * (points[-1] - points[0]) or gap < LEAST_CHANGE * abs(points[at]):
         return None
@@ -79,7 +79,7 @@ def two_groups(values: Sequence[float]) -> TwoGroups | None:
 
 
 def relative_spread(values: Sequence[float]) -> float:
-    """The spread of the middle of the values (as a standard deviation would be) as a fraction of their median."""
+    """A robust standard deviation (from the median deviation) as a fraction of the median."""
     median = statistics.median(values)
     if not median:
         return 0.0
@@ -87,9 +87,9 @@ def relative_spread(values: Sequence[float]) -> float:
 
 
 def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> tuple[Note, ...]:
-    """What stands out over launches (`values`, one for each, in order) and within them (`series`, the samples of each).
+    """What stands out across launches (`values`, one for each, in order) and within them (`series`, the samples of each).
 
-    Of many launches and samples some are looked at, evenly chosen, so that a report of a thousand benchmarks stays quick.
+    Of many launches and samples only some, evenly chosen, are examined, so that large reports stay quick.
     """
     finite = [v for v in values if math.isfinite(v)]
     if len(finite) < len(values) or not finite:
@@ -101,7 +101,7 @@ def remarks(values: Sequence[float], series: Sequence[Sequence[float]] = ()) -> 
 
 
 def remarks_within(series: Sequence[Sequence[float]]) -> list[Note]:
-    """What more than half of the launches show in their own samples."""
+    """What stands out within more than half of the launches."""
     long = [s for s in series if len(s) >= _FEWEST_WITHIN]
     some = long[:: -(-len(long) // _MOST_LAUNCHES_WITHIN)] if long else []
     thin = [thinned(s) for s in some]
@@ -109,7 +109,7 @@ def remarks_within(series: Sequence[Sequence[float]]) -> list[Note]:
 
 
 def few_launches(count: int) -> Note | None:
-    """What so few launches cannot show; None from 20 on. Said of each metric that has an interval, and once for a run."""
+    """What so few launches cannot show; None from 20 on. For each metric with an interval, and once for a run."""
     if count >= ENOUGH:
         return None
     if count < FEWEST:
@@ -125,7 +125,7 @@ def few_launches(count: int) -> Note | None:
 
 
 def thinned(samples: Sequence[float]) -> Sequence[float]:
-    """At most some hundred of the samples, evenly chosen: enough to see drift and groups, quick enough for a report."""
+    """At most a few hundred samples, evenly chosen: enough to see drift and groups, quick enough for a report."""
     return samples[:: -(-len(samples) // _MOST_WITHIN)]
 
 
@@ -135,7 +135,7 @@ def _about_time(values: Sequence[float]) -> list[Note]:
         return []
     if drift.kind == "step":
         text = f"the level changed by {drift.change * 100:+.1f} % after launch {drift.place} of {len(values)}"
-        text += ": the interval fits neither level"
+        text += ": the interval describes neither level"
         remedy = (
             "find out what changed on the machine ('bw doctor') and measure again, or compare launches that alternate"
         )
@@ -145,7 +145,7 @@ def _about_time(values: Sequence[float]) -> list[Note]:
         remedy = "let the machine settle with --warmup-runs, or compare interleaved; the interval does not cover this"
     else:
         text = "neighbouring launches are correlated: something slow on the machine affects the result"
-        remedy = "the interval was widened for that; look for other load with 'bw doctor', or compare interleaved"
+        remedy = "the interval was widened; look for other load with 'bw doctor', or compare interleaved"
     return [Note(kind=drift.kind, text=text, remedy=remedy)]
 
 
@@ -167,8 +167,8 @@ def _about_shape(values: Sequence[float]) -> list[Note]:
     return [
         Note(
             kind="outliers",
-            text=f"outliers: {named}{more}; counted all the same",
-            remedy="look at its log and at what else ran then; if it is the first one, use --warmup-runs 1",
+            text=f"outliers: {named}{more}; still counted",
+            remedy="check its log and what else ran then; if it is the first one, use --warmup-runs 1",
         )
     ]
 
@@ -180,7 +180,7 @@ def _about_spread(values: Sequence[float]) -> list[Note]:
         Note(
             kind="noisy",
             text=f"noisy: launches differ by ± {relative_spread(values) * 100:.0f} %",
-            remedy="more launches (--repeat), a quieter machine or pinned cores; 'bw doctor' says how noisy it is",
+            remedy="use more launches (--repeat), a quieter machine or pinned cores; 'bw doctor' measures the noise",
         )
     ]
 
@@ -196,7 +196,7 @@ def _within(series: Sequence[Sequence[float]]) -> list[Note]:
             Note(
                 kind="drift_within",
                 text=f"samples drift by {statistics.median(drifts) * 100:+.1f} % within a launch",
-                remedy="it may not have been warm: give a longer warm-up (--warmup 30s), or the machine heats up",
+                remedy="use a longer warm-up (--warmup 30s), or check whether the machine heats up",
             )
         )
     split = [g for samples in series if (g := _groups_within(samples)) is not None]
@@ -221,7 +221,7 @@ def _drift(samples: Sequence[float]) -> float | None:
 
 def _groups_within(samples: Sequence[float]) -> TwoGroups | None:
     groups = two_groups(samples)
-    # A series that wanders slowly visits levels and is not made of two groups.
+    # A series that drifts slowly passes through levels; those are not two groups.
     return groups if groups and effective_sample_size(samples) >= len(samples) / 4 else None
 
 

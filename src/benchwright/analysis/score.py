@@ -1,4 +1,4 @@
-"""Scores: what a benchmark's processes did together, and the weighted geometric mean over a suite."""
+"""Scores: the total over a benchmark's processes, and the weighted geometric mean over a suite."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.results.conditions import undecided, unlike
+from benchwright.core.results.launches import by_position
 from benchwright.core.results.peak_memory import headline_of
 from benchwright.core.results.score import BenchmarkScore, ScoreComparison, ScoreRatio, Seat, SuiteScore
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Launch, Result, Run, why
 from benchwright.core.status import Reason, Status
 
 
@@ -27,8 +28,8 @@ def score_run(
     price: float | None = None,
     shares: Mapping[str, float | None] | None = None,
 ) -> SuiteScore:
-    """The score of every benchmark and of all. `weights`, by name, replaces the run's own: what has one and is not in
-    the run is missing, and what has none counts with its own. `shares`: of the machine's peak, by name."""
+    """The score of every benchmark and of the suite. `weights`, by name, override the run's own; a benchmark that has one
+    but is not in the run is missing. `shares`: of the machine's peak, by name."""
     given = weights or {}
     scores = [
         benchmark_score(r, weight=given.get(r.benchmark.name, r.benchmark.weight), workers=run.workers)
@@ -46,7 +47,7 @@ def score_run(
 
 
 def suite_score(scores: Sequence[BenchmarkScore], *, price: float | None = None) -> SuiteScore:
-    """Weights are relative to each other; a benchmark of weight 0 is shown and does not count."""
+    """Weights are relative to each other; a benchmark of weight 0 is shown but does not count."""
     weighted = [s for s in scores if s.weight > 0]
     counting = [s for s in weighted if s.value is not None]
     return SuiteScore(
@@ -60,7 +61,7 @@ def suite_score(scores: Sequence[BenchmarkScore], *, price: float | None = None)
 
 
 def geometric_mean(values: Sequence[tuple[float, float]]) -> float | None:
-    """Of positive values with their weights; None of nothing."""
+    """Of (value, weight) pairs with positive values; None if there are none."""
     total = math.fsum(weight for _, weight in values)
     if not total:
         return None
@@ -68,7 +69,7 @@ def geometric_mean(values: Sequence[tuple[float, float]]) -> float | None:
 
 
 def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) -> ScoreComparison:
-    """The treatment's weights count; a benchmark without a score of the same unit in both is left out and named."""
+    """Uses the treatment's weights; lists benchmarks without a score of the same unit in both."""
     before = {s.name: s for s in control.benchmarks if s.value is not None}
     after = {s.name: s for s in treatment.benchmarks if s.value is not None}
     both = [(before[name], s) for name, s in after.items() if name in before and s.unit == before[name].unit]
@@ -88,7 +89,7 @@ def compare_scores(control: SuiteScore, treatment: SuiteScore, control_id: str) 
 
 
 def doubts_about(control: Run, treatment: Run) -> tuple[Note, ...]:
-    """Of benchmarks that both runs have: those whose launches cannot decide, or ran under other conditions."""
+    """Benchmarks of both runs whose launches were disturbed, or ran under different conditions."""
     others = {r.benchmark.name: r for r in control.results}
     found = []
     for after in treatment.results:
@@ -106,7 +107,7 @@ def _ratio(name: str, a: BenchmarkScore | SuiteScore, b: BenchmarkScore | SuiteS
 
 
 def benchmark_score(result: Result, *, weight: float | None = None, workers: int | None = None) -> BenchmarkScore:
-    """What its processes did together: the sum of their medians after warm-up, and of several launches the median."""
+    """The sum of its processes' medians after warm-up; over several launches, the median of those."""
     benchmark = result.benchmark
     memory = headline_of(result.counted)
     blank = BenchmarkScore(
@@ -120,10 +121,10 @@ def benchmark_score(result: Result, *, weight: float | None = None, workers: int
         devices=len({(_node(x), device) for x in result.counted for device in x.devices}),
     )
     if result.status is not Status.OK:
-        return replace(blank, why=_trouble(result))
+        return replace(blank, why=why(result))
     metric = scored_metric(result)
     if metric is None:
-        return replace(blank, why="it has no rate that could be scored")
+        return replace(blank, why="it has no rate to score")
     together = _together(result.counted, metric, workers)
     every = [value for values in together for value in values]
     if not every or not all(math.isfinite(v) and v > 0 for v in every):
@@ -148,7 +149,7 @@ def benchmark_score(result: Result, *, weight: float | None = None, workers: int
 
 
 def scored_metric(result: Result) -> str | None:
-    """`rate`, the loop that counts; else `throughput`; else the first metric asked for that is better higher, a rate before others."""
+    """`rate`, else `throughput`, else the first requested metric for which higher is better, rates first."""
     counted = result.counted
     for metric in ("rate", "throughput"):
         if counted and all(_measured(x, metric) for x in counted):
@@ -161,27 +162,24 @@ def scored_metric(result: Result) -> str | None:
 
 
 def process_value(launch: Launch, metric: str, workers: int | None = None) -> float:
-    """What a process did by itself; of one with several ranks what they did together."""
+    """The value of a process; of one with several ranks, their sum."""
     return math.fsum(launch_value(m, workers) for m in _measured(launch, metric))
 
 
 def _measured(launch: Launch, metric: str) -> list[Measurement]:
-    """The measurement of the whole process, or those of its ranks."""
+    """The measurement of the whole process, else those of its ranks."""
     found = [m for m in launch.measurements if m.metric == metric and m.samples]
     whole = [m for m in found if "rank" not in m.labels]
     return whole[:1] or found
 
 
 def _together(launches: Sequence[Launch], metric: str, workers: int | None) -> list[list[float]]:
-    """For each launch, in the order they ran, the values of its processes."""
-    groups: dict[int, list[float]] = {}
-    for launch in launches:
-        groups.setdefault(launch.position, []).append(process_value(launch, metric, workers))
-    return [groups[position] for position in sorted(groups)]
+    """The values of the processes of each launch, in the order the launches ran."""
+    return [[process_value(x, metric, workers) for x in jobs] for jobs in by_position(launches).values()]
 
 
 def _seats(result: Result, together: Sequence[Sequence[float]]) -> tuple[Seat, ...]:
-    """By place in the launch; a launch that has another number of processes than the first tells nothing of places."""
+    """By number in the launch; launches with another number of processes than the first are ignored."""
     count = len(together[0])
     columns = [[values[place] for values in together if len(values) == count] for place in range(count)]
     medians = [statistics.median(column) for column in columns]
@@ -193,7 +191,7 @@ def _seats(result: Result, together: Sequence[Sequence[float]]) -> tuple[Seat, .
 
 
 def _node(launch: Launch) -> str | None:
-    """Of several machines the one it ran on; each counts its devices from 0."""
+    """The machine it ran on, if there are several; each counts its devices from 0."""
     return next((m.labels["node"] for m in launch.measurements if "node" in m.labels), None)
 
 
@@ -204,15 +202,14 @@ def _largest(launches: Sequence[Launch], metric: str) -> float | None:
 
 
 def _joules_per_item(launches: Sequence[Launch], metric: str, workers: int | None) -> float | None:
-    """Watts of all devices over items a second of all processes; a device that several processes share counts once.
+    """Watts of all devices over items per second of all processes; a shared device counts once.
 
-    None where the rate counts something else: steps, or calls of a model.
+    None if the rate counts steps or calls instead of items.
     """
     if any(m.unit in ("steps/s", "calls/s") for x in launches for m in x.measurements if m.metric == metric):
         return None
     found = []
-    for position in {x.position for x in launches}:
-        jobs = [x for x in launches if x.position == position]
+    for jobs in by_position(launches).values():
         watts = {
             (m.labels.get("node"), m.labels.get("device")): launch_value(m)
             for x in jobs
@@ -222,8 +219,3 @@ def _joules_per_item(launches: Sequence[Launch], metric: str, workers: int | Non
         if watts:
             found.append(math.fsum(watts.values()) / math.fsum(process_value(x, metric, workers) for x in jobs))
     return statistics.median(found) if found else None
-
-
-def _trouble(result: Result) -> str:
-    word = result.reason.value.replace("_", " ") if result.reason else result.status.value
-    return f"{word}: {result.detail}" if result.detail else word

@@ -1,4 +1,4 @@
-"""From the raw samples of launches to the one number, and its honest interval, that a report shows."""
+"""From the raw samples of launches to the number that a report shows, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -10,23 +10,18 @@ from benchwright.analysis.statistics.intervals import interval_of_median
 from benchwright.analysis.statistics.percentiles import slow_end
 from benchwright.core.measurement import Measurement
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.results.summary import Interval, Percentile, Summary
+from benchwright.core.results.summary import Percentile, Summary
 from benchwright.core.run import Launch
 
-FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median, however they fall
-# Whose samples are draws of one distribution; a course that was given (a loss) has another aggregate, and what is sampled
-# depends on the clock.
+FEWEST_FOR_INTERVAL = 6  # five launches cannot give a 95 % interval of a median
+# Sources whose samples come from one distribution. A given course (a loss) has another aggregate, and a sampler's values
+# depend on its clock.
 _DISTRIBUTED = ("loop", "log", "import", "give")
 _NO_DISTRIBUTION = ("first", "last", "count", "total")
 
 
-def median_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
-    """The interval of the median over launches, from their values in the order they ran; None if there are too few."""
-    return interval_of_median(values, confidence)
-
-
 def launch_value(measurement: Measurement, workers: int | None = None) -> float:
-    """The launch's one number: what was delivered of a rate, else by the measurement's own method."""
+    """The launch's one number: the delivered rate, else by the measurement's own method."""
     if measurement.value is not None:
         return measurement.value
     return aggregate(measurement.aggregate, measurement.samples, workers)
@@ -58,14 +53,14 @@ def _summary(same: Sequence[Measurement], workers: int | None, percentiles: bool
         value=statistics.median(values) if finite else math.nan,
         launches=len(values),
         values=values,
-        interval=median_interval(values) if finite else None,
+        interval=interval_of_median(values) if finite else None,
         percentiles=_percentiles(same) if percentiles else (),
     )
 
 
 def _percentiles(same: Sequence[Measurement]) -> tuple[Percentile, ...]:
     first = same[0]
-    # A loop's rate would say again what its step time says.
+    # A loop's rate would only repeat its step time.
     repeated = first.source == "loop" and first.metric.rpartition(".")[2] == "rate"
     if first.source not in _DISTRIBUTED or first.aggregate in _NO_DISTRIBUTION or repeated:
         return ()

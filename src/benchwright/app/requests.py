@@ -12,8 +12,7 @@ from benchwright.app import option_values as parse
 from benchwright.app.options import OPTIONS, Option
 from benchwright.app.run import RunOrder
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.options import MeasureOptions
-from benchwright.core.inputs.request import Request, SuiteRequest
+from benchwright.core.inputs.request import MeasureOptions, Request, SuiteRequest
 from benchwright.core.stop_rule import parse_repeat, parse_stop_rule, parse_warmup
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.resume import NEWEST

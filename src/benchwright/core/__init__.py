@@ -1,1 +1,1 @@
-"""The nouns of benchwright, and its errors. Nothing here does I/O."""
+"""The nouns of benchwright, its errors, and files written whole. Nothing else here does I/O."""

@@ -1,4 +1,4 @@
-"""A Benchmark: frozen and fully resolved, whatever it was read from."""
+"""A Benchmark and its parts: frozen and fully resolved, whatever it was read from."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
-from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.core.environment import Environment
 from benchwright.core.metric import MetricSpec
-from benchwright.core.model import Model, ModelScript
+from benchwright.core.model import Model, ModelScript, PythonScript
 from benchwright.core.stop_rule import StopRule, Warmup
+
+UNPINNED = "unpinned"  # the variant that installs requirements.in itself
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
-    """Any program: an argv, or one line for a shell when `shell` is asked for."""
+    """Any program: an argv or, with `shell`, one line for a shell."""
 
     usual_kind: ClassVar[str] = "command"
-    variant: ClassVar[tuple[str, ...]] = ()  # what tells it from another workload of the same words
+    variant: ClassVar[tuple[str, ...]] = ()  # what distinguishes it from another workload with the same words
 
     argv: tuple[str, ...]
     cwd: str
@@ -26,7 +26,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """What is executed, as it is written; for a shell its one line."""
+        """What is executed, as written; for a shell, its one line."""
         return self.argv
 
 
@@ -38,25 +38,10 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cleanup: Command | None = None
 
 
-class Script(msgspec.Struct, frozen=True, kw_only=True, tag="script"):
-    """A Python script whose loop is measured; `python` is the interpreter to use.
+class Script(PythonScript, frozen=True, kw_only=True, tag="script"):
+    """A Python script whose loop is measured. `training`: it is not instrumented; its training steps are recognised."""
 
-    `training`: nothing in it is instrumented, and its training steps are recognised as it runs.
-    """
-
-    usual_kind: ClassVar[str] = "script"
-    variant: ClassVar[tuple[str, ...]] = ()
-    shell: ClassVar[bool] = False
-
-    path: str
-    args: tuple[str, ...]
-    cwd: str
-    python: str
     training: bool = False
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        return (*filter(None, (self.python, self.path)), *self.args)  # an interpreter may still be to be chosen
 
 
 Workload = Command | Script | ModelScript | Model
@@ -66,18 +51,76 @@ Few = Annotated[int, Meta(ge=0, le=1 << 16)]  # processes, devices or machines
 
 
 class Placement(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the processes of one launch go.
+    """Where the processes of one launch run.
 
-    `jobs` processes run together, on each of `machines`; each is pinned to `cores` if given. `per_device`: one
-    process for each accelerator instead. `needs_devices` more than the machine has: skipped, with the reason.
+    `jobs` processes run together on each of `machines`, each pinned to `cores` if given. `per_device`: one process for
+    each accelerator instead. A benchmark that `needs_devices` the machine lacks is skipped, with the reason.
     """
 
     jobs: Few = 1
     needs_devices: Few = 0
     per_device: bool = False
     cores: tuple[int, ...] | None = None
-    numbered: bool = False  # files are called by the job's number even if there is only one
+    numbered: bool = False  # file names carry the job's number even if there is only one job
     machines: Few = 1
+
+
+class Environment(msgspec.Struct, frozen=True, kw_only=True):
+    """A virtual environment as a suite describes it; benchmarks share the one of the same `name`.
+
+    Requirements are files in `folder`; `benchwright.environments` builds it.
+    """
+
+    name: str
+    folder: str
+    requirements: tuple[str, ...] = ("requirements.in",)
+    variant: str | None = None  # selects requirements.<variant>.txt; None: the system's arch
+    packages: tuple[str, ...] = ()  # also installed, unless a requirements file names them
+    constraints: tuple[str, ...] = ()  # lines for pip
+    pip_args: tuple[str, ...] = ()
+    python: str | None = None  # a path or a version; None: benchwright's own interpreter
+
+
+class Serving(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark of a server: the server is started first, and ended when the client that measures it has ended."""
+
+    script: str  # a file of the folder, or a program of the environment
+    args: tuple[str, ...] = ()  # may hold placeholders
+    ready: str | None = None  # tcp:HOST:PORT or http://…; None: the client does the waiting
+    ready_timeout_s: float = 600.0
+
+
+class Launcher(msgspec.Struct, frozen=True, kw_only=True):
+    """Starts one process for each device: torchrun or accelerate."""
+
+    name: str
+    processes: int | None = None  # on each machine; None: one for each device, or one
+    args: tuple[str, ...] = ()  # for the launcher itself
+
+
+class BenchmarkFolder(msgspec.Struct, frozen=True, kw_only=True):
+    """A suite entry's code. Paths are absolute; file names are relative to `path`.
+
+    `config` is the resolved entry with the keys of the suite file, which scripts see in $MILABENCH_CONFIG.
+    """
+
+    path: str
+    group: str
+    git: str | None = None  # `install` clones this repository into the folder
+    branch: str | None = None
+    prepare_script: str | None = "prepare.py"
+    main_script: str = "main.py"
+    voir: dict[str, Any] | None = None  # voir's configuration, if voir runs the script
+    launcher: Launcher | None = None
+    serving: Serving | None = None
+    config: dict[str, Any] = {}
+
+    @property
+    def written_words(self) -> list[str]:
+        """Words of the launcher's, the server's and git's command lines."""
+        launcher = self.launcher.args if self.launcher is not None else ()
+        server = self.serving.args if self.serving is not None else ()
+        return [*launcher, *server, self.git or ""]
 
 
 class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,35 +128,35 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     workload: Workload
-    source: str  # what it was read from: "command line", "tasks.cfg [resnet]"…
-    kind: str = ""  # the name of its kind, which plans it and reads its events; empty: by its workload
+    source: str  # where it was read from: "command line", "tasks.cfg [resnet]"…
+    kind: str = ""  # its kind, which plans it and reads its events; empty: decided by its workload
     metrics: tuple[MetricSpec, ...] = ()
     placement: Placement = Placement()
     env: dict[str, str | None] = {}  # changes to the caller's environment; None removes
     timeout_s: float | None = None
     stop: StopRule | None = None
     warmup: Warmup = Warmup()
-    loop: str | None = None  # the loop that counts; None: the first named "train", else the first
+    loop: str | None = None  # the loop to measure; None: the first one named "train", else the first
     labels: dict[str, str] = {}
     tags: tuple[str, ...] = ()
     parameters: dict[str, str] = {}
     enabled: bool = True
     result_prefix: str | None = None  # the driver's "[framework.]task"
     result_suffix: str | None = None
-    environment: Environment | None = None  # to be installed first
-    folder: BenchmarkFolder | None = None  # of a suite: the workload's words may hold placeholders
+    environment: Environment | None = None  # installed first
+    folder: BenchmarkFolder | None = None  # of a suite; the workload's words may then hold placeholders
     weight: float = 1.0  # in a suite's score
     requires: tuple[str, ...] = ()  # conditions on the system, such as "gpu['count'] > 1"
     validation: dict[str, Any] = {}  # settings of validation layers
-    withheld: str | None = None  # why it is listed and not measured
-    fault: str | None = None  # what is wrong with its description: it fails without being started
+    withheld: str | None = None  # why it is listed but not measured
+    fault: str | None = None  # what is wrong with its description; it then fails without being started
     hooks: Hooks = Hooks()
     ignore_failure: bool = False  # an exit code other than 0 is a result, too
-    notes: tuple[str, ...] = ()  # what a reader should know of how it was read, one sentence each
+    notes: tuple[str, ...] = ()  # remarks on how it was read, one sentence each
 
     @property
     def written_words(self) -> list[str]:
-        """Everything that becomes a word of some command line, as it is written."""
+        """Everything that becomes a word of some command line, as written."""
         work = self.workload
         words = [*(work.argv if isinstance(work, Command) else work.args)]
         if self.folder is not None:
@@ -126,10 +169,10 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def entry(self) -> dict[str, object]:
-        """The description it was read from, with its own keys; empty where there is none."""
+        """The suite entry it was read from, with its own keys; empty if there is none."""
         return {} if self.folder is None else dict(self.folder.config)
 
     def __post_init__(self) -> None:
-        if not self.kind:  # of a run folder or a store written before benchmarks named their kind
+        if not self.kind:  # in files written before benchmarks named their kind
             kind = "suite" if self.folder is not None else self.workload.usual_kind
             msgspec.structs.force_setattr(self, "kind", kind)

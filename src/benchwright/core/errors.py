@@ -1,17 +1,17 @@
 """Every error benchwright raises on purpose.
 
     BenchwrightError          exit code 3 unless a subclass says otherwise
-    ├── InvalidInput          2   a file, option or argument of the user is wrong: says where and what to do
-    │   └── UnfilledWord      2   a word of a suite's entry that cannot be filled here
+    ├── InvalidInput          2   the user's file, option or argument is wrong: says where and what to do
+    │   └── UnfilledWord      2   a placeholder in a suite's entry cannot be filled
     ├── CannotMeasure         3   nothing could be measured at all
-    │   └── AgentLost         3   the agent on the node went away
+    │   └── AgentLost         3   the agent on the node died
     ├── CannotWrite           3   a file could not be written
     ├── BrokenPlugin          3   an installed plug-in cannot be loaded
-    ├── RunFolderBusy         3   another benchwright writes to that run folder
+    ├── RunFolderBusy         3   another benchwright is writing to the run folder
     ├── StoreTrouble          3   the store is locked, read-only, full, gone, damaged or of another version
-    │   ├── NoStoreYet        3   there is none, and none was to be made
+    │   ├── NoStoreYet        3   there is no store
     │   ├── StoreGone         3   its file was moved, removed or replaced while it was open
-    │   └── ForeignStore      3   something else is there: it is not touched
+    │   └── ForeignStore      3   it is something else, and is left untouched
     │       └── NewerStore    3   a store of a newer version
     └── Interrupted         130   Ctrl-C or SIGTERM; the run can be resumed
 
@@ -24,7 +24,7 @@ from collections.abc import Iterable
 
 
 class BenchwrightError(Exception):
-    """Base of everything that is reported to a user without a traceback."""
+    """Base of all errors that users see without a traceback."""
 
     exit_code = 3
 
@@ -32,8 +32,8 @@ class BenchwrightError(Exception):
 class InvalidInput(BenchwrightError):
     """The user's input is wrong.
 
-    `where` is a file, an option or an argument; `line` and `column` are 1-based; `remedy` is a
-    sentence that tells what to do; `text` is the offending line of the file, shown below the message.
+    `where` is a file, option or argument; `line` and `column` count from 1; `remedy` says what to do; `text` is the
+    offending line of the file, shown below the message.
     """
 
     exit_code = 2
@@ -75,7 +75,7 @@ class InvalidInput(BenchwrightError):
 
 
 class UnfilledWord(InvalidInput):
-    """A `word` of a suite's entry `entry` whose placeholders or conditions cannot be filled."""
+    """A `word` of the suite entry `entry` whose placeholders or conditions cannot be resolved."""
 
     def __init__(self, what: str, *, entry: str, word: str, where: str, remedy: str | None = None) -> None:
         super().__init__(what, where=where, remedy=remedy, text=word)
@@ -96,7 +96,7 @@ class CannotWrite(BenchwrightError):
 
 
 class BrokenPlugin(BenchwrightError):
-    """An installed plug-in cannot be loaded: says which package it is of, and why."""
+    """An installed plug-in cannot be loaded: says which package it comes from, and why."""
 
 
 class RunFolderBusy(BenchwrightError):
@@ -104,7 +104,7 @@ class RunFolderBusy(BenchwrightError):
 
 
 class StoreTrouble(BenchwrightError):
-    """The store cannot be used: says which one, what is wrong and what to do. No result is lost by it."""
+    """The store cannot be used: says which one, what is wrong and what to do. No result is lost."""
 
     def __init__(self, what: str, *, where: str, remedy: str) -> None:
         super().__init__(f"{where}: {what}; {remedy}")
@@ -114,15 +114,15 @@ class StoreTrouble(BenchwrightError):
 
 
 class NoStoreYet(StoreTrouble):
-    """There is no store at that place."""
+    """There is no store there."""
 
 
 class StoreGone(StoreTrouble):
-    """The file of an open store is not there any more, or is another one: opened again it may be fine."""
+    """The file of an open store was removed or replaced; opening the store again may help."""
 
 
 class ForeignStore(StoreTrouble):
-    """What is there is no store that this benchwright knows: it must not be changed."""
+    """Not a store that this benchwright knows: it must not be changed."""
 
 
 class NewerStore(ForeignStore):
@@ -130,13 +130,13 @@ class NewerStore(ForeignStore):
 
 
 class Interrupted(BenchwrightError):
-    """The user or the system asked to stop; what was measured is kept and the run can be resumed."""
+    """The user or the system asked to stop; the results so far are kept and the run can be resumed."""
 
     exit_code = 130
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str | None:
-    """A remedy such as "did you mean 'average'?", or None when nothing is near."""
+    """A remedy such as "did you mean 'average'?"; None if no known word is close."""
     import difflib
 
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)

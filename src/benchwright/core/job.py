@@ -1,4 +1,4 @@
-"""A Job: one process to start on a node, with everything the agent there must know."""
+"""A Job: one process to start on a node, with everything the agent needs to know."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from benchwright.core.metric import MetricSpec
 
 
 class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs of one launch meet here after warm-up, and run on until the last has been measured.
+    """Where the jobs of one launch meet after warm-up. Each then runs on until the last has been measured.
 
-    `turn_s`: they are of launches that take turns of that length instead of running at the same time.
+    `turn_s`: the jobs belong to launches that take turns of that length instead of running at the same time.
     """
 
     folder: str
@@ -46,7 +46,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     sample_interval_s: float = 0.5
     echo: bool = False  # forward the program's output to the listener
     discard_log: bool = False  # remove the log after success
-    repeat: int | None = None  # which launch of the benchmark this is, from 0
+    repeat: int | None = None  # the number of the launch, from 0
     warmup: bool = False  # a warm-up launch: kept, marked, not counted
     block: int | None = None  # interleaved launches of the same block are compared as pairs
     position: int = 0  # place in the order of launches
@@ -58,14 +58,14 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a job's process ended, as the agent saw it. Judging it is the recorder's work."""
+    """How a job's process ended, as the agent saw it. The recorder judges it."""
 
     job: str
-    exit_code: int | None = None  # None: it never started, or was ended by a signal
+    exit_code: int | None = None  # None: it never started, or a signal ended it
     signal: int | None = None
     timed_out: bool = False
     stopped: bool = False  # benchwright was asked to stop
     out_of_memory: bool = False
     disk_full: bool = False  # it, or the record of it, failed for lack of disk space
     duration_s: float = 0.0
-    detail: str | None = None  # in words, where the agent knows more
+    detail: str | None = None  # what else the agent knows

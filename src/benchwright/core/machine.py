@@ -7,7 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-UNKNOWN = "unknown"  # what an imported result does not say of its machine; counts are then 0
+UNKNOWN = "unknown"  # for what an imported result does not say; counts are then 0
 
 
 _Cores = Annotated[int, Meta(ge=0, le=1 << 20)]
@@ -37,11 +37,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     python: str
     accelerators: tuple[Accelerator, ...] = ()
     cpu_governor: str | None = None
-    virtual: str | None = None  # hypervisor or container, where it can be told
+    virtual: str | None = None  # hypervisor or container, if detected
 
     @property
     def known(self) -> bool:
-        """Whether enough is known of it to tell that two results come from machines of the same kind."""
+        """Whether enough is known to tell if two results come from machines of the same kind."""
         return self.cpu != UNKNOWN and self.cores_total > 0
 
     @property

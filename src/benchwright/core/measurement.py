@@ -9,15 +9,15 @@ import msgspec
 from benchwright.core.metric import Direction
 from benchwright.core.numbers.columns import first_not_finite
 
-DELIVERED = "delivered"  # the aggregate of a rate: items over time, no summary of the rates of single steps
+DELIVERED = "delivered"  # the aggregate of a rate: items over time, not a summary of the rates of single steps
 
 
 class Measurement(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw samples of one metric, in the order they were taken: a tuple, or an array where they are very many.
+    """Raw samples of one metric, in the order they were taken: a tuple, or an array for very many.
 
-    `warmup_samples` came before the measured ones and are kept, marked. `aggregate` names the method that condenses
-    `samples` to the launch's one number; where they alone cannot tell it, as for a rate (items over time), `value` is
-    that number. `source`: loop, give, log, sampler, process, model or import.
+    `warmup_samples` come first and do not count. `aggregate` names the method that condenses `samples` to the launch's
+    one number; `value` is that number where the samples alone cannot give it, as for a rate (items over time).
+    `source`: loop, give, log, sampler, process, model or import.
     """
 
     metric: str
@@ -37,7 +37,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def first_bad_sample(measurement: Measurement) -> tuple[int, float] | None:
-    """The place, warm-up samples first, and the value of the first sample that is NaN or infinite."""
+    """Index (counted from the first warm-up sample) and value of the first sample that is NaN or infinite."""
     before = measurement.warmup_samples
     place = first_not_finite(before)
     if place is not None:
@@ -47,7 +47,7 @@ def first_bad_sample(measurement: Measurement) -> tuple[int, float] | None:
 
 
 def in_order(measurement: Measurement) -> Sequence[float]:
-    """Its samples, those of the warm-up first."""
+    """All samples, warm-up first."""
     before, measured = measurement.warmup_samples, measurement.samples
     if type(before) is type(measured):
         return before + measured  # type: ignore[operator,no-any-return]

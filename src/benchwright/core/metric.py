@@ -1,4 +1,4 @@
-"""What to read out of a program's output, and how to condense it to one number."""
+"""What to read from a program's output, and how to condense it to one number."""
 
 from __future__ import annotations
 
@@ -21,32 +21,22 @@ class Direction(str, Enum):
     NEITHER = "neither"
 
 
-REGEX, JSON_LINES, KEY_VALUE = "regex", "json", "key_value"  # the extractors that are built in
-AGGREGATES = (
-    "average",
-    "median",
-    "last",
-    "first",
-    "min",
-    "max",
-    "count",
-    "total",
-    "average_aggregate",
-)
+REGEX, JSON_LINES, KEY_VALUE = "regex", "json", "key_value"  # the built-in extractors
+AGGREGATES = ("average", "median", "last", "first", "min", "max", "count", "total", "average_aggregate")
 _PERCENTILE = r"p\d{1,2}(\.\d+)?|p100"
 
 
-# What names of measured metrics begin with: what a program says must not.
+# Prefixes of the metrics that benchwright measures; a program's own metrics may not use them.
 OURS = ("process.", "memory.", "cpu.", "gpu.", "energy.")
 
 
 class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One metric to read from a log.
 
-    `kind` names the extractor, of which packages may add others. `pattern` is what that extractor understands: a Python
-    regular expression (REGEX: group 1 if it has one, else the whole match; each match holds one number), or the key to
-    read (JSON_LINES: `a.b.c` reaches into objects; KEY_VALUE).
-    `aggregate` condenses the values of one launch into one number. `required`: no value is a failure.
+    `kind` names the extractor; plug-ins may add others. `pattern` is for that extractor: a Python regular expression
+    (REGEX: group 1 if there is one, else the whole match; each match holds one number), or the key to read (JSON_LINES:
+    `a.b.c` reaches into objects; KEY_VALUE).
+    `aggregate` condenses the values of one launch to one number. `required`: no value is a failure.
     """
 
     name: str
@@ -59,10 +49,8 @@ class MetricSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_aggregate(method: str, *, where: str | None = None, line: int | None = None) -> str:
-    """`method` itself, or InvalidInput naming the nearest known one."""
-    if method in AGGREGATES:
-        return method
-    if re.fullmatch(_PERCENTILE, method):
+    """`method` itself, or InvalidInput naming the closest known one."""
+    if method in AGGREGATES or re.fullmatch(_PERCENTILE, method):
         return method
     raise InvalidInput(
         f"'{method}' is not a compute method",
@@ -85,10 +73,10 @@ _LOWER_UNITS = frozenset("s sec seconds ms us µs ns min h b kb mb gb kib mib gi
 
 
 def guess_direction(name: str, unit: str | None = None) -> Direction:
-    """Which way is better, told from the unit (`…/s` is a rate), else from the words of the name; NEITHER if they do not tell.
+    """Which way is better, judged by the unit (`…/s` is a rate), then by the words of the name; NEITHER if neither tells.
 
-    The last telling word decides (`validation_loss`); what follows `per` or `to` only qualifies what stands before it
-    (`time_per_epoch`, `time_to_accuracy`), unless it is a time (`images_per_second`).
+    The last telling word decides (`validation_loss`). Words after `per` or `to` only qualify those before
+    (`time_per_epoch`, `time_to_accuracy`), unless they are a time (`images_per_second`).
     """
     if unit is not None:
         plain = unit.strip().lower()
@@ -98,12 +86,9 @@ def guess_direction(name: str, unit: str | None = None) -> Direction:
         if plain in _LOWER_UNITS or (slash and counted in _LOWER_UNITS):
             return Direction.LOWER
     words = _words(name)
-    if any(link == "per" and word in _PER_TIME for link, word in itertools.pairwise(words)):
+    if _is_per_time(words):
         return Direction.HIGHER
-    for link in ("per", "to"):
-        if link in words[1:]:
-            words = words[: words.index(link, 1)]
-    for word in reversed(words):
+    for word in reversed(_unqualified(words)):
         if word in _LOWER_WORDS:
             return Direction.LOWER
         if word in _HIGHER_WORDS:
@@ -123,7 +108,7 @@ def describes_work(name: str) -> bool:
 
 
 def must_be_positive(name: str, unit: str | None = None) -> str | None:
-    """`rate` or `time` if the metric is one, which zero or a negative number cannot be; None if it may be anything."""
+    """`rate` or `time` if the metric is one, which must be above 0; None if it may be any number."""
     words = _words(name)
     if _MAY_BE_ZERO.intersection(words):
         return None
@@ -133,12 +118,9 @@ def must_be_positive(name: str, unit: str | None = None) -> str | None:
             return "rate" if over in _PER_TIME else "time" if counted in _TIME_UNITS else None
         if counted in _TIME_UNITS:
             return "time"
-    if any(link == "per" and word in _PER_TIME for link, word in itertools.pairwise(words)):
+    if _is_per_time(words):
         return "rate"
-    for link in ("per", "to"):
-        if link in words[1:]:
-            words = words[: words.index(link, 1)]
-    last = words[-1] if words else ""
+    last = _unqualified(words)[-1] if words else ""
     return "rate" if last in _RATE_WORDS else "time" if last in _TIME_WORDS else None
 
 
@@ -150,9 +132,9 @@ _SIZE_UNITS = frozenset("b kb mb gb kib mib gib tib bytes".split())
 
 
 def is_of_the_machine(name: str, unit: str | None) -> bool:
-    """Whether what the machine does beside it has a part in it: not in sizes, nor in how well a model learns.
+    """Whether other load on the machine affects the metric. It affects neither sizes nor how well a model learns.
 
-    Of the sizes only PSS, which falls when other programs load the same libraries.
+    PSS is the one size it does affect: it falls when other programs load the same libraries.
     """
     plain = (unit or "").strip().lower()
     counted, slash, over = plain.partition("/")
@@ -163,7 +145,19 @@ def is_of_the_machine(name: str, unit: str | None) -> bool:
     return _QUALITY_WORDS.isdisjoint(_words(name))
 
 
+def _is_per_time(words: list[str]) -> bool:
+    return any(link == "per" and word in _PER_TIME for link, word in itertools.pairwise(words))
+
+
+def _unqualified(words: list[str]) -> list[str]:
+    """Without what follows `per` or `to`."""
+    for link in ("per", "to"):
+        if link in words[1:]:
+            words = words[: words.index(link, 1)]
+    return words
+
+
 def _words(name: str) -> list[str]:
-    """`Train-top_k_accuracy_5`, `trainLoss`: the words in lower case."""
+    """The words of `Train-top_k_accuracy_5` or `trainLoss`, in lower case."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
     return re.findall(r"[a-z]+[0-9]*|[0-9]+", spaced.lower())

@@ -1,4 +1,4 @@
-"""Models: what is asked of them, what was found in a script, and one of them as a workload."""
+"""Models: the options for measuring them, what was found in a script, and a model as a workload."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ NEVER_CALLED = "never_called"
 
 
 class ModelOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """On what models are measured. Empty `runtimes`: the usual one for the target."""
+    """How models are measured. Empty `runtimes`: the usual one for the target."""
 
     runtimes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ("cpu",)
     precisions: tuple[str, ...] = ("fp32",)
     threads: int | None = None  # None: one for each usable core
-    streams: int = 1  # more: also the throughput of so many callers at once
-    max_depth: int = 0  # sub-modules down to here are models too
-    profile: bool = False  # one more launch that tells the delay of each operator
+    streams: int = 1  # more than 1: also the throughput of that many concurrent callers
+    max_depth: int = 0  # sub-modules down to this depth count as models too
+    profile: bool = False  # one more launch, which times each operator
     shapes: dict[str, tuple[int, ...]] = {}  # of a model file's inputs
     rebuild: str = "if_needed"  # always, never
     step_timeout_s: float = 600.0  # of each step of a build
-    select: tuple[str, ...] = ()  # classes or beginnings of identities; empty: all
-    weights: bool = False  # whether values of weights are part of the identity
-    items: int | None = None  # in one call, as the user says
-    trust: bool = False  # model files that run code when they are loaded are loaded
+    select: tuple[str, ...] = ()  # class names or prefixes of identities; empty: all
+    weights: bool = False  # whether the values of the weights are part of the identity
+    items: int | None = None  # in one call, as given by the user
+    trust: bool = False  # load model files that run code when loaded
 
 
-class ModelScript(msgspec.Struct, frozen=True, kw_only=True, tag="model_script"):
-    """A script whose models are still to be found: it is run once for that, and measured as what is found."""
+class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
+    """What is the same for every workload that is a script; `python` is the interpreter, empty until one is chosen."""
 
     usual_kind: ClassVar[str] = "script"
     shell: ClassVar[bool] = False
@@ -43,12 +43,17 @@ class ModelScript(msgspec.Struct, frozen=True, kw_only=True, tag="model_script")
     args: tuple[str, ...]
     cwd: str
     python: str
-    options: ModelOptions = ModelOptions()
-    foreign: bool = False  # it imports a module that only benchmodels.compat may have
 
     @property
     def words(self) -> tuple[str, ...]:
-        return (self.python, self.path, *self.args)
+        return (*filter(None, (self.python, self.path)), *self.args)
+
+
+class ModelScript(PythonScript, frozen=True, kw_only=True, tag="model_script"):
+    """A script that is run once to find its models, which are then measured."""
+
+    options: ModelOptions = ModelOptions()
+    foreign: bool = False  # it imports a module that only benchmodels.compat may have
 
 
 class FoundInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,7 +71,7 @@ class FoundInput(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
-    """A model that a script built, with the inputs of one kind of its calls. Keys are those of the `model` event."""
+    """A model that a script built, with the inputs of one kind of call. Its keys are those of the `model` event."""
 
     identity: str
     class_: str = msgspec.field(name="class")
@@ -78,14 +83,14 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     trainable: int = 0
     dtype: str | None = None
     device: str | None = None
-    in_training: bool = False  # it is called in training mode
-    mode_dependent: tuple[str, ...] = ()  # layers of torch's that compute otherwise then
+    in_training: bool = False  # called in training mode
+    mode_dependent: tuple[str, ...] = ()  # torch layers that compute differently in that mode
     place: dict[str, Any] | None = None  # file and line of the call
     made_at: dict[str, Any] | None = None
     inputs: tuple[FoundInput, ...] = ()
-    items: int | None = None  # in one call, where that is known
-    items_from: str | None = None  # and how
-    # Dimensions of inputs, by name and position, in which another call of it differs and in nothing else.
+    items: int | None = None  # in one call, if known
+    items_from: str | None = None  # how that is known
+    # Dimensions of inputs, by name and position, that are all another call differs in.
     varying: tuple[tuple[tuple[str, int], ...], ...] = ()
     calls: int = 0
     training_calls: int = 0
@@ -108,7 +113,7 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScriptDiscovery(msgspec.Struct, frozen=True, kw_only=True):
-    """What one run of a script told. `trouble`: how it failed, if it did; what was found before that is kept."""
+    """What one run of a script found. `trouble`: how it failed, if it did; what it found until then is kept."""
 
     script: str
     models: tuple[FoundModel, ...]
@@ -119,7 +124,7 @@ class ScriptDiscovery(msgspec.Struct, frozen=True, kw_only=True):
     log: tuple[str, ...] = ()  # the last lines it printed, if it failed
     labels: dict[str, str] = {}
     source_note: str | None = None  # the script's docstring
-    parameters: dict[str, Any] = {}  # standard ones that the script asked for, with the values it got
+    parameters: dict[str, Any] = {}  # standard parameters that the script asked for, with the values it got
     optimizer_steps: int = 0
 
 
@@ -162,7 +167,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Those of the script that calls it, which make it again; of a model file its name."""
+        """The command of the script that builds it; of a model file, its name."""
         program = (self.python, self.script) if self.script is not None else (self.file or "",)
         return (*filter(None, program), *self.args)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -12,7 +13,6 @@ from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
-from benchwright.core.results.check import Check
 from benchwright.core.status import Reason, Status
 
 
@@ -35,18 +35,33 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
     facts: dict[str, Any] = {}  # what the probe saw: python, packages, loops, overlap…
 
     def measurement(self, metric: str) -> Measurement | None:
-        """Of a metric that each rank has, the one of all together, if there is one."""
+        """The metric of all ranks together if there is one, else the first rank's."""
         found = [m for m in self.measurements if m.metric == metric]
         return next((m for m in found if "rank" not in m.labels), found[0] if found else None)
 
     @property
     def measured_enough(self) -> bool:
-        """Whether a loop was ended by its rule, and not by itself before that, or the early stop of voir was reached."""
+        """Whether a stop rule ended a loop before it ended by itself, or voir's early stop was reached."""
         stops = [loop.get("stop") for loop in self.facts.get("loops") or ()]
         by_rule = any(
             s and s.get("by") != "loop" and (s.get("detail") or {}).get("reached") is not False for s in stops
         )
         return by_rule or bool((self.facts.get("voir") or {}).get("early_stop"))
+
+
+class CheckStatus(str, Enum):
+    PASSED = "passed"
+    FAILED = "failed"
+    WARNED = "warned"
+    NOT_APPLICABLE = "not_applicable"
+
+
+class Check(msgspec.Struct, frozen=True, kw_only=True):
+    """A validation layer's verdict. `explanation`: one sentence with the figures behind it."""
+
+    layer: str  # error, ensure_rate, loss, usage, planning, version, plausibility…
+    status: CheckStatus
+    explanation: str
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,27 +72,30 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reason: Reason | None = None
     detail: str | None = None
     launches: tuple[Launch, ...] = ()
-    overlap: float | None = (
-        None  # jobs that ran together: the share of the time in which all were measured; the worst launch
-    )
-
-    checks: tuple[Check, ...] = ()  # what validation found
+    overlap: float | None = None  # share of the time in which all jobs of a launch were measured; the worst launch
+    checks: tuple[Check, ...] = ()  # by validation layers
 
     @property
     def counted(self) -> tuple[Launch, ...]:
-        """The launches that count: not warm-up, and ended well."""
+        """The launches that count: successful, and not warm-up."""
         return tuple(x for x in self.launches if not x.warmup and x.status is Status.OK)
 
     @property
     def turn_s(self) -> float | None:
-        """How long its turns were, if it took turns with others."""
+        """The length of its turns, if it took turns with others."""
         loops = (loop for launch in self.counted for loop in launch.facts.get("loops", ()))
         return next((stop["turn_s"] for loop in loops if (stop := loop.get("stop") or {}).get("turn_s")), None)
 
 
+def why(ended: Result | Launch) -> str:
+    """`out of memory: CUDA has none left`: how it ended, and the detail."""
+    words = ended.reason.words if ended.reason else ended.status.value
+    return f"{words}: {ended.detail}" if ended.detail else words
+
+
 def culprit(launches: Sequence[Launch]) -> Launch | None:
-    """The failed one that tells most: of those that ran together, rather one that failed by itself than one that only
-    waited until time was up, and rather that than one which failed because of another."""
+    """The most telling failure of the first failed launch: a job that failed by itself comes before one that timed out
+    waiting, and that before one that failed because of another."""
     failed = [x for x in launches if not x.warmup and x.status is Status.FAILED]
     together = [x for x in failed if x.position == failed[0].position]
     telling = (Reason.PARTNER_FAILED, Reason.TIMED_OUT)
@@ -85,19 +103,19 @@ def culprit(launches: Sequence[Launch]) -> Launch | None:
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run will do: its benchmarks and the launches in their order; each launch is jobs that run together."""
+    """What a run will do: its benchmarks, and the launches in order; a launch is the jobs that run together."""
 
     benchmarks: tuple[Benchmark, ...]
     launches: tuple[tuple[Job, ...], ...]
     skipped: dict[str, tuple[Reason, str]] = {}  # benchmark name → why it will not run
-    notes: dict[str, tuple[str, ...]] = {}  # benchmark name → what planning chose for it, one sentence each
+    notes: dict[str, tuple[str, ...]] = {}  # benchmark name → the planner's remarks, one sentence each
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder` holds its files and is the truth; this is what they say."""
+    """The results of one invocation, as read from the files in `folder`, which are the truth."""
 
     id: str  # the folder's name: <name>.<time>
-    uid: str = ""  # told apart from every other run by this, wherever they were made; imported results have none
+    uid: str = ""  # unique, wherever the run was made; imported results have none
     name: str
     started: str  # ISO 8601 with zone
     folder: str
@@ -107,12 +125,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     ended: str | None = None
     labels: dict[str, str] = {}
     notes: tuple[Note, ...] = ()
-    workers: int | None = None  # what the run was told about its workers; `total` and `average_aggregate` use it
-    packages: dict[str, dict[str, str]] = {}  # for each interpreter that was measured: package → version
+    workers: int | None = None  # the number of workers, as given; `total` and `average_aggregate` use it
+    packages: dict[str, dict[str, str]] = {}  # interpreter → package → version
 
     @property
     def unique_id(self) -> str:
-        """Its `uid`; of imported results, and runs that were made before there were any, the id."""
+        """The `uid`; for imported results and old runs, which have none, the id."""
         return self.uid or self.id
 
     @property
@@ -120,7 +138,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return self.status is Status.OK
 
     def result(self, name: str) -> Result:
-        """The result of the benchmark called `name`; KeyError if there is none."""
+        """The result of the benchmark `name`; KeyError if there is none."""
         for result in self.results:
             if result.benchmark.name == name:
                 return result

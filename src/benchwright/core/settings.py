@@ -1,4 +1,4 @@
-"""How a run is to be made: the same for all its benchmarks, kept with the run so that it can be resumed."""
+"""Settings of a whole run, kept with it so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from msgspec import Meta
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.stop_rule import StopRule
 
-MOST_LAUNCHES = 1_000_000  # of a run; a plan that asks for more is a mistake, or damaged
+MOST_LAUNCHES = 1_000_000  # of a run; a plan with more is a mistake, or damaged
 
 
 class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """`interleave`: launches of all benchmarks alternate in balanced order, and are recorded as pairs. `turn_s`: those of a pair
-    are started together and take turns of that length."""
+    """`interleave`: launches of all benchmarks alternate in balanced order and form pairs. `turn_s`: the launches of a
+    pair start together and take turns of that length."""
 
     repeat: Annotated[int, Meta(ge=1, le=MOST_LAUNCHES)] = 1
     enough: StopRule | None = None  # when fewer launches than `repeat` will do: seconds, or the precision of the median
@@ -27,9 +27,9 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     sample_interval_s: Annotated[float, Meta(gt=0)] = 0.5
     grace_s: Annotated[float, Meta(ge=0)] = 5.0
     seed: int = 0
-    workers: int | None = None  # of $DEEPLEARNING_WORKERS_COUNT, which two of the driver's compute methods use
+    workers: int | None = None  # $DEEPLEARNING_WORKERS_COUNT, used by two of the driver's compute methods
     suite_paths: SuitePaths | None = None  # of suites
     keep_env: tuple[str, ...] = ()  # --keep-env
-    shared: bool = False  # others may read the run's files, as far as the umask lets them
-    validations: tuple[str, ...] = ()  # validation layers asked for beyond those that always run
-    on: str | None = None  # --on: the executor, NAME or NAME:ARGUMENT; None: by the system file, else this machine
+    shared: bool = False  # others may read the run's files, as far as the umask allows
+    validations: tuple[str, ...] = ()  # validation layers beyond those that always run
+    on: str | None = None  # --on: the executor, NAME or NAME:ARGUMENT; None: the system file's, else this machine

@@ -1,4 +1,4 @@
-"""When an instrumented loop has been measured enough: one parser for options, suites, tasks and the Python API.
+"""Stop rules: when to stop measuring an instrumented loop. One parser for options, suites, tasks and the Python API.
 
 The rules themselves run inside benchprobe.
 """
@@ -41,7 +41,7 @@ class StopRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Warmup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How much of a loop's beginning is warm-up: given in `steps` or `seconds`, or detected (neither)."""
+    """The warm-up of a loop: given in `steps` or `seconds`, or detected if neither is set."""
 
     steps: int | None = None
     seconds: float | None = None
@@ -49,7 +49,7 @@ class Warmup(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class WrongRule(InvalidInput):
-    """No stop rule, or no warm-up. `key`: the part of a map that is wrong; None: the whole value."""
+    """An invalid stop rule or warm-up. `key`: the wrong part of a map; None: the whole value."""
 
     def __init__(self, what: str, *, where: str, remedy: str | None, key: str | None = None) -> None:
         super().__init__(what, where=where, remedy=remedy)
@@ -110,7 +110,7 @@ def _stop_rule_of(rules: Mapping[str, object], where: str) -> StopRule:
     key = _one_of(rules, _RULES, where)
     interval = rules.get("interval")
     if interval is not None and key != "observations":
-        remedy = "only observations have one"
+        remedy = "only observations can"
         raise WrongRule(f"{key} cannot have an interval", where=where, remedy=remedy, key="interval")
     if key == "steps":
         return StopRule(steps=_at_least(rules[key], 1, key, where))
@@ -167,7 +167,7 @@ def _fraction(value: object, key: str | None, where: str) -> float:
 
 
 def probe_settings(stop: StopRule | None, warmup: Warmup, loop: str | None) -> dict[str, object]:
-    """The part of benchprobe's configuration that says when to stop."""
+    """The part of benchprobe's configuration about when to stop."""
     settings: dict[str, object] = {"warmup": msgspec.to_builtins(warmup)}
     if stop is not None:
         settings["stop"] = msgspec.to_builtins(stop)

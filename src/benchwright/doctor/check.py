@@ -17,8 +17,7 @@ from benchwright.agent.machine.runtimes import ask_interpreter, own_interpreter
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.samplers.base import SampledJob, Sampler
 from benchwright.core.errors import BenchwrightError, BrokenPlugin, CannotMeasure, Interrupted
-from benchwright.core.inputs.options import MeasureOptions
-from benchwright.core.inputs.request import Request
+from benchwright.core.inputs.request import MeasureOptions, Request
 from benchwright.core.machine import Machine
 from benchwright.core.node.checkup import Checkup, Interpreter, Noise
 from benchwright.core.note import Note

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
-from benchwright.core.environment import UNPINNED, Environment
+from benchwright.core.benchmark import UNPINNED, Benchmark, Environment
 from benchwright.core.errors import InvalidInput
 from benchwright.environments.requirement_files import Requirements, meaningful_lines, read_requirements
 

@@ -1,1 +1,1 @@
-"""Results of other tools, read as Runs."""
+"""Results of other tools, imported as Runs and exported from them."""

@@ -1,6 +1,6 @@
 """asv's `results/<machine>/<commit>-<environment>.json`, versions 1 and 2: every combination of parameters is a benchmark.
 
-`machine.json` beside the file and `benchmarks.json` above it are read if they are there: the machine, units, names of parameters.
+`machine.json` beside the file and `benchmarks.json` one folder up, if present, give the machine, units and parameter names.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from benchwright.exchange.foreign_json import ForeignFile, body_of, load, shaped
 from benchwright.exchange.imported_run import (
     UNKNOWN_WORKLOAD,
     as_text,
+    at,
     make_machine,
     make_run,
     measurement,
@@ -37,16 +38,14 @@ from benchwright.exchange.imported_run import (
 
 TOOL = "asv"
 _VERSIONS = (1, 2)
-# How asv itself tells what a function or a class measures.
+# The names by which asv itself knows what a function or class measures.
 _KIND = re.compile(r"(?:^|\.)(?:(timeraw|time|peakmem|mem|track)_|(Timeraw|Time|PeakMem|Mem|Track)[A-Z_])[^.]*$")
 _METRICS = {"time": ("time", "s"), "mem": ("memory", "B"), "peakmem": ("peak_memory", "B")}
-_TYPES = {"time": "time", "memory": "mem", "peakmemory": "peakmem", "track": "track"}  # as benchmarks.json calls them
-_NO_SAMPLES = (
-    "some benchmarks come without samples, and with one number for each, asv's own; asv run --record-samples keeps them"
-)
-_POOLED = "asv does not write down which process took which sample: those of all processes count as one launch"
-_NO_REASON = "asv does not write down why"
-_COMMIT_DATE = "asv did not write down when it measured: the time is that of the commit"
+_TYPES = {"time": "time", "memory": "mem", "peakmemory": "peakmem", "track": "track"}  # as in benchmarks.json
+_NO_SAMPLES = "some benchmarks have no samples, only asv's own number; asv run --record-samples keeps the samples"
+_POOLED = "asv does not record which process took which sample: the samples of all processes count as one launch"
+_NO_REASON = "asv does not record why"
+_COMMIT_DATE = "asv did not record when it measured: the time is that of the commit"
 
 
 class _File(msgspec.Struct, frozen=True):
@@ -63,7 +62,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class _Entry(msgspec.Struct, frozen=True):
-    """One benchmark, as both versions say it. `result` is None if all of it failed."""
+    """One benchmark, in either version. `result` is None if all of it failed."""
 
     result: list[float | None] | float | None = None
     params: list[list[Any]] | None = None
@@ -97,7 +96,7 @@ class AsvImporter:
         body = shaped(file.body, _File, where=file.path, tool=TOOL)
         if body.version not in _VERSIONS:
             raise InvalidInput(
-                f"version {body.version} of asv's result files is not known",
+                f"unknown version {body.version} of asv's result files",
                 where=file.path,
                 remedy="versions 1 and 2 can be imported",
             )
@@ -128,10 +127,10 @@ def _entry(file: ForeignFile, body: _File, name: str, raw: object) -> _Entry:
         fields = raw if isinstance(raw, dict) else {"result": raw}
         fields = fields | {"started_at": body.started_at.get(name)}
     elif isinstance(raw, list):
-        fields = dict(zip(body.result_columns, raw, strict=False))  # what is None at the end is left out
+        fields = dict(zip(body.result_columns, raw, strict=False))  # trailing None values are left out
         fields["stats"] = _stats_of_columns(fields)
     else:
-        raise InvalidInput(f"not what asv writes: '{name}' has no list of columns", where=file.path)
+        raise InvalidInput(f"not a file of asv: '{name}' has no list of columns", where=file.path)
     return shaped(fields, _Entry, where=file.path, tool=TOOL, at=f"$.results[{name!r}]")
 
 
@@ -156,7 +155,7 @@ def _expanded(file: ForeignFile, name: str, entry: _Entry, about: _About, positi
         raise InvalidInput(
             f"'{name}' has {len(values)} results for {math.prod(map(len, params))} combinations of parameters",
             where=file.path,
-            remedy="write the file again with asv",
+            remedy="export the file again with asv",
         )
     names = [*about.param_names, *(f"param{n}" for n in range(len(about.param_names) + 1, len(params) + 1))]
     for index, (value, chosen) in enumerate(zip(values, itertools.product(*params), strict=True)):
@@ -177,9 +176,9 @@ def _result(
     if value is None:
         return not_measured(benchmark, Status.FAILED, _NO_REASON)
     if math.isnan(value):
-        return not_measured(benchmark, Status.SKIPPED, "n/a: its setup asked to leave it out, or it gave NaN")
-    samples = _at(entry.samples, index) or [value]
-    stats = _at(entry.stats, index)
+        return not_measured(benchmark, Status.SKIPPED, "n/a: its setup skipped it, or it gave NaN")
+    samples = at(entry.samples, index) or [value]
+    stats = at(entry.stats, index)
     return one_launch(
         benchmark, [_measured(name, samples, about)], position=position, facts={"stats": stats} if stats else {}
     )
@@ -187,7 +186,7 @@ def _result(
 
 def _benchmark(name: str, parameters: dict[str, str], about: _About) -> Benchmark:
     shown = f"{name}({', '.join(parameters.values())})" if parameters else name
-    given = about.warmup_time is not None and about.warmup_time >= 0  # -1: asv chose
+    given = about.warmup_time is not None and about.warmup_time >= 0  # -1: chosen by asv
     warmup = Warmup(seconds=about.warmup_time) if given else Warmup()
     return Benchmark(name=shown, workload=UNKNOWN_WORKLOAD, source=f"asv {name}", warmup=warmup, parameters=parameters)
 
@@ -197,7 +196,7 @@ def _measured(name: str, samples: list[float], about: _About) -> Measurement:
     if kind in _METRICS:
         metric, unit = _METRICS[kind]
         return measurement(metric, unit, Direction.LOWER, samples)
-    named = None if about.unit == "unit" else about.unit  # asv's word for a unit that nobody gave
+    named = None if about.unit == "unit" else about.unit  # asv's placeholder for no unit
     function = name.rpartition(".")[2]
     return measurement("value", named, guess_direction(function, named), samples)
 
@@ -216,7 +215,7 @@ def _benchmarks_file(path: Path) -> dict[str, _About]:
         try:
             found[name] = msgspec.convert(raw, _About)
         except (msgspec.ValidationError, OverflowError):
-            continue  # its version, or something we need not know
+            continue  # its version, or something we do not need
     return found
 
 
@@ -248,7 +247,7 @@ def _memory_bytes(text: str) -> int:
         size = parse_size(text)
     except (InvalidInput, OverflowError):
         return 0
-    # No machine that runs asv has so little that the two could be mistaken for each other.
+    # No machine that runs asv has so little memory that the two could be confused.
     size = size * 1024 if text.strip().isdigit() and size < 1 << 29 else size
     return size if size < 1 << 62 else 0
 
@@ -259,13 +258,9 @@ def _packages(body: _File) -> dict[str, dict[str, str]]:
 
 
 def _sample_notes(entries: Mapping[str, _Entry], about: Mapping[str, _About]) -> list[str]:
-    """Of times only: memory and what is tracked is measured once."""
+    """Only for times: memory and tracked values are measured once."""
     timed = [
         entry for name, entry in entries.items() if entry.result is not None and _kind(name, about.get(name)) == "time"
     ]
     sampled = [entry for entry in timed if any(entry.samples or ())]
     return ([_POOLED] if sampled else []) + ([_NO_SAMPLES] if len(sampled) < len(timed) else [])
-
-
-def _at(values: list[Any] | None, index: int) -> Any:
-    return values[index] if values is not None and index < len(values) else None

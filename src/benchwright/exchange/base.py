@@ -1,4 +1,4 @@
-"""The importer seam. Entry-point group: `benchwright.importers`; one contract test that every variant passes."""
+"""The importer seam. Entry-point group: `benchwright.importers`; every variant passes one contract test."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class Importer(Protocol):
 
     @property
     def name(self) -> str:
-        """What `--from` calls it, and what the label `imported_from` of its runs says."""
+        """Its name for `--from`, and the label `imported_from` of its runs."""
         ...
 
     def recognises(self, path: Path) -> bool:
-        """Whether the file is of this kind, told from its content; never raises."""
+        """Whether the file's content is of this kind; never raises."""
         ...
 
     def read(self, path: Path) -> list[Run]:
-        """The runs in the file; none if it holds no result. InvalidInput says where it is wrong and what to do.
+        """The runs in the file; none if it has no results. InvalidInput says what is wrong, where, and what to do.
 
-        A run's id is derived from the content: the same file read twice gives the same ids. `folder` is the file.
+        A run's id is derived from the content, so that reading a file twice gives the same ids. `folder` is the file.
         """
         ...

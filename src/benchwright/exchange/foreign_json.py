@@ -1,4 +1,4 @@
-"""JSON that others wrote: whatever is wrong with it becomes InvalidInput with a place."""
+"""Reading JSON of other tools: whatever is wrong with it becomes InvalidInput, with the place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import msgspec
 from benchwright.core.errors import InvalidInput
 
 Shape = TypeVar("Shape")
-# Half a surrogate pair cannot be written as UTF-8, and a NUL not into every database.
+# A lone surrogate cannot be encoded as UTF-8, and not every database stores NUL.
 _UNWRITABLE = re.compile(r"\\u(?:[dD][89a-fA-F]|0000)")
 
 
@@ -28,7 +28,7 @@ class ForeignFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def load(path: Path) -> ForeignFile:
-    """Reads the file. NaN and Infinity, which are no JSON but are written by many tools, are read as numbers."""
+    """Reads the file. NaN and Infinity, which many tools write although they are not JSON, are read as numbers."""
     try:
         found = path.stat()
         return _loaded(path, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
@@ -37,7 +37,7 @@ def load(path: Path) -> ForeignFile:
         raise InvalidInput(f"cannot be read: {what}", where=str(path)) from error
 
 
-@lru_cache(maxsize=1)  # every importer is asked whether it knows the file, and one of them reads it
+@lru_cache(maxsize=1)  # every importer looks at the file, and one of them reads it
 def _loaded(path: Path, _version: tuple[int, ...]) -> ForeignFile:
     where = str(path)
     raw = path.read_bytes()
@@ -46,7 +46,7 @@ def _loaded(path: Path, _version: tuple[int, ...]) -> ForeignFile:
 
 
 def body_of(path: Path) -> object:
-    """What the file holds, or None if it cannot be read or is no JSON."""
+    """The file's content; None if it cannot be read or is not JSON."""
     try:
         return load(path).body
     except InvalidInput:
@@ -54,15 +54,15 @@ def body_of(path: Path) -> object:
 
 
 def shaped(value: object, shape: type[Shape], *, where: str, tool: str, at: str = "") -> Shape:
-    """`value` as a Struct; InvalidInput names the place inside the file where it is not what the tool writes."""
+    """`value` as a Struct; InvalidInput names the place in the file that does not fit."""
     try:
         return msgspec.convert(value, shape)
     except (msgspec.ValidationError, OverflowError) as error:
         what = str(error).replace("`$", f"`{at}" if at else "`$")
         raise InvalidInput(
-            f"not what {tool} writes: {what[:1].lower()}{what[1:]}",
+            f"not a file of {tool}: {what[:1].lower()}{what[1:]}",
             where=where,
-            remedy=f"write the file again with {tool}",
+            remedy=f"export the file again with {tool}",
         ) from error
 
 
@@ -71,7 +71,7 @@ def _decode(raw: bytes, where: str) -> object:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidInput("this is not text in UTF-8", where=where, line=line, remedy="give a JSON file") from error
+        raise InvalidInput("this is not UTF-8 text", where=where, line=line, remedy="give a JSON file") from error
     try:
         body = json.loads(text)
         return writable(body) if _UNWRITABLE.search(text) else body
@@ -81,7 +81,7 @@ def _decode(raw: bytes, where: str) -> object:
             where=where,
             line=error.lineno,
             column=error.colno,
-            remedy="the file may be cut off; write it again",
+            remedy="the file may be truncated; export it again",
         ) from error
     except RecursionError as error:
         raise InvalidInput("the JSON is nested too deeply", where=where, remedy="give a result file") from error
@@ -90,7 +90,7 @@ def _decode(raw: bytes, where: str) -> object:
 
 
 def writable(value: object) -> object:
-    """The same with every text such that it can be kept."""
+    """The same with every text made storable."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     if isinstance(value, list):

@@ -1,7 +1,7 @@
 """`--benchmark_out=FILE --benchmark_out_format=json` of google-benchmark: its repetitions are the samples of one launch.
 
-What it computed over the repetitions (mean, median, stddev, cv, BigO, RMS) is not a sample and is left out, unless the file
-holds nothing else: then its median is kept as one number.
+Statistics over the repetitions (mean, median, stddev, cv, BigO, RMS) are not samples and are left out, unless the file has
+nothing else: then its median is imported as one number.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
+from benchwright.core.events.voir import is_number
 from benchwright.core.machine import UNKNOWN
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
@@ -24,7 +25,6 @@ from benchwright.exchange.imported_run import (
     UNKNOWN_WORKLOAD,
     as_count,
     instant,
-    is_number,
     make_machine,
     make_run,
     measurement,
@@ -34,9 +34,9 @@ from benchwright.exchange.imported_run import (
 
 TOOL = "google-benchmark"
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-_AGGREGATE = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")  # before version 1.5 only the name tells
+_AGGREGATE = re.compile(r"_(mean|median|stddev|cv|BigO|RMS)$")  # before version 1.5 only the name shows it
 _UNITS = {"bytes_per_second": "B/s", "items_per_second": "items/s"}
-_BUILD_NOTE = "google-benchmark's own library was built for debugging: its times are longer than they should be"
+_BUILD_NOTE = "google-benchmark's own library is a debug build: its times are too long"
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -62,7 +62,7 @@ class _Row(msgspec.Struct, frozen=True):
 
     @property
     def aggregate(self) -> str | None:
-        """Which statistic this is; None if it was measured."""
+        """Which statistic this is; None for a measured value."""
         if self.run_type is not None:
             return None if self.run_type == "iteration" else self.aggregate_name or "unnamed"
         match = _AGGREGATE.search(self.name)
@@ -90,7 +90,7 @@ class _File(msgspec.Struct, frozen=True):
 
 
 class _Sample(msgspec.Struct, frozen=True):
-    """One row: what every benchmark has, and the counters that this one has."""
+    """One row, with the counters of its benchmark."""
 
     row: _Row
     counters: dict[str, float]
@@ -114,7 +114,7 @@ class GoogleBenchmarkImporter:
         for index, raw in enumerate(body.benchmarks):
             sample = _sample(file, index, raw)
             row = sample.row
-            # Two benchmarks may be registered under one name; from version 1.6 on these numbers tell them apart.
+            # Two benchmarks may be registered under one name; from version 1.6 on these numbers distinguish them.
             which = (row.benchmark, row.family_index, row.per_family_instance_index)
             groups.setdefault(which, []).append(sample)
         made = [
@@ -150,7 +150,7 @@ def _sample(file: ForeignFile, index: int, raw: dict[str, Any]) -> _Sample:
 
 
 def _result(name: str, samples: list[_Sample], context: _Context, position: int) -> Result | None:
-    """None if the file has only a complexity estimate under that name."""
+    """None if the file has only a complexity estimate of that name."""
     bad = next((s.row for s in samples if s.row.error_occurred or s.row.skipped), None)
     measured = [s for s in samples if s.row.aggregate is None]
     kept = measured or _nearest_to_median(samples)
@@ -162,7 +162,7 @@ def _result(name: str, samples: list[_Sample], context: _Context, position: int)
         labels={"label": label} if label else {},
         notes=()
         if measured
-        else ("the file holds no repetitions: google-benchmark's own median is kept as one number",),
+        else ("the file has no repetitions: google-benchmark's own median was imported as one number",),
     )
     if bad is not None:
         status = Status.FAILED if bad.error_occurred else Status.SKIPPED
@@ -190,7 +190,7 @@ def _measurements(kept: list[_Sample]) -> list[Measurement]:
     for name in dict.fromkeys(key for s in kept for key in s.counters):
         unit = _UNITS.get(name)
         values = [s.counters[name] for s in kept if name in s.counters]
-        # A user may call a counter as we call a metric of every benchmark.
+        # A user's counter may have the name of one of our metrics.
         labels = {"counter": name} if name in ("time", "cpu_time") else {}
         found.append(measurement(name, unit, guess_direction(name, unit), values, labels=labels))
     return found

@@ -1,4 +1,4 @@
-"""`hyperfine --export-json FILE`: every time is a process of its own, so every time is a launch."""
+"""`hyperfine --export-json FILE`: every time comes from its own process, so every time is a launch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
 from benchwright.exchange.foreign_json import body_of, load, shaped
-from benchwright.exchange.imported_run import as_text, make_machine, make_run, measurement
+from benchwright.exchange.imported_run import as_text, at, make_machine, make_run, measurement
 
 TOOL = "hyperfine"
 
@@ -65,14 +65,14 @@ def _result(found: _Result, position: int) -> Result:
             repeat=index,
             position=position + index,
             duration_s=seconds if found.times else None,
-            exit_code=_at(found.exit_codes, index),
+            exit_code=at(found.exit_codes, index),
             measurements=tuple(_measurements(found, index, seconds)),
         )
         for index, seconds in enumerate(times)
     )
     benchmark = Benchmark(
         name=found.command,
-        # hyperfine does not write down whether a shell ran it; its default is one.
+        # hyperfine does not record whether a shell ran it; by default one does.
         workload=Command(argv=(found.command,), cwd=UNKNOWN, shell=True),
         source=TOOL,
         parameters={key: as_text(value) for key, value in (found.parameters or {}).items()},
@@ -84,11 +84,11 @@ def _result(found: _Result, position: int) -> Result:
 def _measurements(found: _Result, index: int, seconds: float) -> list[Measurement]:
     lower = Direction.LOWER
     measured = [measurement("process.duration", "s", lower, (seconds,), source="process")]
-    memory = _at(found.memory_usage_byte or [], index)
+    memory = at(found.memory_usage_byte, index)
     if memory:
         measured.append(measurement(PEAK_RSS, "B", lower, (memory,), source="process"))
     if index == 0 and found.user is not None and found.system is not None:
-        # One figure for all launches: given to one of them, so that nobody takes it for several.
+        # One figure for all launches: attached to the first only, so that it does not look like several.
         cpu_s = found.user + found.system
         mean = {"statistic": "mean of all launches"}
         measured.append(measurement("process.cpu_time", "s", lower, (cpu_s,), source="process", labels=mean))
@@ -97,20 +97,16 @@ def _measurements(found: _Result, index: int, seconds: float) -> list[Measuremen
 
 def _remarks(found: _Result) -> list[str]:
     if not found.times:
-        return ["the file holds no single times: hyperfine's own median is kept as one number"]
+        return ["the file has no individual times: hyperfine's own median was imported as one number"]
     remarks = []
     bad = sum(1 for code in found.exit_codes if code != 0)
     if bad:
         remarks.append(
-            f"{bad} of {len(found.times)} launches did not end with exit code 0; hyperfine was told to ignore it"
+            f"{bad} of {len(found.times)} launches had a non-zero exit code, which hyperfine was told to ignore"
         )
     zero = sum(1 for seconds in found.times if seconds == 0)
     if zero:
         remarks.append(
-            f"{zero} of {len(found.times)} times are 0: what hyperfine takes off for its shell was longer than the command; use hyperfine -N"
+            f"{zero} of {len(found.times)} times are 0: hyperfine subtracted more for its shell than the command took; use hyperfine -N"
         )
     return remarks
-
-
-def _at(values: list[Any], index: int) -> Any:
-    return values[index] if index < len(values) else None

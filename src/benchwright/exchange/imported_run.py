@@ -1,4 +1,4 @@
-"""A Run made of what another tool wrote down. What it does not say is "unknown" or 0, never guessed."""
+"""Making a Run from another tool's results. What the tool does not record is "unknown" or 0, never guessed."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def make_run(
     notes: Iterable[str] = (),
     packages: Mapping[str, Mapping[str, str]] = {},
 ) -> list[Run]:
-    """The run behind a file, or none if it holds no result. `started`: None if the file does not say."""
+    """The run in a file; none if it has no results. `started`: None if the file does not say."""
     if not results:
         return []
     remarks = list(notes)
     if started is None:
-        remarks.append(f"{tool} does not write down when it measured: the time is that of the file")
+        remarks.append(f"{tool} does not record when it measured: the time is that of the file")
     if not machine.known:
-        remarks.append(f"{tool} does not write down which machine it measured on")
+        remarks.append(f"{tool} does not record which machine it measured on")
     return [
         Run(
             id=f"import.{tool}.{file.digest[:16]}",
@@ -61,7 +61,7 @@ def make_run(
 
 
 def make_machine(**known: object) -> Machine:
-    """A machine of which only `known` is known; what is None or empty there is not."""
+    """A machine with only these fields known; None or empty means unknown."""
     fields: dict[str, Any] = dict.fromkeys(
         ("hostname", "system", "kernel", "architecture", "cpu", "python"), UNKNOWN
     ) | dict.fromkeys(("cores", "cores_total", "memory_bytes"), 0)
@@ -71,7 +71,7 @@ def make_machine(**known: object) -> Machine:
 def one_launch(
     benchmark: Benchmark, measurements: Iterable[Measurement], *, position: int, facts: Mapping[str, object] = {}
 ) -> Result:
-    """A benchmark that one process measured, however many samples it took."""
+    """A benchmark measured by one process, with any number of samples."""
     launch = Launch(
         job=benchmark.name, status=Status.OK, position=position, measurements=tuple(measurements), facts=dict(facts)
     )
@@ -79,7 +79,7 @@ def one_launch(
 
 
 def not_measured(benchmark: Benchmark, status: Status, detail: str) -> Result:
-    """A benchmark that failed or was skipped; the other tools tell no reason that a program could act on."""
+    """A benchmark that failed or was skipped; other tools give no machine-readable reason."""
     return Result(benchmark=benchmark, status=status, detail=detail)
 
 
@@ -90,15 +90,22 @@ def measurement(
     samples: Iterable[float],
     *,
     source: str = SOURCE,
+    aggregate: str = "median",
     labels: Mapping[str, str] = {},
 ) -> Measurement:
     return Measurement(
-        metric=metric, unit=unit, direction=direction, samples=tuple(samples), source=source, labels=dict(labels)
+        metric=metric,
+        unit=unit,
+        direction=direction,
+        samples=tuple(samples),
+        source=source,
+        aggregate=aggregate,
+        labels=dict(labels),
     )
 
 
 def moment(seconds: float) -> str | None:
-    """Seconds since 1970 as ISO 8601 in UTC; None if that is no date."""
+    """Seconds since 1970 as ISO 8601 in UTC; None if out of range."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (ValueError, OverflowError, OSError):
@@ -106,7 +113,7 @@ def moment(seconds: float) -> str | None:
 
 
 def instant(text: str | None, *formats: str) -> str | None:
-    """ISO 8601, or one of `formats`, as ISO 8601 with zone (UTC where none is given); None if it is no date."""
+    """ISO 8601, or one of `formats`, as ISO 8601 with zone (UTC by default); None if it is not a date."""
     for read in (datetime.fromisoformat, *((lambda t, f=f: datetime.strptime(t, f)) for f in formats)):
         try:
             found = read(text or "")
@@ -117,19 +124,17 @@ def instant(text: str | None, *formats: str) -> str | None:
 
 
 def as_text(value: Any) -> str:
-    """A parameter's value as a label shows it."""
+    """A parameter's value as text."""
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def is_number(value: object) -> bool:
-    """Whether a value of a JSON file is a number that a float can hold."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    return isinstance(value, float) or abs(value) < 2**1023
+def at(values: Sequence[Any] | None, index: int) -> Any:
+    """None where the list is too short, or missing."""
+    return values[index] if values is not None and index < len(values) else None
 
 
 def as_count(value: float | None) -> int:
-    """A whole number; 0, which stands for unknown, if there is none."""
+    """As an integer; 0, which means unknown, if it is not a positive number."""
     return int(value) if value is not None and math.isfinite(value) and value > 0 else 0
 
 
@@ -141,7 +146,7 @@ def _status(results: Sequence[Result]) -> Status:
 
 
 def _with_unique_names(results: Sequence[Result]) -> list[Result]:
-    """Names tell the benchmarks of a run apart: parameters, and if that is not enough a number, are added to a second one."""
+    """Makes names unique: a repeated name gets its parameters added and, if that is not enough, a number."""
     taken: set[str] = set()
     unique = []
     for result in results:
@@ -160,7 +165,7 @@ def _with_unique_names(results: Sequence[Result]) -> list[Result]:
 
 
 def _renamed(result: Result, name: str) -> Result:
-    """The same result as `name`, its launches' jobs called `<name>.R<n>`."""
+    """The same result renamed, with jobs named `<name>.R<n>`."""
     replace = msgspec.structs.replace
     launches = tuple(replace(launch, job=f"{name}.R{n}") for n, launch in enumerate(result.launches))
     return replace(result, benchmark=replace(result.benchmark, name=name), launches=launches)

@@ -28,10 +28,7 @@ from benchwright.exchange.imported_run import (
 )
 
 TOOL = "pytest-benchmark"
-_NO_SAMPLES = (
-    "some benchmarks come without their rounds, and with one number for each, the median; "
-    "pytest --benchmark-save-data keeps the rounds"
-)
+_NO_SAMPLES = "some benchmarks have no rounds, only their median; pytest --benchmark-save-data keeps the rounds"
 
 
 class _Stats(msgspec.Struct, frozen=True):
@@ -60,7 +57,7 @@ class _Benchmark(msgspec.Struct, frozen=True):
 
 class _Cpu(msgspec.Struct, frozen=True):
     brand_raw: str | None = None
-    brand: str | None = None  # what py-cpuinfo called it before version 6
+    brand: str | None = None  # its name before py-cpuinfo 6
     count: float | None = None
 
 
@@ -128,8 +125,8 @@ def _result(found: _Benchmark, position: int) -> Result:
     one = stats.mean if stats.median is None else stats.median
     samples = stats.data or ([] if one is None else [one])
     if not samples:
-        return not_measured(benchmark, Status.FAILED, "pytest-benchmark wrote no time for it")
-    # Each round is already divided by the iterations it made.
+        return not_measured(benchmark, Status.FAILED, "pytest-benchmark recorded no time for it")
+    # Each round is already divided by its iterations.
     facts = {
         "iterations": stats.iterations,
         "rounds": stats.rounds,

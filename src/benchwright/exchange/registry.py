@@ -1,4 +1,4 @@
-"""Which importers there are, and reading a file or a folder with the right one."""
+"""The importers, and importing a file or folder with the right one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ IMPORTERS: Registry[Callable[[], Importer]] = Registry(
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file or a folder gave; `problems` says in words which files of a folder could not be read."""
+    """The runs of a file or folder; `problems` lists the files of a folder that could not be read."""
 
     runs: tuple[Run, ...]
     problems: tuple[str, ...] = ()
@@ -40,10 +40,10 @@ def importer_named(name: str) -> Importer:
 
 
 def import_results(path: Path, *, tool: str | None = None) -> Imported:
-    """The runs in a file, or in every `*.json` and every folder of `*.data` below a folder that an importer recognises,
+    """The runs in a file, or in every `*.json` and every folder of `*.data` below a folder that an importer recognises;
     each run once.
 
-    A damaged file is InvalidInput when it was named, and a problem when it was found in a folder.
+    A damaged file is InvalidInput if it was named, and a problem if it was found in a folder.
     """
     broken: list[str] = []
     importers = [importer_named(tool)] if tool is not None else _all(broken)
@@ -70,7 +70,7 @@ def import_results(path: Path, *, tool: str | None = None) -> Imported:
 
 
 def _all(broken: list[str]) -> list[Importer]:
-    """Every importer that can be loaded, ours first; `broken` gains a line for each that cannot."""
+    """Every importer that can be loaded, ours first; adds a line to `broken` for each that cannot."""
     found: list[Importer] = []
     for _, made in IMPORTERS.load_all():
         if isinstance(made, BrokenPlugin):
@@ -81,7 +81,7 @@ def _all(broken: list[str]) -> list[Importer]:
 
 
 def _result_files(folder: Path) -> list[Path]:
-    """What could hold results below a folder: files, no pipes or devices, and folders of `*.data`."""
+    """What may hold results below a folder: regular `*.json` files, and folders of `*.data`."""
     data = {path.parent for path in folder.rglob("*.data") if path.is_file()}
     return [*sorted(path for path in folder.rglob("*.json") if path.is_file()), *sorted(data)]
 
@@ -93,15 +93,15 @@ def _recogniser(importers: Iterable[Importer], path: Path) -> Importer | None:
 def _unknown(path: Path, broken: list[str]) -> InvalidInput:
     if not path.exists():
         return InvalidInput("there is no such file", where=str(path), remedy="check the path")
-    what = "no result file in this folder is known" if path.is_dir() else "this is not a result file that is known"
+    what = "no known result file in this folder" if path.is_dir() else "this is not a known result file"
     try:
         if path.is_file():
             load(path)
     except InvalidInput as error:
-        return error  # cut off, empty or no JSON at all, and where
+        return error  # truncated, empty or not JSON, and where
     return InvalidInput(
         what,
         where=str(path),
-        remedy=f"files of {', '.join(IMPORTERS.names())} can be imported; --from TOOL says what it is and shows what is wrong with it"
+        remedy=f"files of {', '.join(IMPORTERS.names())} can be imported; --from TOOL shows what is wrong with a file"
         + "".join(f"; {line}" for line in broken),
     )

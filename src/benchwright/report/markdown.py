@@ -116,7 +116,7 @@ def _troubles(report: Report) -> list[str]:
 
 
 def _status(result: Result) -> str:
-    return result.status.value + (f": {result.reason.value.replace('_', ' ')}" if result.reason else "")
+    return result.status.value + (f": {result.reason.words}" if result.reason else "")
 
 
 def _log(log: LogTail) -> str:

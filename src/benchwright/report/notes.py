@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from benchwright.core.note import Note
-from benchwright.core.results.check import CheckStatus
-from benchwright.core.results.noted import noted_of
+from benchwright.core.results.launches import noted_of
 from benchwright.core.results.summary import Summary
-from benchwright.core.run import Result, Run, culprit
+from benchwright.core.run import CheckStatus, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.report.base import Report
 from benchwright.report.document import Callout, LogTail, MentionedBenchmark
@@ -134,7 +133,7 @@ def callouts(report: Report) -> list[Callout]:
 def _failure(number: int, result: Result, report: Report) -> Callout:
     measured = [x for x in result.launches if not x.warmup]
     failed = [x for x in measured if x.status is Status.FAILED]
-    reason = result.reason.value.replace("_", " ") if result.reason else "failed"
+    reason = result.reason.words if result.reason else "failed"
     share = f", {len(failed)} of {counted(len(measured), 'launch', 'launches')}" if len(measured) > 1 else ""
     bad = culprit(measured)
     remedy = _REMEDIES.get(result.reason) if result.reason else None
@@ -154,7 +153,7 @@ def _unfinished(report: Report) -> list[Callout]:
         if r.status is Status.SKIPPED:
             skipped.setdefault((r.reason, r.detail or ""), []).append(MentionedBenchmark(number, r.benchmark.name))
     for (reason, detail), where in skipped.items():
-        text = f"Skipped: {detail or (reason.value.replace('_', ' ') if reason else 'no reason given')}"
+        text = f"Skipped: {detail or (reason.words if reason else 'no reason given')}"
         note = Note(text=text, severity="info", remedy=_REMEDIES.get(reason) if reason else None)
         found.append(Callout(note, tuple(where)))
     return found

@@ -113,7 +113,7 @@ def _trouble(result: Result, name: str, report: Report) -> list[str]:
         done = len(result.counted)
         return [clip(f" {name}  {'interrupted' if done else 'not measured yet'}, {done} launches done", width)]
     word = "FAILED" if result.status is Status.FAILED else result.status.value
-    reason = f" {result.reason.value.replace('_', ' ')}" if result.reason and result.status is Status.FAILED else ""
+    reason = f" {result.reason.words}" if result.reason and result.status is Status.FAILED else ""
     head = f" {name}  {word}{reason}: {result.detail or ''}"
     lines = textwrap.wrap(head, width, subsequent_indent="   ", break_long_words=True) or [head]
     bad, log = culprit(result.launches), log_of(result, report)

@@ -13,11 +13,9 @@ from benchwright.analysis.efficiency import peaks_of, with_peak_checked
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
 from benchwright.core.note import Note
-from benchwright.core.results.check import CheckStatus
-from benchwright.core.results.overlap import worst_overlap
+from benchwright.core.results.launches import only_whole, worst_overlap
 from benchwright.core.results.provenance import History
-from benchwright.core.results.whole_launches import only_whole
-from benchwright.core.run import Launch, Plan, Result, Run, culprit
+from benchwright.core.run import CheckStatus, Launch, Plan, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.runs.base import Kinds
 from benchwright.runs.mixed_versions import marked_mixed, mixed_notes

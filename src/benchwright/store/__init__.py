@@ -1,1 +1,1 @@
-"""Where runs are kept."""
+"""The index of runs: SQLite or PostgreSQL."""

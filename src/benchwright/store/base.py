@@ -1,6 +1,6 @@
-"""The store seam. Entry-point group: `benchwright.stores`; one contract test that every variant passes.
+"""The store seam. Entry-point group: `benchwright.stores`; every variant passes one contract test.
 
-A store is an index of runs that can be rebuilt from the run folders; only annotations and baselines live in it alone.
+A store is an index of runs that can be rebuilt from the run folders; only annotations and baselines exist nowhere else.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ ENTRY_POINT_GROUP = "benchwright.stores"
 Aggregate = Callable[[str, Sequence[float], int | None], float]  # method, values, workers
 
 _FORMS = "give a path, sqlite:////path or postgresql://user@host/database"
-# A kind of database without its slashes, or a password before a host.
+# A kind of database without its slashes, or a password in front of a host.
 _NO_PATH = re.compile(
     r"(?:sqlite|postgres|postgresql|mysql|mariadb|oracle|mssql)(?:\+\w+)?:|[^@]*:[^/@]*@", re.IGNORECASE
 )
 
 
 class StoreEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """A run to be kept. `digest` changes with anything the run is derived from. `annotation`: what a user says of it, or
-    None; UNSET leaves what the store has."""
+    """A run to store. `digest` changes with anything the run is derived from. `annotation`: the user's text or None;
+    UNSET keeps what the store has."""
 
     run: Run
     digest: str
@@ -36,12 +36,12 @@ class StoreEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs are meant; what is None or empty does not restrict.
+    """Which runs to find; None or empty does not restrict.
 
-    `id` is what a run is called, `uid` what tells it apart. `name` and `benchmark` are globs (`*`, `?`, `[a-z]`, `[!a]`) and mind case. `labels` must all be there, on the run
-    or on one of its benchmarks; so must `tags`. `machine` is a fingerprint, the beginning of one, or a host name. `since` and `until`
-    are ISO 8601, local time unless they name a zone; a bare date as `until` includes that day. `text` is looked for,
-    whatever its case, in id, name, host, labels, annotation and the names of benchmarks.
+    `id` is a run's name, `uid` its unique id. `name` and `benchmark` are case-sensitive globs (`*`, `?`, `[a-z]`, `[!a]`).
+    The run or one of its benchmarks must have each of `labels` and `tags`. `machine` is a fingerprint, the beginning of
+    one, or a host name. `since` and `until` are ISO 8601, local time unless they name a zone; a bare date as `until`
+    includes that day. `text` is searched for, ignoring case, in id, name, host, labels, annotation and benchmark names.
     """
 
     id: str | None = None
@@ -58,11 +58,11 @@ class RunFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list of runs shows of each.
+    """One line of a list of runs.
 
-    `uid` tells it apart from every other run (`Run.unique_id`); `id` is what it is called, and runs of two base folders may
-    share one. `machine` is its fingerprint, `host` its name. `failed` counts benchmarks. `size_bytes`: the files of its folder,
-    when it was ingested, and its samples in the store.
+    `uid` is unique (`Run.unique_id`); `id` is the run's name, which runs of two base folders may share. `status` is a
+    `Status`; of a run that is not in a store, also its state. `machine` is the fingerprint, `host` the host name. `failed`
+    counts benchmarks. `size_bytes`: the files of its folder when it was ingested, and its samples in the store.
     """
 
     id: str
@@ -70,7 +70,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     started: str
     ended: str | None
-    status: Status
+    status: str
     machine: str
     host: str
     folder: str
@@ -82,7 +82,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunStanding(msgspec.Struct, frozen=True):
-    """How it stands with a run of the store. `complete`: it has ended, and will not change any more."""
+    """The state of a stored run. `complete`: it has ended and will not change any more."""
 
     uid: str
     called: str
@@ -91,82 +91,81 @@ class RunStanding(msgspec.Struct, frozen=True):
 
 
 class RunStore(Protocol):
-    """Keeps runs. Every method raises StoreTrouble, with a remedy, when the store cannot be used.
+    """Stores runs. Every method raises StoreTrouble, with a remedy, when the store cannot be used.
 
-    A run is meant by its uid, or by its id where only one run of the store has that; InvalidInput names the others if
-    there are several.
+    `run_id` is a uid, or an id that only one run of the store has; InvalidInput lists the runs if several have it.
     """
 
     def ingest(self, run: Run, *, digest: str) -> bool:
-        """Keeps `run`; whether that changed anything.
+        """Stores `run`; returns whether that changed anything.
 
-        The same uid and digest again is a no-op; with another digest everything of that run but its annotation and
-        the baselines that name it is replaced, at once or not at all.
+        The same uid and digest again is a no-op. With another digest the stored run is replaced in one transaction;
+        its annotation and the baselines that name it stay.
         """
         ...
 
     def ingest_all(self, entries: Sequence[StoreEntry], *, replace: bool = False) -> None:
-        """The same for many, at once or not at all. `replace`: also those that are there with the same digest."""
+        """The same for many, in one transaction. `replace`: also runs already stored with the same digest."""
         ...
 
     def digest_of(self, uid: str) -> str | None:
-        """The digest a run was ingested with; None if it is not here. Only by uid."""
+        """The digest a run was ingested with; None if it is not stored. Only by uid."""
         ...
 
     def digests(self) -> dict[str, str]:
-        """The uid of every run that is here, and its digest."""
+        """Uid → digest, of every stored run."""
         ...
 
     def runs(self, where: RunFilter, *, limit: int | None = 50, newest_first: bool = True) -> list[RunRow]:
-        """The runs that are meant, by the time they were started."""
+        """The runs that match, in the order they were started."""
         ...
 
     def standing(self) -> list[RunStanding]:
-        """How it stands with every run that is here."""
+        """The state of every stored run."""
         ...
 
     def load(self, run_id: str) -> Run:
-        """The run, equal to what was ingested; InvalidInput if it is not here. StoreTrouble if its numbers changed."""
+        """The run exactly as it was ingested; InvalidInput if it is not stored, StoreTrouble if its numbers changed."""
         ...
 
     def delete(self, run_id: str) -> bool:
-        """Forgets a run and the baselines that name it; whether it was here. Its folder is not touched."""
+        """Removes a run and the baselines that name it, not its folder; returns whether it was stored."""
         ...
 
     def annotate(self, run_id: str, text: str | None) -> None:
-        """Sets or, with None, removes what a user says of a run; InvalidInput if it is not here."""
+        """Sets or, with None, removes a run's annotation; InvalidInput if the run is not stored."""
         ...
 
     def set_baseline(self, name: str, run_id: str) -> None:
-        """From now on `name` means that run; InvalidInput if it is not here."""
+        """Makes the run the baseline `name`; InvalidInput if it is not stored."""
         ...
 
     def remove_baseline(self, name: str) -> bool:
-        """From now on `name` means no run; whether it meant one. The run stays."""
+        """Removes the baseline, not its run; returns whether there was one."""
         ...
 
     def baseline(self, name: str) -> str | None:
-        """The uid of the run that `name` means."""
+        """The uid of the baseline's run; None if there is no such baseline."""
         ...
 
     def baselines(self) -> dict[str, str]:
-        """Every baseline's name and the uid of its run."""
+        """Baseline → the uid of its run."""
         ...
 
     def check(self) -> list[str]:
-        """What is wrong with the store, in words; empty if nothing is."""
+        """What is wrong with the store; empty if nothing is."""
         ...
 
     def duplicates(self) -> list[str]:
-        """Runs that are called the same, and runs that are there twice under two ids, in words. Nothing is wrong with them."""
+        """Runs that share a name, and runs stored twice under two ids. Neither is an error."""
         ...
 
     def schema_version(self) -> str:
-        """The version of the store as it stands."""
+        """The store's current version."""
         ...
 
     def migrate(self) -> None:
-        """Brings an older store to the current version, at once or not at all."""
+        """Upgrades an older store to the current version, in one transaction."""
         ...
 
     def close(self) -> None: ...
@@ -177,9 +176,9 @@ class RunStore(Protocol):
 
 
 class OpenStore(Protocol):
-    """What an entry point of the group names. `create`: a store that does not exist is made; else NoStoreYet.
+    """What an entry point of the group names. `create`: make a store that does not exist; otherwise NoStoreYet.
 
-    `patience_s`: how long to wait for others who have it locked; None: as long as that takes on a loaded machine.
+    `patience_s`: how long to wait for a lock; None: long enough for a busy machine.
     """
 
     def __call__(
@@ -202,9 +201,9 @@ def open_store(
 
 
 def check_url(url: str, where: str = "--store") -> str:
-    """The kind of store that `url` names; InvalidInput, which never repeats the URL, if it names none.
+    """The kind of store that `url` names; InvalidInput if it names none. The error never repeats the URL.
 
-    `postgresql:user:password@host` would otherwise be the name of an SQLite file, password included.
+    `postgresql:user:password@host` would otherwise become the name of an SQLite file, password included.
     """
     if "://" not in url:
         if _NO_PATH.match(url):

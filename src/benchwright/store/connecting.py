@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import OperationalError
 from typing import Any, NoReturn
+from urllib.parse import quote
 
 import msgspec
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
@@ -21,25 +22,25 @@ from benchwright.core.files.stored_file import open_stored
 from benchwright.store.database_trouble import told_in_words
 
 CONNECT_TIMEOUT_S = 10
-BUSY_TIMEOUT_S = 30  # eight writers on a loaded machine take their turns within that
+BUSY_TIMEOUT_S = 30  # enough for eight writers on a busy machine
 _POLL_S = 0.1
 _PAGE_BYTES = 16384
 _MAGIC = b"SQLite format 3\0"
 
 
 class Database(msgspec.Struct, frozen=True):
-    """Where a store is. `path`: the file of SQLite."""
+    """Where a store is. `path`: the SQLite file."""
 
     url: URL
     path: Path | None
 
     @property
     def where(self) -> str:
-        """For messages: without the password."""
+        """For messages, without the password."""
         return str(self.path) if self.path is not None else self.url.render_as_string(hide_password=True)
 
     def file(self) -> tuple[int, int] | None:
-        """Which file it is, whatever it is called; None if it is not there or on a server."""
+        """Device and inode of the file; None if there is none, or the store is on a server."""
         try:
             found = os.stat(self.path) if self.path is not None else None
         except OSError:
@@ -48,13 +49,13 @@ class Database(msgspec.Struct, frozen=True):
 
 
 def read_url(text: str) -> Database:
-    """InvalidInput if it names no store, or one that needs a package which is not there."""
+    """InvalidInput if it names no store, or one that needs a package that is not installed."""
     if "://" not in text:
         return _sqlite(text)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError):
-        _refused("this is not a URL of a store")
+        _refused("this is not the URL of a store")
     kind = url.drivername.partition("+")[0]
     if kind == "sqlite":
         return _sqlite(url.database)
@@ -90,14 +91,13 @@ def _need_psycopg() -> None:
 
 
 def connect(database: Database, *, create: bool, patience_s: float | None = None) -> Engine:
-    """An engine, and for SQLite the folder; StoreTrouble if the file is not there and `create` is False.
+    """An engine; makes the folder of a new SQLite file. StoreTrouble if there is no file and `create` is False.
 
-    `patience_s`: how long to wait for a server to answer, or for others who have the file locked.
+    `patience_s`: how long to wait for a server to answer, or for a locked file.
     """
     if database.path is None:
-        wait_s = (
-            CONNECT_TIMEOUT_S if patience_s is None else max(2, round(patience_s))
-        )  # less, and libpq waits for ever
+        # With less than 2 s libpq waits for ever.
+        wait_s = CONNECT_TIMEOUT_S if patience_s is None else max(2, round(patience_s))
         return create_engine(
             database.url,
             pool_pre_ping=True,
@@ -111,24 +111,27 @@ def connect(database: Database, *, create: bool, patience_s: float | None = None
     return engine
 
 
+def no_store_yet(where: str) -> NoStoreYet:
+    remedy = "measure something, or ingest runs: benchwright ingest"
+    return NoStoreYet("there is no store yet", where=where, remedy=remedy)
+
+
 def _prepare_file(path: Path, create: bool) -> None:
     if path.exists():
         _refuse_foreign(path)
         return
     if not create:
-        raise NoStoreYet(
-            "there is no store yet", where=str(path), remedy="measure something, or ingest runs: benchwright ingest"
-        )
+        raise no_store_yet(str(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreTrouble(
-            f"its folder cannot be made: {error.strerror}", where=str(path), remedy="choose another one with --store"
+            f"cannot create its folder: {error.strerror}", where=str(path), remedy="choose another one with --store"
         ) from error
 
 
 def _refuse_foreign(path: Path) -> None:
-    """SQLite takes a very short file for an empty database and writes over it; of a pipe it would wait for the end."""
+    """SQLite would overwrite a very short file, which it takes for an empty database, and wait on a pipe for ever."""
     try:
         with open_stored(path) as handle:
             head = handle.read(len(_MAGIC))
@@ -142,50 +145,44 @@ def _refuse_foreign(path: Path) -> None:
 
 
 def _file_url(path: Path) -> URL:
-    """A file that cannot be written is opened for reading, so that results can be looked at."""
+    """A file that cannot be written is opened for reading, so that its results can be shown."""
     writable = os.access(path, os.W_OK) if path.exists() else True
     if writable and os.access(path.parent, os.W_OK):
         return URL.create("sqlite+pysqlite", database=str(path))
     query = {"mode": "ro", "uri": "true"}
     journal = path.with_name(path.name + "-wal")
     if not journal.exists() or journal.stat().st_size == 0:
-        query["immutable"] = "1"  # else SQLite wants to make files beside it
-    return URL.create("sqlite+pysqlite", database=_as_uri(path), query=query)
-
-
-def _as_uri(path: Path) -> str:
-    from urllib.parse import quote
-
-    return "file:" + quote(str(path))
+        query["immutable"] = "1"  # otherwise SQLite creates files beside it
+    return URL.create("sqlite+pysqlite", database=f"file:{quote(str(path))}", query=query)
 
 
 def _set_up_sqlite(connection: Any, wait_s: float) -> None:
-    # None: the driver leaves transactions to us. By itself it would not begin one before CREATE TABLE.
+    # None: the driver leaves transactions to us. On its own it would not begin one before CREATE TABLE.
     connection.isolation_level = None
-    # SQLite's own LIKE knows the case of ASCII only.
+    # SQLite's own LIKE ignores the case of ASCII letters only.
     connection.create_function("casefold", 1, lambda text: text and text.casefold(), deterministic=True)
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {int(wait_s * 1000)}")
     cursor.execute("PRAGMA foreign_keys = ON")
-    cursor.execute("PRAGMA synchronous = NORMAL")  # with WAL a power cut costs the last commits, never the file
+    cursor.execute("PRAGMA synchronous = NORMAL")  # with WAL, a power cut can lose the last commits, never the file
     cursor.close()
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A reader that turns writer cannot wait for others (its view would be stale): writers say so from the start.
+    # A reader that begins to write cannot wait for others, its view would be stale: writers declare themselves first.
     writes = connection.get_execution_options().get("benchwright_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def set_up_file(engine: Engine) -> None:
-    """What stays with a new file. Write-ahead log: readers and one writer do not wait for each other.
+    """Settings that a new file keeps. With a write-ahead log, readers and one writer do not wait for each other.
 
-    Where that cannot be (some network file systems), so be it.
+    Some network file systems do not support it; the store works there too.
     """
     raw = engine.raw_connection()
     try:
         cursor = raw.cursor()
-        # Arrays of a few kilobytes leave a fifth of SQLite's usual pages of 4 KiB empty.
+        # Arrays of a few kilobytes would leave a fifth of SQLite's usual 4 KiB pages empty.
         cursor.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         if cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
             cursor.execute("PRAGMA journal_mode = WAL")
@@ -197,9 +194,9 @@ def set_up_file(engine: Engine) -> None:
 
 
 def retire_file(path: Path) -> None:
-    """Makes a SQLite store ready to be replaced; StoreTrouble if others have it open and do not end.
+    """Prepares a SQLite store for being replaced; StoreTrouble if another process keeps it open.
 
-    Whoever has it open with a write-ahead log removes that log by its name when it ends, and it would be the new file's.
+    A process that has it open removes the write-ahead log by name when it ends, which would be the new file's log.
     """
     deadline = time.monotonic() + BUSY_TIMEOUT_S
     connection = sqlite3.connect(path, isolation_level=None)
@@ -211,7 +208,7 @@ def retire_file(path: Path) -> None:
             except OperationalError as error:
                 if time.monotonic() > deadline:
                     raise StoreTrouble(
-                        "is in use by another process", where=str(path), remedy="try again when that has ended"
+                        "is in use by another process", where=str(path), remedy="try again when that has finished"
                     ) from error
                 time.sleep(_POLL_S)
     finally:
@@ -220,7 +217,7 @@ def retire_file(path: Path) -> None:
 
 @contextmanager
 def reading(engine: Engine, where: str) -> Iterator[Connection]:
-    """A connection that sees one state of the store, whatever others write meanwhile."""
+    """A connection that sees one state of the store, whatever others write in the meantime."""
     with told_in_words(where), engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             connection = connection.execution_options(isolation_level="REPEATABLE READ")
@@ -229,7 +226,7 @@ def reading(engine: Engine, where: str) -> Iterator[Connection]:
 
 @contextmanager
 def writing(engine: Engine, where: str) -> Iterator[Connection]:
-    """A connection whose changes are all made when the block ends, or none if it fails."""
+    """A transaction: its changes are made when the block ends, or not at all if it fails."""
     with told_in_words(where), engine.connect() as connection:
         connection = connection.execution_options(benchwright_writes=True)
         with connection.begin():

@@ -1,4 +1,4 @@
-"""What a database says when it cannot go on, in words a user can act on."""
+"""Database errors, as messages a user can act on."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from benchwright.core.errors import StoreTrouble
 
-_NOTHING_LOST = "no result is lost, the run folders have them"
+_NOTHING_LOST = "no result is lost, the run folders have them all"
 _REBUILD = "rebuild it from the run folders: benchwright store rebuild"
 _INGEST_LATER = f"try again later with 'benchwright ingest'; {_NOTHING_LOST}"
 _MAKE_ROOM = f"free some space, then 'benchwright ingest'; {_NOTHING_LOST}"
 _SERVER = "check that the server runs and the address is right, or choose another store with --store"
 _WRITABLE = "make it writable, or choose another store with --store"
 
-# Beginnings of SQLite's error names and of PostgreSQL's codes; the longest that fits counts.
+# Prefixes of SQLite's error names and PostgreSQL's codes; the longest match counts.
 _SQLITE = {
-    "SQLITE_BUSY": ("is locked: another process writes to it", _INGEST_LATER),
-    "SQLITE_LOCKED": ("is locked: another process writes to it", _INGEST_LATER),
+    "SQLITE_BUSY": ("is locked: another process is writing to it", _INGEST_LATER),
+    "SQLITE_LOCKED": ("is locked: another process is writing to it", _INGEST_LATER),
     "SQLITE_READONLY": ("cannot be written: it is read-only", _WRITABLE),
     "SQLITE_READONLY_DBMOVED": ("is gone: its file was moved or removed", "open it again; " + _NOTHING_LOST),
     "SQLITE_FULL": ("cannot be written: the disk is full", _MAKE_ROOM),
@@ -37,12 +37,12 @@ _POSTGRESQL = {
     "25006": ("cannot be written: it is read-only", _WRITABLE),
     "28": ("refuses this user or password", "give the right ones in the URL, or in ~/.pgpass"),
     "3D": ("has no such database", "create it with createdb, or name another one in the URL"),
-    "40": ("is busy: others write the same", _INGEST_LATER),
-    "42501": ("refuses this user: permission denied", "grant the user what is missing"),
+    "40": ("is busy: others are writing the same rows", _INGEST_LATER),
+    "42501": ("refuses this user: permission denied", "grant the user the missing permission"),
     "53100": ("cannot be written: the server's disk is full", _MAKE_ROOM),
     "53": ("has no resources left", _INGEST_LATER),
     "54": ("cannot hold that much at once", _NOTHING_LOST),
-    "55P03": ("is locked: another process writes to it", _INGEST_LATER),
+    "55P03": ("is locked: another process is writing to it", _INGEST_LATER),
     "57": ("is shutting down, or ended the connection", _SERVER),
     "58": ("cannot be read or written: the server's disk failed", _SERVER),
 }
@@ -55,7 +55,7 @@ def told_in_words(where: str) -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         raise _trouble(where, error) from error
-    except (UnicodeDecodeError, sqlite3.Error) as error:  # of names in the schema, and of SQLite's own messages
+    except (UnicodeDecodeError, sqlite3.Error) as error:  # damaged names in the schema or in SQLite's own messages
         raise StoreTrouble("is damaged", where=where, remedy=_REBUILD) from error
 
 
@@ -67,7 +67,7 @@ def _trouble(where: str, error: SQLAlchemyError) -> StoreTrouble:
         return StoreTrouble(known[0], where=where, remedy=known[1])
     said = (str(cause).strip().splitlines() or [type(cause).__name__])[0]
     if code is None and type(cause).__module__.startswith("psycopg"):
-        # The connection could not be made or broke off, so no server was there to give a code.
+        # The connection failed, so there was no server to give a code.
         return StoreTrouble(f"cannot be reached: {said}", where=where, remedy=_SERVER)
     return StoreTrouble(f"failed: {said}", where=where, remedy="see 'benchwright store check'; " + _NOTHING_LOST)
 

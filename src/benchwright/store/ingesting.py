@@ -1,4 +1,4 @@
-"""Putting a run into the tables. Everything is packed before the store is locked, so that writers wait little."""
+"""Writing a run to the tables. Everything is packed before the store is locked, so that other writers wait little."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from benchwright.store.base import Aggregate, StoreEntry
 from benchwright.store.run_document import (
     ENCODING,
     hash_of,
-    label_pair,
     labels_json,
     measurements_of,
     pack_document,
     plain,
 )
-from benchwright.store.run_query import started_s
+from benchwright.store.run_query import label_pairs, started_s
 from benchwright.store.samples import checksum, pack, pieces_of
 
 Row = dict[str, Any]
@@ -36,7 +35,7 @@ _PARTS = (schema.documents, schema.results, schema.run_labels, schema.measuremen
 
 
 class PackedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The rows of a run. Those of measurements name their series by its hash; `run` is filled in later."""
+    """The rows of a run. Measurements name their series by its hash; the column `run` is filled in later."""
 
     run: Row
     document: Row
@@ -93,7 +92,7 @@ def pack_run(run: Run, digest: str, aggregate: Aggregate | None) -> PackedRun:
 
 
 def put_runs(connection: Connection, packed: Sequence[PackedRun]) -> None:
-    """Inserts the runs, or replaces what was there of them; their baselines stay, and annotations that are not given."""
+    """Inserts or replaces the runs. Their baselines stay, and so do annotations unless a new one is given."""
     keys = _upserted(connection, [each.run for each in packed])
     for table in _PARTS:
         connection.execute(delete(table).where(table.c.run.in_(keys.values())))
@@ -181,18 +180,12 @@ def _result_row(number: int, run: Run) -> Row:
 
 
 def _label_rows(run: Run) -> Iterator[Row]:
-    pairs = dict.fromkeys(
-        pair for labels in (run.labels, *(r.benchmark.labels for r in run.results)) for pair in labels.items()
-    )
-    # A label of a model script may have several values, `test_group::daily,monthly`: each finds it.
-    pairs |= {(label, part): None for label, value in list(pairs) if "," in value for part in value.split(",") if part}
-    pairs |= {("tag", tag): None for r in run.results for tag in r.benchmark.tags}
-    for label, value in pairs:
-        yield {"pair": label_pair(label, value), "label": plain(label), "value": plain(value)}
+    for label, value in label_pairs(run.labels, [r.benchmark for r in run.results]):
+        yield {"pair": hash_of(label, value), "label": plain(label), "value": plain(value)}
 
 
 def _series_of(benchmark: str, m: Measurement, series: dict[str, Row]) -> str:
-    """The hash of the series it is of, which is added to `series`."""
+    """The hash of the measurement's series, which is added to `series`."""
     labels = tuple(sorted(m.labels.items()))
     row = _series_row(benchmark, m.metric, labels, m.unit, m.direction.value, m.source, m.aggregate)
     hashed: str = row["hash"]
@@ -200,7 +193,7 @@ def _series_of(benchmark: str, m: Measurement, series: dict[str, Row]) -> str:
     return hashed
 
 
-@lru_cache(maxsize=4096)  # a rebuild meets the same ones again and again; the rows are never changed
+@lru_cache(maxsize=4096)  # a rebuild meets the same series again and again; the rows are never changed
 def _series_row(
     benchmark: str,
     metric: str,
@@ -210,7 +203,7 @@ def _series_row(
     source: str,
     aggregate: str,
 ) -> Row:
-    """Equal for measurements that are of the same thing, read in the same way."""
+    """Equal for measurements of the same thing, read in the same way."""
     return {
         "hash": hash_of(benchmark, metric, labels, unit, direction, source, aggregate),
         "benchmark": plain(benchmark),
@@ -224,7 +217,7 @@ def _series_row(
 
 
 def _condensed(measurement: Measurement, aggregate: Aggregate | None, workers: int | None) -> float | None:
-    """The launch's one number; None if it cannot be told."""
+    """The launch's one number; None if there is none."""
     if aggregate is None:
         return None
     try:
@@ -237,7 +230,7 @@ def _condensed(measurement: Measurement, aggregate: Aggregate | None, workers: i
 
 
 def _folder_bytes(run: Run) -> int:
-    """The files of the run's own folder; 0 if it is not here. An imported run names some other place, which is not its."""
+    """The size of the run's own folder; 0 if it is not on this machine. An imported run has none: it names a foreign file."""
     if os.path.basename(run.folder) != run.id:
         return 0
     try:

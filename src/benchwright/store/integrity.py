@@ -1,4 +1,4 @@
-"""Whether a store holds what it says it holds."""
+"""The consistency check of a store."""
 
 from __future__ import annotations
 
@@ -15,16 +15,7 @@ from benchwright.store.base import Aggregate
 from benchwright.store.ingesting import pack_run
 from benchwright.store.run_document import DamagedDocument, Place, RunSamples, unpack_document
 from benchwright.store.samples import COMPRESSED, PLAIN, DamagedSamples, Packed, checksum, unpack
-from benchwright.store.schema import (
-    baselines,
-    documents,
-    measurements,
-    results,
-    run_labels,
-    runs,
-    samples,
-    series,
-)
+from benchwright.store.schema import baselines, documents, measurements, results, run_labels, runs, samples, series
 
 _MOST = 20  # problems of one kind
 _RUNS_AT_ONCE = 200
@@ -38,7 +29,7 @@ Check = Callable[[Connection], Iterator[str]]
 
 
 def problems(connection: Connection, aggregate: Aggregate | None) -> Iterator[str]:
-    """What is wrong, in words, at most a few of each kind."""
+    """What is wrong, at most 20 problems of each kind."""
     checks: list[Check] = [_orphans, _missing_parts, _lengths, _pieces, lambda c: _contents(c, aggregate)]
     if connection.dialect.name == "sqlite":
         checks.insert(0, _pages)
@@ -50,8 +41,8 @@ def problems(connection: Connection, aggregate: Aggregate | None) -> Iterator[st
 
 
 def duplicates(connection: Connection) -> Iterator[str]:
-    """Runs that share a name, and runs that are there under two ids, in words."""
-    for column, said in ((runs.c.called, "are called"), (runs.c.digest, "hold the same run, called")):
+    """Runs that share a name, and runs stored under two ids."""
+    for column, said in ((runs.c.called, "are called"), (runs.c.digest, "are copies of")):
         several = select(column).group_by(column).having(func.count() > 1)
         query = select(column, runs.c.id, runs.c.called, runs.c.host, runs.c.folder).where(column.in_(several))
         groups: dict[str, list[Any]] = {}
@@ -87,11 +78,11 @@ def _missing_parts(connection: Connection) -> Iterator[str]:
         there = func.coalesce(counted.c.there, 0)
         query = select(runs.c.called, said, there).outerjoin_from(runs, counted, counted.c.run == runs.c.key)
         for run_id, should, is_there in connection.execute(query.where(there != said)):
-            yield f"run {run_id} should have {should} {part.name}, but there are {is_there}"
+            yield f"run {run_id} has {is_there} {part.name} instead of {should}"
 
 
 def samples_of(connection: Connection, run: int) -> bytes:
-    """The arrays of a run, one after the other."""
+    """The arrays of a run, concatenated."""
     query = select(samples.c.data).where(samples.c.run == run).order_by(samples.c.piece)
     return b"".join(map(bytes, connection.execute(query).scalars()))
 
@@ -101,13 +92,13 @@ def _lengths(connection: Connection) -> Iterator[str]:
     wrong = (m.encoding == PLAIN) & (m.size_bytes != 8 * (m.samples + m.warmup_samples))
     query = select(runs.c.called, m.result, m.launch, m.measurement).join_from(measurements, runs, m.run == runs.c.key)
     for run_id, result, launch, number in connection.execute(query.where(wrong)):
-        yield _at(run_id, result, launch, number) + ": the array's length does not fit its number of samples"
+        yield _at(run_id, result, launch, number) + ": the array's length does not match its number of samples"
     for run_id, result, launch, number in connection.execute(query.where(m.encoding.not_in((PLAIN, COMPRESSED)))):
-        yield _at(run_id, result, launch, number) + ": the array's encoding is not known"
+        yield _at(run_id, result, launch, number) + ": the array's encoding is unknown"
 
 
 def _pieces(connection: Connection) -> Iterator[str]:
-    """Whether the pieces of a run are all there, in their order, and as long as its arrays."""
+    """Runs whose pieces are incomplete, out of order, or not as long as their arrays."""
     m, p = measurements.c, samples.c
     said = select(m.run, func.sum(m.size_bytes).label("bytes")).group_by(m.run).subquery()
     held = (
@@ -123,7 +114,8 @@ def _pieces(connection: Connection) -> Iterator[str]:
         .where((there != should) | (held.c.max + 1 != held.c.pieces))
     )
     for run_id, expected, found in connection.execute(query):
-        yield f"run {run_id}: its arrays should take {expected} bytes in pieces, but there are {found}"
+        wrong = "are out of order" if found == expected else f"have {found} bytes instead of {expected}"
+        yield f"run {run_id}: its pieces {wrong}"
 
 
 class _Parts(msgspec.Struct):
@@ -138,17 +130,17 @@ class _Parts(msgspec.Struct):
 
 
 def _contents(connection: Connection, aggregate: Aggregate | None) -> Iterator[str]:
-    """Whether the arrays are those that were stored, and everything else follows from them and the document."""
+    """Arrays that changed since they were stored, and columns that do not follow from them and the document."""
     for keys in _some_at_once(connection):
         for parts in _parts(connection, keys):
             try:
                 yield from list(_wrong_with(parts, aggregate))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-                yield f"run {parts.run.called}: its rows make no sense together ({type(error).__name__}: {error})"
+                yield f"run {parts.run.called}: its rows contradict each other ({type(error).__name__}: {error})"
 
 
 def _some_at_once(connection: Connection) -> Iterator[list[int]]:
-    """Keys of runs, as many as may be in memory together."""
+    """Keys of runs, in groups that fit into memory."""
     m = measurements.c
     size = select(m.run, func.sum(m.size_bytes).label("bytes")).group_by(m.run).subquery()
     query = select(runs.c.key, func.coalesce(size.c.bytes, 0)).outerjoin_from(runs, size, size.c.run == runs.c.key)
@@ -190,7 +182,7 @@ def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
         start += m.size_bytes
         try:
             if checksum(data) != m.checksum:
-                raise DamagedSamples("its samples are not those that were stored")
+                raise DamagedSamples("its samples have changed since they were stored")
             values = unpack(Packed(m.encoding, data), m.warmup_samples + m.samples)
             found[m.result, m.launch, m.measurement] = RunSamples(
                 values[: m.warmup_samples], values[m.warmup_samples :]
@@ -199,7 +191,7 @@ def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
             damaged = True
             yield f"{_at(parts.run.called, m.result, m.launch, m.measurement)}: {error}"
     if damaged or parts.document is None:
-        return  # which was said
+        return  # already reported
     try:
         run = unpack_document(parts.document.data, parts.document.encoding, found)
     except DamagedDocument as error:
@@ -209,21 +201,21 @@ def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
 
 
 def _not_derived(parts: _Parts, run: Run, aggregate: Aggregate | None) -> Iterator[str]:
-    """Columns that say something else than the document and the samples."""
+    """Columns that disagree with the document and the samples."""
     packed = pack_run(run, parts.run.digest, aggregate)
     for name in _DERIVED:
         if (there := getattr(parts.run, name)) != (should := packed.run[name]):
             yield f"run {parts.run.called}: its {name} is {_shown(there)}, but its document says {_shown(should)}"
     results_there = [(row.result, row.benchmark, row.status, row.reason) for row in parts.results]
     if results_there != [tuple(row.values()) for row in packed.results]:
-        yield f"run {parts.run.called}: its benchmarks are not those of its document"
+        yield f"run {parts.run.called}: its benchmarks differ from its document"
     if {row.pair for row in parts.labels} != {row["pair"] for row in packed.labels}:
-        yield f"run {parts.run.called}: its labels are not those of its document"
+        yield f"run {parts.run.called}: its labels differ from its document"
     for row, should in zip(parts.measurements, packed.measurements, strict=True):
         same = row.hash == should["series"] and all(getattr(row, name) == should[name] for name in _OF_MEASUREMENT)
         if not same or (row.value is not None and should["value"] is not None and row.value != should["value"]):
             where = _at(parts.run.called, row.result, row.launch, row.measurement)
-            yield f"{where}: what is said of it does not follow from its samples"
+            yield f"{where}: its columns do not follow from its samples"
 
 
 def _shown(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A run taken apart for the store, and put together again."""
+"""Splitting a run into a document and its samples for the store, and joining them again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunSamples(msgspec.Struct, frozen=True):
 
 
 class DamagedDocument(ValueError):
-    """What was stored cannot be a run."""
+    """The stored document is not a run."""
 
 
 def measurements_of(run: Run) -> Iterator[tuple[Place, Launch, Measurement]]:
@@ -35,10 +35,10 @@ def measurements_of(run: Run) -> Iterator[tuple[Place, Launch, Measurement]]:
 
 
 def pack_document(run: Run) -> bytes:
-    """Everything of the run but its samples.
+    """The run without its samples.
 
-    Python's own JSON: it keeps NaN, infinities, whole numbers of any size and text that is not valid Unicode, all of
-    which a program may put into its facts.
+    Python's own JSON: it keeps NaN, infinities, integers of any size and text that is not valid Unicode, all of which a
+    program may put into its facts.
     """
 
     def bare(_: Place, measurement: Measurement) -> Measurement:
@@ -49,9 +49,9 @@ def pack_document(run: Run) -> bytes:
 
 
 def unpack_document(data: bytes, encoding: str, samples: Mapping[Place, RunSamples]) -> Run:
-    """The run with its samples; DamagedDocument if they do not make one."""
+    """The run with its samples; DamagedDocument if the two do not fit together."""
     if encoding != ENCODING:
-        raise DamagedDocument(f"is encoded as '{encoding}', which is not known here")
+        raise DamagedDocument(f"has the unknown encoding '{encoding}'")
 
     def whole(place: Place, measurement: Measurement) -> Measurement:
         return replace(measurement, samples=samples[place].measured, warmup_samples=samples[place].warmup)
@@ -59,7 +59,7 @@ def unpack_document(data: bytes, encoding: str, samples: Mapping[Place, RunSampl
     def finished(run: Run) -> Run:
         expected = {place for place, _, _ in measurements_of(run)}
         if expected != samples.keys():
-            raise DamagedDocument(f"has {len(expected)} measurements, but there are samples of {len(samples)}")
+            raise DamagedDocument(f"has {len(expected)} measurements, but {len(samples)} have samples")
         return _rebuilt(run, measurement=whole, facts=_unmark)
 
     try:
@@ -85,35 +85,27 @@ def _rebuilt(
 
 
 def hash_of(*parts: object) -> str:
-    return _hash(list(parts))
-
-
-def label_pair(label: str, value: str) -> str:
-    """A key to look a label up by, however long it is."""
-    return _hash([label, value])
+    """A key of fixed length, to look up texts of any length."""
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 def plain(text: str) -> str:
-    """What every database can hold as text: without NUL and halves of surrogate pairs. The document has the original."""
+    """Text that every database can store: without NUL and lone surrogates. The document has the original."""
     if "\x00" in text:
         text = text.replace("\x00", "\ufffd")
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def labels_json(labels: Mapping[str, str]) -> str:
-    """For columns that are searched: characters stand as they are."""
+    """For columns that are searched, so without escapes."""
     return json.dumps({plain(k): plain(v) for k, v in labels.items()}, sort_keys=True, ensure_ascii=False)
-
-
-def _hash(parts: list[object]) -> str:
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 _TUPLE = "__tuple__"
 
 
 def _mark(value: object) -> object:
-    """Facts have no type that says where a list is a tuple, so the tuples are marked."""
+    """Nothing in the facts' type tells a tuple from a list, so tuples are marked."""
     if isinstance(value, dict):
         return {k: _mark(v) for k, v in value.items()}
     if isinstance(value, tuple):

@@ -1,12 +1,12 @@
-"""The tables of the store, as they are at the newest version. The migrations make them; a test holds the two together.
+"""The tables of the store at its newest version. The migrations create them; a test checks that the two agree.
 
-runs          one row a run: what lists and filters need, and nothing large
-documents     the rest of the run, but for its measurements: compressed JSON
+runs          one row for each run: what lists and filters need, and nothing large
+documents     the rest of the run without its samples: compressed JSON
 results       the benchmarks of a run
 run_labels    labels of a run and of its benchmarks
 series        what is measured again and again: benchmark, metric, labels and how it is read
-measurements  one launch's samples of a series: the condensed number, and how the raw samples are kept
-samples       the raw samples of a run: all its arrays, one after the other, in pieces of equal size
+measurements  one launch's samples of a series: the condensed number, and how the raw samples are encoded
+samples       the raw samples of a run: all its arrays, concatenated, in pieces of equal size
 baselines     names for runs
 """
 
@@ -31,7 +31,7 @@ from sqlalchemy import (
 VERSION = "0003"  # the newest migration
 VERSION_TABLE = "benchwright_version"
 
-version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own, so not among ours
+version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own table
 metadata = MetaData()
 
 
@@ -43,11 +43,11 @@ runs = Table(
     "runs",
     metadata,
     Column("key", Integer, primary_key=True),
-    Column("id", Text, nullable=False, unique=True),  # told apart by it: Run.unique_id
+    Column("id", Text, nullable=False, unique=True),  # Run.unique_id
     Column("digest", Text, nullable=False),
     Column("name", Text, nullable=False),
-    Column("started", Text, nullable=False),  # as it was written, with its zone
-    Column("started_s", Double, nullable=False),  # the same since 1970 in UTC, to sort by; 0 if it cannot be told
+    Column("started", Text, nullable=False),  # as written, with its zone
+    Column("started_s", Double, nullable=False),  # seconds since 1970, to sort by; 0 if unknown
     Column("ended", Text),
     Column("status", Text, nullable=False),
     Column("machine", Text, nullable=False),  # the fingerprint
@@ -78,18 +78,18 @@ results = Table(
     "results",
     metadata,
     _of_run(primary_key=True),
-    Column("result", Integer, primary_key=True),  # its place in the run
+    Column("result", Integer, primary_key=True),  # its number in the run
     Column("benchmark", Text, nullable=False),
     Column("status", Text, nullable=False),
     Column("reason", Text),
-    # A hash index takes names of any length, a tree of PostgreSQL only 2,700 bytes.
+    # A hash index takes names of any length, PostgreSQL's B-tree only 2,700 bytes.
     Index("results_by_benchmark", "benchmark", postgresql_using="hash"),
 )
 
 run_labels = Table(
     "run_labels",
     metadata,
-    Column("pair", String(32), primary_key=True),  # a hash of key and value, which may be of any length
+    Column("pair", String(32), primary_key=True),  # a hash of label and value, which may be of any length
     _of_run(primary_key=True),
     Column("label", Text, nullable=False),
     Column("value", Text, nullable=False),
@@ -100,7 +100,7 @@ series = Table(
     "series",
     metadata,
     Column("key", Integer, primary_key=True),
-    Column("hash", String(32), nullable=False, unique=True),  # of all that follows
+    Column("hash", String(32), nullable=False, unique=True),  # of the columns that follow
     Column("benchmark", Text, nullable=False),
     Column("metric", Text, nullable=False),
     Column("labels", Text, nullable=False),  # JSON, keys sorted
@@ -115,18 +115,18 @@ measurements = Table(
     "measurements",
     metadata,
     _of_run(primary_key=True),
-    Column("place", Integer, primary_key=True),  # among those of the run, in the order of their arrays
-    Column("value", Double),  # condensed by the series' method; NULL if there is none or it is not a number
+    Column("place", Integer, primary_key=True),  # its number in the run, in the order of the arrays
+    Column("value", Double),  # condensed by the series' method; NULL if there is none or it is NaN
     Column("result", Integer, nullable=False),
-    Column("launch", Integer, nullable=False),  # its place in the result
-    Column("measurement", Integer, nullable=False),  # its place in the launch
+    Column("launch", Integer, nullable=False),  # its number in the result
+    Column("measurement", Integer, nullable=False),  # its number in the launch
     Column("series", Integer, ForeignKey("series.key"), nullable=False),
     Column("warmup_samples", Integer, nullable=False),  # these come first in the array
     Column("samples", Integer, nullable=False),
-    Column("size_bytes", Integer, nullable=False),  # of the array, as it is encoded
-    Column("counted", Boolean, nullable=False),  # the launch ended well and was no warm-up
+    Column("size_bytes", Integer, nullable=False),  # of the encoded array
+    Column("counted", Boolean, nullable=False),  # the launch succeeded and was not a warm-up
     Column("encoding", Text, nullable=False),  # see samples.py
-    Column("checksum", Integer, nullable=False, server_default="0"),  # of the array, as it is encoded
+    Column("checksum", Integer, nullable=False, server_default="0"),  # of the encoded array
     Index("measurements_by_series", "series", "run"),
 )
 

@@ -1,4 +1,4 @@
-"""Moving the tables of a broken store out of the way, so that a new one can be made in their place. Nothing is lost by it."""
+"""Moving the tables of a broken store to another schema, so that a new store can be made. Nothing is lost."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from benchwright.store.connecting import connect, read_url, writing
 
 
 def set_broken_tables_aside(url: str) -> str | None:
-    """The schema that holds the old tables now; None if nothing is wrong with them, or there are none.
+    """The schema that now holds the old tables; None if they are not broken, or there are none.
 
-    Only tables of a store of this version are touched: those of a newer one are not broken, and of an older one
-    `migrate` takes care.
+    Touches only tables of a store of this version: a newer one is not broken, and `migrate` takes care of an older one.
     """
     database = read_url(url)
     engine = connect(database, create=False)

@@ -12,7 +12,6 @@ from benchwright.core.errors import (
     ForeignStore,
     InvalidInput,
     NewerStore,
-    NoStoreYet,
     StoreGone,
     StoreTrouble,
     did_you_mean,
@@ -24,6 +23,7 @@ from benchwright.store.base import Aggregate, RunFilter, RunRow, RunStanding, St
 from benchwright.store.connecting import (
     Database,
     connect,
+    no_store_yet,
     read_url,
     reading,
     set_up_file,
@@ -37,7 +37,7 @@ from benchwright.store.run_query import row_of, select_runs
 from benchwright.store.samples import DamagedSamples, Packed, checksum, unpack
 
 _REBUILD = "rebuild the store from the run folders: benchwright store rebuild"
-_NEAR_RUNS = 1000  # among how many a misspelt id is looked for
+_NEAR_RUNS = 1000  # the newest runs, among which to look for a misspelt id
 
 
 def open_store(
@@ -45,10 +45,9 @@ def open_store(
 ) -> SqlStore:
     """The store at `url`: a path, `sqlite:////path` or `postgresql://…`.
 
-    `create`: makes it if there is none. `aggregate` condenses each launch's samples to the number that histories are
-    made of; without it runs are stored without those numbers. A store of an older version opens, but until it is
-    migrated every use of its runs is refused; one of a newer version is refused at once and not touched. `patience_s`:
-    how long to wait for others who have it locked.
+    `create`: make it if there is none. `aggregate` condenses each launch's samples to the number that histories show;
+    without it, runs are stored without those numbers. An older store opens, but its runs cannot be used until it is
+    migrated; a newer one is refused and left untouched. `patience_s`: how long to wait for a lock.
     InvalidInput: the URL is wrong, or psycopg is missing. StoreTrouble: the store cannot be used.
     """
     database = read_url(url)
@@ -61,7 +60,7 @@ def open_store(
 
 
 class SqlStore:
-    """See `base.RunStore` for what the methods promise. Made by `open_store`."""
+    """`base.RunStore` documents the methods; `open_store` makes one."""
 
     def __init__(self, database: Database, engine: Engine, version: str, aggregate: Aggregate | None) -> None:
         self.where = database.where
@@ -92,17 +91,14 @@ class SqlStore:
                 put_runs(connection, list(packed.values()))
 
     def digest_of(self, uid: str) -> str | None:
-        self._need_current()
         with self._reading() as connection:
             return _digest(connection, uid)
 
     def digests(self) -> dict[str, str]:
-        self._need_current()
         with self._reading() as connection:
             return dict(connection.execute(select(schema.runs.c.id, schema.runs.c.digest)).all())
 
     def runs(self, where: RunFilter, *, limit: int | None = 50, newest_first: bool = True) -> list[RunRow]:
-        self._need_current()
         query = select_runs(where, limit=limit, newest_first=newest_first, dialect=self._engine.dialect.name)
         try:
             with self._reading() as connection:
@@ -111,7 +107,6 @@ class SqlStore:
             raise StoreTrouble(str(error), where=self.where, remedy=_REBUILD) from None
 
     def standing(self) -> list[RunStanding]:
-        self._need_current()
         r = schema.runs.c
         with self._reading() as connection:
             found = connection.execute(select(r.id, r.called, r.folder, r.ended.is_not(None)))
@@ -120,7 +115,6 @@ class SqlStore:
             ]
 
     def load(self, run_id: str) -> Run:
-        self._need_current()
         with self._reading() as connection:
             key = self._key(connection, run_id)
             d = schema.documents.c
@@ -135,7 +129,6 @@ class SqlStore:
                 raise StoreTrouble(said, where=self.where, remedy=_REBUILD) from error
 
     def delete(self, run_id: str) -> bool:
-        self._need_current()
         with self._writing() as connection:
             keys = _keys(connection, run_id)
             if len(keys) > 1:
@@ -144,14 +137,12 @@ class SqlStore:
             return gone.rowcount > 0
 
     def annotate(self, run_id: str, text: str | None) -> None:
-        self._need_current()
         with self._writing() as connection:
             key = self._key(connection, run_id)
             said = None if text is None else plain(text)
             connection.execute(update(schema.runs).where(schema.runs.c.key == key).values(annotation=said))
 
     def set_baseline(self, name: str, run_id: str) -> None:
-        self._need_current()
         b = schema.baselines
         with self._writing() as connection:
             key = self._key(connection, run_id)
@@ -159,7 +150,6 @@ class SqlStore:
             connection.execute(statement.on_conflict_do_update(index_elements=["name"], set_={"run": key}))
 
     def remove_baseline(self, name: str) -> bool:
-        self._need_current()
         with self._writing() as connection:
             gone = connection.execute(delete(schema.baselines).where(schema.baselines.c.name == plain(name)))
             return gone.rowcount > 0
@@ -168,7 +158,6 @@ class SqlStore:
         return self.baselines().get(plain(name))
 
     def baselines(self) -> dict[str, str]:
-        self._need_current()
         b, r = schema.baselines.c, schema.runs.c
         query = select(b.name, r.id).join_from(schema.baselines, schema.runs, b.run == r.key).order_by(b.name)
         with self._reading() as connection:
@@ -179,9 +168,9 @@ class SqlStore:
         try:
             version = self.schema_version()
             if version != schema.VERSION:
-                return [f"its version is {version}, this benchwright uses {schema.VERSION}"]
-            with self._reading() as connection:
-                # One by one: a damaged file may break off in the middle, and what was found before counts.
+                return [f"it has version {version}, this benchwright uses {schema.VERSION}"]
+            with self._reading(any_version=True) as connection:
+                # One by one: a damaged file may fail half-way, and what was found until then counts.
                 for problem in problems(connection, self._aggregate):
                     found.append(problem)
         except StoreTrouble as error:
@@ -189,16 +178,15 @@ class SqlStore:
         return found
 
     def duplicates(self) -> list[str]:
-        self._need_current()
         with self._reading() as connection:
             return list(duplicates(connection))
 
     def schema_version(self) -> str:
-        with self._reading() as connection:
+        with self._reading(any_version=True) as connection:
             return _version(connection) or "none"
 
     def migrate(self) -> None:
-        with self._writing() as connection:
+        with self._writing(any_version=True) as connection:
             _refuse_unknown(self.where, _version(connection))
             upgrade(connection)
         self._version = schema.VERSION
@@ -213,19 +201,23 @@ class SqlStore:
         self.close()
 
     @contextmanager
-    def _reading(self) -> Iterator[Connection]:
+    def _reading(self, *, any_version: bool = False) -> Iterator[Connection]:
         self._need_file()
+        if not any_version:
+            self._need_current()
         with reading(self._engine, self.where) as connection:
             yield connection
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _writing(self, *, any_version: bool = False) -> Iterator[Connection]:
         self._need_file()
+        if not any_version:
+            self._need_current()
         with writing(self._engine, self.where) as connection:
             yield connection
 
     def _need_file(self) -> None:
-        # SQLite goes on with a file that was removed or replaced, and what it writes there is lost.
+        # SQLite keeps writing to a file that was removed or replaced, and those writes are lost.
         if self._database.file() != self._file:
             raise StoreGone(
                 "is gone: its file was moved, removed or replaced",
@@ -236,26 +228,26 @@ class SqlStore:
     def _need_current(self) -> None:
         if self._version != schema.VERSION:
             raise StoreTrouble(
-                f"is of version {self._version}, this benchwright uses {schema.VERSION}",
+                f"has version {self._version}, this benchwright uses {schema.VERSION}",
                 where=self.where,
-                remedy="bring it up to date with: benchwright store migrate",
+                remedy="upgrade it with: benchwright store migrate",
             )
 
     def _key(self, connection: Connection, run_id: str) -> int:
-        """The run's row; InvalidInput, with the nearest id, if there is none, and with all if there are several."""
+        """The key of the run's row; InvalidInput names the nearest id if there is none, and all if there are several."""
         keys = _keys(connection, run_id)
         if len(keys) > 1:
             raise _ambiguous(self.where, run_id, keys.values())
         if not keys:
             r = schema.runs.c
             known = connection.execute(select(r.called).order_by(r.started_s.desc()).limit(_NEAR_RUNS)).scalars()
-            remedy = did_you_mean(run_id, known) or "see what is there with: benchwright runs"
+            remedy = did_you_mean(run_id, known) or "list all runs with: benchwright runs"
             raise InvalidInput(f"no run called '{run_id}' in the store", where=self.where, remedy=remedy)
         return next(iter(keys))
 
 
 def _keys(connection: Connection, run_id: str) -> dict[int, str]:
-    """The rows of the runs that are meant, with their uids: the one of that uid, else those that are called so."""
+    """Row key → uid: the run with that uid, else those with that name."""
     r = schema.runs.c
     for column in (r.id, r.called):
         query = select(r.key, r.id).where(column == plain(run_id)).order_by(r.started_s.desc(), r.key.desc())
@@ -279,7 +271,7 @@ def _digest(connection: Connection, uid: str) -> str | None:
 
 
 def _samples(connection: Connection, key: int) -> dict[Place, RunSamples]:
-    """DamagedSamples if the arrays are not exactly what the measurements say."""
+    """DamagedSamples if the arrays do not match the measurements exactly."""
     m = schema.measurements.c
     columns = (m.result, m.launch, m.measurement, m.warmup_samples, m.samples, m.size_bytes, m.encoding, m.checksum)
     arrays = memoryview(samples_of(connection, key))
@@ -290,17 +282,17 @@ def _samples(connection: Connection, key: int) -> dict[Place, RunSamples]:
     ):
         data = bytes(arrays[start : start + size])
         if checksum(data) != expected:
-            raise DamagedSamples("the samples of a measurement are not those that were stored")
+            raise DamagedSamples("the samples of a measurement have changed since they were stored")
         values = unpack(Packed(encoding, data), warmup + measured)
         found[result, launch, number] = RunSamples(values[:warmup], values[warmup:])
         start += size
     if start != len(arrays):
-        raise DamagedSamples(f"its arrays should take {start} bytes, but there are {len(arrays)}")
+        raise DamagedSamples(f"its arrays have {len(arrays)} bytes instead of {start}")
     return found
 
 
 def _made_ready(database: Database, engine: Engine, create: bool) -> str:
-    """The version of the store, which is made if there is none; StoreTrouble if it is not one of ours."""
+    """The store's version; makes the store if there is none. StoreTrouble if it is not one of ours."""
     with reading(engine, database.where) as connection:
         tables = set(inspect(connection).get_table_names())
         version = _version(connection) if schema.VERSION_TABLE in tables else None
@@ -308,7 +300,7 @@ def _made_ready(database: Database, engine: Engine, create: bool) -> str:
         _refuse_unknown(database.where, version)
         return version
     ours = set(schema.metadata.tables)
-    foreign = tables if database.path is not None else tables & ours  # a server's database may have other uses
+    foreign = tables if database.path is not None else tables & ours  # a server's database may hold other tables
     if foreign - {schema.VERSION_TABLE}:
         raise ForeignStore(
             f"is not a store of benchwright: it has a table '{min(foreign)}'",
@@ -316,11 +308,7 @@ def _made_ready(database: Database, engine: Engine, create: bool) -> str:
             remedy="choose another one with --store",
         )
     if not create:
-        raise NoStoreYet(
-            "there is no store yet",
-            where=database.where,
-            remedy="measure something, or ingest runs: benchwright ingest",
-        )
+        raise no_store_yet(database.where)
     if database.path is not None:
         set_up_file(engine)
     with writing(engine, database.where) as connection:
@@ -336,7 +324,7 @@ def _refuse_unknown(where: str, version: str | None) -> None:
     if version is None or (version.isdigit() and int(version) <= int(schema.VERSION)):
         return
     raise NewerStore(
-        f"is of version {version}, newer than the {schema.VERSION} this benchwright knows",
+        f"has version {version}; this benchwright knows versions up to {schema.VERSION}",
         where=where,
-        remedy="use a newer benchwright, or choose another store with --store; this one was not touched",
+        remedy="use a newer benchwright, or choose another store with --store; nothing was changed",
     )

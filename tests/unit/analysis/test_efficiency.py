@@ -22,9 +22,8 @@ from benchwright.analysis.efficiency import (
 )
 from benchwright.core.benchmark import Placement
 from benchwright.core.note import Note
-from benchwright.core.results.check import Check, CheckStatus
 from benchwright.core.results.efficiency import BYTES, CPU, DEVICE, FLOPS, Efficiency, Peak, Work
-from benchwright.core.run import Result
+from benchwright.core.run import Check, CheckStatus, Result
 from benchwright.core.status import Status
 
 FP32 = Work(FLOPS, "fp32", CPU)
@@ -247,7 +246,7 @@ def test_a_peak_on_one_core_is_none_for_what_ran_on_many() -> None:
 def test_more_than_all_is_no_share() -> None:
     found = one(result("b", working(9.0, name="bytes_per_item")), peak([4.0], name="bytes_per_item"))
     assert (found.share, found.ratio) == (None, pytest.approx(2.25))
-    assert "caches answer a part of it" in (found.why_no_share or "")
+    assert "caches serve a part of it" in (found.why_no_share or "")
 
 
 def test_where_half_precision_is_slow_the_parts_in_fp32_may_be_faster() -> None:

@@ -48,7 +48,7 @@ def test_an_outlier_is_named_with_its_place_and_kept() -> None:
     (far,) = outliers(values)
     assert (far.place, far.value) == (11, 1.5)
     (remark,) = [r for r in remarks(values) if r.kind == "outliers"]
-    assert "launch 12 (1.50×); counted all the same" in remark.text
+    assert "launch 12 (1.50×); still counted" in remark.text
 
 
 def test_launches_at_two_speeds_are_called_two_groups_with_their_shares() -> None:

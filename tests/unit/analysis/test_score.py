@@ -88,7 +88,7 @@ def test_without_a_loop_the_first_metric_asked_for_that_is_better_higher_counts_
     assert benchmark_score(log_result(loss, accuracy, speed)).metric == "speed"
     assert benchmark_score(log_result(loss, accuracy)).metric == "accuracy"
     none = benchmark_score(log_result(loss))
-    assert (none.value, none.why) == (None, "it has no rate that could be scored")
+    assert (none.value, none.why) == (None, "it has no rate to score")
 
 
 def test_what_failed_is_stated_and_not_hidden() -> None:

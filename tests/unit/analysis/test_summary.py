@@ -12,8 +12,9 @@ from builders import measurement
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.analysis.summary import median_interval, summarize
-from benchwright.core.results.overlap import overlap
+from benchwright.analysis.statistics.intervals import interval_of_median
+from benchwright.analysis.summary import summarize
+from benchwright.core.results.launches import overlap
 from benchwright.core.run import Launch
 
 numbers = st.floats(-1e9, 1e9, allow_nan=False)
@@ -25,11 +26,11 @@ def launch(*values: float, metric: str = "rate", **labels: str) -> Launch:
 
 @pytest.mark.parametrize("count", range(1, 6))
 def test_five_launches_or_fewer_give_no_interval(count: int) -> None:
-    assert median_interval([float(n) for n in range(count)]) is None
+    assert interval_of_median([float(n) for n in range(count)]) is None
 
 
 def test_six_launches_give_nearly_their_whole_range() -> None:
-    interval = median_interval([3.0, 6.0, 2.0, 5.0, 1.0, 4.0])
+    interval = interval_of_median([3.0, 6.0, 2.0, 5.0, 1.0, 4.0])
     assert interval is not None
     assert 1.0 < interval.low < 2.0
     assert 5.0 < interval.high < 6.0
@@ -37,7 +38,7 @@ def test_six_launches_give_nearly_their_whole_range() -> None:
 
 def test_launches_that_resemble_the_ones_before_them_get_a_wider_interval() -> None:
     shuffled, wandering = [1.0, 5.0, 2.0, 6.0, 3.0, 7.0, 4.0, 8.0], [float(n) for n in range(1, 9)]
-    plain, wide = median_interval(shuffled), median_interval(wandering)
+    plain, wide = interval_of_median(shuffled), interval_of_median(wandering)
     assert plain is not None
     assert wide is not None
     assert plain.widened == 1
@@ -47,7 +48,7 @@ def test_launches_that_resemble_the_ones_before_them_get_a_wider_interval() -> N
 
 @given(st.lists(numbers, min_size=6, max_size=60))
 def test_the_median_lies_in_its_interval(values: list[float]) -> None:
-    interval = median_interval(values)
+    interval = interval_of_median(values)
     assert interval is not None
     slack = 1e-9 * max(abs(v) for v in values)
     assert interval.low - slack <= statistics.median(values) <= interval.high + slack
@@ -57,7 +58,7 @@ def test_the_interval_covers_the_true_median_as_often_as_it_says() -> None:
     random.seed(7)
     hits = 0
     for _ in range(2000):
-        interval = median_interval([random.expovariate(1) for _ in range(11)])
+        interval = interval_of_median([random.expovariate(1) for _ in range(11)])
         assert interval is not None
         hits += interval.low <= 0.693147 <= interval.high
     assert 0.93 <= hits / 2000 <= 0.98

@@ -22,8 +22,7 @@ from benchwright.core.job import Job
 from benchwright.core.machine import Accelerator
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import MetricSpec
-from benchwright.core.results.check import Check, CheckStatus
-from benchwright.core.run import Launch, Result
+from benchwright.core.run import Check, CheckStatus, Launch, Result
 from benchwright.core.status import Status
 from benchwright.core.stop_rule import StopRule
 
@@ -61,7 +60,7 @@ def test_what_was_not_measured_to_its_end_is_not_judged() -> None:
 def test_error_names_the_launch_and_its_end() -> None:
     assert layer("error", result("b", launch(1.0))).explanation == "the one launch ended with exit code 0"
     ended_by_us = launch(1.0, exit_code=None)  # it had asked for that
-    assert layer("error", result("b", ended_by_us)).explanation == "the one launch ended well"
+    assert layer("error", result("b", ended_by_us)).explanation == "the one launch succeeded"
     bad = layer("error", failed("b", "exit code 3"))
     assert bad.status is FAILED
     assert bad.explanation == "1 of 1 launches failed; b.D0 crashed: exit code 3"
@@ -114,7 +113,7 @@ def test_usage_holds_load_and_memory_against_the_suites_thresholds() -> None:
     small = layer("usage", used(0.9, 0.1), machine=GPUS)
     assert small.explanation == "GPU 1 used 10 % of its memory, less than 50 %"
     assert layer("usage", used(0.2, 0.1, gpu_load_threshold=0.1, gpu_mem_threshold=0.1), machine=GPUS).status is PASSED
-    assert "not known" in layer("usage", used(0.9, 0.1)).explanation
+    assert "unknown" in layer("usage", used(0.9, 0.1)).explanation
 
 
 def test_usage_takes_the_size_of_memory_from_the_program_where_the_machine_does_not_tell() -> None:
@@ -188,7 +187,7 @@ def test_version_wants_the_same_python_and_packages_in_all_launches() -> None:
 def test_version_says_no_more_than_is_known() -> None:
     a, b = {"python": "3.11.1", "executable": "/a"}, {"python": "3.11.1", "executable": "/b"}
     empty = layer("version", with_python(a, a))
-    assert empty.explanation == "all 2 launches used Python 3.11.1; no packages were found beside it"
+    assert empty.explanation == "all 2 launches used Python 3.11.1; no packages found"
     half = layer("version", with_python(a, b), packages={"/a": {"torch": "2.1"}})
     assert half.explanation.endswith("; packages were found in 1 of 2 environments")
     silent = result("b", *with_python(a).launches, launch(1.0, position=1))
@@ -228,7 +227,7 @@ def loop(
 def test_a_time_that_the_supervisors_clock_confirms_is_plausible() -> None:
     found = layer("plausibility", result("b", loop([0.1] * 20, 32, 2.0, outside_s=(1.9, 1.5, 2.6))))
     assert found.status is PASSED
-    assert found.explanation.endswith("took 1.9 s by its own clock, and between 1.5 and 2.6 s by the supervisor's")
+    assert found.explanation.endswith("took 1.9 s by its own clock, and 1.5 to 2.6 s by the supervisor's")
 
 
 @pytest.mark.parametrize(("claimed", "status"), [(0.5, FAILED), (1.9, PASSED), (2.5, PASSED), (4.0, FAILED)])
@@ -241,7 +240,7 @@ def test_a_program_whose_clock_is_not_the_supervisors_is_found_out(claimed: floa
 def test_asynchronous_timing_is_found_out() -> None:
     found = layer("plausibility", result("b", loop([2e-9] * 20, 32, 2.0, on_device=True)))
     assert found.status is FAILED
-    assert "but 2 s passed" in found.explanation
+    assert "but 2 s by the host" in found.explanation
 
 
 def test_what_no_other_clock_has_seen_is_not_called_plausible() -> None:
@@ -253,7 +252,7 @@ def test_what_no_other_clock_has_seen_is_not_called_plausible() -> None:
 def test_more_steps_than_the_process_had_time_for_are_found_out() -> None:
     found = layer("plausibility", result("b", loop([0.1] * 50, 32, 5.0, duration_s=3.0)))
     assert found.status is FAILED
-    assert found.explanation.endswith("50 steps of b.R0.0 claim to have taken 5 s, but the process lived 3 s")
+    assert found.explanation.endswith("50 steps of b.R0.0 claim to have taken 5 s, but the process ran for 3 s")
 
 
 def test_more_observations_than_the_process_had_time_for_are_found_out() -> None:

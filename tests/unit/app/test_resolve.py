@@ -9,8 +9,7 @@ import pytest
 from benchwright.app.resolve import resolve
 from benchwright.core.benchmark import Command, Script
 from benchwright.core.errors import InvalidInput
-from benchwright.core.inputs.options import MeasureOptions
-from benchwright.core.inputs.request import Request, SuiteRequest
+from benchwright.core.inputs.request import MeasureOptions, Request, SuiteRequest
 from benchwright.core.model import ModelScript
 from benchwright.core.stop_rule import StopRule
 

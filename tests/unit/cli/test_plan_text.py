@@ -7,8 +7,7 @@ import pytest
 from suites import ONE_JOB, PATHS, entry, planned
 
 from benchwright.cli.plan import plan_body, plan_text
-from benchwright.core.benchmark import Placement
-from benchwright.core.benchmark_folder import Launcher
+from benchwright.core.benchmark import Launcher, Placement
 from benchwright.core.node.system import Container, Node, Sizing, System
 
 

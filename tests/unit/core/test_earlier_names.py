@@ -7,9 +7,7 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Script
 from benchwright.core.files.earlier_names import renamed_run
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.settings import RunSettings

@@ -39,7 +39,7 @@ def test_a_stop_rule_has_one_meaning_however_it_is_written(value: object, expect
         ({"steps": "x"}, "steps is 'x', not a whole number; write 1 or more", "steps"),
         ({"seconds": "-1"}, "seconds is '-1', not a duration; write 600 (seconds), 90s, 10m or 2h", "seconds"),
         ({"precision": 2}, "'2' is not a percentage", "precision"),
-        ({"steps": 3, "interval": "1s"}, "steps cannot have an interval; only observations have one", "interval"),
+        ({"steps": 3, "interval": "1s"}, "steps cannot have an interval; only observations can", "interval"),
     ],
 )
 def test_what_is_no_stop_rule_is_explained(value: object, message: str, key: str | None) -> None:

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from local_wheels import make_packages, offline
 
-from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Environment, Script
 
 MakeBenchmark = Callable[..., Benchmark]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from builders import git
 
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import BenchmarkFolder
 from benchwright.environments.tools import Tools
 from benchwright.kinds.suite.setup.definitions import CannotClone, clone
 

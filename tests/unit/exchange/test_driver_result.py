@@ -183,4 +183,4 @@ def test_a_task_that_cannot_be_condensed_is_left_out_and_said_so() -> None:
 def test_two_tasks_of_one_name_do_not_overwrite_each_other() -> None:
     found = driver_results([result(task(), launch()), result(task(), launch(speeds=(1.0,)))], aggregate=aggregate)
     assert found.values["resnet.speed"] == 15.0
-    assert "is there already" in found.problems[0]
+    assert "is already there" in found.problems[0]

@@ -263,7 +263,7 @@ class TestFolders:
     def test_our_own_streams_are_not_taken_for_theirs(self, tmp_path: Path) -> None:
         (tmp_path / "train.R0.data").write_text('{"event":"stream","version":1,"job":"x"}\n{"event":"end"}\n')
         assert not MilabenchImporter().recognises(tmp_path)
-        with pytest.raises(InvalidInput, match="no result file in this folder"):
+        with pytest.raises(InvalidInput, match="no known result file in this folder"):
             import_results(tmp_path)
 
     def test_a_file_that_is_none_of_theirs_is_left_out_with_a_note(self, tmp_path: Path) -> None:

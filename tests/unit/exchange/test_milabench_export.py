@@ -13,8 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchwright.core.benchmark import Placement
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import BenchmarkFolder, Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.machine import Accelerator
 from benchwright.core.measurement import Measurement

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Script
 from benchwright.core.run import Launch
 from benchwright.core.status import Reason, Status
 from benchwright.core.stop_rule import StopRule

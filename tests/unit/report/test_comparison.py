@@ -37,7 +37,7 @@ EFFECT = Effect(
     paired=False,
 )
 COMPARISON = Comparison(
-    control="a.1", treatment="b.1", margin=0.02, effects=(EFFECT,), remarks=("one after the other",)
+    control="a.1", treatment="b.1", margin=0.02, effects=(EFFECT,), remarks=(Note(text="one after the other"),)
 )
 
 

@@ -7,7 +7,7 @@ from suite_runs import benchmark, launch, result, run
 
 from benchwright.app.after_run import report_of
 from benchwright.core.benchmark import Command, Script
-from benchwright.core.results.check import Check, CheckStatus
+from benchwright.core.run import Check, CheckStatus
 from benchwright.report.base import Report
 from benchwright.report.details import details
 from benchwright.report.html.reporter import HtmlReporter

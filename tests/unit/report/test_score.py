@@ -15,8 +15,7 @@ from suite_runs import failed, launch, measured, on_devices, result, run
 from benchwright.app.after_run import report_of
 from benchwright.app.results.scoring import Scoring
 from benchwright.core.note import Note
-from benchwright.core.results.check import Check, CheckStatus
-from benchwright.core.run import Result
+from benchwright.core.run import Check, CheckStatus, Result
 from benchwright.core.status import Reason, Status
 from benchwright.report.registry import reporter_named
 

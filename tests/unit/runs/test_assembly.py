@@ -44,7 +44,7 @@ def test_no_rate_is_no_data_and_a_rate_of_0_invalid() -> None:
     assert (nothing.status, nothing.reason) == (Status.FAILED, Reason.NO_DATA)
     zero = result_of(benchmark(), plan("a"), [launch(0.0)], promises_rate=True)
     assert (zero.status, zero.reason) == (Status.FAILED, Reason.INVALID)
-    assert zero.detail == "rate is 0, which is not above 0 in every launch"
+    assert zero.detail == "rate is 0, not above 0 in every launch"
 
 
 def test_a_failed_check_fails_only_if_it_was_named() -> None:

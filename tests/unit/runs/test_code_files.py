@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command
 from benchwright.core.job import Job
 from benchwright.kinds.registry import kind_of
 from benchwright.runs.provenance.code_files import code_files

@@ -8,7 +8,7 @@ import zlib
 import msgspec
 from suite_runs import on_devices, run
 
-from benchwright.core.results.check import Check, CheckStatus
+from benchwright.core.run import Check, CheckStatus
 from benchwright.store.run_document import ENCODING, RunSamples, measurements_of, pack_document, unpack_document
 
 CHECKED = msgspec.structs.replace(

@@ -1,1 +1,1 @@
-"""Can a result be believed? The validation layers."""
+"""The validation layers: checks whether a result is credible."""

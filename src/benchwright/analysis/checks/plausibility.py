@@ -1,6 +1,6 @@
-"""Whether a rate can be true: the time it was worked out from, against clocks that are not the program's own.
+"""Whether a rate is possible: compares the program's own timing with other clocks.
 
-Work that is handed to a device and not waited for looks finished at once: rates of billions of items a second.
+Work that is submitted to a device but not waited for looks finished at once: rates of billions of items a second.
 """
 
 from __future__ import annotations
@@ -12,19 +12,18 @@ from typing import Any
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.measurement import Measurement
-from benchwright.core.results.check import Check, CheckStatus
-from benchwright.core.run import Launch
+from benchwright.core.run import Check, CheckStatus, Launch
 
-TOLERANCE = 0.25  # between two clocks; a device's and the host's differ by far less
-_CLOCKS = 0.02  # what two clocks may differ by over a launch
-_ODD = 1000.0  # a sample this many times the median was not measured right
+TOLERANCE = 0.25  # between two clocks; a device's and the host's agree far better
+_CLOCKS = 0.02  # how much two clocks may differ over a launch
+_ODD = 1000.0  # a sample this many times the median is a measurement error
 
 
 def implausible(launch: Launch, benchmark: Benchmark) -> Check:
-    """The first thing about the launch's rate that cannot be true; else what was found to agree."""
+    """The first reason why the launch's rate is impossible; otherwise, what confirms it."""
     rate = _of_process(launch, "rate")
     if rate is None:
-        return _check(CheckStatus.NOT_APPLICABLE, "there is no rate of a loop to look at")
+        return _check(CheckStatus.NOT_APPLICABLE, "no loop reported a rate")
     return (
         _longer_than_it_lived(launch, benchmark, rate)
         or _against_the_host(launch)
@@ -36,7 +35,7 @@ def implausible(launch: Launch, benchmark: Benchmark) -> Check:
 
 
 def _longer_than_it_lived(launch: Launch, benchmark: Benchmark, rate: Measurement) -> Check | None:
-    """Steps follow each other, and so do observations: together they cannot last longer than the process."""
+    """Steps and observations follow one another: together they cannot last longer than the process."""
     if not launch.duration_s:
         return None
     allowed = launch.duration_s * (1 + _CLOCKS) + 0.01
@@ -46,31 +45,31 @@ def _longer_than_it_lived(launch: Launch, benchmark: Benchmark, rate: Measuremen
         if took > allowed:
             count = len(steps.samples) + len(steps.warmup_samples)
             words = f"{count:,} steps of {launch.job} claim to have taken {took:.4g} s"
-            return _check(CheckStatus.FAILED, f"{words}, but the process lived {launch.duration_s:.4g} s")
+            return _check(CheckStatus.FAILED, f"{words}, but the process ran for {launch.duration_s:.4g} s")
         return None
     stop = benchmark.stop
     interval_s = stop.interval_s if stop is not None and stop.observations else None
     if interval_s and len(rate.samples) * interval_s > allowed:
         words = f"{launch.job} reported {len(rate.samples)} rates, each over {interval_s:g} s"
-        return _check(CheckStatus.FAILED, f"{words}, but the process lived {launch.duration_s:.4g} s")
+        return _check(CheckStatus.FAILED, f"{words}, but the process ran for {launch.duration_s:.4g} s")
     return None
 
 
 def _against_the_host(launch: Launch) -> Check | None:
-    """Steps timed by events of a device, against the host's clock from one synchronisation to the next."""
+    """Compares steps timed by device events with the host's clock from one synchronisation to the next."""
     for loop in _loops(launch):
         by_device, by_host = loop["seconds"], loop["host_s"]
         if loop.get("on_device") and by_host > by_device * (1 + TOLERANCE):
             return _check(
                 CheckStatus.FAILED,
-                f"the steps of {launch.job} took {by_device:.4g} s by the device's clock, but {by_host:.4g} s passed: the rate "
-                f"is {by_host / by_device:.3g} times too high; does all work run on the stream that is timed?",
+                f"the steps of {launch.job} took {by_device:.4g} s by the device's clock, but {by_host:.4g} s by the host's: "
+                f"the rate is {by_host / by_device:.3g} times too high; does all work run on the timed stream?",
             )
     return None
 
 
 def _against_the_supervisor(launch: Launch) -> Check | None:
-    """The supervisor's clock runs in another process."""
+    """Compares the program's clock with the supervisor's, which runs in another process."""
     for loop in _loops(launch):
         bounds = loop.get("outside_s")
         if bounds is None:
@@ -79,14 +78,14 @@ def _against_the_supervisor(launch: Launch) -> Check | None:
         if claimed < least * (1 - TOLERANCE) or claimed > most * (1 + TOLERANCE):
             return _check(
                 CheckStatus.FAILED,
-                f"by the clock of {launch.job} its measuring took {claimed:.4g} s, by the supervisor's between {least:.4g} and "
-                f"{most:.4g} s",
+                f"measuring took {claimed:.4g} s by the clock of {launch.job}, but {least:.4g} to {most:.4g} s by the "
+                "supervisor's",
             )
     return None
 
 
 def _loops(launch: Launch) -> list[dict[str, Any]]:
-    """What was timed of each loop that counts."""
+    """The loops that were timed by both clocks."""
     return [loop for loop in launch.facts.get("loops") or () if loop.get("seconds") and loop.get("host_s")]
 
 
@@ -105,24 +104,24 @@ def _not_on_the_device(launch: Launch) -> Check | None:
     return _check(
         CheckStatus.WARNED,
         f"{launch.job} had GPU {', '.join(map(str, launch.devices))}, but its steps were timed by the host's clock: "
-        "if they do not wait for the device, they only show how fast work was submitted",
+        "unless they wait for the device, they only show how fast work was submitted",
     )
 
 
 def _agreed(launch: Launch) -> Check:
     checked = [loop for loop in _loops(launch) if _can_tell(loop.get("outside_s"))]
     if not checked:
-        text = "measured for too short a time, or not by a loop of ours: no other clock can confirm the time"
+        text = "too short, or not timed by benchprobe: no other clock can confirm the time"
         return _check(CheckStatus.NOT_APPLICABLE, text)
     claimed, least, most = checked[0]["outside_s"]
     return _check(
         CheckStatus.PASSED,
-        f"its measuring took {claimed:.4g} s by its own clock, and between {least:.4g} and {most:.4g} s by the supervisor's",
+        f"measuring took {claimed:.4g} s by its own clock, and {least:.4g} to {most:.4g} s by the supervisor's",
     )
 
 
 def _can_tell(bounds: Sequence[float] | None) -> bool:
-    """Whether a clock that runs at half or twice the speed would have been noticed: a check that cannot fail is none."""
+    """Whether a clock at half or twice the speed would be noticed: a check that cannot fail is worthless."""
     if bounds is None:
         return False
     claimed, least, most = bounds
@@ -130,7 +129,7 @@ def _can_tell(bounds: Sequence[float] | None) -> bool:
 
 
 def _of_process(launch: Launch, metric: str, beside: Measurement | None = None) -> Measurement | None:
-    """The first with samples, of the rank of `beside` if that is given."""
+    """The first with samples; with `beside`, of the same rank."""
     wanted = None if beside is None else beside.labels
     found = (m for m in launch.measurements if m.metric == metric and m.samples)
     return next((m for m in found if wanted is None or m.labels == wanted), None)

@@ -1,6 +1,6 @@
-"""Validation layers: whether what was measured can be believed, each verdict with the figures behind it.
+"""Validation layers: whether a result is credible, each verdict with the figures behind it.
 
-`error`, `ensure_rate` and `loss` always run; the others only if they are named.
+`error`, `ensure_rate` and `loss` always run; the others only on request.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import first_bad_sample
-from benchwright.core.results.check import Check, CheckStatus
-from benchwright.core.run import Launch, Result, culprit
+from benchwright.core.results.launches import by_position
+from benchwright.core.run import Check, CheckStatus, Launch, Result, culprit, why
 from benchwright.core.status import Status
 
 ALWAYS = ("error", "ensure_rate", "loss")
 NAMED = ("usage", "planning", "version", "plausibility")
 LEAST_OVERLAP = 0.95
-_THRESHOLD = 0.5  # of load and of memory, where the suite says nothing
+_THRESHOLD = 0.5  # of load and of memory, unless the suite sets another
 
 
 class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
-    """What a layer may want to know beside the result."""
+    """What a layer may need besides the result."""
 
-    planned: tuple[tuple[Job, ...], ...] = ()  # the benchmark's launches; empty if the plan is not known
+    planned: tuple[tuple[Job, ...], ...] = ()  # the benchmark's launches; empty if the plan is unknown
     machine: Machine | None = None
-    packages: Mapping[str, Mapping[str, str]] = {}  # for each interpreter its packages
+    packages: Mapping[str, Mapping[str, str]] = {}  # interpreter → package → version
     workers: int | None = None
     promises_rate: bool = False  # a result without a rate has failed
 
 
 def validation_names(text: str, *, where: str = "--validations") -> tuple[str, ...]:
-    """The layers of a comma list; `all` is every one. InvalidInput for a word that is none."""
+    """The layers in a comma-separated list; `all` means every one. InvalidInput for an unknown word."""
     known = (*ALWAYS, *NAMED)
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
@@ -52,7 +52,7 @@ def validation_names(text: str, *, where: str = "--validations") -> tuple[str, .
 
 
 def check(result: Result, validations: Sequence[str], circumstances: Circumstances | None = None) -> tuple[Check, ...]:
-    """One Check for each layer that runs; none for a benchmark that was not measured to its end."""
+    """One Check for each layer that runs; none for a benchmark that did not finish."""
     if result.status not in (Status.OK, Status.FAILED):
         return ()
     known = circumstances or Circumstances()
@@ -64,20 +64,18 @@ def _error(result: Result, _: Circumstances, named: bool) -> Check:
     measured = [x for x in result.launches if not x.warmup]
     bad = [x for x in measured if x.status is not Status.OK]
     if not bad and result.status is Status.OK:
-        how = "with exit code 0" if all(x.exit_code == 0 for x in measured) else "well"
-        return _passed("error", f"{_all_of(measured)} ended {how}")
+        how = "ended with exit code 0" if all(x.exit_code == 0 for x in measured) else "succeeded"
+        return _passed("error", f"{_all_of(measured)} {how}")
     if not bad:
         return _failed("error", result.detail or "the benchmark failed")
     first = culprit(measured) or bad[0]
-    word = first.reason.value.replace("_", " ") if first.reason else first.status.value
-    detail = f": {first.detail}" if first.detail else ""
-    return _failed("error", f"{len(bad)} of {len(measured)} launches failed; {first.job} {word}{detail}")
+    return _failed("error", f"{len(bad)} of {len(measured)} launches failed; {first.job} {why(first)}")
 
 
 def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
-    """A suite's benchmark without a number is no success; what else is measured need not have a rate."""
+    """A suite's benchmark must have a rate; other benchmarks need not."""
     if not result.counted:
-        return _failed("ensure_rate", "no launch ended well, so there is no rate")
+        return _failed("ensure_rate", "no launch succeeded, so there is no rate")
     metric = scored_metric(result)
     if metric is not None and not named and not known.promises_rate and not _is_rate(result, metric):
         return _not_applicable("ensure_rate", f"{metric} need not be a rate")
@@ -87,10 +85,10 @@ def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
         figures = f"{low:.6g}" if low == high else f"{low:.6g} to {high:.6g}"
         if all(math.isfinite(v) and v > 0 for v in values):
             return _passed("ensure_rate", f"{metric} {figures} in {_all_of(result.counted)}")
-        return _failed("ensure_rate", f"{metric} is {figures}, which is not above 0 in every launch")
+        return _failed("ensure_rate", f"{metric} is {figures}, not above 0 in every launch")
     asked = [s.name for s in result.benchmark.metrics if s.required]
     if asked:
-        return _passed("ensure_rate", f"no rate, but what was asked for is there: {', '.join(asked)}")
+        return _passed("ensure_rate", f"no rate, but the requested metrics: {', '.join(asked)}")
     if not known.promises_rate and not named:
         return _not_applicable("ensure_rate", "no rate is expected of it")
     return _failed(
@@ -99,7 +97,7 @@ def _ensure_rate(result: Result, known: Circumstances, named: bool) -> Check:
 
 
 def _is_rate(result: Result, metric: str) -> bool:
-    """Of a loop; what a pattern reads out of a log may be anything."""
+    """Whether a loop reported it; a pattern may read anything from a log."""
     return any(m.metric == metric and m.source == "loop" for x in result.counted for m in x.measurements)
 
 
@@ -124,7 +122,7 @@ def _is_loss(metric: str, source: str) -> bool:
 
 
 def _usage(result: Result, known: Circumstances, named: bool) -> Check:
-    """Thresholds are fractions: of a device's time, and of its memory."""
+    """Thresholds are fractions of a device's time and of its memory."""
     measured = [x for x in result.launches if not x.warmup]
     loads = _by_device(measured, "gpu.load", statistics.fmean, 100.0)
     if not loads:
@@ -152,7 +150,7 @@ def _usage(result: Result, known: Circumstances, named: bool) -> Check:
     if low:
         return _failed("usage", "; ".join(low))
     memory = (
-        f", memory {_percent(min(memories.values()))} or more" if memories else "; the size of its memory is not known"
+        f", memory {_percent(min(memories.values()))} or more" if memories else "; the size of its memory is unknown"
     )
     return _passed(
         "usage", f"{_counted(len(loads), 'GPU')} busy {_percent(min(loads.values()))} of the time or more{memory}"
@@ -165,7 +163,7 @@ def _threshold(settings: Mapping[str, object], key: str) -> float:
 
 
 def _memory_sizes(launches: Sequence[Launch], machine: Machine | None) -> dict[str, float]:
-    """What the machine's devices have, in bytes, else what the programs said of them."""
+    """The memory of each device in bytes: the machine's, else as reported by the programs."""
     told = [(x.facts.get("voir") or {}).get("gpu_memory_bytes") or {} for x in launches]
     sizes = {str(device): float(size) for said in told for device, size in said.items() if size}
     here = machine.accelerators if machine is not None else ()
@@ -185,12 +183,9 @@ def _by_device(
 
 
 def _planning(result: Result, known: Circumstances, named: bool) -> Check:
-    """Every planned process was launched, on a device of its own where that is the plan, and all were measured together."""
+    """Every planned process was launched, on its own device if so planned, and all were measured at the same time."""
     placement = result.benchmark.placement
-    groups: dict[int, list[Launch]] = {}
-    for launch in result.launches:
-        if not launch.warmup:
-            groups.setdefault(launch.position, []).append(launch)
+    groups = by_position(x for x in result.launches if not x.warmup)
     expected = {jobs[0].position: len(jobs) for jobs in known.planned if jobs}
     for position, jobs in groups.items():
         wanted = expected.get(position, len(jobs) if placement.per_device else placement.jobs * placement.machines)
@@ -208,11 +203,11 @@ def _planning(result: Result, known: Circumstances, named: bool) -> Check:
     if count == 1:
         return _passed("planning", words)
     if result.overlap is None:
-        return _passed("planning", f"{words}; when each was measured is not known")
+        return _passed("planning", f"{words}; it is unknown when each was measured")
     if result.overlap < LEAST_OVERLAP:
         return _failed(
             "planning",
-            f"{words}, but all were measured at the same time for only {_percent(result.overlap, 1)} of it (at least {_percent(LEAST_OVERLAP)})",
+            f"{words}, but all were measured at the same time for only {_percent(result.overlap, 1)} of the time (at least {_percent(LEAST_OVERLAP)})",
         )
     return _passed("planning", f"{words}, measured together {_percent(result.overlap, 1)} of the time")
 
@@ -230,11 +225,11 @@ def _version(result: Result, known: Circumstances, named: bool) -> Check:
     environments = [known.packages[e] for e in executables if e in known.packages]
     names = sorted({name for packages in environments for name in packages})
     for name in names:
-        versions = sorted({packages.get(name, "not there") for packages in environments})
+        versions = sorted({packages.get(name, "none") for packages in environments})
         if len(versions) > 1:
             return _failed("version", f"launches used different versions of {name}: {', '.join(versions)}")
     python = str(told[0].get("python"))
-    packages = f" and the same {_counted(len(names), 'package')}" if names else "; no packages were found beside it"
+    packages = f" and the same {_counted(len(names), 'package')}" if names else "; no packages found"
     if names and len(environments) < len(executables):
         packages = f"; packages were found in {len(environments)} of {len(executables)} environments"
     silent = "" if len(told) == len(measured) else "; the others did not report it"
@@ -243,7 +238,7 @@ def _version(result: Result, known: Circumstances, named: bool) -> Check:
 
 
 def _untold(measured: Sequence[Launch], known: Circumstances) -> str:
-    """What is known of programs without benchprobe: only what they were started with."""
+    """For programs without benchprobe, only their interpreter is known."""
     voir = bool(measured) and all("voir" in x.facts for x in measured)
     said = (
         "voir does not report which Python it ran in" if voir else "its programs did not report which Python they used"
@@ -260,7 +255,7 @@ def _untold(measured: Sequence[Launch], known: Circumstances) -> str:
 def _plausibility(result: Result, known: Circumstances, named: bool) -> Check:
     found = [implausible(x, result.benchmark) for x in result.counted]
     if not found:
-        return _not_applicable("plausibility", "no launch ended well")
+        return _not_applicable("plausibility", "no launch succeeded")
     for status in (CheckStatus.FAILED, CheckStatus.WARNED):
         worst = next((f for f in found if f.status is status), None)
         if worst is not None:

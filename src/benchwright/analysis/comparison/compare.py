@@ -40,22 +40,22 @@ from benchwright.core.metric import is_of_the_machine
 from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, undecided, unlike
-from benchwright.core.results.noted import noted_of
+from benchwright.core.results.launches import noted_of
 from benchwright.core.run import Launch, Result, Run
 
-# Below 2 % the layout of memory and code decides as much as the change does, and 20 launches that spread by 2 % are
-# just enough to call two runs the same.
+# Below 2 %, the layout of memory and code matters as much as the change, and 20 launches with a spread of 2 % are just
+# enough to call two runs the same.
 DEFAULT_MARGIN = 0.02
 _LOPSIDED = Note(text="the side with fewer launches is much noisier", remedy="give both the same number of launches")
 
 
 class _Row(NamedTuple):
-    """An effect on its way: compared, not yet judged. `estimate` None: it cannot be judged, and its advice says why."""
+    """An effect that is compared but not yet judged. `estimate` None: it cannot be judged, and its advice says why."""
 
     effect: Effect
     estimate: RatioEstimate | None = None
     allowance: float = 0.0
-    wandered: bool = False  # that allowance is how far its launches moved by themselves
+    wandered: bool = False  # the allowance is how far its launches drifted on their own
     drift: float = 0.0
     disagree: bool = False  # a few pairs account for the difference
     disturbed: bool = False  # its launches cannot decide
@@ -74,12 +74,11 @@ def compare(
     metrics: Metrics = None,
     needed: Collection[str] = (),
 ) -> Comparison:
-    """All that both runs measured, benchmark by benchmark of the same name.
+    """Everything both runs measured, matching benchmarks by name.
 
-    Two runs of one benchmark each are compared whatever the names. `run_to_run`: what two runs of an unchanged program differ
-    by, as a fraction. `metrics`: only these, by name or by the control's benchmark and name. `needed`: metrics whose absence
-    from one side is listed. What a side measured in another unit, or with another idea of what is better, is not
-    compared but listed.
+    Two runs of one benchmark each are compared whatever the names. `run_to_run`: how much two runs of an unchanged program
+    may differ, as a fraction. `metrics`: only these, by name or by the control's benchmark and name. `needed`: metrics to
+    list if one side lacks them. Metrics with different units or directions are listed, not compared.
     """
     pairs, missing = matched(control, treatment)
     rows: list[_Row] = []
@@ -126,7 +125,7 @@ def compare_interleaved(
 ) -> Comparison:
     """Two benchmarks of one run whose launches alternated, compared block by block; KeyError if one is not in the run.
 
-    The names stand for control and treatment in the result. Blocks in which either failed are left out, and said.
+    In the result their names stand for control and treatment. Blocks in which either failed are left out and listed.
     `metrics` and `needed` as for `compare`.
     """
     before, after = run.result(control), run.result(treatment)
@@ -146,13 +145,13 @@ def compare_interleaved(
 
 
 def interleaved(run: Run, control: str, treatment: str) -> bool:
-    """Whether these two benchmarks of the run have launches in common blocks, so that they can be compared as pairs."""
+    """Whether the two benchmarks share blocks, so that they can be compared as pairs."""
     blocks = [{x.block for x in run.result(name).counted if x.block is not None} for name in (control, treatment)]
     return bool(blocks[0] & blocks[1])
 
 
 def _noted(before: Result, after: Result, *, paired: bool) -> list[Note]:
-    """What was noted of launches of either side; of separate runs the effects say themselves what keeps them from deciding."""
+    """The notes of both sides' launches. For separate runs the effects themselves carry the disturbances."""
     found = []
     for result, side in ((before, "control"), (after, "treatment")):
         name = (
@@ -179,7 +178,7 @@ def _rows(
     *,
     paired: bool = False,
 ) -> tuple[list[_Row], list[NotCompared]]:
-    """Every metric that both have, and those that cannot be compared."""
+    """Every metric that both have, and what cannot be compared."""
     controls, treatments = (sides_of(r, w, paired) for r, w in zip((before, after), workers, strict=True))
     rows, missing = [], gaps(before, after, controls, treatments, needed)
     for key, control in controls.items():
@@ -203,7 +202,7 @@ def _rows(
 
 
 def _drifts_within(control: Side, treatment: Side) -> list[Note]:
-    """Of loops whose steps become slower or faster within a launch: how long they ran has a part in the result."""
+    """Loops whose steps get slower or faster within a launch: their result depends on how long they ran."""
     found = []
     for name, side in (("control", control), ("treatment", treatment)):
         if side.first.source == "loop":
@@ -254,7 +253,7 @@ def _of_separate_runs(
         if (why := undecided(result.counted, of_run)) is not None
     ]
 
-    # The treatment itself may be why a GPU lowers its clock: a doubt, but no reason to decide nothing.
+    # The treatment itself may make a GPU lower its clock: a doubt, but no reason to withhold a verdict.
     other = None if disturbed else unlike(before.counted, after.counted)
 
     def estimating(effect: Effect, values: Values) -> _Row:
@@ -302,7 +301,7 @@ def _with_estimate(effect: Effect, estimate: RatioEstimate, doubts: Sequence[Not
 
 
 def _judged_rows(rows: Sequence[_Row], margin: float, confidence: float) -> tuple[Effect, ...]:
-    """Launches that cannot decide have no part in counting false alarms: they would make others look less surprising."""
+    """Disturbed launches are left out of the false-discovery control, where they would hide other effects."""
     deciding = [r.estimate.p_value for r in rows if r.estimate is not None and not r.disturbed]
     q_values = iter(benjamini_hochberg(deciding))
     found = []
@@ -344,7 +343,7 @@ def _judged_row(
 
 
 def _lopsided(few: Sequence[float], many: Sequence[float]) -> bool:
-    """Mann and Whitney's test takes a noisier, smaller side for a different one too often (15 % at 6 against 20)."""
+    """Mann and Whitney's test too often mistakes a noisier, smaller side for a different one (15 % at 6 against 20)."""
     return len(many) >= 1.5 * len(few) and relative_spread(few) > 2 * relative_spread(many)
 
 

@@ -1,4 +1,4 @@
-"""What else differs between two runs than the thing one wants to compare."""
+"""What differs between two runs besides the intended change."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _machine(before: Machine, after: Machine) -> Iterable[Difference]:
 
 
 def _benchmark(before: Benchmark, after: Benchmark) -> Iterable[Difference]:
-    # Other names were put side by side on purpose: then the command is what is compared, not an accident.
+    # Benchmarks with different names were paired on purpose: then the command is what is compared.
     same_name = before.name == after.name
     where = before.name if same_name else f"{before.name} → {after.name}"
     old, new = _words(before), _words(after)
@@ -99,7 +99,7 @@ def _facts(before: Result, after: Result) -> dict[str, tuple[object, object]]:
 
 
 def _packages(before: Mapping[str, Mapping[str, str]], after: Mapping[str, Mapping[str, str]]) -> Iterable[Difference]:
-    """Package by package; interpreters of another path are taken for one another if each run has but one."""
+    """Package by package; if each run has only one interpreter, they are compared even if their paths differ."""
     if not before or not after:
         return
     pairs = [(before[i], after[i]) for i in before if i in after]
@@ -142,7 +142,7 @@ def _gib(size: int) -> str:
 
 
 def _text(value: object, other: object) -> str:
-    """Of a rule with several parts only those in which it differs from the other."""
+    """For a rule with several parts, only those that differ from the other."""
     if not isinstance(value, msgspec.Struct):
         return _ABSENT if value is None else str(value)
     against = other if isinstance(other, type(value)) else type(value)()

@@ -1,4 +1,4 @@
-"""What cannot be compared, and whether that is the treatment's loss: it failed, is missing, or is no number."""
+"""What cannot be compared, and whether that counts against the treatment: it failed, is missing, or is not a number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from benchwright.analysis.comparison.sides import Side, Sides, Values, key_words
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import must_be_positive
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Result, Run, why
 from benchwright.core.status import Status
 
 Chosen = tuple[str, str]  # a benchmark of the control and a metric
@@ -17,14 +17,14 @@ Metrics = Collection[str] | Collection[Chosen] | None
 
 
 class NotCompared(NamedTuple):
-    """In words; `lost`: the treatment failed or lacks what the control has, or nothing can be said about it."""
+    """`lost`: the treatment failed or lacks what the control has, or nothing can be concluded."""
 
     text: str
     lost: bool
 
 
 def matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], list[NotCompared]]:
-    """Results of the same name side by side, and what has no partner or failed."""
+    """Pairs of results with the same name, and what has no partner or failed."""
     if len(control.results) == len(treatment.results) == 1:
         pair = control.results[0], treatment.results[0]
         return [pair], failures(*pair)
@@ -43,9 +43,9 @@ def matched(control: Run, treatment: Run) -> tuple[list[tuple[Result, Result]], 
 
 
 def failures(before: Result, after: Result) -> list[NotCompared]:
-    """Where the control failed a comparison is not possible either, and that is no success."""
+    """What failed on either side: without a working control there is no comparison, and that is not a success."""
     if before.status is after.status is Status.SKIPPED:
-        return [NotCompared(f"{before.benchmark.name}: skipped in both ({_reason(after)})", lost=False)]
+        return [NotCompared(f"{before.benchmark.name}: skipped in both ({why(after)})", lost=False)]
     same_name = before.benchmark.name == after.benchmark.name
     return [
         *_failures(before, " in control" if same_name else "", of_treatment=False),
@@ -58,26 +58,19 @@ def _failures(result: Result, where: str, *, of_treatment: bool) -> list[NotComp
     bad = [x for x in launches if x.status is not Status.OK]
     name = result.benchmark.name
     if not result.counted:
-        return [NotCompared(f"{name}: nothing was measured{where} ({_reason(result)})", lost=True)]
+        return [NotCompared(f"{name}: nothing was measured{where} ({why(result)})", lost=True)]
     if bad:
-        text = (
-            f"{name}: {len(bad)} of {len(launches)} launches failed{where} ({_reason(bad[0])}); the others are compared"
-        )
+        text = f"{name}: {len(bad)} of {len(launches)} launches failed{where} ({why(bad[0])}); the others are compared"
         return [NotCompared(text, lost=of_treatment)]
     if result.status is not Status.OK:
-        return [NotCompared(f"{name}: {result.status.value}{where} ({_reason(result)})", lost=of_treatment)]
+        return [NotCompared(f"{name}: {result.status.value}{where} ({why(result)})", lost=of_treatment)]
     return []
-
-
-def _reason(ended: Result | Launch) -> str:
-    words = ended.reason.value.replace("_", " ") if ended.reason else ended.status.value
-    return f"{words}: {ended.detail}" if ended.detail else words
 
 
 def gaps(
     before: Result, after: Result, controls: Sides, treatments: Sides, needed: Collection[str]
 ) -> list[NotCompared]:
-    """Metrics worth a word that only one side has. A side that measured nothing at all is told elsewhere."""
+    """Needed metrics that only one side has. `failures` covers a side that measured nothing at all."""
     if not before.counted or not after.counted:
         return []
     found = []
@@ -90,7 +83,7 @@ def gaps(
 
 
 def unlike_sides(words: str, control: Side, treatment: Side) -> NotCompared:
-    """Of sides that are measured in other units, or have another idea of what is better."""
+    """For sides with different units or directions."""
     both = [list(side.launches.values()) for side in (control, treatment)]
     by_unit = len({m.unit for side in both for m in side}) > 1
     ours, theirs = (" and ".join(dict.fromkeys(_terms(m, by_unit) for m in side)) for side in both)
@@ -102,7 +95,7 @@ def no_common_steps(words: str) -> NotCompared:
 
 
 def not_numbers(words: str, measurement: Measurement, values: Values) -> list[NotCompared]:
-    """Launches whose value cannot be compared: no finite number, or not positive where nothing else can be true."""
+    """Launches whose value cannot be compared: not finite, or not positive where it must be."""
     found = []
     positive = measurement.source != "sampler" and must_be_positive(measurement.metric, measurement.unit) is not None
     for where, side in (("control", values.control), ("treatment", values.treatment)):

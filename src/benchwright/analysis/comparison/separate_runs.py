@@ -1,7 +1,7 @@
-"""What launches of separate runs differ by although nothing was changed: unknown from one run each, so it is allowed for.
+"""How much separate runs differ without a change: one run each does not show it, so it is allowed for.
 
-One run shows how its own launches wander, but not how far the machine was from where it was an hour before. A difference is
-only called if it is larger than both.
+A run shows how its own launches drift, but not how the machine differs from an hour before. Only a difference larger than
+both counts.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 from benchwright.analysis.statistics.drift import drift_of
 
-# Clocks, neighbours on the same hardware, temperature, the layout of memory and code: an unchanged program rarely differs
-# by more between two runs on a quiet machine, and one step of 5 % between the runs is no verdict.
+# Clocks, other tenants, temperature, the layout of memory and code: on a quiet machine an unchanged program rarely differs
+# by more than this between two runs, so a single step of 5 % between them gets no verdict.
 RUN_TO_RUN = 0.05
 
 
 class Steadiness(NamedTuple):
-    """How launches of one run held still. `wandered`: how far their level moved, as a logarithm; `spread`: the whole range.
+    """How stable a run's launches were. `wandered`: how far their level moved, as a logarithm; `spread`: the whole range.
 
-    `drift` says in words what was noticed; None if nothing was.
+    `drift` describes a detected drift; None if there is none.
     """
 
     wandered: float
@@ -30,17 +30,17 @@ class Steadiness(NamedTuple):
 
 
 def steadiness(values: Sequence[float]) -> Steadiness:
-    """Of one positive value for each launch, in the order they ran."""
+    """From one positive value for each launch, in the order they ran."""
     logs = [math.log(v) for v in values]
-    # Medians of three: one odd launch is no level, except at the ends, where nothing shows that it was odd.
+    # Medians of three: a single outlier is not a level, except at the ends, where it cannot be recognised.
     levels = [logs[0], *(statistics.median(logs[i : i + 3]) for i in range(len(logs) - 2)), logs[-1]]
     return Steadiness(max(levels) - min(levels), max(logs) - min(logs), _drift(values))
 
 
 def allowance(sides: Sequence[Steadiness], run_to_run: float | None) -> float:
-    """What a difference must exceed, as a logarithm: of a side that drifts, all that its launches ever differed by.
+    """What a difference must exceed, as a logarithm; for a side that drifts, the whole range of its launches.
 
-    `run_to_run` is None for what the machine has no part in, such as memory or a loss.
+    `run_to_run` is None for metrics that the machine does not affect, such as memory or a loss.
     """
     if run_to_run is None:
         return max((side.spread for side in sides if side.drift), default=0.0)

@@ -1,7 +1,7 @@
-"""The two sides of a comparison: of each metric one value for each launch, taken over the same steps of both.
+"""The two sides of a comparison: for each metric one value per launch, taken over the same steps on both sides.
 
-What a program tells of its progress (a loss, an accuracy) depends on how long its loop ran. If launches ran for different
-numbers of steps, such a metric is taken at the last step that all of them reached, or over the steps that all of them measured.
+Metrics of a program's progress (a loss, an accuracy) depend on how long its loop ran. If launches ran for different numbers
+of steps, such a metric is taken at the last step they all reached, or over the steps they all measured.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from benchwright.core.run import Launch, Result
 
 MetricKey = tuple[str, str, tuple[tuple[str, str], ...]]  # metric, source, labels
 _PROGRAMS_OWN = ("give", "log", "import")
-_OF_THE_COURSE = ("last", "min", "max")  # methods for which it matters how far a launch got, trend or not
-_OF_THE_WHOLE = ("count", "total", "first")  # that do not change, or whose change is what is asked for
+_OF_THE_COURSE = ("last", "min", "max")  # depend on how far a launch got, trend or not
+_OF_THE_WHOLE = ("count", "total", "first")  # do not depend on it, or are meant to
 _TREND = 0.01
 _MOST_LOOKED_AT = 60  # values of a launch
 
 
 class Side(NamedTuple):
-    """One metric of one benchmark: the measurement of each launch under its place (block, or number of the launch)."""
+    """One metric of one benchmark: its measurement in each launch, by block or number of the launch."""
 
     launches: dict[int, Measurement]
     workers: int | None
@@ -38,7 +38,7 @@ class Side(NamedTuple):
 
 
 class Values(NamedTuple):
-    """One value for each launch of both sides, in order; `basis` says over which steps, where that needed a choice."""
+    """One value per launch for both sides, in order; `basis` says over which steps, if that was a choice."""
 
     control: list[float]
     treatment: list[float]
@@ -46,7 +46,7 @@ class Values(NamedTuple):
 
 
 def sides_of(result: Result, workers: int | None, paired: bool = False) -> dict[MetricKey, Side]:
-    """`paired`: places are blocks, and launches without one do not count."""
+    """`paired`: launches are keyed by block, and those without one do not count."""
     sides: dict[MetricKey, Side] = {}
     for number, launch in enumerate(result.counted):
         place = launch.block if paired else number
@@ -56,7 +56,7 @@ def sides_of(result: Result, workers: int | None, paired: bool = False) -> dict[
 
 
 def values_of(control: Side, treatment: Side, paired: bool) -> Values | None:
-    """None if there is no step that all launches measured, or no launch on a side that has a value."""
+    """None if no step was measured by all launches, or a side has no launch with a value."""
     places = sorted(control.launches.keys() & treatment.launches.keys()) if paired else None
     ours, theirs = ([side.launches[p] for p in places or side.launches] for side in (control, treatment))
     if not ours or not theirs or places == []:
@@ -75,7 +75,7 @@ def _add(sides: dict[MetricKey, Side], launch: Launch, place: int, workers: int 
     for m in launch.measurements:
         if m.samples:
             key = (m.metric, m.source, tuple(sorted(m.labels.items())))
-            with suppress(AggregateError):  # a method that needs workers, of a run that was told of none
+            with suppress(AggregateError):  # a method that needs the number of workers, in a run without it
                 launch_value(msgspec.structs.replace(m, samples=m.samples[:1]), workers)
                 sides.setdefault(key, Side({}, workers)).launches[place] = m
 

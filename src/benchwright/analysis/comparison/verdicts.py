@@ -1,4 +1,4 @@
-"""From a ratio with its interval to a verdict in one word, and the reason and the remedy where there is none."""
+"""From a ratio and its interval to a verdict or, without one, to the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from benchwright.core.results.summary import Interval
 
 FEWEST_LAUNCHES = 6
 ALTERNATE = "alternate both in one run: bw run -c A -c B, then bw compare RUN --between A B"
-_ROUNDING = 1e-12  # an end that is exactly 1 may come out a few bits beside it
+_ROUNDING = 1e-12  # an end that is exactly 1 may be off by a few bits
 _MOST_ADVISED = 200
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verdict is made from. `allowance`: as a logarithm, what a difference must exceed besides 1 and the margin.
+    """What a verdict is based on. `allowance`: what a difference must exceed besides 1 and the margin, as a logarithm.
 
-    `wandered`: it is how far the launches of a side moved by themselves. `drift`: they were seen to drift, by a known
-    distance (a logarithm).
+    `wandered`: the allowance is how far a side's launches drifted on their own. `drift`: how far they were seen to drift,
+    as a logarithm.
     """
 
     direction: Direction
@@ -39,7 +39,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def limit(self) -> float:
-        """The margin is a factor: 2 % means between 1 / 1.02 and 1.02, so that it is the same seen from either side."""
+        """The margin as a logarithm: 2 % means from 1 / 1.02 to 1.02, the same from either side."""
         return math.log1p(self.margin)
 
     @property
@@ -48,19 +48,19 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def near_end(self) -> float:
-        """How far the end of the interval that is nearer to 1 is away from it; negative if 1 lies within."""
+        """The distance from 1 to the nearer end of the interval; negative if 1 lies inside."""
         return max(_log(self.interval.low), -_log(self.interval.high))
 
     @property
     def differs(self) -> bool:
-        """By more than chance, by itself: the interval leaves 1, which is the same as p ≤ 1 - confidence."""
+        """Significant by itself: the interval excludes 1, which is the same as p ≤ 1 - confidence."""
         return self.near_end > _ROUNDING
 
 
 def judged(e: Evidence) -> Verdict:
-    """`same`: the whole interval is within the margin. `regressed`, `improved`: the difference is no chance after all
-    comparisons of the table are counted, larger than what is allowed for, and the ratio is beyond the margin. All else is
-    inconclusive.
+    """`same`: the whole interval is within the margin. `regressed`, `improved`: the difference is significant after
+    correcting for all comparisons in the table, exceeds the allowance, and the ratio is outside the margin. Everything
+    else is inconclusive.
     """
     if -e.limit <= _log(e.interval.low) and _log(e.interval.high) <= e.limit and e.drift <= e.limit:
         return Verdict.SAME
@@ -82,7 +82,7 @@ def advice_for(e: Evidence) -> str:
         if e.near_end <= e.allowance:
             return _not_beyond(e)
         if e.direction is Direction.NEITHER:
-            return "it differs, but neither direction is better for this metric"
+            return "it differs, but this metric has no better direction"
     if e.limit < e.distance <= e.allowance:
         return _not_beyond(e)
     return _more_launches(e)
@@ -96,11 +96,11 @@ def _not_beyond(e: Evidence) -> str:
 
 
 def _more_launches(e: Evidence) -> str:
-    """How many launches it takes at the least: it depends on how large the difference really is."""
+    """The fewest launches it takes, which depends on the true difference."""
     if e.distance <= e.limit:  # the interval must fit into the margin
         needed = _needed(e, e.limit - e.distance)
         words = _launches(needed)
-    else:  # it must leave what is allowed for; but there may be no difference
+    else:  # it must exceed the allowance; or there may be no difference
         needed = _needed(e, e.distance - e.allowance)
         words = _launches(needed)
         none = _launches(_needed(e, e.limit))
@@ -113,7 +113,7 @@ def _more_launches(e: Evidence) -> str:
 
 
 def _needed(e: Evidence, wanted: float) -> float:
-    """For an interval that reaches only so far."""
+    """Launches for an interval with this half-width."""
     reach = (_log(e.interval.high) - _log(e.interval.low)) / 2
     too_close = wanted <= 0 or reach > wanted * _MOST_ADVISED
     return math.inf if too_close else max(e.launches * (reach / wanted) ** 2 * 1.2, e.launches + 2)
@@ -124,7 +124,7 @@ def _launches(needed: float) -> str:
 
 
 def too_few(control: int, treatment: int) -> str:
-    """What to say where one side has too few launches for any verdict."""
+    """The advice if one side has too few launches for any verdict."""
     side = f"{control} and {treatment} launches" if control != treatment else _counted(control)
     return f"too few launches for a verdict ({side}); use --repeat {FEWEST_LAUNCHES} or more for both"
 

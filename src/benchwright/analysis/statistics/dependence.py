@@ -1,6 +1,6 @@
-"""Do neighbours in time resemble each other? Then launches tell less than their number says.
+"""Serial correlation: correlated launches carry less information than independent ones.
 
-All on ranks, so that neither a spike nor the shape of the distribution matters. Values stand in the order they were measured.
+Everything uses ranks, so that neither spikes nor the shape of the distribution matter. Values are in the order measured.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Sequence
 
 from benchwright.analysis.statistics.distributions import incomplete_beta, kendall_two_sided
 
-FEWEST = 6  # below that every order is too likely by chance
-ENOUGH = 20  # from here on launches that depend on each other nearly always show it
-# Half of what resembles by chance stays below this correlation; above it an interval is widened.
+FEWEST = 6  # below that, every order is too likely by chance
+ENOUGH = 20  # from here on, correlated launches nearly always show it
+# Half of all chance correlations stay below this; above it an interval is widened.
 _LEAST_CORRELATION = 0.1
 _LARGEST_CORRELATION = 0.9
-# Bartels' statistic that 1.8 % or less of random orders stay at or below, counted over all orders; from 10 on the Beta
-# approximation of Bartels (1982) holds.
+# Critical values of Bartels' statistic (1.8 % or less of random orders), counted over all orders; from 10 values on the
+# Beta approximation of Bartels (1982) holds.
 _SMALL_BARTELS = {6: (8, 0.0083), 7: (18, 0.0151), 8: (30, 0.0171), 9: (45, 0.0164)}
 
 
 def midranks(values: Sequence[float]) -> list[float]:
-    """The rank of each value from 1 on; equal values share the mean of their ranks."""
+    """The rank of each value, from 1; ties share their mean rank."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks = [0.0] * len(values)
     start = 0
@@ -37,7 +37,7 @@ def midranks(values: Sequence[float]) -> list[float]:
 
 
 def neighbour_correlation(values: Sequence[float]) -> float:
-    """1 - half of von Neumann's ratio of the ranks: about 0 for independent values, near 1 for slow wandering."""
+    """1 - half of von Neumann's ratio of the ranks: about 0 for independent values, near 1 for slow drift."""
     ranks = midranks(values)
     middle = (len(ranks) + 1) / 2
     spread = sum((r - middle) ** 2 for r in ranks)
@@ -48,10 +48,10 @@ def neighbour_correlation(values: Sequence[float]) -> float:
 
 
 def widening(*series: Sequence[float]) -> float:
-    """By how much an interval from these launches must be wider than one from independent launches; 1 if nothing is seen.
+    """The factor to widen an interval by, compared with independent launches; 1 if no correlation is seen.
 
-    Several series (both sides of a comparison) are taken together. Few launches underestimate their correlation, hence
-    the factor 1 + 1/n; the rest is the textbook inflation of an AR(1) process.
+    Several series (both sides of a comparison) are pooled. Few launches underestimate their correlation, hence the factor
+    1 + 1/n; the rest is the textbook inflation of an AR(1) process.
     """
     used = [s for s in series if len(s) >= FEWEST]
     count = sum(map(len, used))
@@ -64,11 +64,11 @@ def widening(*series: Sequence[float]) -> float:
 
 
 def interval_widening(values: Sequence[float]) -> float:
-    """By how much the interval of these launches' median must be wider than one from independent launches.
+    """The factor to widen the interval of a median by, compared with independent launches.
 
-    As `widening` below 20 launches. From there on any resemblance counts: its bias of some 3r / n (Marriott and Pope, 1954)
-    is made good, and another 1 / n is added because it is only known to ± 1 / √n. Independent launches pay for that with
-    intervals that are 5 % wider on average; fewer than 20 would pay too much.
+    The same as `widening` below 20 launches. From there on any correlation counts: its bias of some 3r / n (Marriott and
+    Pope, 1954) is corrected, and another 1 / n is added because it is only known to ± 1 / √n. This makes intervals of
+    independent launches 5 % wider on average; with fewer than 20 launches it would cost too much.
     """
     count = len(values)
     if count < ENOUGH:
@@ -83,7 +83,7 @@ def _inflation(correlation: float) -> float:
 
 
 def resemblance_chance(values: Sequence[float]) -> float:
-    """How likely values in random order resemble their neighbours as much as these (Bartels' rank test, one-sided)."""
+    """P-value of serial correlation (Bartels' rank test, one-sided)."""
     n = len(values)
     if n < FEWEST:
         return 1.0
@@ -96,7 +96,7 @@ def resemblance_chance(values: Sequence[float]) -> float:
 
 
 def trend_chance(values: Sequence[float]) -> float:
-    """How likely values in random order rise or fall as steadily as these (Mann and Kendall, two-sided)."""
+    """P-value of a trend (Mann and Kendall, two-sided)."""
     n = len(values)
     if n < FEWEST:
         return 1.0
@@ -105,7 +105,7 @@ def trend_chance(values: Sequence[float]) -> float:
 
 
 def effective_sample_size(values: Sequence[float]) -> float:
-    """How many independent samples tell as much about the median as this series does; never more than it has."""
+    """The number of independent samples that would tell as much about the median; at most as many as there are."""
     from benchprobe.rules.precision import correlation_time_of
 
     n = len(values)
@@ -118,7 +118,7 @@ def effective_sample_size(values: Sequence[float]) -> float:
 
 
 def effective_beyond(values: Sequence[float], limit: float) -> float:
-    """How many independent samples tell as much about the share beyond `limit` as this series does; never more than it has."""
+    """The same for the share beyond `limit`."""
     from benchprobe.rules.precision import correlation_time_of
 
     n = len(values)
@@ -126,6 +126,6 @@ def effective_beyond(values: Sequence[float], limit: float) -> float:
     share = sum(sides) / 1000 / n if n else 0.0
     if n < 2 * FEWEST or not 0 < share < 1:
         return float(n)
-    # Correlation times are counted in steps of variance 1 and never below one; in thousands that end does not matter.
+    # Correlation times assume unit variance and are at least one step; scaled by a thousand, that floor does not matter.
     steps = correlation_time_of(sides).steps / (1e6 * share * (1 - share))
     return n / max(1.0, steps)

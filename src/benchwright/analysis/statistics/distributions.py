@@ -1,16 +1,17 @@
-"""The few distributions that the tests need: exact where samples are small, without scipy.
+"""The distributions that the tests need: exact for small samples, without scipy.
 
-Everything is a plain function of numbers; the tables are kept because a report asks for the same sizes again and again.
+Tables are cached because a report asks for the same sizes again and again.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+from itertools import accumulate
 from statistics import NormalDist
 
 NORMAL = NormalDist()
-_LARGEST_EXACT = 50  # above it the normal approximations below are right to three digits
+_LARGEST_EXACT = 50  # above it, the normal approximations below are right to three digits
 
 
 def incomplete_beta(x: float, a: float, b: float) -> float:
@@ -38,7 +39,7 @@ def incomplete_beta(x: float, a: float, b: float) -> float:
 
 
 def student_two_sided(t: float, freedom: float) -> float:
-    """The probability that Student's t is at least |t| away from 0."""
+    """The probability that Student's t is at least |t| from 0."""
     if math.isinf(t):
         return 0.0
     return incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
@@ -87,7 +88,7 @@ def _mann_whitney_table(n: int, m: int) -> tuple[float, ...]:
 
 
 def mann_whitney_at_most(u: float, n: int, m: int) -> float:
-    """P(U ≤ u) for two samples of one continuous distribution."""
+    """P(U ≤ u) for two samples from one continuous distribution."""
     if u < 0:
         return 0.0
     if max(n, m) <= _LARGEST_EXACT:
@@ -106,7 +107,7 @@ def _signed_rank_table(n: int) -> tuple[float, ...]:
 
 
 def signed_rank_at_most(w: float, n: int) -> float:
-    """P(W ≤ w), W the sum of the ranks of the positive ones of n values symmetric around 0."""
+    """P(W ≤ w), where W is the rank sum of the positive ones of n values symmetric around 0."""
     if w < 0:
         return 0.0
     if n <= _LARGEST_EXACT:
@@ -139,8 +140,5 @@ def kendall_two_sided(score: int, n: int) -> float:
 
 
 def _cumulated(ways: list[int]) -> tuple[float, ...]:
-    total, running, table = sum(ways), 0, []
-    for count in ways:
-        running += count
-        table.append(running / total)
-    return tuple(table)
+    total = sum(ways)
+    return tuple(running / total for running in accumulate(ways))

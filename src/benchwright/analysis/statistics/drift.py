@@ -1,6 +1,6 @@
-"""Did launches hold still? A step, a trend or resemblance of neighbours: whichever tells most.
+"""Whether launches were stable: detects a step, a trend or serial correlation, whichever explains most.
 
-Each test calls independent launches remarkable in 2 % of cases or fewer.
+Each test has a false-alarm rate of 2 % or less on independent launches.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from benchwright.analysis.statistics.dependence import resemblance_chance, trend_chance
 from benchwright.analysis.statistics.distributions import student_two_sided
 
-ALARM = 0.018  # a little below 2 %, so that what is counted in a simulation stays below it too
-LEAST_CHANGE = 0.005  # what is smaller is real perhaps, but nobody's concern
+ALARM = 0.018  # a little below 2 %, so that simulated rates stay below it too
+LEAST_CHANGE = 0.005  # smaller changes may be real, but do not matter
 
 
 class Drift(NamedTuple):
-    """`kind`: step, trend or correlated. `change`: by what fraction; `place`: how many launches lie before a step."""
+    """`kind`: step, trend or correlated. `change`: as a fraction; `place`: the number of launches before a step."""
 
     kind: str
     change: float
@@ -40,19 +40,19 @@ def drift_of(values: Sequence[float]) -> Drift | None:
 
 
 def change(values: Sequence[float]) -> float:
-    """By what fraction the last third differs from the first third, by their medians."""
+    """The change from the median of the first third to that of the last, as a fraction."""
     third = max(1, len(values) // 3)
     start, end = statistics.median(values[:third]), statistics.median(values[-third:])
     return end / start - 1 if start else 0.0
 
 
-LEAST_LAUNCHES = 3  # on each side of the change: two that are alike come about too easily
-_ROUNDING = 1e-12  # a spread below this, of values of at most 1, is one of rounding
-_FAR = 5.0  # robust standard deviations; a value further out is moved there, so that no spike makes a level
+LEAST_LAUNCHES = 3  # on each side of the change: two similar ones are too likely by chance
+_ROUNDING = 1e-12  # a smaller spread, of values of at most 1, comes from rounding
+_FAR = 5.0  # robust standard deviations; values further out are clipped, so that no spike makes a level
 
 
 class LevelChange(NamedTuple):
-    """`place`: how many values lie before it. `change`: by what fraction. `chance`: how likely independent values show it."""
+    """`place`: the number of values before it. `change`: as a fraction. `chance`: the p-value."""
 
     place: int
     change: float
@@ -60,7 +60,7 @@ class LevelChange(NamedTuple):
 
 
 def level_change(values: Sequence[float]) -> LevelChange | None:
-    """The clearest one, however likely by chance; None of fewer than 6 values, or of values that never change."""
+    """The clearest one, however likely by chance; None for fewer than 6 values, or constant ones."""
     n = len(values)
     places = range(LEAST_LAUNCHES, n - LEAST_LAUNCHES + 1)
     if not places:
@@ -74,7 +74,7 @@ def level_change(values: Sequence[float]) -> LevelChange | None:
 
 
 def explains_more_than_a_trend(values: Sequence[float], place: int) -> bool:
-    """Whether two levels leave less of the spread unexplained than a straight line does."""
+    """Whether two levels fit better than a straight line."""
     near = _without_spikes(values)
     middle = (len(near) - 1) / 2
     mean = statistics.fmean(near)
@@ -98,7 +98,7 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def _without_spikes(values: Sequence[float]) -> list[float]:
-    """In units of the largest, so that no square of a huge value overflows."""
+    """Clipped, and in units of the largest, so that the square of a huge value does not overflow."""
     largest = max(map(abs, values)) or 1.0
     small = [v / largest for v in values]
     median = statistics.median(small)

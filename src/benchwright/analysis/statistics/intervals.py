@@ -16,18 +16,17 @@ _LARGEST_EXACT = 200
 
 
 class _Place(NamedTuple):
-    """Between which order statistics the lower end lies: `rank` (from 1) and how far on towards the next one."""
+    """Where the lower end lies: at order statistic `rank` (from 1), and how far towards the next."""
 
     rank: int
     onward: float
 
 
 def interval_of_median(values: Sequence[float], confidence: float = 0.95, *, in_time: bool = True) -> Interval | None:
-    """The interval of the median of what launches give, from one finite value for each launch, in the order they ran.
+    """The confidence interval of the median over launches, from one finite value for each, in the order they ran.
 
-    Interpolated order statistics, which assume no shape of the distribution, widened if neighbours resemble
-    each other; `in_time` False: their order means nothing. None if there are too few launches for `confidence`: 6 for
-    95 %, 8 for 99 %.
+    Interpolated order statistics, which assume no distribution, widened for serial correlation unless `in_time` is False.
+    None if there are too few launches for `confidence`: it takes 6 for 95 %, 8 for 99 %.
     """
     place = _lower_place(len(values), confidence)
     if place is None:
@@ -44,11 +43,11 @@ def interval_of_median(values: Sequence[float], confidence: float = 0.95, *, in_
 
 @lru_cache(maxsize=512)
 def _lower_place(count: int, confidence: float) -> _Place | None:
-    """Hettmansperger and Sheather (1986): interpolated between the two exact intervals next to the wanted confidence."""
+    """Hettmansperger and Sheather (1986): interpolates between the two exact intervals nearest to the confidence."""
     if count > _LARGEST_EXACT:
         place = count / 2 + 0.5 - NORMAL.inv_cdf((1 + confidence) / 2) * math.sqrt(count) / 2
         return _Place(math.floor(place), place - math.floor(place))
-    # covered[d]: how often the d-th lowest and the d-th highest of `count` values have the median between them
+    # covered[d]: how often the median lies between the d-th lowest and the d-th highest of `count` values
     covered = [1.0]
     for rank in range(count // 2):
         covered.append(covered[-1] - 2 * math.comb(count, rank) / 2**count)

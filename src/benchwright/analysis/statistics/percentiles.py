@@ -1,12 +1,13 @@
-"""Percentiles with the bound that their number of samples allows.
+"""Percentiles with a confidence bound.
 
-The rule is that of MLPerf LoadGen's early stopping: the bound is the most moderate sample of which it can be said, with the
-given confidence, that the true percentile does not lie beyond it; and it is never the very last sample, which is one accident.
+As in MLPerf LoadGen's early stopping, the bound is the most moderate sample that the true percentile does not exceed, with
+the given confidence. It is never the most extreme sample, which may be an accident.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -18,16 +19,16 @@ from benchwright.core.numbers.columns import joined, not_finite, ordered
 from benchwright.core.results.summary import Percentile
 
 SLOW_END = (90.0, 95.0, 99.0)
-# Enough to tell what samples are worth; of more, so many are looked at, and they are never said to be worth more.
+# Enough to estimate the effective sample size; of more, only so many are examined, and it is never larger.
 _MOST_LOOKED_AT = 1 << 15
 
 
 def slow_end(series: Sequence[Sequence[float]], direction: Direction) -> tuple[Percentile, ...]:
-    """p90, p95 and p99 of all samples together, or p10, p5 and p1 where higher is better; `series`: those of each launch, in order.
+    """p90, p95 and p99 of the pooled samples, or p10, p5 and p1 where higher is better; `series`: each launch's, in order.
 
-    They describe the samples of these launches. Samples that resemble their neighbours, or launches that differ from each
-    other, make them worth fewer, so that the bound lies further out or there is none. A percentile is left out if less
-    than one sample is to be expected beyond it, and all are if launches have but one sample or if any is not finite.
+    They describe the samples of these launches. Correlated samples, or launches that differ, reduce the effective sample
+    size, so that the bound lies further out or there is none. A percentile is left out if less than one sample is expected
+    beyond it, and all are if launches have only one sample or any is not finite.
     """
     values = joined(series)
     if len(values) <= len(series) or not_finite(values):
@@ -44,7 +45,7 @@ def slow_end(series: Sequence[Sequence[float]], direction: Direction) -> tuple[P
         worth = float(len(values))
         if worth >= (samples_needed(percent) or math.inf):
             typical = effective_sample_size(some) if typical is None else typical
-            # Steps that are slow in bursts tell less about the slow end than about the middle.
+            # Bursts of slow steps tell less about the slow end than about the middle.
             worth = min(typical, effective_beyond(some, percentile_of_ordered(in_order, percent)))
         found.append(bounded(in_order, percent, effective=worth))
     return tuple(found)
@@ -53,11 +54,10 @@ def slow_end(series: Sequence[Sequence[float]], direction: Direction) -> tuple[P
 def bounded(
     in_order: Sequence[float], percent: float, *, confidence: float = 0.99, effective: float | None = None
 ) -> Percentile:
-    """The percentile of values in ascending order, with a bound on how far out it may really lie.
+    """The percentile of values in ascending order, with its confidence bound.
 
-    From p50 on the bound is an upper one, below it a lower one; None if there are fewer samples than `needed`.
-    `effective`: how many independent samples the values are worth (see `effective_sample_size`); all of them if None.
-    The values must be finite, and at least one.
+    The bound is an upper one from p50 on, a lower one below; None with fewer samples than `needed`. `effective`: the
+    effective sample size (see `effective_sample_size`); None: all are independent. The values must be finite, at least one.
     """
     count = len(in_order)
     independent = count if effective is None else max(1, min(count, math.floor(effective)))
@@ -65,7 +65,7 @@ def bounded(
     beyond = samples_beyond(independent, share, confidence)
     bound = None
     if beyond is not None:
-        # Rounded down, so outwards: fewer samples lie beyond.
+        # Rounded down, so outwards.
         outside = math.floor(beyond * count / independent)
         bound = float(in_order[outside] if percent < 50 else in_order[count - 1 - outside])
     return Percentile(
@@ -81,33 +81,21 @@ def bounded(
 
 @lru_cache(maxsize=256)
 def samples_needed(percent: float, confidence: float = 0.99) -> int | None:
-    """The fewest samples that give a bound: 64 for p90, 219 for p97, 662 for p99. None for p0 and p100: no number does."""
+    """The fewest samples that give a bound: 64 for p90, 219 for p97, 662 for p99. None for p0 and p100, which have none."""
     share = max(percent, 100 - percent) / 100
     if share >= 1:
         return None
-    low, high = 1, 2
-    while samples_beyond(high, share, confidence) is None:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if samples_beyond(middle, share, confidence) is None:
-            low = middle
-        else:
-            high = middle
-    return high
+    enough = 2
+    while samples_beyond(enough, share, confidence) is None:
+        enough *= 2
+    return bisect_left(range(enough), True, key=lambda count: samples_beyond(count, share, confidence) is not None)
 
 
 @lru_cache(maxsize=4096)
 def samples_beyond(count: int, share: float, confidence: float) -> int | None:
-    """How many of `count` samples may lie beyond the bound of the percentile with `share` below it; None if not even one may."""
+    """How many of `count` samples may lie beyond the bound of the percentile with `share` below it; None if not even one."""
     chance = 1 - share
     if binomial_at_most(1, count, chance) > 1 - confidence + 1e-12:
         return None
-    low, high = 1, max(2, math.ceil(count * chance) + 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if binomial_at_most(middle, count, chance) <= 1 - confidence:
-            low = middle
-        else:
-            high = middle
-    return low
+    more = range(2, max(2, math.ceil(count * chance) + 1))
+    return 1 + bisect_left(more, True, key=lambda beyond: binomial_at_most(beyond, count, chance) > 1 - confidence)

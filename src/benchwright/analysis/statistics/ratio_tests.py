@@ -1,7 +1,7 @@
-"""Treatment ÷ control: the ratio, its interval and how likely it is by chance, from one positive value for each launch.
+"""Treatment ÷ control: the ratio, its interval and its p-value, from one positive value for each launch.
 
-Everything happens on logarithms, so that swapping the sides inverts the ratio and nothing else. The interval and the p-value
-are read off the same ordered differences, so that the interval leaves 1 exactly if p is at most 1 - confidence.
+Everything uses logarithms, so that swapping the sides only inverts the ratio. The interval and the p-value come from the
+same ordered differences, so that the interval excludes 1 exactly if p is at most 1 - confidence.
 Why these tests: docs/architecture/statistics.md.
 """
 
@@ -23,8 +23,8 @@ from benchwright.analysis.statistics.distributions import (
 )
 from benchwright.core.results.summary import Interval
 
-FEWEST_FOR_RANKS = 12  # pairs; below, ranks are too coarse for 99 % and Student's t takes over
-_MOST_VALUES = 200  # a side; more are condensed to evenly ranked ones, for time
+FEWEST_FOR_RANKS = 12  # pairs; with fewer, ranks are too coarse for 99 % and Student's t takes over
+_MOST_VALUES = 200  # per side; more are condensed to evenly ranked ones, for speed
 
 
 class RatioEstimate(NamedTuple):
@@ -36,7 +36,7 @@ class RatioEstimate(NamedTuple):
 def unpaired_ratio(control: Sequence[float], treatment: Sequence[float], confidence: float) -> RatioEstimate:
     """The median of all ratios between a launch of each side (Hodges and Lehmann), with Mann and Whitney's test.
 
-    Both widen if launches of either side resemble their neighbours. Values stand in the order they were measured.
+    Both account for serial correlation on either side. Values are in the order measured.
     """
     before, after = [math.log(v) for v in control], [math.log(v) for v in treatment]
     n, m = len(before), len(after)
@@ -55,7 +55,7 @@ def unpaired_ratio(control: Sequence[float], treatment: Sequence[float], confide
 
 
 def paired_ratio(control: Sequence[float], treatment: Sequence[float], confidence: float) -> RatioEstimate:
-    """The typical ratio within pairs. Under 12 pairs Student's t on the logarithms, from there on signed ranks."""
+    """The typical ratio within pairs: by Student's t on the logarithms below 12 pairs, by signed ranks from there on."""
     logs = _log_ratios(control, treatment)
     n = len(logs)
     if n < FEWEST_FOR_RANKS:
@@ -69,14 +69,14 @@ def paired_ratio(control: Sequence[float], treatment: Sequence[float], confidenc
 
 
 def pairs_agree(control: Sequence[float], treatment: Sequence[float]) -> bool:
-    """The check beside Student's t: also by ranks (5 %) the pairs go one way, so that no single pair decides."""
+    """A check on Student's t: ranks (at 5 %) agree on the direction, so that no single pair decides."""
     logs = _log_ratios(control, treatment)
     averages = _walsh_averages(logs)
     return _chance(averages, 0.0, len(averages), lambda w: signed_rank_at_most(w, len(logs))) <= 0.05
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """For each p-value the smallest share of false discoveries at which it is still one (its q-value)."""
+    """The q-value of each p-value: the smallest false-discovery rate at which it is still a discovery."""
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
     found = [1.0] * len(p_values)
     smallest = 1.0
@@ -93,9 +93,9 @@ def _log_ratios(control: Sequence[float], treatment: Sequence[float]) -> list[fl
 def _by_ranks(
     ordered: Sequence[float], *, size: int, at_most: Callable[[float], float], outside: int, factor: float = 1.0
 ) -> RatioEstimate:
-    """From ordered differences: their median, the interval that leaves out `outside` of `size` on each side, and p.
+    """From ordered differences: their median, the interval without `outside` of `size` on each side, and p.
 
-    `factor` widens the interval about the median.
+    `factor` widens the interval around the median.
     """
     middle = statistics.median(ordered)
     skip = outside if len(ordered) == size else math.floor(outside / size * len(ordered))
@@ -105,12 +105,12 @@ def _by_ranks(
 
 
 def _null(ordered: Sequence[float], factor: float) -> float:
-    """The difference that widening by `factor` carries to 0: testing it is testing 0 with the widened interval."""
+    """The difference that widening by `factor` moves to 0: testing it is testing 0 with the widened interval."""
     return statistics.median(ordered) * (1 - 1 / factor)
 
 
 def _chance(ordered: Sequence[float], null: float, size: int, at_most: Callable[[float], float]) -> float:
-    """Two-sided: how likely so few differences lie on one side of `null`. Those equal to it count for both sides."""
+    """Two-sided p-value of so few differences on one side of `null`; ties count for both sides."""
     fewest = min(bisect_right(ordered, null), len(ordered) - bisect_left(ordered, null))
     return min(1.0, 2 * at_most(fewest if len(ordered) == size else math.ceil(fewest / len(ordered) * size)))
 
@@ -124,9 +124,9 @@ def _student(logs: Sequence[float], confidence: float) -> RatioEstimate:
 
 
 def _welch(before: Sequence[float], after: Sequence[float], factor: float) -> float:
-    """Where no launch of one side lies among those of the other, ranks say no more: 6 against 6 never go below 0.002.
+    """The p-value by Welch's t, for sides that do not overlap at all: there ranks cannot go below 0.002 (6 against 6).
 
-    In a table of hundreds of metrics even a doubled time would drown; there the distance counts too, by Welch's t.
+    In a table of hundreds of metrics, even a doubled time would not be significant; the distance must count too.
     """
     errors = [statistics.variance(side) / len(side) for side in (before, after)]
     whole = sum(errors)
@@ -148,18 +148,12 @@ def _signed_rank_outside(n: int, confidence: float) -> int:
 
 
 def _outside(at_most: Callable[[float], float], size: int, confidence: float) -> int:
-    """How many differences lie beyond each end of the interval, which is a difference itself.
+    """How many differences lie beyond each end of the interval, as in R's `wilcox.test`.
 
-    The most, of which that many or fewer lie below the truth rarely enough; 0 if none do. As R's `wilcox.test` has it.
+    The largest number such that so few differences below the truth are unlikely enough; 0 if there is none.
     """
-    low, high = -1, size // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        if 2 * at_most(middle) <= 1 - confidence:
-            low = middle
-        else:
-            high = middle
-    return max(0, low)
+    rarely = bisect_left(range(size // 2), True, key=lambda below: 2 * at_most(below) > 1 - confidence)
+    return max(0, rarely - 1)
 
 
 def _walsh_averages(logs: Sequence[float]) -> list[float]:

@@ -16,6 +16,7 @@ import msgspec
 
 from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.run_digest import size_of
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, NoStoreYet, StoreTrouble
 from benchwright.core.run import Run
 from benchwright.core.status import Status
@@ -25,33 +26,18 @@ from benchwright.runs.known_runs import by_start
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.stored_plan import StoredPlan
+from benchwright.store.base import RunRow
 
 if TYPE_CHECKING:
-    from benchwright.store.base import RunFilter, RunRow, RunStanding, RunStore
-    from benchwright.store.run_matching import Matchable
+    from benchwright.store.base import RunFilter, RunStanding, RunStore
 
 RUNNING, KILLED, UNREADABLE = "running", "killed", "unreadable"
 _OF_STORES = {status.value for status in Status}
 
 
-class ListedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the list. `status`: of the run, or of an incomplete one its state. `in_store`: the line comes from the
-    store. `problem`: why the run cannot be read."""
+class ListedRun(RunRow, frozen=True, kw_only=True):
+    """One line of the list. `in_store`: the line comes from the store. `problem`: why the run cannot be read."""
 
-    id: str
-    uid: str
-    name: str
-    started: str
-    ended: str | None
-    status: str
-    machine: str
-    host: str
-    folder: str
-    labels: dict[str, str]
-    benchmarks: int
-    failed: int
-    annotation: str | None
-    size_bytes: int
     in_store: bool
     problem: str | None = None
 
@@ -106,7 +92,7 @@ def _in_store(
 
 
 def _of_row(row: RunRow) -> ListedRun:
-    return ListedRun(**msgspec.structs.asdict(row) | {"status": row.status.value}, in_store=True)
+    return ListedRun(**msgspec.structs.asdict(row), in_store=True)
 
 
 def _to_look_at(runs: Path, standing: Sequence[RunStanding]) -> list[RunFolder]:
@@ -118,11 +104,11 @@ def _to_look_at(runs: Path, standing: Sequence[RunStanding]) -> list[RunFolder]:
 
 
 def _on_disk(folders: Sequence[RunFolder], where: RunFilter, status: str | None) -> Iterator[Dated]:
-    from benchwright.store.run_matching import matches
+    from benchwright.store.run_query import matches
 
     for folder in folders:
-        row, asked = _of_folder(folder)
-        if (status is None or row.status == status) and matches(asked, where):
+        row, benchmarks = _of_folder(folder)
+        if (status is None or row.status == status) and matches(row, benchmarks, where):
             head = folder.read_head()
             yield (0.0 if head is None else head.started), _measured(row)
 
@@ -132,7 +118,7 @@ def _measured(row: ListedRun) -> ListedRun:
     return msgspec.structs.replace(row, size_bytes=size_of(Path(row.folder)))
 
 
-def _of_folder(folder: RunFolder) -> tuple[ListedRun, Matchable]:
+def _of_folder(folder: RunFolder) -> tuple[ListedRun, Sequence[Benchmark]]:
     try:
         plan: StoredPlan | None = folder.read_plan()
         machine = folder.read_machine()
@@ -164,18 +150,7 @@ def _of_folder(folder: RunFolder) -> tuple[ListedRun, Matchable]:
         in_store=False,
         problem=problem,
     )
-    return row, _matchable(row, plan)
-
-
-def _matchable(row: ListedRun, plan: StoredPlan | Run | None) -> Matchable:
-    from benchwright.store.run_matching import Matchable
-
-    if plan is None:
-        benchmarks: Any = ()
-    else:
-        benchmarks = plan.benchmarks if isinstance(plan, StoredPlan) else tuple(r.benchmark for r in plan.results)
-    fields = {name: getattr(row, name) for name in Matchable.__struct_fields__ if name != "benchmarks"}
-    return Matchable(**fields, benchmarks=benchmarks)
+    return row, () if plan is None else plan.benchmarks
 
 
 def _status_of(folder: RunFolder, body: dict[str, Any] | None) -> str:
@@ -200,8 +175,7 @@ def _failed(body: dict[str, object] | None) -> int:
 def _imported(results: Results, standing: Sequence[RunStanding], where: RunFilter, status: str | None) -> list[Dated]:
     """Imported runs that are not in the store."""
     from benchwright.report.export import read_export
-    from benchwright.store.run_matching import matches
-    from benchwright.store.run_query import started_s
+    from benchwright.store.run_query import matches, started_s
 
     stored = {safe_name(each.called) for each in standing}
     found: list[Dated] = []
@@ -214,7 +188,8 @@ def _imported(results: Results, standing: Sequence[RunStanding], where: RunFilte
         except InvalidInput as error:
             runs = [(_unreadable_import(path, str(error)), None)]
         for row, run in runs:
-            if (status is None or row.status == status) and matches(_matchable(row, run), where):
+            benchmarks = [] if run is None else [result.benchmark for result in run.results]
+            if (status is None or row.status == status) and matches(row, benchmarks, where):
                 found.append((started_s(row.started), row))
     return sorted(found, key=lambda dated: dated[0], reverse=True)
 

@@ -1,1 +1,1 @@
-"""The events of a stream: what each must hold, and what programs say through voir."""
+"""The events of a stream: what each must contain, and what programs report through voir."""

@@ -1,7 +1,7 @@
-"""What the keys of each event must be. An event that is otherwise was damaged: it is skipped and counted, like a line that
-is no JSON. Keys that are not named here, and events of other names, are nobody's concern.
+"""The types of each event's keys. An event with other types is damaged: it is skipped and counted, like a line that is not
+JSON. Unknown keys and unknown events are ignored.
 
-Where a number may be NaN or infinite (a diverging loss is data) it is `float`; times and counts are finite.
+Numbers that may be NaN or infinite (a diverging loss is data) are `float`; times and counts are finite.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-_FAR = 1 << 62  # in nanoseconds 146 years, and sums of a few of them still fit 64 bits
-_MOST = 1 << 53  # whole numbers beyond cannot be told apart as floats
+_FAR = 1 << 62  # 146 years in nanoseconds; sums of a few still fit 64 bits
+_MOST = 1 << 53  # beyond, a float cannot represent every integer
 
 Moment = Annotated[int, Meta(ge=-_FAR, le=_FAR)]
 Whole = Annotated[int, Meta(ge=-_MOST, le=_MOST)]
@@ -21,7 +21,7 @@ Scalar = float | str | bool | None
 
 
 class _Event(msgspec.Struct, kw_only=True):
-    """Only its types matter: no instance is kept."""
+    """Used for validation only: no instance is kept."""
 
 
 class _OfProcess(_Event):
@@ -101,9 +101,7 @@ class StopDetail(_Event):
     observations: list[_Observation] | msgspec.UnsetType = msgspec.UNSET
 
 
-class StopEvent(_OfLoop):
-    t: Moment | None = None
-    step: Whole | None = None
+class LoopStop(_Event):
     rule: str | None = None
     steps: Whole | None = None
     by: str | None = None
@@ -111,6 +109,13 @@ class StopEvent(_OfLoop):
     turn_s: Finite | None = None
     turns: Whole | None = None
     paused_ns: Moment | None = None
+
+
+class StopEvent(LoopStop, kw_only=True):
+    process: Whole
+    loop: Whole
+    t: Moment | None = None
+    step: Whole | None = None
 
 
 class LoopEndEvent(_OfLoop):
@@ -298,7 +303,7 @@ _TYPES: dict[str, type[_Event]] = {
 
 
 def is_sound(event: dict[str, Any]) -> bool:
-    """Whether every key that is known of an event of this name holds what it should."""
+    """Whether every known key of the event has the right type."""
     expected = _TYPES.get(event["event"])
     if expected is None:
         return True

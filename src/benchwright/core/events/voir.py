@@ -1,7 +1,7 @@
-"""What a program said through voir: rates, losses, accelerators, phases and errors.
+"""What a program reported through voir: rates, losses, accelerators, phases and errors.
 
-A plain object is data, `{"$event": …, "$data": …}` an event. Nothing is taken for granted: a time or a task may be missing,
-numbers may be NaN, and everything may come twice.
+A plain object is data, `{"$event": …, "$data": …}` an event. A time or a task may be missing, numbers may be NaN, and
+everything may come twice.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import msgspec
 from benchwright.core.note import Note
 
 TRAIN = "train"
-UNNAMED = "main"  # the task of data that name none
-# Said by benchprobe where processes are measured together: what is between the first two counts, then it runs on.
+UNNAMED = "main"  # the task of data without one
+# From benchprobe, where processes are measured together: what lies between the first two counts, then the process runs on.
 BEGIN, END, LEFT = "measure_begin", "measure_end", "measure_left"
-RANK = "$rank"  # added by benchprobe where the lines of several ranks come out mixed
-_LONGEST_S = 1e9  # no program has run for thirty years
-_CLOCK_SLACK_NS = 2_000_000_000  # a line's own time is believed if it lies within the program's life
+RANK = "$rank"  # added by benchprobe if lines of several ranks are mixed
+_LONGEST_S = 1e9  # no program runs for thirty years
+_CLOCK_SLACK_NS = 2_000_000_000  # a line's own time is trusted if it lies within the program's life
 _MOST_ERRORS = 5
 _NOT_VALUES = frozenset({"task", "time", "units", "rate", "loss", "progress", "memory_peak"})
 _MIB = float(1 << 20)
@@ -26,7 +26,7 @@ _BYTES = {"b": 1.0, "kib": 1024.0, "kb": 1000.0, "mib": _MIB, "mb": _MIB, "gib":
 
 
 class Seen(NamedTuple):
-    """A value and when it was seen, in nanoseconds of the machine's own clock."""
+    """A value and its time, in nanoseconds of the machine's monotonic clock."""
 
     t: int
     value: float
@@ -35,11 +35,11 @@ class Seen(NamedTuple):
 class GpuSeen(NamedTuple):
     t: int
     device: str
-    values: dict[str, float]  # as our own sampler calls them
+    values: dict[str, float]  # named as by our own sampler
 
 
 class VoirRecord(msgspec.Struct):
-    """Everything said so far, by one process or by several ranks; what each of those said is kept apart, too."""
+    """Everything reported so far, by one process or by all ranks together; `ranks` also keeps each rank apart."""
 
     lines: int = 0
     unreadable: int = 0
@@ -48,22 +48,22 @@ class VoirRecord(msgspec.Struct):
     losses: dict[str, list[float]] = {}
     values: dict[tuple[str, str], list[float]] = {}
     gpus: list[GpuSeen] = []
-    gpu_memory_bytes: dict[str, float] = {}  # what each device has
+    gpu_memory_bytes: dict[str, float] = {}  # capacity of each device
     memory_peaks: list[float] = []  # in bytes
     progress: dict[str, tuple[float, float]] = {}
-    phases: dict[str, int] = {}  # when each began
+    phases: dict[str, int] = {}  # start of each
     errors: list[str] = []
-    late_errors: list[str] = []  # after it asked to be ended: ending it may have caused them
+    late_errors: list[str] = []  # after the early stop, which may have caused them
     instrument_errors: list[str] = []
-    stops: dict[str, int] = {}  # rates of each task when the early stop was reached
-    marks: dict[str, tuple[int, dict[str, int]]] = {}  # when, and rates of each task by then
-    began: tuple[int, float] | None = None  # the program's start: by the machine's clock, and the time of day
+    stops: dict[str, int] = {}  # number of rates of each task at the early stop
+    marks: dict[str, tuple[int, dict[str, int]]] = {}  # time, and number of rates of each task by then
+    began: tuple[int, float] | None = None  # the program's start: monotonic and wall clock
     stopped: bool = False
     ranks: dict[int, VoirRecord] = {}
     _last_gpu: tuple[Any, Any] = (None, None)
 
     def say(self, said: dict[str, object], t: int) -> None:
-        """One object, seen at `t`."""
+        """Adds one object, seen at `t`."""
         self.lines += 1
         rank = said.get(RANK)
         if isinstance(rank, int):
@@ -75,7 +75,7 @@ class VoirRecord(msgspec.Struct):
             self.data(said, t)
 
     def unread(self) -> None:
-        """A line that is no object."""
+        """Counts a line that is not an object."""
         self.lines += 1
         self.unreadable += 1
 
@@ -92,7 +92,7 @@ class VoirRecord(msgspec.Struct):
             self.stops = {task: len(seen) for task, seen in self.rates.items()}
         elif kind == "phase" and isinstance(about.get("name"), str):
             self.phases.setdefault(about["name"], t)
-        elif kind == "error" and about.get("type") != "SystemExit":  # which is how a script ends, well or not
+        elif kind == "error" and about.get("type") != "SystemExit":  # the normal end of a script
             _keep(self.late_errors if self.stopped else self.errors, about)
         elif kind in ("overseer_error", "format_error"):
             _keep(self.instrument_errors, about)
@@ -109,7 +109,7 @@ class VoirRecord(msgspec.Struct):
             self.rates.setdefault(task, []).append(Seen(t, float(rate)))
             self.units.setdefault(task, units or "items/s")
         if is_number(loss := data.get("loss")):
-            of = task if "task" in data else TRAIN  # which is what a loss without a name is of
+            of = task if "task" in data else TRAIN  # the task of a loss without one
             self.losses.setdefault(of, []).append(float(loss))
         if is_number(peak := data.get("memory_peak")):
             self.memory_peaks.append(float(peak) * _BYTES.get((units or "MiB").lower(), _MIB))
@@ -123,7 +123,7 @@ class VoirRecord(msgspec.Struct):
                 self.values.setdefault((task, name), []).append(float(value))
 
     def _time_of(self, data: dict[str, object], seen_ns: int) -> int:
-        """When the program took it, where it says so and can be believed, else when its line was seen."""
+        """The program's own time if it gives a credible one, else when its line was seen."""
         said = data.get("time")
         if self.began is None or not is_number(said) or not abs(said - self.began[1]) < _LONGEST_S:
             return seen_ns
@@ -132,7 +132,7 @@ class VoirRecord(msgspec.Struct):
 
     def _gpus(self, devices: dict[str, object], t: int, key: object) -> None:
         if (key, devices) == self._last_gpu:
-            return  # said twice
+            return  # a repetition
         self._last_gpu = (key, devices)
         for device, about in devices.items():
             if isinstance(about, dict):
@@ -152,7 +152,7 @@ class VoirRecord(msgspec.Struct):
         return notes
 
     def facts(self) -> dict[str, object]:
-        """What else is worth keeping with the launch."""
+        """What else to keep with the launch."""
         return {
             "lines": self.lines,
             "early_stop": self.stopped or self._early_stop_reached,
@@ -173,9 +173,9 @@ def _counts(said: object) -> dict[str, int]:
 
 
 def gpu_values(about: dict[str, object]) -> tuple[dict[str, float], float | None]:
-    """One device of `gpudata` as our sampler calls its values, and how much memory it has, in bytes.
+    """The values of one device of `gpudata`, named as by our sampler, and its memory in bytes.
 
-    -1 and texts stand for what the device does not tell.
+    -1 and texts stand for values that the device does not report.
     """
     memory = about.get("memory")
     used, total = memory if isinstance(memory, list) and len(memory) == 2 else (None, None)
@@ -190,7 +190,7 @@ def gpu_values(about: dict[str, object]) -> tuple[dict[str, float], float | None
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it can be used as a float; NaN can."""
+    """Whether it is a number that a float can hold; NaN is."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return isinstance(value, float) or abs(value) < 2**1023

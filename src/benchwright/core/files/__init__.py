@@ -1,1 +1,1 @@
-"""Files written whole and read without trust."""
+"""Files written whole, and validated when read."""

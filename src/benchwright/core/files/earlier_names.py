@@ -1,14 +1,14 @@
-"""Names that files of earlier versions use for what has another name now: read under the new one, never written."""
+"""Old names in files of earlier versions, mapped to today's when read; they are never written."""
 
 from __future__ import annotations
 
 from typing import Any
 
-MARKS = (b'"pack":', b'"surroundings":')  # one of these is in every file that uses an old name
+MARKS = (b'"pack":', b'"surroundings":')  # every file with an old name contains one of these
 
 
 def renamed_benchmark(body: object) -> object:
-    """A stored benchmark under today's names; anything else is returned unchanged, for the reader to refuse."""
+    """A stored benchmark with today's names; anything else is returned unchanged, for the reader to refuse."""
     if not isinstance(body, dict) or "pack" not in body:
         return body
     pack, renamed = body["pack"], {key: value for key, value in body.items() if key != "pack"}
@@ -22,7 +22,7 @@ def renamed_benchmark(body: object) -> object:
 
 
 def renamed_plan(body: object) -> object:
-    """The same of a plan.json."""
+    """The same for plan.json."""
     if not isinstance(body, dict):
         return body
     changed = dict(body)
@@ -35,7 +35,7 @@ def renamed_plan(body: object) -> object:
 
 
 def renamed_run(body: Any) -> Any:
-    """The same of a stored run."""
+    """The same for a stored run."""
     results = body.get("results") if isinstance(body, dict) else None
     if not isinstance(results, list | tuple):
         return body

@@ -1,4 +1,4 @@
-"""Files of a run are as private as its folder: if nobody else may look into that, nobody else may read them."""
+"""Files of a run are as private as its folder."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Files that were written some time ago, read without trust: disks, editors and other programs may have been at them.
+"""Reading files that may have been damaged or edited since they were written.
 
-Only a regular file is opened for good: reading a pipe would wait for ever, and a device may never end.
+Only regular files are opened: a pipe may block for ever, and a device may never end.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class Unreadable(ValueError):
-    """What is in the file is not what it should be; the text says why."""
+    """The file's content is invalid; the text says why."""
 
 
 def open_stored(path: str | os.PathLike[str]) -> BinaryIO:
-    """The file, open for reading; OSError if there is none, or something that is not a file."""
+    """The file, open for reading; OSError if there is none, or it is not a regular file."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         kind = os.fstat(handle).st_mode
@@ -35,7 +35,7 @@ def open_stored(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_stored(path: str | os.PathLike[str]) -> bytes:
-    """Its content; OSError as `open_stored`."""
+    """Its content; raises OSError as `open_stored` does."""
     with open_stored(path) as file:
         return file.read()
 
@@ -66,5 +66,5 @@ def decode_stored_json(content: bytes, type: object = Any) -> object:
 
 
 def short(text: str, most: int = 300) -> str:
-    """For messages: what is in a damaged file may be of any length."""
+    """For messages: the content of a damaged file may be of any length."""
     return text if len(text) <= most else f"{text[:most]}…"

@@ -1,9 +1,8 @@
-"""Files that are written whole or not at all: the one way in which benchwright writes a file under a name.
+"""Files written whole or not at all: the only way benchwright writes a named file.
 
-The content is written aside, brought to the disk and renamed, so a reader never sees half a file and a full disk leaves
-the old one as it was. A file that exists keeps its mode and owner. What cannot be replaced without harm (a device, a
-pipe, a file of somebody else, or one in a folder that is not writable) is written to as a shell's `>` would. Links are
-followed.
+The content goes to a temporary file, which is synced and renamed: a reader never sees half a file, and a full disk leaves
+the old one intact. An existing file keeps its mode and owner. What cannot safely be replaced (a device, a pipe, somebody
+else's file, or one in a read-only folder) is written in place, as a shell's `>` would. Links are followed.
 """
 
 from __future__ import annotations
@@ -17,21 +16,24 @@ from contextlib import contextmanager, suppress
 from benchwright.core.errors import BenchwrightError, CannotWrite, InvalidInput
 from benchwright.core.files.private_files import file_mode
 
-_BLOCK_BYTES = 1 << 20
 _MOST_LINKS = 40
-_NOT_HERE = (errno.EACCES, errno.EPERM, errno.EROFS)  # the folder takes no new file; the file itself may be writable
+_NOT_HERE = (
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+)  # no new file can be made in the folder; the file itself may be writable
 _WRONG_PATH = {
     errno.EISDIR: "is a folder",
     errno.ENOENT: "its folder does not exist",
     errno.ENOTDIR: "part of the path is not a folder",
-    errno.EEXIST: "part of the path is not a folder",  # of a folder that was to be made first
+    errno.EEXIST: "part of the path is not a folder",  # when making its folder
     errno.ELOOP: "is a broken link",
     errno.ENAMETOOLONG: "the name is too long",
 }
 
 
 def write_own(path: str | os.PathLike[str], content: bytes) -> None:
-    """As `write_whole`, for a file of benchwright's own: a pipe or a device of its name, which is nothing of ours, goes."""
+    """Like `write_whole`, for benchwright's own files: removes a pipe or device of that name first, which is not ours."""
     with suppress(OSError):
         kind = os.lstat(path).st_mode
         if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind) or stat.S_ISLNK(kind)):
@@ -47,10 +49,10 @@ def write_whole(path: str | os.PathLike[str], content: bytes, *, mode: int | Non
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str], *, mode: int | None = None, sync: bool = True) -> Iterator[str]:
-    """Gives the name of an empty file to fill; when the block ends well, that becomes the content of `path`.
+    """Yields the name of an empty file to fill; when the block succeeds, it becomes `path`.
 
-    `mode`: the permissions it gets; None keeps those of a file that exists; a new one is as private as its folder,
-    else the umask decides. `sync`: whether the content must survive a power cut. Raises OSError; see `unwritable`.
+    `mode`: its permissions; None keeps those of an existing file, and makes a new one as private as its folder, else by
+    the umask. `sync`: whether the content must survive a power cut. Raises OSError; see `unwritable`.
     """
     name = os.fspath(path)
     target = _replaceable(name)
@@ -76,7 +78,7 @@ def written_whole(path: str | os.PathLike[str], *, mode: int | None = None, sync
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> BenchwrightError:
-    """What to tell a user who named `path`: InvalidInput if it cannot be the name of a file, else CannotWrite."""
+    """The error for a user who named `path`: InvalidInput if it cannot name a file, else CannotWrite."""
     where = os.fspath(path)
     if error.errno in _WRONG_PATH:
         return InvalidInput(_WRONG_PATH[error.errno], where=where, remedy="choose another place")
@@ -86,11 +88,11 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> BenchwrightError
 
 
 def _replaceable(path: str) -> str | None:
-    """The file that a rename may replace, links followed; None for what can only be written to."""
+    """The file that a rename may replace, links followed; None for what must be written in place."""
     for _ in range(_MOST_LINKS):
         folder = os.path.realpath(os.path.dirname(path) or ".")
         if f"{folder}/".startswith(("/dev/", "/proc/")):
-            return None  # such as /dev/stdout, which may be a file that the shell has open
+            return None  # such as /dev/stdout, which may be a file the shell has open
         try:
             kind = os.lstat(path).st_mode
         except FileNotFoundError:
@@ -111,11 +113,11 @@ def _replaceable(path: str) -> str | None:
 def _made_beside(target: str, mode: int | None) -> str | None:
     """A new, empty file in the folder of `target`; None if only `target` itself can be written there.
 
-    Exclusively made, under a name that nobody can guess: in a shared folder somebody may have put a link there.
+    Created exclusively, with an unguessable name: in a shared folder somebody may have placed a link there.
     """
     folder, name = os.path.split(target)
     aside = os.path.join(folder, f".{name[:80]}.{os.urandom(6).hex()}")
-    private = 0o600 if os.path.lexists(target) else file_mode(target)  # until it has the mode of the old one
+    private = 0o600 if os.path.lexists(target) else file_mode(target)  # until it gets the mode of the old one
     try:
         os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, private if mode is None else mode))
     except OSError as error:
@@ -154,5 +156,5 @@ def _sync(path: str) -> None:
 
 def _write_into(path: str, source: str) -> None:
     with open(source, "rb") as content, open(path, "wb") as file:
-        while block := content.read(_BLOCK_BYTES):
+        while block := content.read(1 << 20):
             file.write(block)

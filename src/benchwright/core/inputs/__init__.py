@@ -1,1 +1,1 @@
-"""What a user asks to have measured."""
+"""What the user wants to measure, and how."""

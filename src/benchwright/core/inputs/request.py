@@ -1,4 +1,4 @@
-"""What a user asks to have measured, before any target was read."""
+"""What the user wants to measure, and how, before any target is read."""
 
 from __future__ import annotations
 
@@ -7,21 +7,56 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.inputs.options import MeasureOptions
 from benchwright.core.model import ModelOptions
 from benchwright.core.settings import RunSettings
-from benchwright.core.stop_rule import StopRule
+from benchwright.core.stop_rule import StopRule, Warmup
+
+
+class MeasureOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How to measure any benchmark, wherever it was read from. None or empty keeps the benchmark's own setting."""
+
+    stop: StopRule | None = None
+    warmup: Warmup | None = None
+    loop: str | None = None
+    timeout_s: float | None = None
+    env: dict[str, str | None] = {}
+    cores: tuple[int, ...] | None = None
+    jobs: int | None = None
+    labels: dict[str, str] = {}
+    tags: tuple[str, ...] = ()
+    ignore_failure: bool = False
+
+    def applied(self, benchmark: Benchmark) -> Benchmark:
+        """`benchmark` with these options applied."""
+        replace = msgspec.structs.replace
+        placement = benchmark.placement
+        if self.cores is not None:
+            placement = replace(placement, cores=self.cores)
+        if self.jobs is not None:
+            placement = replace(placement, jobs=self.jobs)
+        return replace(
+            benchmark,
+            placement=placement,
+            stop=self.stop or benchmark.stop,
+            warmup=self.warmup or benchmark.warmup,
+            loop=self.loop or benchmark.loop,
+            timeout_s=benchmark.timeout_s if self.timeout_s is None else self.timeout_s,
+            env=benchmark.env | self.env,
+            labels=benchmark.labels | self.labels,
+            tags=tuple(dict.fromkeys((*benchmark.tags, *self.tags))),
+            ignore_failure=benchmark.ignore_failure or self.ignore_failure,
+        )
 
 
 class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said about suites: which entries, on which system, out of which base folder."""
+    """Options of suites: which entries, on which system, in which base folder."""
 
     base: str  # the base folder, absolute
     select: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()  # a.b=c, as written
     system: str | None = None  # the system file
-    use_current_env: str | None = None  # the interpreter to use for all
+    use_current_env: str | None = None  # one interpreter for all
     validations: tuple[str, ...] = ()
     size: str | None = None  # auto, optimized, default or a number
     capacity: str | None = None
@@ -36,7 +71,7 @@ class SuiteRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """Targets and commands with everything said about them; the command line and the Python API both make one."""
+    """Targets and commands with all their options; the command line and the Python API both make one."""
 
     targets: tuple[str, ...] = ()
     command: tuple[str, ...] = ()  # the words after --
@@ -59,7 +94,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     options: MeasureOptions = MeasureOptions()
     repeat: int | StopRule = 1
     warmup_runs: int = 0
-    interleave: bool | None = None  # None: only several commands
+    interleave: bool | None = None  # None: if there are several commands
     turn_s: float | None = None
     discard_logs: bool = False
     sample_interval_s: float = 0.5
@@ -72,13 +107,13 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     models: ModelOptions = ModelOptions()
     params: tuple[str, ...] = ()  # NAME=VALUE,VALUE: sweeps of scripts
     sweep: str = "grid"
-    search_dirs: tuple[str, ...] = ()  # where scripts that are named lie
-    all_scripts: bool = False  # all of them
+    search_dirs: tuple[str, ...] = ()  # folders to look up scripts in
+    all_scripts: bool = False  # measure all scripts of those folders
     builds: str = ""  # the folder of cached builds
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):
-    """What a request comes to: frozen benchmarks, how to run them, and what to call the run."""
+    """A resolved request: frozen benchmarks, how to run them, and the run's name."""
 
     benchmarks: tuple[Benchmark, ...]
     settings: RunSettings

@@ -1,4 +1,4 @@
-"""What the command line may change in the tasks of a task file."""
+"""Command-line overrides for the tasks of a task file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from benchwright.core.errors import InvalidInput
 
 
 class TaskOverrides(msgspec.Struct, frozen=True, kw_only=True):
-    """`num_gpus`, `epochs`, `kvstore` and `dtype` are written over the flag of the command where it has one, and left out
-    (with a note) where it has none. `flags` are written over or added; None removes. The policy's four belong together:
-    a command given on the command line, read with the patterns of a section."""
+    """`num_gpus`, `epochs`, `kvstore` and `dtype` replace the command's flag, or are left out with a note if it has none.
+    `flags` are replaced or added; None removes. The four of a policy belong together: a command from the command line,
+    read with the patterns of a section."""
 
     framework: str | None = None
     metrics_suffix: str | None = None
@@ -24,12 +24,12 @@ class TaskOverrides(msgspec.Struct, frozen=True, kw_only=True):
     metrics_policy: str | None = None
     command_to_execute: str | None = None
     data_set: str | None = None
-    metrics_template: str | None = None  # the file that holds the policy; None: the task file itself
+    metrics_template: str | None = None  # the file with the policy; None: the task file itself
     shell: bool = False
-    workers: int | None = None  # of DEEPLEARNING_WORKERS_COUNT: `average_aggregate` cannot do without
+    workers: int | None = None  # DEEPLEARNING_WORKERS_COUNT, which `average_aggregate` needs
 
     def check(self) -> None:
-        """InvalidInput if a value, or a combination, cannot be meant."""
+        """InvalidInput if a value or a combination makes no sense."""
         if self.num_gpus is not None and self.num_gpus < 0:
             raise InvalidInput(f"{self.num_gpus} is not a number of GPUs", where="--num-gpus", remedy="give 0 or more")
         if self.epochs is not None and self.epochs < 1:
@@ -52,17 +52,17 @@ class TaskOverrides(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_flag_option(text: str) -> tuple[str, str]:
-    """Name and value from `--set-flag batch-size=64`; leading dashes of the name are kept, for flags such as `-b`."""
+    """Name and value from `--set-flag batch-size=64`; keeps leading dashes, for flags such as `-b`."""
     name, equals, value = text.partition("=")
     if not equals:
         raise InvalidInput(
-            f"'{text}' gives no value", where="--set-flag", remedy="write NAME=VALUE; --remove-flag NAME removes a flag"
+            f"'{text}' has no value", where="--set-flag", remedy="write NAME=VALUE; --remove-flag NAME removes a flag"
         )
     return check_flag_name(name, where="--set-flag"), value
 
 
 def check_flag_name(name: str, *, where: str) -> str:
-    """`name` itself if a flag can be called so."""
+    """`name` itself if it is a valid name of a flag."""
     if not re.fullmatch(r"-{0,2}[A-Za-z0-9_][\w.-]*", name):
         raise InvalidInput(f"'{name}' is not the name of a flag", where=where, remedy="write it like batch-size")
     return name

@@ -1,1 +1,1 @@
-"""The machine: how it is, what it may have left running, and the machines of a system file."""
+"""The machine: its health, processes left running on it, and the machines of a system file."""

@@ -46,10 +46,10 @@ class Checkup(msgspec.Struct, frozen=True, kw_only=True):
     machine: Machine
     health: Health
     notes: tuple[Note, ...]
-    noise: tuple[Noise, ...] = ()  # empty if it was not measured
+    noise: tuple[Noise, ...] = ()  # empty if not measured
     interpreters: tuple[Interpreter, ...] = ()
 
     @property
     def errors(self) -> tuple[Note, ...]:
-        """Why numbers cannot be trusted now."""
+        """Why measurements made now cannot be trusted."""
         return tuple(note for note in self.notes if note.severity == "error")

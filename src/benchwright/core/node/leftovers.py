@@ -1,4 +1,4 @@
-"""What a benchwright that was killed may have left running."""
+"""Processes that a killed benchwright may have left running."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """By which the processes of one agent are known: `token` is in their environment, `group` their control group."""
+    """Identifies the processes of one agent: `token` is in their environment, `group` is their control group."""
 
     token: str
     group: str | None = None
@@ -18,4 +18,4 @@ class Leftovers(msgspec.Struct, frozen=True, kw_only=True):
     ended: tuple[str, ...] = ()
     left: tuple[str, ...] = ()  # could not be ended
     unknown: tuple[str, ...] = ()  # nodes that did not answer
-    of_others: tuple[str, ...] = ()  # have the mark of another agent, which is gone: not ours to end
+    of_others: tuple[str, ...] = ()  # belong to another agent, which is gone: not ours to end

@@ -1,4 +1,4 @@
-"""The machines a suite runs on, as a system file describes them, and where a suite finds its things there."""
+"""The machines a suite runs on, as a system file describes them, and the folders a suite uses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-# What the sections of a system's options may hold.
+# The keys that each section of a system's options may have.
 OPTION_KEYS: dict[str, tuple[str, ...]] = {
     "cpu": ("auto", "enabled", "n_workers", "min", "max", "reserved_cores", "total_count"),
     "sizer": ("batch_size", "auto", "optimized", "add", "mult", "multiple", "power", "capacity", "save", "config"),
@@ -15,7 +15,7 @@ OPTION_KEYS: dict[str, tuple[str, ...]] = {
 
 
 class Node(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine of the cluster. `local`: the one this process runs on, which is reached without ssh."""
+    """A machine of the cluster. `local`: this machine, reached without ssh."""
 
     name: str
     ip: str
@@ -27,7 +27,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True):
-    """An engine and an image to run benchmarks in."""
+    """A container engine and the image to run benchmarks in."""
 
     executable: str  # docker, podman…
     image: str
@@ -36,7 +36,7 @@ class Container(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class System(msgspec.Struct, frozen=True, kw_only=True):
-    """`arch`, `gpu_count` and `gpu_capacity_bytes` are None where the machine itself is to be asked."""
+    """`arch`, `gpu_count` and `gpu_capacity_bytes` are None if they are to be detected."""
 
     arch: str | None = None
     nodes: tuple[Node, ...] = ()
@@ -44,31 +44,31 @@ class System(msgspec.Struct, frozen=True, kw_only=True):
     gpu_count: int | None = None
     gpu_capacity_bytes: int | None = None
     container: Container | None = None
-    dirs: dict[str, str] = {}  # data, extra, cache, venv, runs: instead of those of the base folder
+    dirs: dict[str, str] = {}  # data, extra, cache, venv, runs: replace those of the base folder
     options: dict[str, Any] = {}  # options.cpu, options.torchrun…: as written
-    file: str | None = None  # as the command line named it
+    file: str | None = None  # as given on the command line
 
     @property
     def main_node(self) -> Node | None:
-        """The one marked so, else the first; None: only this machine."""
+        """The one marked as main, else the first; None: only this machine."""
         return next((n for n in self.nodes if n.main), self.nodes[0] if self.nodes else None)
 
 
 class MultirunEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs to make one after the other: one for each combination of `matrix`, whose keys are options."""
+    """A sequence of runs: one for each combination of `matrix`, whose keys are options."""
 
     name: str  # may hold {sizer.capacity}, {time}…
     matrix: dict[str, Any] = {}  # option → a value, or a list of values
 
 
 class Multirun(msgspec.Struct, frozen=True, kw_only=True):
-    """What `multirun` in a system file asks for."""
+    """The section `multirun` of a system file."""
 
     runs: tuple[MultirunEntry, ...] = ()
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True):
-    """What one batch size needed. `memory_bytes` None: it did not fit."""
+    """The memory one batch size needed. `memory_bytes` None: it did not fit."""
 
     batch_size: int
     memory_bytes: int | None
@@ -78,7 +78,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scaling(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a benchmark's memory over its batch size."""
+    """Observations of a benchmark's memory at several batch sizes."""
 
     observations: tuple[Observation, ...] = ()
     arg: str | None = None  # the argument that holds the batch size
@@ -86,9 +86,9 @@ class Scaling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sizing(msgspec.Struct, frozen=True, kw_only=True):
-    """How `auto_batch(default)` is to be answered. All as they are: the default."""
+    """How `auto_batch(default)` chooses a batch size. With all settings unchanged: the default."""
 
-    batch_size: int | None = None  # the same for all
+    batch_size: int | None = None  # the same for every benchmark
     auto: bool = False  # by a fit of `scaling`
     optimized: bool = False
     add: int | None = None
@@ -96,16 +96,16 @@ class Sizing(msgspec.Struct, frozen=True, kw_only=True):
     multiple: int = 8
     power: int | None = None
     capacity_bytes: int | None = None  # None: the device's own
-    scaling: dict[str, Scaling] = {}  # benchmark → what is known
+    scaling: dict[str, Scaling] = {}  # by benchmark
     scaling_file: str | None = None
-    save: str | None = None  # observations of this run are added to that scaling file
+    save: str | None = None  # the scaling file to add this run's observations to
 
 
 class SuitePaths(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a suite's benchmarks find their things; kept with the run, so that a resume finds the same.
+    """The folders of a suite's benchmarks; kept with the run, so that resuming uses the same.
 
-    `python`: `--use-current-env`, this interpreter for all instead of `venv/<install_group>/bin/python`;
-    `interpreters`: for install groups that need nothing installed and have no environment.
+    `python`: `--use-current-env`, one interpreter for all instead of `venv/<install_group>/bin/python`;
+    `interpreters`: for install groups without an environment, which need nothing installed.
     """
 
     base: str
@@ -118,7 +118,7 @@ class SuitePaths(msgspec.Struct, frozen=True, kw_only=True):
     sizing: Sizing = Sizing()
     python: str | None = None
     interpreters: dict[str, str] = {}
-    overrides: tuple[str, ...] = ()  # of the suite, as the command line gave them
+    overrides: tuple[str, ...] = ()  # of the suite, as given on the command line
 
     def python_of(self, install_group: str) -> str:
         """The interpreter of an install group's benchmarks."""

@@ -1,1 +1,1 @@
-"""Numbers: columns of them, quantities as people write them, and how many become one."""
+"""Numbers: columns, aggregates, and quantities as people write them."""

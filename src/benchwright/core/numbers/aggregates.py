@@ -1,4 +1,4 @@
-"""The values of one launch, condensed to one number by the method a metric names."""
+"""Condensing the values of one launch to one number, by the method a metric names."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ _PERCENTILE = re.compile(r"p(\d{1,3}(?:\.\d+)?)")
 
 
 class AggregateError(ValueError):
-    """The values cannot be condensed that way: none are there, or the workers count is missing."""
+    """The values cannot be condensed that way: there are none, or the number of workers is missing."""
 
 
 def aggregate(method: str, values: Sequence[float], workers: int | None = None) -> float:
     """`values` condensed by `method`.
 
-    A NaN among the values gives NaN, except for `first`, `last` and `count`. Percentiles interpolate linearly between
-    the two nearest values. `workers` (see `workers_count`) divides `total` unless it is None or 0, and multiplies
-    `average_aggregate`, which cannot do without it. AggregateError where no number can be given; only `count` and
-    `total` have one for no values.
+    A NaN among the values gives NaN, except for `first`, `last` and `count`. Percentiles interpolate linearly.
+    `workers` (see `workers_count`) divides `total` unless it is None or 0, and multiplies `average_aggregate`, which
+    requires it. AggregateError if there is no answer; for no values, only `count` and `total` have one.
     """
     if method == "count":
         return float(len(values))
@@ -47,26 +46,26 @@ def aggregate(method: str, values: Sequence[float], workers: int | None = None) 
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The value below which `percent` % lie, between two values by linear interpolation (as numpy's default)."""
+    """The value below which `percent` % lie, with linear interpolation (numpy's default)."""
     if not_finite(values) and any(map(math.isnan, values)):
         return math.nan
     return percentile_of_ordered(ordered(values), percent)
 
 
 def percentile_of_ordered(values: Sequence[float], percent: float) -> float:
-    """`percentile` of values that are in order already, none of them NaN."""
+    """`percentile` of sorted values without NaN."""
     place = (len(values) - 1) * percent / 100
     below = math.floor(place)
     low, high = float(values[below]), float(values[min(below + 1, len(values) - 1)])
     share = place - below
-    # Not low + share × (high - low): the difference of two huge values overflows, of two infinite ones is NaN.
+    # Not low + share × (high - low): the difference of two huge values overflows, that of two infinities is NaN.
     if share == 0 or low == high:
         return low
     return low * (1 - share) + high * share
 
 
 def workers_count(environment: Mapping[str, str]) -> int | None:
-    """How many workers `DEEPLEARNING_WORKERS_COUNT` names; None if it is not set or 0."""
+    """The number of workers in `DEEPLEARNING_WORKERS_COUNT`; None if it is unset or 0."""
     text = environment.get(WORKERS_VARIABLE, "").strip()
     if not text:
         return None
@@ -89,7 +88,7 @@ def _sum(values: Sequence[float]) -> float:
     try:
         return math.fsum(values)
     except (OverflowError, ValueError):
-        # fsum refuses what overflows on the way and ∞ − ∞; floating point has an answer for both.
+        # fsum rejects intermediate overflow and ∞ − ∞; plain floating point has an answer for both.
         return float(sum(values))
 
 
@@ -98,7 +97,7 @@ def _average(values: Sequence[float]) -> float:
 
 
 def _extreme(choose: Callable[[Sequence[float]], float]) -> Callable[[Sequence[float]], float]:
-    # min and max of Python skip a NaN or return it, depending on where it stands.
+    # Python's min and max skip or return a NaN, depending on its position.
     return lambda values: math.nan if any(map(math.isnan, values)) else float(choose(values))
 
 

@@ -1,6 +1,6 @@
-"""Many numbers at once. Python handles a few thousand well; of millions, which come as an `array`, numpy takes care.
+"""Operations on columns of numbers: in Python for a few thousand, with numpy for an `array` of millions.
 
-numpy is imported only when there are so many, so that what is small stays quick.
+numpy is imported only for that many, so that small reports stay quick.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MANY = 1 << 13
 
 
 def joined(series: Sequence[Sequence[float]]) -> Sequence[float]:
-    """All of them, one after the other."""
+    """All series concatenated."""
     if len(series) == 1:
         return series[0]
     if not any(isinstance(values, array) for values in series):
@@ -30,7 +30,7 @@ def joined(series: Sequence[Sequence[float]]) -> Sequence[float]:
 
 
 def ordered(values: Sequence[float]) -> Sequence[float]:
-    """In order; none may be NaN."""
+    """Sorted; none may be NaN."""
     if not _are_many(values):
         return sorted(values)
     import numpy
@@ -41,7 +41,7 @@ def ordered(values: Sequence[float]) -> Sequence[float]:
 
 
 def median(values: Sequence[float], *, overwrite: bool = False) -> float:
-    """As `statistics.median`; NaN if any is NaN. `overwrite`: their order may be lost, which saves a copy."""
+    """Like `statistics.median`; NaN if any is NaN. `overwrite`: may reorder the values, which saves a copy."""
     if _are_many(values):
         import numpy
 
@@ -59,7 +59,7 @@ def not_finite(values: Sequence[float]) -> int:
 
 
 def first_not_finite(values: Sequence[float]) -> int | None:
-    """The place of the first that is NaN or infinite."""
+    """The index of the first that is NaN or infinite."""
     if not not_finite(values):
         return None
     return next(place for place, value in enumerate(values) if not math.isfinite(value))
@@ -75,14 +75,14 @@ def not_positive(values: Sequence[float]) -> int:
 
 
 def ratios(numerators: Sequence[float], denominators: array[float]) -> array[float]:
-    """Each over its denominator, where that is above 0; one numerator may stand for all."""
+    """Each over its denominator, for denominators above 0; a single numerator is used for all."""
     if _are_many(denominators):
         import numpy
 
         below = _numpy(denominators)
         over = _numpy(numerators) if isinstance(numerators, array) and len(numerators) > 1 else numerators[0]
         where = below > 0
-        with numpy.errstate(all="ignore"):  # what is too large becomes infinite, as in Python's own arithmetic
+        with numpy.errstate(all="ignore"):  # overflow becomes infinite, as in Python's own arithmetic
             if not where.all():
                 return _column((over[where] if isinstance(over, type(below)) else over) / below[where], "d")
             column = _empty(len(below))
@@ -94,7 +94,7 @@ def ratios(numerators: Sequence[float], denominators: array[float]) -> array[flo
 
 
 def difference(left: array[float], right: array[float]) -> array[float]:
-    """Each of `left` less its partner in `right`."""
+    """Each of `left` minus its partner in `right`."""
     if _are_many(left):
         import numpy
 
@@ -143,7 +143,7 @@ def _are_many(values: Sequence[float]) -> TypeGuard[array[Any]]:
 
 
 def _numpy(values: array[Any]) -> NDArray[Any]:
-    """A view of an array: nothing is copied."""
+    """A view of an array, not a copy."""
     import numpy
 
     return numpy.frombuffer(values, dtype=values.typecode)

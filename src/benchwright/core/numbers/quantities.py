@@ -47,7 +47,7 @@ def parse_percentage(text: str, *, where: str | None = None) -> float:
 
 
 def format_duration(seconds: float) -> str:
-    """`42 ms`, `2.42 s`, `12.4 s`, `3 min 05 s`, `2 h 04 min`; `nan s` for what is no number."""
+    """`42 ms`, `2.42 s`, `12.4 s`, `3 min 05 s`, `2 h 04 min`; `nan s` for NaN."""
     if not math.isfinite(seconds):
         return f"{seconds} s"
     if seconds < 0.995:
@@ -63,7 +63,7 @@ def format_duration(seconds: float) -> str:
 
 
 def format_prefixed(value: float, unit: str) -> str:
-    """`1.23 TFLOP/s`, `41.7 GB/s`: three digits and a decimal prefix, as arithmetic and bandwidth are counted."""
+    """`1.23 TFLOP/s`, `41.7 GB/s`: three digits and a decimal prefix, as usual for arithmetic and bandwidth."""
     if not math.isfinite(value):
         return f"{value} {unit}"
     prefix, scaled = "", value
@@ -75,7 +75,7 @@ def format_prefixed(value: float, unit: str) -> str:
 
 
 def format_bytes(count: float) -> str:
-    """`788 B`, `1.9 GiB`: binary units, as memory is counted."""
+    """`788 B`, `1.9 GiB`: binary units, as usual for memory."""
     if count < 1024:
         return f"{count:.0f} B"
     for unit in ("KiB", "MiB", "GiB"):

@@ -1,1 +1,1 @@
-"""Variants of a seam: the built-in ones, and those that installed packages add by entry points."""
+"""The variants of a seam: built in, or added by installed packages through entry points."""

@@ -1,11 +1,11 @@
 """Entry points of the packages on Python's path, read from their entry_points.txt.
 
-The agent uses this too, and there importlib.metadata would cost more than everything else it imports.
+The agent uses this too, where importlib.metadata would cost more than all its other imports.
 """
 
 from __future__ import annotations
 
-import importlib  # here: else each supervisor that the agent forks would import it again
+import importlib  # at the top: otherwise each supervisor that the agent forks would import it again
 import os
 import sys
 
@@ -28,13 +28,13 @@ class EntryPoint:
 
 
 def find_entry_points(group: str, path: Iterable[str] | None = None) -> dict[str, EntryPoint]:
-    """The group's entry points in the folders of `path` (sys.path if not given), by name; the first one of a name counts."""
+    """The group's entry points in the folders of `path` (default: sys.path), by name; the first of a name counts."""
     found: dict[str, EntryPoint] = {}
     for folder in sys.path if path is None else path:
         try:
             names = os.listdir(folder or ".")
         except OSError:
-            continue  # a zip file, or a folder that does not exist: Python passes over it too
+            continue  # a zip file or a missing folder, which Python skips too
         for name in sorted(names):
             if name.endswith((".dist-info", ".egg-info")):
                 for entry in _read_group(os.path.join(folder, name), group):

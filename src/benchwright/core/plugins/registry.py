@@ -1,4 +1,4 @@
-"""The registry of a seam. Nothing is imported, and no entry point looked up, before a name asks for it."""
+"""The registry of a seam. Variants are imported, and entry points looked up, only when asked for."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ T = TypeVar("T")
 class Registry(Generic[T]):
     """The variants of one seam, `T` being what an entry point of its group names.
 
-    `built_in` maps a name to `module:attribute`; a package cannot replace one of these. `noun` is what an error calls a
-    variant.
+    `built_in` maps a name to `module:attribute`; packages cannot replace these. `noun` names a variant in errors.
     """
 
     def __init__(self, group: str, noun: str, built_in: Mapping[str, str]) -> None:
@@ -24,18 +23,18 @@ class Registry(Generic[T]):
         self.built_in = built_in
 
     def plugins(self) -> dict[str, EntryPoint]:
-        """What installed packages add, by name."""
+        """The entry points of installed packages, by name."""
         return {name: entry for name, entry in find_entry_points(self.group).items() if name not in self.built_in}
 
     def names(self) -> list[str]:
-        """All variants, the built-in ones first."""
+        """The names of all variants, built-in ones first."""
         return [*self.built_in, *self.plugins()]
 
     def __contains__(self, name: object) -> bool:
         return name in self.built_in or name in self.plugins()
 
     def load(self, name: str, *, where: str | None = None) -> T:
-        """The variant called `name`; InvalidInput names the nearest one, BrokenPlugin the package that is broken."""
+        """The variant `name`; InvalidInput suggests the closest name, BrokenPlugin names the broken package."""
         if name in self.built_in:
             found: T = load_target(self.built_in[name])
             return found
@@ -54,7 +53,7 @@ class Registry(Generic[T]):
         """BrokenPlugin if it cannot be imported, whatever it raises."""
         try:
             found: T = load_target(entry.target)
-        except Exception as error:  # a package's own code: anything can happen there
+        except Exception as error:  # a package's own code may raise anything
             raise BrokenPlugin(
                 f"the {self.noun} '{entry.name}' of the package {entry.package} {entry.version} cannot be loaded: "
                 f"{type(error).__name__}: {error}; repair or uninstall {entry.package}"
@@ -62,7 +61,7 @@ class Registry(Generic[T]):
         return found
 
     def load_all(self) -> Iterator[tuple[str, T | BrokenPlugin]]:
-        """Every variant, the built-in ones first; the error in place of one that is broken."""
+        """Every variant, built-in ones first; for a broken one, its error."""
         for name, target in self.built_in.items():
             yield name, load_target(target)
         for name, entry in self.plugins().items():

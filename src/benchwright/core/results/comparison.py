@@ -1,4 +1,4 @@
-"""A Comparison: control against treatment, metric by metric."""
+"""A Comparison of control and treatment, metric by metric."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from benchwright.core.results.summary import Interval
 
 
 class Verdict(str, Enum):
-    """What can be said about the treatment."""
+    """What can be concluded about the treatment."""
 
     REGRESSED = "regressed"
     IMPROVED = "improved"
-    SAME = "same"  # within the margin, and that is known
+    SAME = "same"  # known to be within the margin
     INCONCLUSIVE = "inconclusive"
 
 
@@ -37,15 +37,13 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
     launches: tuple[int, int]  # control, treatment
     paired: bool  # interleaved launches, compared block by block
-    basis: str | None = (
-        None  # over which steps it was compared, in words, where launches ran for different numbers of them
-    )
+    basis: str | None = None  # which steps were compared, where launches ran for different numbers of steps
     doubts: tuple[Note, ...] = ()  # why something else may explain this effect
-    advice: str | None = None  # why there is no verdict and what would help, in words
+    advice: str | None = None  # why there is no verdict, and what would help
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):
-    """Something other than the treatment that differs between the two runs."""
+    """Something besides the treatment that differs between the two runs."""
 
     what: str  # machine, settings, packages, command…
     control: str
@@ -58,12 +56,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     control: str  # run id
     treatment: str
-    margin: float  # what counts as the same, as a fraction
+    margin: float  # differences up to this fraction count as the same
     effects: tuple[Effect, ...]
     differences: tuple[Difference, ...] = ()
-    missing: tuple[str, ...] = ()  # what only one of them has, that failed or cannot be compared, in words
+    missing: tuple[str, ...] = ()  # what only one run has, what failed, and what cannot be compared
     lost: tuple[str, ...] = ()  # of `missing`: where the treatment failed or lacks what the control has
     doubts: tuple[Note, ...] = ()  # notes of both runs and of the benchmarks compared
     confidence: float = 0.95
-    run_to_run: float | None = None  # of separate runs: what they may differ by without a change, as a fraction
+    run_to_run: float | None = None  # what separate runs may differ by without a change, as a fraction
     remarks: tuple[Note, ...] = ()  # what holds for all effects

@@ -1,7 +1,7 @@
-"""Under which conditions launches ran, as far as was recorded, and whether they may decide a verdict.
+"""The conditions launches ran under, as far as recorded, and whether their results may decide a verdict.
 
-Comparisons of separate runs, `vs eager` and reports all ask here, so that one launch is never busy for the one and quiet
-for the other. What was not recorded is None or absent, and speaks neither for nor against a launch.
+Comparisons of separate runs, `vs eager` and reports all ask here, so that they agree on which launches were disturbed.
+What was not recorded is None or absent, and counts neither for nor against a launch.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ import msgspec
 from benchwright.core.note import Note
 from benchwright.core.run import Launch
 
-# Kinds of Note after which the time a launch took says as much about the machine as about the program.
+# Kinds of Note that make a launch's time say as much about the machine as about the program.
 DISTURBING = {
     "busy": "ran while the machine was busy",
-    "throttled": "ran on a GPU that lowered its clock",
+    "throttled": "ran on a throttled GPU",
     "shared": "shared a GPU with another program",
-    "suspended": "stood still for a while",
+    "suspended": "were suspended for a while",
     "clock": "ran while the machine's clock was changed",
-    "mixed": "mix versions of what was measured, since the run was resumed with --anyway",
+    "mixed": "measured different versions, since the run was resumed with --anyway",
 }
-MOST_DISTURBED = 0.2  # of the launches of a side; so few do not move the middle of ranks
+MOST_DISTURBED = 0.2  # share of a side's launches; so few do not move the median rank
 _STOLEN_PERCENT = 2.0
-_LEAST_SHARE = 0.03  # of CPU time, between two sides: what counts as another load
+_LEAST_SHARE = 0.03  # difference in CPU time between two sides that counts as a different load
 _LEAST_CLOCK = 0.02
 
 
 class Conditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Of one launch. `disturbed`: kinds of DISTURBING with their figures; none in a launch that may decide."""
+    """The conditions of one launch. `disturbed`: kinds of DISTURBING with their figures; empty if it may decide."""
 
     disturbed: Mapping[str, str]
-    recorded: bool = False  # whether the load beside it is known; a launch of less than 0.1 s is over too soon
-    cpu_share: float | None = None  # of the CPU time it wanted, what it got
+    recorded: bool = False  # whether other load is known; launches under 0.1 s are too short for that
+    cpu_share: float | None = None  # share of the CPU time it wanted that it got
     clocks: Mapping[str, float] = {}  # of each GPU, in MHz
 
 
@@ -86,7 +86,7 @@ def unlike(ours: Sequence[Launch], theirs: Sequence[Launch]) -> Note | None:
     sides = [[conditions_of(launch) for launch in side] for side in (ours, theirs)]
     disturbed = [undecided(side) for side in (ours, theirs)]
     shares = [_median([c.cpu_share for c in side if c.cpu_share is not None]) for side in sides]
-    # Without other programs a low share only means that a program's own threads waited for each other.
+    # Without other load, a low share only means that a program's own threads waited for each other.
     if any(disturbed) and shares[0] is not None and shares[1] is not None:
         if abs(shares[0] - shares[1]) > _LEAST_SHARE:
             got = f"got {_percent(shares[0])} and {_percent(shares[1])} of the CPU time they wanted"

@@ -1,7 +1,7 @@
-"""The two figures of main memory, and which of them is the headline.
+"""The two figures of main memory, PSS and RSS, and which of them to show first.
 
-PSS counts a page that several processes share once; the sum of their RSS counts it once for each. A program that loads
-300 MB and forks four workers has about 300 MB of PSS, and 1.5 GB of RSS.
+PSS counts a shared page once; the sum of RSS counts it for every process. A program that loads 300 MB and forks four
+workers has about 300 MB of PSS, and 1.5 GB of RSS.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ WORDS = {PEAK_PSS: "PSS", PEAK_RSS: "RSS"}
 
 
 def headline_metric(launches_with: Mapping[str, int]) -> str | None:
-    """PSS where every launch has it, since the two must not be mixed; else RSS. `launches_with`: metric → how many have it."""
+    """PSS if every launch has it, since the two must not be mixed, else RSS. `launches_with`: metric → how many have it."""
     pss, rss = launches_with.get(PEAK_PSS, 0), launches_with.get(PEAK_RSS, 0)
     if not pss and not rss:
         return None
@@ -24,7 +24,7 @@ def headline_metric(launches_with: Mapping[str, int]) -> str | None:
 
 
 def headline_of(launches: Sequence[Launch]) -> str | None:
-    """The metric to show as the memory of these launches; None if they have none."""
+    """The memory metric to show for these launches; None if they have none."""
     return headline_metric(
         {metric: sum(launch.measurement(metric) is not None for launch in launches) for metric in WORDS}
     )

@@ -1,4 +1,4 @@
-"""What the numbers of a run depend on besides its plan: code, repositories, environment, packages; and whether that changed."""
+"""Provenance: the code, repositories, environment and packages a run's numbers depend on, and what changed in them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-ABSENT = "absent"  # the digest of a file that is not there
+ABSENT = "absent"  # the digest of a missing file
 _MOST_NAMED = 5
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
-    """A git working tree. `changes`: files that are not as in commit `base`, with their digests; None if git took too long."""
+    """A git working tree. `changes`: files that differ from commit `base`, with their digests; None if git took too long."""
 
     root: str
     base: str
@@ -29,7 +29,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Resumption(msgspec.Struct, frozen=True, kw_only=True):
-    """The run went on with something changed, because the user said so. `before`: the jobs that were complete by then."""
+    """The user resumed the run although something had changed. `before`: the jobs that were complete by then."""
 
     when: str
     differences: tuple[str, ...]
@@ -38,7 +38,7 @@ class Resumption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True):
-    """provenance.json: what a run was begun with, and what it was resumed with where that was something else."""
+    """provenance.json: what a run began with, and what it was resumed with if that differs."""
 
     began: Provenance
     resumed: tuple[Resumption, ...] = ()
@@ -48,12 +48,12 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
         return self.resumed[-1].provenance if self.resumed else self.began
 
     def version_of(self, job: str) -> int:
-        """Which of the versions that this run was made with a job belongs to, from 0."""
+        """Which of the run's versions a job was measured with, from 0."""
         return sum(1 for resumption in self.resumed if job not in resumption.before)
 
 
 def differences(old: Provenance, new: Provenance) -> list[str]:
-    """What changed, in words; empty if nothing did."""
+    """What changed; empty if nothing did."""
     return [
         *_files(old.files, new.files),
         *(line for repository in new.repositories for line in _repository(old, repository)),
@@ -63,7 +63,7 @@ def differences(old: Provenance, new: Provenance) -> list[str]:
 
 
 def _compared(variables: Mapping[str, str]) -> dict[str, str]:
-    """A cluster gives every session another folder for temporary files, on the same disk."""
+    """Without TMPDIR: a cluster gives every session its own, on the same disk."""
     return {name: value for name, value in variables.items() if name != "TMPDIR"}
 
 
@@ -80,18 +80,18 @@ def _files(old: Mapping[str, str], new: Mapping[str, str], where: str = "") -> I
 def _repository(old: Provenance, now: Repository) -> Iterator[str]:
     before = next((r for r in old.repositories if r.root == now.root), None)
     if before is None or before.changes is None or now.changes is None:
-        return  # what is not known does not count against it; the files it starts are compared in any case
+        return  # the unknown does not count as a change; the files that are started are compared anyway
     where = f"git {now.root}: "
     if before.base != now.base:
         yield f"{where}commit {before.base[:12]} no longer exists; HEAD is at {now.head[:12]}"
         return
-    # Both say how they differ from the same commit. That a change was committed meanwhile makes no difference.
+    # Both list how they differ from the same commit. It does not matter whether a change was committed since.
     told = {f"{now.root}/{name}" for name in before.changes | now.changes}
     known = {name.removeprefix(f"{now.root}/") for name in told if name in old.files}
     ours, theirs = ({n: d for n, d in c.items() if n not in known} for c in (before.changes, now.changes))
     if ours == theirs:
         return
-    # A file that is not listed is as in that commit.
+    # An unlisted file is as committed.
     as_committed = dict.fromkeys(ours | theirs, "as committed")
     moved = f" (HEAD was {before.head[:12]}, is {now.head[:12]})" if before.head != now.head else ""
     yield from (line + moved for line in _files(as_committed | ours, as_committed | theirs, where))

@@ -1,4 +1,4 @@
-"""What a suite's benchmarks come to: one score for each, and one for all."""
+"""Scores of a suite: one for each benchmark, and one for all."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from benchwright.core.status import Status
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
-    """One process of those that ran together, or the device it had."""
+    """One of the processes that ran together, or its device."""
 
-    name: str  # D0: the process of that device; 0, 1…: the place among the jobs
+    name: str  # D0: the process on that device; 0, 1…: its number among the jobs
     value: float  # median over launches of its own median
     relative: float  # to the best seat: 1 is the best
 
 
 class BenchmarkScore(msgspec.Struct, frozen=True, kw_only=True):
-    """`value` is None, and `why` says why, where there is no score: a failed benchmark is stated, not hidden."""
+    """Where there is no score, `value` is None and `why` says why: failed benchmarks are shown, not hidden."""
 
     name: str
     status: Status
     weight: float
-    value: float | None = None  # what all processes did together
-    interval: Interval | None = None  # of `value`, over launches; processes of one launch share what is peculiar to it
+    value: float | None = None  # of all processes together
+    interval: Interval | None = None  # of `value`, over launches; processes of one launch are not independent
     why: str | None = None
     metric: str | None = None
     unit: str | None = None
@@ -32,11 +32,11 @@ class BenchmarkScore(msgspec.Struct, frozen=True, kw_only=True):
     processes: int = 0
     devices: int = 0
     overlap: float | None = None
-    peak_bytes: float | None = None  # main memory of the largest process tree
+    peak_bytes: float | None = None  # of main memory, by the largest process tree
     peak_metric: str | None = None  # which of the two: memory.peak_pss or memory.peak_rss
     gpu_peak_bytes: float | None = None  # of the fullest device
     joules_per_item: float | None = None  # of the devices
-    of_peak: float | None = None  # share of what the machine was measured to be able to
+    of_peak: float | None = None  # share of the machine's measured peak
     seats: tuple[Seat, ...] = ()
 
     @property
@@ -48,10 +48,11 @@ class BenchmarkScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
-    """The weighted geometric mean of what succeeded, never without how much that was.
+    """The weighted geometric mean of the successful benchmarks, and how many they are.
 
-    It has no interval: what all benchmarks of a run share, the machine's level of that hour, one run cannot show. `expected` counts the benchmarks with a weight; of them `counted` are in `value`, `failed` failed, and the rest was
-    skipped, interrupted or is not in the run.
+    It has no interval: one run cannot show how the machine's state, which all its benchmarks share, varies. `expected`
+    counts the benchmarks with a weight: `counted` are in `value`, `failed` failed, and the rest was skipped,
+    interrupted or is not in the run.
     """
 
     value: float | None
@@ -67,7 +68,7 @@ class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def failure_rate(self) -> float | None:
-        """Of those that were measured, the share that failed."""
+        """The share of the measured benchmarks that failed."""
         measured = self.counted + self.failed
         return self.failed / measured if measured else None
 
@@ -77,7 +78,7 @@ class SuiteScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreRatio(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark's score, or that of all, divided by that of another run."""
+    """A benchmark's score, or the suite's, compared with that of another run."""
 
     name: str
     control: float
@@ -89,20 +90,20 @@ class ScoreRatio(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoreComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A suite's scores against those of another run, over the benchmarks that both have.
+    """A suite's scores compared with another run's, over the benchmarks that both have.
 
-    Ratios without intervals: what differs between two runs without a change is not known from one of each.
+    The ratios have no intervals: one run of each does not show how runs vary without a change.
     """
 
     control: str  # run id
-    whole: ScoreRatio | None  # None: there is nothing both have
+    whole: ScoreRatio | None  # None: they have no benchmark in common
     benchmarks: tuple[ScoreRatio, ...]
-    left_out: tuple[str, ...] = ()  # those that only one of them has a score for
+    left_out: tuple[str, ...] = ()  # benchmarks with a score in only one run
     doubts: tuple[Note, ...] = ()  # benchmarks whose launches cannot decide, or ran under other conditions
 
 
 class MilabenchRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A benchmark as milabench's report shows it. `perf`, `std` and `sem` are NaN if there are no rates."""
+    """A benchmark as in milabench's report. `perf`, `std` and `sem` are NaN without rates."""
 
     name: str
     n: int
@@ -119,12 +120,12 @@ class MilabenchRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> float:
-        """The weight in the score of all."""
+        """Its weight in the suite's score."""
         return self.weight if self.enabled else 0.0
 
 
 class MilabenchScore(msgspec.Struct, frozen=True, kw_only=True):
-    """milabench's figures for a run; `value` is NaN if no benchmark has a weight."""
+    """milabench's figures for a run. `value` is NaN if no benchmark has a weight."""
 
     value: float
     rows: tuple[MilabenchRow, ...]

@@ -1,4 +1,4 @@
-"""Runs that were stored whole (in an exported file, in the store), read without trust."""
+"""Runs stored whole (in an exported file or in the store), validated when read."""
 
 from __future__ import annotations
 
@@ -13,28 +13,16 @@ from benchwright.core.events.types import (
     CheckEvent,
     FailureEvent,
     Finite,
+    LoopStop,
     Moment,
     RuntimeEvent,
-    StopDetail,
     Whole,
 )
 from benchwright.core.files.earlier_names import renamed_run
 from benchwright.core.files.stored_file import Unreadable, short
-from benchwright.core.measurement import Measurement
+from benchwright.core.measurement import DELIVERED
 from benchwright.core.metric import check_aggregate
 from benchwright.core.run import Run
-
-_DELIVERED = "delivered"  # of a rate whose one number is stored beside its samples
-
-
-class _LoopStop(msgspec.Struct, kw_only=True):
-    rule: str | None = None
-    steps: Whole | None = None
-    by: str | None = None
-    detail: StopDetail | None = None
-    turn_s: Finite | None = None
-    turns: Whole | None = None
-    paused_ns: Moment | None = None
 
 
 class _Loop(msgspec.Struct, kw_only=True):
@@ -43,7 +31,7 @@ class _Loop(msgspec.Struct, kw_only=True):
     on_device: bool | None = None
     steps: dict[str, Whole] = {}
     warmup: str | None = None
-    stop: _LoopStop | None = None
+    stop: LoopStop | None = None
 
 
 class _Voir(msgspec.Struct, kw_only=True):
@@ -55,7 +43,7 @@ class _Voir(msgspec.Struct, kw_only=True):
 
 
 class _Facts(msgspec.Struct, kw_only=True):
-    """What reports and checks read of a launch's facts; others may be there."""
+    """The facts of a launch that reports and checks read; there may be others."""
 
     started: bool | None = None
     python: dict[str, Any] | None = None
@@ -72,24 +60,19 @@ class _Facts(msgspec.Struct, kw_only=True):
 
 
 def stored_run(value: object, *, strict: bool = True, finish: Callable[[Run], Run] = lambda run: run) -> Run:
-    """`value`, as JSON gives it, as a Run; Unreadable if it is none.
+    """The Run in a decoded JSON `value`; Unreadable if it is not one.
 
-    `strict`: numbers are numbers, not text. `finish` undoes what was done to the run before it was stored.
+    `strict`: numbers must be numbers, not text. `finish` undoes what was done to the run before it was stored.
     """
     try:
         run = finish(msgspec.convert(renamed_run(value), Run, strict=strict))
         for result in run.results:
             for launch in result.launches:
                 msgspec.convert(launch.facts, _Facts)
-                for measurement in launch.measurements:
-                    _check_aggregate(measurement)
+                for method in {m.aggregate for m in launch.measurements} - {DELIVERED}:
+                    check_aggregate(method)
     except RecursionError:
         raise Unreadable("it is nested too deeply") from None
     except (msgspec.ValidationError, InvalidInput, ValueError, OverflowError) as error:
         raise Unreadable(short(error.what if isinstance(error, InvalidInput) else str(error))) from None
     return run
-
-
-def _check_aggregate(measurement: Measurement) -> None:
-    if measurement.aggregate != _DELIVERED:
-        check_aggregate(measurement.aggregate)

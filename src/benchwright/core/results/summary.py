@@ -11,7 +11,7 @@ from benchwright.core.note import Note
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """`widened`: by how much it was made wider because neighbouring launches resemble each other; 1: not at all."""
+    """`widened`: the factor it was widened by because neighbouring launches are correlated; 1: not at all."""
 
     low: float
     high: float
@@ -19,9 +19,9 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Percentile(msgspec.Struct, frozen=True, kw_only=True):
-    """A percentile of single samples, and how far out it may really lie; no precision of any median over launches.
+    """A percentile of single samples with a confidence bound; it says nothing about the median over launches.
 
-    `bound` is an upper one from p50 on and a lower one below; None where they are worth fewer samples than `needed`.
+    `bound` is an upper bound from p50 on and a lower one below; None with fewer independent samples than `needed`.
     """
 
     percent: float
@@ -29,12 +29,12 @@ class Percentile(msgspec.Struct, frozen=True, kw_only=True):
     bound: float | None
     confidence: float
     samples: int
-    independent: int  # how many independent samples they are worth, at most
+    independent: int  # the effective sample size, at most
     needed: int | None  # None: no number of samples bounds it (p0, p100)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric over the launches that count. `interval` is None where too few launches can give one."""
+    """One metric over the launches that count. `interval` is None with too few launches."""
 
     metric: str
     unit: str | None
@@ -45,8 +45,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     launches: int
     values: tuple[float, ...]  # one for each launch, in order
     interval: Interval | None = None
-    remarks: tuple[Note, ...] = ()  # what stands out in these numbers; kinds: analysis/remarks.py
-    percentiles: tuple[Percentile, ...] = ()  # of the samples of all launches together: the slow end, nearest first
+    remarks: tuple[Note, ...] = ()  # what stands out; kinds: analysis/remarks.py
+    percentiles: tuple[Percentile, ...] = ()  # of the pooled samples of all launches: the slow end, p90 first
 
     @property
     def best(self) -> float:
@@ -61,7 +61,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def spread(self) -> float | None:
-        """How far launches are apart: half the interval, or half the range where there is none; as a fraction."""
+        """How much launches differ: half the interval, or half the range without one, as a fraction."""
         if self.half_width is not None:
             return self.half_width
         finite = [v for v in self.values if math.isfinite(v)]

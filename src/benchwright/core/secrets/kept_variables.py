@@ -1,4 +1,4 @@
-"""Which environment variables are written down: those that explain performance. docs/reference/secrets.md lists them."""
+"""Which environment variables are recorded: those that explain performance. docs/reference/secrets.md lists them."""
 
 from __future__ import annotations
 
@@ -40,12 +40,10 @@ KEPT = (
     # the interpreter, the loader and memory
     *("PYTHON*", "MALLOC_*", "GLIBC_TUNABLES", "JEMALLOC_*", "MALLOC_CONF", "TCMALLOC_*", "MIMALLOC_*"),
     *("LD_PRELOAD", "LD_LIBRARY_PATH", "LD_BIND_NOW", "DYLD_*", "VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"),
-    # language, which changes how texts are sorted and numbers written; where temporary and cached files go
+    # language, which changes sorting and number formats; where temporary and cached files go
     *("LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "XDG_CACHE_HOME"),
 )
-_OURS = frozenset(["BENCHPROBE_CONFIG", "MILABENCH_CONFIG", "BENCHWRIGHT_JOB"])  # all in the plan, or of no interest
-
-
+_OURS = frozenset(["BENCHPROBE_CONFIG", "MILABENCH_CONFIG", "BENCHWRIGHT_JOB"])  # in the plan anyway, or irrelevant
 _BEGINNINGS = tuple(glob[:-1] for glob in KEPT if glob.endswith("*"))
 _WHOLE = frozenset(glob for glob in KEPT if not glob.endswith("*"))
 
@@ -53,7 +51,7 @@ _WHOLE = frozenset(glob for glob in KEPT if not glob.endswith("*"))
 def kept_variables(
     environment: Mapping[str, str], *, also: Iterable[str] = (), changed: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Those of `environment` that explain performance, that match `also` (names or globs) or that were `changed` on purpose.
+    """The variables that explain performance, match `also` (names or globs) or were `changed` on purpose.
 
     Sorted, with secrets replaced.
     """

@@ -1,4 +1,4 @@
-"""Whether the name of a variable, an option or a key says that its value is a secret."""
+"""Recognising secrets by the name of a variable, option or key."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from functools import lru_cache
 from itertools import pairwise
 
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-# Secret whatever the value is.
+# Secret whatever the value.
 _STRONG = frozenset(
     "password passwords passwd passphrase passcode pw pwd keypass storepass secret secrets credential credentials creds "
     "apikey apitoken accesstoken authtoken accesskey secretkey privatekey sharedaccesskey accountkey jwt bearer "
     "cookie cookies dsn webhook webhooks authorization connectionstring connstr".split()
 )
 _STRONG_PAIRS = frozenset([("connection", "string"), ("conn", "str"), ("session", "id"), ("web", "hook")])
-# Secret unless the value is a number, a switch or a path: `--token` may be a password or the end of a sentence.
+# Secret unless the value is a number, a switch or a path: `--token` may be a password or an end-of-sentence token.
 _WEAK = frozenset("token key auth pass pat sig signature sas".split())
 _SECRET_KINDS = frozenset(
     "access api app auth bearer bot client consumer csrf deploy encryption github gitlab hf hub id jwt license master oauth "
     "personal private refresh secret security service session shared signing ssh storage account user wandb write x".split()
 )
-# What a secret's name may end with and yet name something else: a file that holds it, how long it is.
+# Endings of names that are about a secret, such as its file or its length.
 _ABOUT_IT = frozenset(
     "file files path dir folder jar length len size count num policy prompt type name names env stdin ttl timeout".split()
 )
@@ -35,7 +35,7 @@ _RUN = re.compile(r"[A-Za-z0-9+/]{16,}")
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """Of an environment variable: rather one too many, since only those that explain performance are kept at all."""
+    """For environment variables: strict, since only those that explain performance are kept at all."""
     words = _split(name)
     if name in _NOT_SECRET or not value:
         return False
@@ -45,7 +45,7 @@ def is_secret_variable(name: str, value: str) -> bool:
 
 
 def is_secret_option(name: str, value: str) -> bool:
-    """Of an option (`--api-key`), of a key in a configuration, or of a parameter in a URL."""
+    """For options (`--api-key`), keys of a configuration, and parameters in a URL."""
     words = _split(name)
     if not words or words[-1] in _ABOUT_IT or name in _NOT_SECRET or not value:
         return False
@@ -57,7 +57,7 @@ def is_secret_option(name: str, value: str) -> bool:
         return False
     before = words[-2] if len(words) > 1 else None
     if before in _SECRET_KINDS and len(value) > 3 and any(c.isdigit() for c in value) and not _PATH.match(value):
-        return True  # a key of digits alone is still one; `--user-pass 3` is not
+        return True  # a key may be digits only; `--user-pass 3` is no secret
     if _is_harmless(value):
         return False
     certain = before in _SECRET_KINDS or (before is None and words[-1] in ("token", "pass", "auth", "pat"))
@@ -65,7 +65,7 @@ def is_secret_option(name: str, value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Whether it has a long stretch of letters and digits, as no word and no file's name has."""
+    """Whether it has a long run of mixed letters and digits, unlike words and file names."""
     return any(
         any(c.isdigit() for c in run) and any(c.isalpha() for c in run) for run in _RUN.findall(value)
     ) and not _PATH.match(value)

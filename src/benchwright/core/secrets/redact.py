@@ -1,7 +1,7 @@
-"""Secrets of environments, command lines and configurations, replaced before anything is written down.
+"""Replaces secrets in environments, command lines and configurations before anything is written to disk.
 
-Told by name (`--password`, `DB_PASS`) and by shape (a password in a URL, a token of a known service). The program itself
-gets the real values. docs/reference/secrets.md has the rules.
+Secrets are recognised by name (`--password`, `DB_PASS`) and by shape (a password in a URL, a token of a known service).
+The program itself gets the real values. docs/reference/secrets.md has the rules.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ __all__ = ["REDACTED", "redact", "redact_body", "redact_text", "redact_words"]
 
 _NAMED = re.compile(r"(-{0,2}[A-Za-z_][\w.-]*)=(.*)", re.DOTALL)
 _OPTION = re.compile(r"--?[A-Za-z][\w.-]*")
-# Programs whose short options take passwords.
+# Programs with a short option for passwords.
 _SHORT = {"sshpass": "-p", "redis-cli": "-a", "mongo": "-p", "mongosh": "-p", "mongodump": "-p", "ldapsearch": "-w"}
 _SHORT |= {"docker": "-p", "podman": "-p", "sqlcmd": "-P", "bcp": "-P", "unzip": "-P", "zip": "-P"}
-_ATTACHED = re.compile(r"(?:.*/)?(?:mysql\w*|mariadb[\w-]*|7za?)$")  # and these take one right behind it
+_ATTACHED = re.compile(r"(?:.*/)?(?:mysql\w*|mariadb[\w-]*|7za?)$")  # these take it attached: -pWORD
 _USERS = ("-u", "--user", "--proxy-user")
 
 
 def redact(environment: Mapping[str, str]) -> dict[str, str]:
-    """The same variables, with the values of secret ones, and secrets inside the others, replaced."""
+    """The same variables, with secret values, and secrets inside other values, replaced."""
     return {name: REDACTED if is_secret_variable(name, value) else _value(value) for name, value in environment.items()}
 
 
@@ -46,7 +46,7 @@ def _value(text: str) -> str:
 
 
 def redact_words(words: Sequence[str]) -> tuple[str, ...]:
-    """A command line, word by word: what follows `--password`, what stands behind `--password=`, secrets in any word."""
+    """A command line with the values of `--password X` and `--password=X`, and secrets in any word, replaced."""
     program = ""
     before = ""  # the option whose value this word may be
     shown = []
@@ -71,7 +71,7 @@ def _redacted_word(word: str, before: str, program: str) -> str:
             return f"{user}:{REDACTED}"
     if word.startswith("-p") and len(word) > 2 and _ATTACHED.match(program):
         return f"-p{REDACTED}"
-    if before != "-c" and (named := _NAMED.fullmatch(word)):  # what a shell is to run is a text, not one value
+    if before != "-c" and (named := _NAMED.fullmatch(word)):  # a shell script is text, not one value
         name, value = named.groups()
         is_secret = is_secret_variable if name.isupper() else is_secret_option
         if is_secret(name, value):
@@ -80,7 +80,7 @@ def _redacted_word(word: str, before: str, program: str) -> str:
 
 
 def redact_body(body: object) -> Any:
-    """Plain values as JSON has them: mappings by the names of their keys, lists of texts as command lines, texts by shape."""
+    """For JSON values: mappings by their keys, lists of texts as command lines, texts by shape."""
     if isinstance(body, str):
         return redact_text(body)
     if isinstance(body, dict):

@@ -1,4 +1,4 @@
-"""Benchmarks, and runs of them, as they are written down and shown: without the secrets that programs are given."""
+"""Benchmarks and runs without the secrets that programs get, for writing and showing."""
 
 from __future__ import annotations
 
@@ -8,28 +8,16 @@ from benchwright.core.benchmark import Benchmark, Workload
 from benchwright.core.run import Run
 from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redact_text, redact_words
 
-# Where a user's own words are; patterns of metrics and names stay as they are, or nothing could be found again.
-_FIELDS = (
-    "workload",
-    "env",
-    "labels",
-    "parameters",
-    "environment",
-    "folder",
-    "source",
-    "notes",
-    "fault",
-    "withheld",
-    "validation",
-)
+# Fields with the user's own words. Metric patterns and names stay, or nothing could be found again.
+_FIELDS = "workload env labels parameters environment folder source notes fault withheld validation".split()
 
 
 def without_secrets(benchmark: Benchmark) -> Benchmark:
-    """The same benchmark, with every secret replaced; the same again if that was done before."""
+    """The same benchmark with every secret replaced; idempotent."""
     before = msgspec.to_builtins(benchmark)
     after = {**before, **{field: redact_body(before[field]) for field in _FIELDS if field in before}}
     after["env"] = before["env"] | redact({n: v for n, v in before["env"].items() if v is not None})
-    if "argv" in after["workload"]:  # a command line, which is redacted word by word
+    if "argv" in after["workload"]:  # redacted word by word
         after["workload"]["argv"] = _shown_words(benchmark.workload)
     hooks = {
         name: {**hook, "argv": _shown_words(getattr(benchmark.hooks, name))} for name, hook in before["hooks"].items()
@@ -39,7 +27,7 @@ def without_secrets(benchmark: Benchmark) -> Benchmark:
 
 
 def run_without_secrets(run: Run) -> Run:
-    """A run that was imported may have brought secrets along, in names too: some tools call a benchmark by its command."""
+    """For imported runs, whose names may hold secrets too: some tools name a benchmark by its command."""
     replace = msgspec.structs.replace
     results = tuple(
         replace(
@@ -58,12 +46,12 @@ def _text(detail: str | None) -> str | None:
 
 
 def _shown_words(work: Workload) -> tuple[str, ...]:
-    """What is executed, or its one line for a shell, without secrets."""
+    """What is executed, or the one line for a shell, without secrets."""
     return tuple(map(redact_text, work.words)) if work.shell else redact_words(work.words)
 
 
 def secrets_of(benchmark: Benchmark) -> list[str]:
-    """What a program needs and is not written down, in words: variables, and arguments of its command line."""
+    """The variables and arguments whose values are not written to disk although the program needs them."""
     shown = without_secrets(benchmark)
     found = [name for name, value in shown.env.items() if value != benchmark.env[name]]
     for old, new in zip(benchmark.written_words, shown.written_words, strict=True):

@@ -1,4 +1,4 @@
-"""Secrets in any text, told by their shape: passwords in URLs and options, tokens of known services, private keys."""
+"""Recognising secrets in any text by their shape: passwords in URLs and options, tokens of known services, private keys."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from benchwright.core.secrets.names import is_secret_option, is_secret_variable
 REDACTED = "(redacted)"
 
 _BEHIND = rf"\g<1>{REDACTED}"
-# What must be in a text (in small letters) for the pattern to be tried, the pattern, and what is written instead.
-# Repetitions are bounded, so that the time grows with the length of a text and not with its square.
+# A hint that the lower-cased text must contain before the pattern is tried, the pattern, and the replacement.
+# Repetitions are bounded, so that the time is linear in the length of the text.
 _RULES = (
     ("-----begin", r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)(?:(?!-----END)[\s\S])*", _BEHIND),
-    # A user's password before a host. What follows a host's port is none.
+    # A password in front of a host. A port after a host is not one.
     (
         "@",
         r"(://[^\s/:@\[\"']{0,64}:)(?!\d+(?:[/?#\s\"',;]|$))[^\s@\"']{1,128}(?=@)(?:@[^\s@/\"']{1,64}(?=@)){0,9}",
@@ -25,7 +25,7 @@ _RULES = (
     ("authorization", r"((?i:\bauthorization)[\"']?\s{0,9}[:=]\s{0,9})[^\r\n\"']+", _BEHIND),
     ("cookie", r"((?i:\bcookie)[\"']?\s{0,9}[:=]\s{0,9})[^\r\n\"']+", _BEHIND),
     ("bearer", r"(\b(?i:bearer)\s{1,9})[\w.~+/=-]{8,}", _BEHIND),
-    # mysql takes a password right behind its -p, curl one behind a user, openssl `pass:…`.
+    # mysql takes -pPASSWORD, curl USER:PASSWORD, openssl pass:PASSWORD.
     ("mysql", r"(\bmysql\w{0,20}\s(?:[^|;&\n]{0,200}?\s)?-p)[^\s\"']+", _BEHIND),
     ("mariadb", r"(\bmariadb[\w-]{0,20}\s(?:[^|;&\n]{0,200}?\s)?-p)[^\s\"']+", _BEHIND),
     (
@@ -62,25 +62,22 @@ _RULES = (
         )
     ),
 )
-# A part of every name that may be one of a secret; such names; and the values behind them.
+# What the name of a secret contains; such names; and their values.
 _KEYWORD = "pass|pwd|pw|secret|token|key|auth|cred|cookie|bearer|dsn|jwt|hook|sig|sas|pat|session|conn"
 _NAME = r"-{0,2}[A-Za-z_][\w.-]{0,100}"
 _BETWEEN = r"[\"']?\s{0,9}[=:]\s{0,9}|[ \t]{1,9}(?!-)"
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|\(redacted\)|[^\s,;&"'}\])]{1,500})"""
-_REST = r"""[^\s,;&"'}\])]*"""  # of a longer one
+_REST = r"""[^\s,;&"'}\])]*"""  # of a longer value
 _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _LONGEST_NAME = 100
-_LONGEST_VALUE = 500  # that is looked at
-
-_compiled = lru_cache(maxsize=64)(re.compile)  # when it is first needed: most never are
-
-
+_LONGEST_VALUE = 500  # as much as is examined
 _MOST_ROUNDS = 10
+_compiled = lru_cache(maxsize=64)(re.compile)  # compiled when first needed: most never are
 
 
 def redact_text(text: str) -> str:
-    """The text with every secret in it replaced; the same text again if that was done before."""
-    for _ in range(_MOST_ROUNDS):  # what is replaced may have hidden another from the patterns: `mysql -p& -pWORD`
+    """The text with every secret in it replaced; idempotent."""
+    for _ in range(_MOST_ROUNDS):  # one secret may hide another from the patterns: `mysql -p& -pWORD`
         shown = _replaced(text)
         if shown == text:
             break
@@ -97,12 +94,12 @@ def _replaced(text: str) -> str:
 
 
 def _small(text: str) -> str:
-    """In small letters, each at the same place: there is one letter that would become two."""
+    """In lower case, each letter in its place: one letter would become two."""
     return text.replace("\u0130", "I").lower()
 
 
 def _without_named(text: str) -> str:
-    """`--password x`, `token=x`, `"secret": "x"`, `DB_PASS=x`: by the names."""
+    """Replaces values by their names: `--password x`, `token=x`, `"secret": "x"`, `DB_PASS=x`."""
     keyword, small = _compiled(_KEYWORD), _small(text)
     found = keyword.search(small)
     if found is None:
@@ -126,7 +123,7 @@ def _without_named(text: str) -> str:
 
 
 def _beginning(text: str, at: int, least: int) -> int:
-    """Where the name that holds this place begins."""
+    """The start of the name around this position."""
     least = max(least, at - _LONGEST_NAME)
     while at > least and text[at - 1] in _IN_NAME:
         at -= 1
@@ -134,7 +131,7 @@ def _beginning(text: str, at: int, least: int) -> int:
 
 
 def _hidden(name: str, sign: str, value: str, *, in_url: bool) -> str | None:
-    """What to write for the value; None if it is no secret."""
+    """The replacement for the value; None if it is not a secret."""
     if sign.isspace() and not name.startswith("-"):
         return None
     is_secret = is_secret_variable if in_url or (name.isupper() and sign == "=") else is_secret_option

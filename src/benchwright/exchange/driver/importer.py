@@ -1,7 +1,7 @@
 """`dlbenchmark_result.json` of the deep-learning benchmark driver: one number for each `[framework.]task.metric[.suffix]`.
 
-The dots do not tell where the task ends. The driver writes its own metrics (`uptime_in_seconds`, `cpu_memory_usage`…) for every
-task, and they do: what stands before one of them is the task, what stands after it the suffix.
+The dots alone do not show where the task ends, but the driver writes its own metrics (`uptime_in_seconds`,
+`cpu_memory_usage`…) for every task: before them stands the task, after them the suffix.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
+from benchwright.core.events.voir import is_number
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
 from benchwright.core.run import Run
 from benchwright.exchange.foreign_json import body_of, load
 from benchwright.exchange.imported_run import (
     UNKNOWN_WORKLOAD,
-    is_number,
     make_machine,
     make_run,
     measurement,
@@ -34,7 +34,7 @@ _UNITS = {
     "gpu_memory_usage_max": "MiB",
 }
 _OWN_METRIC = re.compile(rf"(.+)\.(?:{'|'.join(_UNITS)})(?:\.(.+))?", re.DOTALL)
-_NO_SAMPLES = "the driver keeps one number for each metric: how much it varied is not known"
+_NO_SAMPLES = "the driver keeps one number for each metric: how much it varied is unknown"
 
 
 class _Task(NamedTuple):
@@ -42,7 +42,7 @@ class _Task(NamedTuple):
     suffix: str | None
 
     def metric_of(self, key: str) -> str | None:
-        """What `key` is called within this task, or None if it is not of this task."""
+        """The metric in `key`, or None if it is not a key of this task."""
         tail = f".{self.suffix}" if self.suffix else ""
         begins, ends = key.startswith(f"{self.prefix}."), key.endswith(tail)
         metric = key[len(self.prefix) + 1 : len(key) - len(tail)] if begins and ends else ""
@@ -63,13 +63,13 @@ class DriverImporter:
     def read(self, path: Path) -> list[Run]:
         file = load(path)
         if not isinstance(file.body, dict):
-            raise InvalidInput("not what the driver writes: no object of keys and numbers", where=file.path)
+            raise InvalidInput("not a file of the driver: no object of keys and numbers", where=file.path)
         tasks: dict[_Task, dict[str, float]] = {}
         known = _own_tasks(file.body)
         for key, value in file.body.items():
             if not is_number(value):
                 raise InvalidInput(
-                    f"not what the driver writes: '{key}' is not a number",
+                    f"not a file of the driver: '{key}' is not a number",
                     where=file.path,
                     remedy="give dlbenchmark_result.json",
                 )
@@ -83,7 +83,7 @@ class DriverImporter:
 
 
 def _own_tasks(body: dict[str, object]) -> list[_Task]:
-    """The tasks that the driver's own metrics tell, the most telling first."""
+    """The tasks that the driver's own metrics show, the longest names first."""
     tasks = {_Task(match[1], match[2]) for key in body if (match := _OWN_METRIC.fullmatch(key))}
     return sorted(tasks, key=lambda task: (-len(task.prefix), -len(task.suffix or ""), task.prefix, task.suffix or ""))
 
@@ -104,6 +104,6 @@ def _benchmark(task: _Task) -> Benchmark:
 
 def _measured(metric: str, value: float) -> Measurement:
     unit = _UNITS.get(metric)
-    # How long the machine had been up says nothing about the task.
+    # The machine's uptime says nothing about the task.
     direction = Direction.NEITHER if metric == "uptime_in_seconds" else guess_direction(metric, unit)
     return measurement(metric, unit, direction, (value,))

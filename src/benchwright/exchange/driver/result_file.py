@@ -1,7 +1,7 @@
 """`dlbenchmark_result.json`, with the keys of the deep-learning benchmark driver.
 
-Keys are `[framework.]task.metric[.suffix]`; the prefix and the suffix go around every key of a task, memory and uptime
-included. A task's number is its launch's number; over several launches, the median of theirs.
+Keys are `[framework.]task.metric[.suffix]`; every key of a task has its prefix and suffix, memory and uptime included.
+A task's number is its launch's number; over several launches, their median.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _MIB = 1024 * 1024
 
 
 class DriverResults(msgspec.Struct, frozen=True, kw_only=True):
-    """What the file holds; `problems` says in words what is missing from it and why."""
+    """The content of the file; `problems` says what is missing, and why."""
 
     values: dict[str, float]
     problems: tuple[str, ...] = ()
 
 
 class WrittenFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the file was written, and what could not be."""
+    """Where the file was written, and where it could not be."""
 
     paths: tuple[str, ...]
     problems: tuple[str, ...] = ()
@@ -55,9 +55,9 @@ class DriverReporter:
 def driver_result(
     result: Result, *, aggregate: Aggregate, workers: int | None = None, uptime_s: float | None = None
 ) -> dict[str, float]:
-    """The keys and numbers of one task. `uptime_s` is the machine's, as the driver's was.
+    """The keys and numbers of one task. `uptime_s` is the machine's, as in the driver.
 
-    `aggregate` condenses one launch's values; what it raises when it cannot goes to the caller.
+    `aggregate` condenses one launch's values; the caller handles what it raises.
     """
     prefix = result.benchmark.result_prefix or result.benchmark.name
     suffix = f".{result.benchmark.result_suffix}" if result.benchmark.result_suffix else ""
@@ -72,7 +72,7 @@ def driver_result(
 def driver_results(
     results: Sequence[Result], *, aggregate: Aggregate, workers: int | None = None, uptime_s: float | None = None
 ) -> DriverResults:
-    """Of all driver tasks (those with a `result_prefix`) the successful ones."""
+    """Of all successful driver tasks (those with a `result_prefix`)."""
     values: dict[str, float] = {}
     problems = []
     for result in results:
@@ -86,7 +86,7 @@ def driver_results(
         twice = values.keys() & found.keys()
         if twice:
             problems.append(
-                f"{result.benchmark.name} is not in {FILE_NAME}: {min(twice)} is there already; use --metrics-suffix"
+                f"{result.benchmark.name} is not in {FILE_NAME}: {min(twice)} is already there; use --metrics-suffix"
             )
             continue
         values.update(found)
@@ -101,10 +101,10 @@ def write_driver_result(
     workers: int | None = None,
     uptime_s: float | None = None,
 ) -> WrittenFiles:
-    """Writes the file to every folder, whole or not at all; writes nothing if the run has no driver task.
+    """Writes the file to every folder, whole or not at all; nothing if the run has no driver task.
 
-    When no task succeeded the file holds `{}`: one left by an earlier run must not pass for this run's. A folder that
-    cannot be written to becomes a problem, the others are written.
+    If no task succeeded the file is `{}`: a file of an earlier run must not pass for this run's. A folder that cannot be
+    written becomes a problem; the others are written.
     """
     if all(result.benchmark.result_prefix is None for result in run.results):
         return WrittenFiles(paths=())
@@ -125,7 +125,7 @@ def write_driver_result(
 
 def machine_uptime_s() -> float:
     """Seconds since this machine started."""
-    boot_clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only; elsewhere the monotonic clock is the nearest
+    boot_clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only; elsewhere the monotonic clock comes closest
     return time.monotonic() if boot_clock is None else time.clock_gettime(boot_clock)
 
 
@@ -140,7 +140,7 @@ def _launch_values(result: Result, launch: Launch, aggregate: Aggregate, workers
         ]
         if samples:
             values[spec.name] = aggregate(spec.aggregate, samples, workers)
-    # The kernel's maximum is there even for a program that ended before the first sample.
+    # The kernel's maximum exists even for a program that ended before the first sample.
     memory = [s for m in launch.measurements if m.metric in ("memory.rss", PEAK_RSS) for s in m.samples]
     if memory:
         values["cpu_memory_usage"] = max(memory) / _KIB
@@ -149,7 +149,7 @@ def _launch_values(result: Result, launch: Launch, aggregate: Aggregate, workers
 
 
 def _gpu_memory(result: Result, launch: Launch) -> dict[str, float]:
-    """Mean, deviation and peak of each GPU the launch had, each averaged over the GPUs; nothing for a task without GPUs."""
+    """Mean, deviation and peak of each of the launch's GPUs, averaged over the GPUs; nothing for a task without GPUs."""
     if not launch.devices and not result.benchmark.placement.needs_devices:
         return {}
     mine = {str(device) for device in launch.devices}

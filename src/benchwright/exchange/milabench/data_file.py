@@ -1,4 +1,4 @@
-"""One `.data` file of milabench, of any year: what one process was, did and said."""
+"""One `.data` file of milabench, of any version: what one process was, did and reported."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _LINES_LOOKED_AT = 20
 _REPEAT = re.compile(r"R(\d+)")
 _DEVICE = re.compile(r"D(\d+)")
-_SILENT = frozenset({"line", "message", "binary"})  # output, which is long and told elsewhere
+_SILENT = frozenset({"line", "message", "binary"})  # program output, which is long
 
 
 class JobFile(msgspec.Struct, kw_only=True):
-    """`config`, `meta`, `start` and `end` are the first of their events; None if the file has none."""
+    """`config`, `meta`, `start` and `end` are the first event of that name; None if there is none."""
 
     path: str
     stem: str
@@ -41,7 +41,7 @@ class JobFile(msgspec.Struct, kw_only=True):
 
     @property
     def tag(self) -> list[str]:
-        """The parts of its name, as its configuration has them, else as the file does: the benchmark's name may hold dots."""
+        """The parts of its name, from its configuration, else from the file name; the benchmark's name may contain dots."""
         tag = (self.config or {}).get("tag")
         if isinstance(tag, list) and tag and all(isinstance(part, str) and part for part in tag):
             return tag
@@ -61,12 +61,12 @@ class JobFile(msgspec.Struct, kw_only=True):
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What tells it from those that ran beside it."""
+        """What distinguishes it from processes that ran alongside."""
         return tuple(part for part in self.tag[1:] if not _REPEAT.fullmatch(part))
 
     @property
     def device(self) -> int | str | None:
-        """The accelerator that the process had for itself."""
+        """The accelerator that the process had to itself."""
         device = (self.config or {}).get("device")
         if isinstance(device, str) or (isinstance(device, int) and 0 <= device < 10_000):
             return device
@@ -96,23 +96,23 @@ class JobFile(msgspec.Struct, kw_only=True):
 
     @property
     def counted(self) -> bool:
-        """Whether milabench's own report counts the file at all."""
+        """Whether milabench's own report counts the file."""
         return bool(self.config) and self.starts == 1 and self.ends == 1
 
     @property
     def success(self) -> bool:
-        """By milabench's own rule, which believes an early stop whatever came after it."""
+        """By milabench's own rule, which trusts an early stop whatever came after."""
         nan = any(math.isnan(loss) for losses in self.said.losses.values() for loss in losses)
         return self.said.stopped or (self.return_code == 0 and not nan and bool(self.train_rates))
 
     def time(self, event: dict[str, object] | None) -> float | None:
-        """Of its start or its end, in seconds since 1970."""
+        """The time of its start or end event, in seconds since 1970."""
         found = (event or {}).get("time")
         return float(found) if is_number(found) and math.isfinite(found) else None
 
 
 def looks_like_milabench(path: Path) -> bool:
-    """Whether one of the first lines is what milabench writes; never raises."""
+    """Whether one of the first lines is an event of milabench; never raises."""
     try:
         with open(path, "rb") as file:
             lines = [file.readline(1 << 20) for _ in range(_LINES_LOOKED_AT)]
@@ -122,7 +122,7 @@ def looks_like_milabench(path: Path) -> bool:
 
 
 def read_job_file(path: Path) -> JobFile:
-    """InvalidInput if it cannot be read, or holds no line of milabench's; a broken line is counted and skipped."""
+    """InvalidInput if it cannot be read or has no line of milabench; broken lines are counted and skipped."""
     where = str(path)
     try:
         raw = path.read_bytes()
@@ -145,7 +145,7 @@ def read_job_file(path: Path) -> JobFile:
             _add(job, event, number)
     if not known:
         raise InvalidInput(
-            "this is not what milabench writes: no line is an object of event, data and pipe",
+            "not a file of milabench: no line is an object of event, data and pipe",
             where=where,
             line=1,
             remedy="give a .data file, or a folder of them",
@@ -166,7 +166,7 @@ def _add(job: JobFile, event: dict[str, object], number: int) -> None:
     elif kind == "end":
         job.end, job.ends = job.end or about, job.ends + 1
     elif kind == "data":
-        # Without a time of its own every line has another one, so that none is taken for a repetition.
+        # A line without a time gets its number, so that no line looks like a repetition.
         time = about.get("time")
         job.said.say(
             {key: value for key, value in about.items() if key != "$event"},

@@ -1,7 +1,7 @@
-"""Runs as milabench writes them: a folder for each run, in it a `.data` file for each process, one JSON object a line.
+"""Runs in milabench's format: a folder for each run, with a `.data` file for each process, one JSON object per line.
 
-Every line is an object of `event`, `data` and `pipe`. Samples are written in their order, warm-up first and unmarked, since
-milabench knows none; what it has no event for is left out.
+Every line is an object of `event`, `data` and `pipe`. Samples are written in order, warm-up first and unmarked, since
+milabench does not mark it; what it has no event for is left out.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _config(run: Run, result: Result, launch: Launch) -> dict[str, object]:
 
 
 def _tag(name: str, job: str) -> list[str]:
-    """The parts of a job's name as milabench lists them: the benchmark's name, which may hold dots, then the others."""
+    """The parts of a job's name as milabench lists them: the benchmark's name, which may contain dots, then the rest."""
     if job.startswith(f"{name}."):
         return [name, *job[len(name) + 1 :].split(".")]
     parts = job.split(".")
@@ -137,7 +137,7 @@ def _meta(run: Run) -> dict[str, object]:
 
 
 def _data(run: Run, launch: Launch) -> Iterator[dict[str, object]]:
-    """Rates, losses and the others in turn, as they would have come."""
+    """Rates, losses and the rest in turn, as a program would report them."""
     series = [_said(m) for m in _chosen(launch)]
     series.append(_gpu_data(launch, run.machine))
     for together in itertools.zip_longest(*series):
@@ -145,7 +145,7 @@ def _data(run: Run, launch: Launch) -> Iterator[dict[str, object]]:
 
 
 def _chosen(launch: Launch) -> Iterator[Measurement]:
-    """Of several ranks, what they did together, and what only they themselves told from the first of them."""
+    """Of several ranks, their joint measurements, and the first rank's where there is no joint one."""
     ranks: dict[str, list[str | None]] = {}
     for m in launch.measurements:
         ranks.setdefault(m.metric, []).append(m.labels.get("rank"))
@@ -194,7 +194,7 @@ def _gpu_data(launch: Launch, machine: Machine) -> list[dict[str, object]]:
 
 
 def _began(run: Run, launch: Launch, offset_s: float) -> float:
-    """When it was started, in seconds since 1970; where only the run's start is known, about when."""
+    """When it started, in seconds since 1970; approximate if only the run's start is known."""
     wall = (launch.facts.get("voir") or {}).get("wall") or [None]
     if isinstance(wall[0], int | float):
         return float(wall[0])

@@ -1,7 +1,7 @@
 """milabench's run folders, `<name>.<time>/<tag>.data`: every file is a process, so every file is a launch.
 
-Rates are kept all: milabench marks no warm-up, and nobody can know it now. `facts["milabench"]` of a launch holds what
-its own report needs beyond that.
+All rates are kept: milabench does not mark warm-up. `facts["milabench"]` of a launch has what its own report needs
+besides.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ import math
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.voir import TRAIN, UNNAMED, is_number
-from benchwright.core.machine import UNKNOWN
+from benchwright.core.machine import UNKNOWN, Accelerator, Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
 from benchwright.core.note import Note
-from benchwright.core.results.overlap import worst_overlap
-from benchwright.core.results.whole_launches import only_whole
+from benchwright.core.results.launches import only_whole, worst_overlap
 from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, instant, moment
+from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, as_count, instant, make_machine, measurement, moment
 from benchwright.exchange.milabench.data_file import JobFile, looks_like_milabench, read_job_file
-from benchwright.exchange.milabench.meta import labels_of, machine_of
 
 TOOL = "milabench"
-_NO_RUNS = ("install.", "prepare.")  # folders of its other phases: nothing is measured there
+_NO_RUNS = ("install.", "prepare.")  # folders of its other phases, which measure nothing
 _GPU = {
     "memory_bytes": ("gpu.memory", "B", Direction.LOWER, "max"),
     "load_percent": ("gpu.load", "%", Direction.NEITHER, "average"),
@@ -38,7 +37,7 @@ _GPU = {
 
 
 class MilabenchImporter:
-    """Reads a file, or a folder of them as one run."""
+    """Reads a file, or a folder of files as one run."""
 
     name = TOOL
 
@@ -65,7 +64,7 @@ class MilabenchImporter:
                 trouble.append(f"{file.name} was left out: {error.what}")
         if not jobs:
             raise InvalidInput(
-                "cannot be read: it holds no .data file of milabench",
+                "cannot be read: it has no .data file of milabench",
                 where=str(path),
                 remedy="give a folder such as runs/<name>.<time>",
             )
@@ -90,10 +89,10 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
     remarks = list(trouble)
     if started is None:
         started = moment(max(job.changed for job in jobs)) or UNKNOWN
-        remarks.append("milabench did not write down when it measured: the time is that of the files")
-    machine = machine_of(meta)
+        remarks.append("milabench did not record when it measured: the time is that of the files")
+    machine = _machine(meta)
     if not machine.known:
-        remarks.append("milabench did not write down which machine it measured on")
+        remarks.append("milabench did not record which machine it measured on")
     statuses = {result.status for result in results}
     return Run(
         id=f"import.{TOOL}.{digest[:16]}",
@@ -104,7 +103,7 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
         status=Status.FAILED if Status.FAILED in statuses else Status.OK,
         machine=machine,
         results=tuple(results),
-        labels=labels_of(meta, config) | {"imported_from": TOOL},
+        labels=_labels(meta, config) | {"imported_from": TOOL},
         notes=tuple(Note(text=text) for text in remarks),
     )
 
@@ -140,19 +139,19 @@ def _result(name: str, jobs: list[JobFile], position: int) -> Result:
 
 
 def _seats(jobs: list[JobFile]) -> dict[str, int]:
-    """For each file which of the processes that ran together it is of: the same number in every repetition."""
+    """The number of each file's process among those that ran together: the same in every repetition."""
     ordered = sorted(jobs, key=lambda job: _in_order(job.stem))
     places = list(dict.fromkeys(job.place for job in ordered))
     if len({(job.repeat, job.place) for job in jobs}) == len(jobs):
         return {job.path: places.index(job.place) for job in jobs}
-    together: dict[int | None, list[str]] = {}  # files that say they are the same: told apart by their order
+    together: dict[int | None, list[str]] = {}  # files with the same tag: numbered by their order
     for job in ordered:
         together.setdefault(job.repeat, []).append(job.path)
     return {path: number for paths in together.values() for number, path in enumerate(paths)}
 
 
 def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
-    """`seat`: which of the processes that ran together it was."""
+    """`seat`: its number among the processes that ran together."""
     status, reason, detail = _verdict(job)
     began, ended = job.time(job.start), job.time(job.end)
     notes = [note for note in job.said.notes() if "could not be read" not in note.text]
@@ -177,7 +176,9 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
             "wall": [began, ended],
         },
     }
-    times = [seen.t for seen in job.said.rates.get(TRAIN, []) if seen.t > 10**15]  # smaller ones are no time of day
+    times = [
+        seen.t for seen in job.said.rates.get(TRAIN, []) if seen.t > 10**15
+    ]  # smaller ones are not wall-clock times
     if len(times) > 1:
         facts["measured_ns"] = (times[0], times[-1])
     return Launch(
@@ -197,11 +198,11 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
 
 
 def _verdict(job: JobFile) -> tuple[Status, Reason | None, str | None]:
-    """By our own rules: what came after an early stop counts too, except for how milabench then ended the process."""
+    """By our own rules: what came after an early stop counts too, except for how milabench ended the process."""
     code = job.return_code
     error = f": {job.said.errors[0]}" if job.said.errors else ""
     if job.end is None:
-        return Status.FAILED, Reason.AGENT_LOST, "the file has no end: milabench or the machine went away"
+        return Status.FAILED, Reason.AGENT_LOST, "the file has no end: milabench or the machine died"
     if not job.said.stopped and code != 0:
         if isinstance(code, int) and code < 0:
             return Status.FAILED, Reason.SIGNALLED, f"ended by signal {-code}{error}"
@@ -209,7 +210,7 @@ def _verdict(job: JobFile) -> tuple[Status, Reason | None, str | None]:
     if job.has_nan_loss:
         return Status.FAILED, Reason.INVALID, "a loss is not a finite number"
     if not any(job.said.rates.values()):
-        return Status.FAILED, Reason.NO_DATA, f"the file holds no rate{error}"
+        return Status.FAILED, Reason.NO_DATA, f"the file has no rate{error}"
     return Status.OK, None, None
 
 
@@ -217,45 +218,29 @@ def _measurements(job: JobFile, seat: dict[str, str]) -> list[Measurement]:
     said = job.said
     found = []
     for task, seen in said.rates.items():
-        rates = tuple(s.value for s in seen)
+        rates = [s.value for s in seen]
         metric = "rate" if task == TRAIN else f"{task}.rate"
-        found.append(
-            _one(metric, said.units.get(task), Direction.HIGHER, rates, "loop", "median", seat | {"loop": task})
-        )
+        labels = seat | {"loop": task}
+        found.append(measurement(metric, said.units.get(task), Direction.HIGHER, rates, source="loop", labels=labels))
     given = {(task, "loss"): losses for task, losses in said.losses.items()} | said.values
     for (task, key), values in given.items():
         metric = key if task in (TRAIN, UNNAMED) else f"{task}.{key}"
-        found.append(_one(metric, None, guess_direction(key), tuple(values), "give", "last", seat))
+        better = guess_direction(key)
+        found.append(measurement(metric, None, better, values, source="give", aggregate="last", labels=seat))
     series: dict[tuple[str, str], list[float]] = {}
     for gpu in said.gpus:
         for name, value in gpu.values.items():
             series.setdefault((name, gpu.device), []).append(value)
     for (name, device), values in series.items():
         metric, unit, direction, aggregate = _GPU[name]
-        found.append(_one(metric, unit, direction, tuple(values), "sampler", aggregate, seat | {"device": device}))
+        about: dict[str, Any] = {"aggregate": aggregate, "labels": seat | {"device": device}}
+        found.append(measurement(metric, unit, direction, values, source="sampler", **about))
     if said.memory_peaks:
-        found.append(_one("gpu.memory_peak", "B", Direction.LOWER, tuple(said.memory_peaks), "give", "max", seat))
+        peaks = said.memory_peaks
+        found.append(
+            measurement("gpu.memory_peak", "B", Direction.LOWER, peaks, source="give", aggregate="max", labels=seat)
+        )
     return found
-
-
-def _one(
-    metric: str,
-    unit: str | None,
-    direction: Direction,
-    samples: tuple[float, ...],
-    source: str,
-    aggregate: str,
-    labels: dict[str, str],
-) -> Measurement:
-    return Measurement(
-        metric=metric,
-        unit=unit,
-        direction=direction,
-        samples=samples,
-        source=source,
-        aggregate=aggregate,
-        labels=labels,
-    )
 
 
 def _workload(job: JobFile) -> Command:
@@ -279,3 +264,54 @@ def _in_order(stem: str) -> list[tuple[int, str]]:
 
 def _texts(value: object) -> tuple[str, ...]:
     return tuple(word for word in value if isinstance(word, str)) if isinstance(value, list) else ()
+
+
+def _machine(meta: dict[str, object]) -> Machine:
+    """The machine in milabench's `meta` event; what it does not say is unknown."""
+    system, cpu = _dict(meta.get("os")), _dict(meta.get("cpu"))
+    accelerators = _dict(meta.get("accelerators"))
+    gpus = _dict(accelerators.get("gpus")) or _dict(meta.get("gpus"))
+    driver = _dict(accelerators.get("system")).get("DRIVER_VERSION")
+    found = []
+    for index, gpu in enumerate(_dict(about) for about in gpus.values()):
+        memory = _dict(gpu.get("memory")).get("total")
+        found.append(
+            Accelerator(
+                index=index,
+                name=str(gpu.get("product", UNKNOWN)),
+                memory_bytes=as_count(memory * 2**20) or None if is_number(memory) else None,
+                driver=str(driver) if driver else None,
+            )
+        )
+    count = cpu.get("count")
+    cores = as_count(count) if is_number(count) else 0
+    words = {"hostname": "nodename", "system": "sysname", "kernel": "release", "architecture": "machine"}
+    return make_machine(
+        **{ours: _text(system.get(theirs)) for ours, theirs in words.items()},
+        cpu=_text(cpu.get("brand")),
+        cores=cores,
+        cores_total=cores,
+        python=_text(_dict(meta.get("python")).get("version")),
+        accelerators=tuple(found),
+    )
+
+
+def _labels(meta: dict[str, object], config: dict[str, object]) -> dict[str, str]:
+    """The run's labels: the version of milabench, and its name for the run."""
+    about = _dict(meta.get("milabench"))
+    known = {
+        "revision": about.get("commit"),
+        "milabench": about.get("tag"),
+        "run_name": config.get("run_name"),
+        "arch": config.get("arch") or _dict(meta.get("accelerators")).get("arch"),
+        "torch": _dict(meta.get("pytorch")).get("torch"),
+    }
+    return {key: value for key, value in known.items() if isinstance(value, str) and value}
+
+
+def _dict(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None

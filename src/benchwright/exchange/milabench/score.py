@@ -1,4 +1,4 @@
-"""milabench's own figures for a run, warm-up and its bias included, so that old and new reports can be set side by side."""
+"""milabench's own figures for a run, warm-up and its bias included, so that old and new reports can be compared."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class _Figures(NamedTuple):
 def milabench_score(
     run: Run, *, weights: Mapping[str, float] | None = None, price: float | None = None
 ) -> MilabenchScore:
-    """`weights`, by name, replaces the run's own; a benchmark that has one and was not run counts with score 0."""
+    """`weights`, by name, override the run's own; a benchmark that has one but was not run counts with score 0."""
     given = weights or {}
-    # What left no file is not known to them, unless the suite's weights name it.
+    # milabench knows only benchmarks that left a file or have a weight in the suite.
     rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if r.launches]
     known = {row.name for row in rows}
     rows += [_not_run(name, weight) for name, weight in given.items() if name not in known and weight > 0]
@@ -37,13 +37,13 @@ def milabench_score(
 def score_of(rows: Sequence[MilabenchRow]) -> float:
     """The weighted geometric mean of score + 1."""
     total = math.fsum(row.counts for row in rows)
-    if not total or any(row.counts and row.score <= -1 for row in rows):  # a foreign file may hold a negative rate
+    if not total or any(row.counts and row.score <= -1 for row in rows):  # a foreign file may have a negative rate
         return math.nan
     return math.exp(math.fsum(row.counts * math.log(row.score + 1) for row in rows) / total)
 
 
 def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
-    """Rates of all launches, failed ones too, are pooled."""
+    """Pools the rates of all launches, failed ones too."""
     launches = [x for x in result.launches if not x.warmup and _facts(x).get("counted", True)]
     facts = [_facts(x) for x in launches]
     pooled: list[float] = []
@@ -94,7 +94,7 @@ def _not_run(name: str, weight: float) -> MilabenchRow:
 
 
 def _figures(values: Sequence[float]) -> _Figures:
-    """With five or more the smallest and the largest are left out."""
+    """With five or more values, without the smallest and the largest."""
     if not values:
         return _Figures(math.nan, math.nan, math.nan)
     kept = _trimmed(values)
@@ -110,14 +110,14 @@ def _trimmed(values: Sequence[float]) -> list[float]:
 
 
 def _rates(launch: Launch) -> list[float]:
-    """All that the process told, warm-up included; of several ranks what they did together."""
+    """All rates of the process, warm-up included; of several ranks, their joint rates."""
     found = [m for m in launch.measurements if m.metric == "rate"]
     whole = next((m for m in found if "rank" not in m.labels), None)
     return [] if whole is None else _whole(whole)
 
 
 def _facts(launch: Launch) -> Mapping[str, Any]:
-    """What an imported run says of itself; empty for our own."""
+    """The facts of an imported run; empty for our own."""
     facts = launch.facts.get("milabench")
     return facts if isinstance(facts, dict) else {}
 
@@ -130,7 +130,7 @@ def _device(result: Result, launch: Launch, facts: Mapping[str, Any]) -> str | N
 
 
 def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:
-    """Their rule: the early stop was reached, or it ended with 0, has rates and no NaN among its losses."""
+    """milabench's rule: it reached the early stop, or has exit code 0, rates and no NaN loss."""
     if "success" in facts:
         return bool(facts["success"])
     if launch.measured_enough:
@@ -140,7 +140,7 @@ def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:
 
 
 def _peak_memory(launches: Sequence[Launch]) -> float | None:
-    """Of each device the largest but the very largest, of moments in which it had a load."""
+    """The second-largest value of each device while it was busy."""
     used: dict[str, list[float]] = {}
     for launch in launches:
         loads = {m.labels.get("device"): m for m in launch.measurements if m.metric == "gpu.load"}

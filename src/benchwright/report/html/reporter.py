@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from benchwright.core.results.check import CheckStatus
-from benchwright.core.run import Run
+from benchwright.core.run import CheckStatus, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import Callout, Column, Field, Figure, ReportSection, ReportTable, table_of, word

@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 
 from benchwright.core.numbers.quantities import format_bytes
-from benchwright.core.results.check import Check, CheckStatus
 from benchwright.core.results.peak_memory import WORDS
 from benchwright.core.results.score import (
     BenchmarkScore,
@@ -19,7 +18,7 @@ from benchwright.core.results.score import (
     ScoreRatio,
     SuiteScore,
 )
-from benchwright.core.run import Result
+from benchwright.core.run import Check, CheckStatus, Result
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportSection, ReportTable, table_of, word

@@ -1,4 +1,4 @@
-"""Alembic runs this file. The connection, with its transaction, comes from `upgrade`."""
+"""Run by Alembic. `upgrade` provides the connection and its transaction."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=metadata,
     version_table=VERSION_TABLE,
-    render_as_batch=True,  # SQLite changes a column by making the table anew
+    render_as_batch=True,  # SQLite changes a column by rebuilding the table
 )
 with context.begin_transaction():
     context.run_migrations()

@@ -7,9 +7,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.core.benchmark import Benchmark, Placement, Script
-from benchwright.core.benchmark_folder import Launcher, Serving
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import Benchmark, Environment, Launcher, Placement, Script, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import KindOptions

@@ -56,7 +56,7 @@ def error_of(folder: Path, text: str | bytes, name: str = "s.yaml") -> str:
         ("a:\n" + RUNS + "  install_group: ../x\n", "s.yaml:3:18: install_group is '../x', which cannot be the name of a folder"),
         ("'../a':\n" + RUNS, "s.yaml:1:1: group is '../a', which cannot be the name of a folder"),
         ("a:\n" + RUNS + "  stop: {steps: 3, seconds: 4}\n", "s.yaml:3:9: steps and seconds exclude each other; give one of steps, seconds"),
-        ("a:\n" + RUNS + "  stop: {steps: 3, interval: 1s}\n", "s.yaml:3:30: steps cannot have an interval; only observations have one"),
+        ("a:\n" + RUNS + "  stop: {steps: 3, interval: 1s}\n", "s.yaml:3:30: steps cannot have an interval; only observations can"),
         ("a:\n" + RUNS + "  stop: soon\n", "s.yaml:3:9: 'soon' is not a stop rule"),
         ("a:\n  stop: 0\n", "s.yaml:2:9: stop is 0, not a stop rule or a number of steps or a map; write 100 (steps), 30s or 1%"),
         ("a:\n  stop: 1.5\n", "s.yaml:2:9: stop is 1.5, not a stop rule or a number of steps or a map"),

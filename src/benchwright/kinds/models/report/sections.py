@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from benchwright.core.note import Note
-from benchwright.core.results.noted import worst_evidence
+from benchwright.core.results.launches import worst_evidence
 from benchwright.core.status import Status
 from benchwright.kinds.models.report.details import model_details
 from benchwright.kinds.models.report.facts import (

@@ -127,7 +127,7 @@ def trouble_words(result: Result, measured: bool) -> str | None:
         return f"skipped: {result.detail or (result.reason.value if result.reason else '')}"
     detail = result.detail or ""
     stage = detail.startswith("in ")
-    reason = f" {result.reason.value.replace('_', ' ')}" if result.reason and not stage else ""
+    reason = f" {result.reason.words}" if result.reason and not stage else ""
     failed = sum(1 for x in result.launches if not x.warmup and x.status is Status.FAILED)
     of = f" ({failed} of {failed + len(result.counted)} launches failed)" if measured or result.counted else ""
     wrong = " of the check" if result.reason is Reason.INVALID and not detail else ""

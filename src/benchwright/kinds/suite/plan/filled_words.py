@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Command
 from benchwright.core.errors import UnfilledWord
 from benchwright.core.node.system import SuitePaths
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts

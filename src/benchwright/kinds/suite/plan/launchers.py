@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from benchwright.core.benchmark_folder import Launcher
+from benchwright.core.benchmark import Launcher
 from benchwright.core.errors import InvalidInput, did_you_mean
 
 DEFAULT_PORT = 29400

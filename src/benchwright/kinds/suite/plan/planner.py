@@ -6,8 +6,7 @@ import os.path
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Script
 from benchwright.core.errors import InvalidInput, UnfilledWord
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.status import Reason

@@ -9,8 +9,7 @@ import os
 import re
 from typing import Any
 
-from benchwright.core.benchmark_folder import BenchmarkFolder, Launcher, Serving
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import BenchmarkFolder, Environment, Launcher, Serving
 from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, benchmate_packages
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of

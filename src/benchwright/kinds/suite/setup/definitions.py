@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import BenchmarkFolder
 from benchwright.environments.built import remove
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Tools

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
-from benchwright.core.environment import UNPINNED, Environment
+from benchwright.core.benchmark import UNPINNED, Benchmark, Environment
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 from benchwright.environments.groups import pinned_name

@@ -8,8 +8,7 @@ import re
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark, Script
-from benchwright.core.benchmark_folder import BenchmarkFolder
+from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Script
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import write_own
 from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, PREPARE_METHODS, read_benchfile

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
-from benchwright.core.environment import Environment
+from benchwright.core.benchmark import Benchmark, Environment
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import SuitePaths
 from benchwright.environments.built import Built, EnvironmentFolders, failed_attempt, read_built, why_broken

@@ -1,7 +1,7 @@
-"""Samples in pieces of their own.
+"""Samples move to a table of their own, in pieces.
 
-An array of a few hundred bytes in the row of its measurement left a tenth of each of PostgreSQL's pages empty, and larger
-ones were cut into many small rows. Now all arrays of a run follow one another and are cut into pieces that fill a page.
+An array of a few hundred bytes in its measurement's row left a tenth of each PostgreSQL page empty, and larger ones were
+cut into many small rows. Now all arrays of a run are concatenated and cut into pieces that fill a page.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _set_old_aside() -> None:
 
 
 def _measurements() -> None:
-    # In this order no byte is lost between them in PostgreSQL.
+    # In this order PostgreSQL needs no padding between them.
     op.create_table(
         "measurements",
         _of_run(),
@@ -80,13 +80,13 @@ def _samples() -> None:
     connection = op.get_bind()
     if connection.dialect.name != "postgresql":
         return
-    # In the row itself: cut once more by PostgreSQL they would take 4 % more. Its pages can be smaller than usual.
+    # Stored in the row itself: PostgreSQL's own splitting would take 4 % more. Its pages can be smaller than usual.
     whole_page = int(connection.execute(sa.text("SHOW block_size")).scalar_one()) > _PIECE_BYTES
     op.execute(f"ALTER TABLE samples ALTER COLUMN data SET STORAGE {'PLAIN' if whole_page else 'EXTERNAL'}")
 
 
 def _move() -> None:
-    """Run by run, so that no more than one is in memory."""
+    """Run by run, so that only one is in memory at a time."""
     connection = op.get_bind()
     old = _table("old_measurements", *_COPIED, "data")
     new = _table("measurements", *_COPIED, "place", "size_bytes")

@@ -1,7 +1,7 @@
-"""Runs are told apart by an id of their own, no longer by the name of their folder, and arrays have a checksum.
+"""Runs get a unique id instead of being identified by their folder's name, and arrays get a checksum.
 
-The column `id` keeps its place and becomes that id: of runs that were there before, it is still the folder's name. What a
-run is called is a column of its own, since two runs of two base folders may be called the same.
+The column `id` becomes that id; for older runs it still is the folder's name. The name moves to a column of its own,
+since runs of two base folders may share one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def upgrade() -> None:
 
 
 def _fill_checksums() -> None:
-    """Run by run, so that no more than one is in memory."""
+    """Run by run, so that only one is in memory at a time."""
     connection = op.get_bind()
     measurements = _table("measurements", "run", "place", "size_bytes", "checksum")
     samples = _table("samples", "run", "piece", "data")
@@ -46,7 +46,7 @@ def _fill_checksums() -> None:
 
 
 def _checksum(data: bytes) -> int:
-    """CRC-32 as a signed number: four bytes in every database."""
+    """CRC-32 as a signed number, which takes four bytes in every database."""
     found = zlib.crc32(data)
     return found - (1 << 32) if found >> 31 else found
 

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from suites import FOLDER, ONE_JOB, PATHS, PER_GPU, entry, jobs_of, machine_with, planned
 
-from benchwright.core.benchmark import Placement
-from benchwright.core.benchmark_folder import Launcher, Serving
+from benchwright.core.benchmark import Launcher, Placement, Serving
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Node, Observation, Scaling, Sizing, System
 from benchwright.core.settings import RunSettings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.core.results.whole_launches import only_whole
+from benchwright.core.results.launches import only_whole
 from benchwright.core.run import Launch, culprit
 from benchwright.core.status import Reason, Status
 
@@ -21,7 +21,7 @@ def test_a_job_that_ran_beside_a_dead_one_does_not_count_and_says_which_and_why(
     fine, same = only_whole([job("b.D0"), dead])
     assert same is dead
     assert (fine.status, fine.reason) == (Status.FAILED, Reason.PARTNER_FAILED)
-    assert fine.detail == "b.D1, which ran alongside, failed (crashed: exit code 3), so it does not count"
+    assert fine.detail == "does not count: b.D1, which ran alongside, failed (crashed: exit code 3)"
     assert culprit([fine, dead]) is dead
 
 
@@ -36,7 +36,7 @@ def test_a_job_whose_partner_is_missing_or_was_stopped_is_unfinished_too() -> No
     [alone] = only_whole([job("b.D0")], {0: 2})
     assert (alone.status, alone.reason) == (Status.INTERRUPTED, Reason.STOPPED)
     stopped, _ = only_whole([job("b.D0"), job("b.D1", Status.INTERRUPTED)])
-    assert stopped.detail == "b.D1 of the same launch was not finished, so it does not count"
+    assert stopped.detail == "does not count: b.D1 of the same launch did not finish"
 
 
 STATUSES = st.sampled_from([Status.OK, Status.FAILED, Status.INTERRUPTED])
