@@ -17,7 +17,7 @@ from benchwright.agent.folder_digest import VOIRFILE, digest_of, folder_digest
 from benchwright.core.errors import CannotMeasure
 
 _PROBE = ("benchprobe",)
-_ATTEMPTS = 3  # another benchwright may put the same folder right at the same moment
+_ATTEMPTS = 3  # another benchwright may be repairing the same folder
 
 
 def probe_folder(
@@ -35,11 +35,11 @@ def probe_folder(
         if os.path.lexists(folder) and tell is not None:
             tell(f"{folder} was not the benchprobe of this benchwright (changed, or half-written); it was replaced")
         _put(files, folder)
-    raise CannotMeasure(f"{folder}: its files change while they are written; choose another folder with --base")
+    raise CannotMeasure(f"{folder}: its files change while being written; choose another folder with --base")
 
 
 class ProbeWatch:
-    """benchprobe's folder during a run: a measured program can write to it, and would change how the next is measured."""
+    """Watches benchprobe's folder during a run: a program that changes it would affect later measurements."""
 
     def __init__(
         self, artifacts: Path, tell: Callable[[str], None] | None = None, packages: tuple[str, ...] = _PROBE
@@ -50,7 +50,7 @@ class ProbeWatch:
         self._seen = _signature(self.folder)
 
     def was_changed(self) -> bool:
-        """Whether its files were changed since it was last asked; if so they have been put right."""
+        """Whether its files changed since the last call; if so, they have been restored."""
         if _signature(self.folder) == self._seen:
             return False
         changed: list[str] = []
@@ -60,7 +60,7 @@ class ProbeWatch:
 
 
 def _signature(folder: Path) -> set[tuple[str, int, int, int]]:
-    """Much cheaper than a digest. The time of a file's last change of any kind cannot be set back."""
+    """Much cheaper than a digest. A file's change time cannot be set back."""
     found = set()
     try:
         for place, folders, names in os.walk(folder):
@@ -72,7 +72,7 @@ def _signature(folder: Path) -> set[tuple[str, int, int, int]]:
                 else:
                     found.add((os.path.join(place, name), status.st_ino, status.st_size, status.st_ctime_ns))
     except OSError:
-        pass  # gone meanwhile, which is a difference
+        pass  # it has gone, which is a difference
     return found
 
 
@@ -99,7 +99,7 @@ def _holds(folder: Path, digest: str) -> bool:
 
 
 def _put(files: dict[str, bytes], folder: Path) -> None:
-    """Written aside, then renamed, so that a killed benchwright leaves no half of it; what was there goes."""
+    """Written aside, then renamed, so that a killed benchwright leaves no half-written folder."""
     import shutil
     import tempfile
 
@@ -113,7 +113,7 @@ def _put(files: dict[str, bytes], folder: Path) -> None:
                 os.rename(folder, old)
             os.rename(new, folder)
         except FileExistsError:
-            pass  # another benchwright was quicker; whether its folder is right is looked at again
+            pass  # another benchwright was quicker; its folder is checked next
         except OSError as error:
             if not folder.is_dir():
                 raise error

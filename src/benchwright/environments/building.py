@@ -1,4 +1,4 @@
-"""Making an environment: aside, in full, and only then in the place of the one before."""
+"""Makes an environment: built aside, completely, then swapped in for the previous one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CannotBuild(Exception):
 
 
 class EnvironmentBuilder:
-    """Brings environments about. `force` makes them anew; `newest` does if there is anything newer to install."""
+    """Builds environments. `force` rebuilds them; `newest` does if there is anything newer to install."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class EnvironmentBuilder:
         self.tell(group.name, what, self.folders.log(group.name))
 
     def bring_about(self, group: InstallGroup) -> Installed:
-        """Never raises for what is wrong with one group; Stopped if asked to stop."""
+        """Problems of one group do not raise; Stopped if asked to stop."""
         began = time.monotonic()
         try:
             with locked(
@@ -127,7 +127,7 @@ class EnvironmentBuilder:
         )
 
     def into(self, group: InstallGroup, python: str) -> Installed:
-        """Installs a group's requirements into an environment that is not ours."""
+        """Installs a group's requirements into somebody else's environment."""
         began = time.monotonic()
         log = self.folders.log(group.name)
         try:
@@ -164,7 +164,7 @@ class EnvironmentBuilder:
             self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
 
     def _batches(self, group: InstallGroup, scratch: str) -> list[list[str]]:
-        """What to install, together. pip wants a hash for everything as soon as one file has any: it goes twice."""
+        """What to install, in batches. pip demands hashes for everything if one file has any, so it runs twice."""
         shared = self.constraint_options(group, scratch)
         files = [word for file in group.files for word in ("-r", file.path)]
         added = list(group.recipe.added)
@@ -181,7 +181,7 @@ class EnvironmentBuilder:
         return [*options, *group.recipe.pip_args]
 
     def _is_newest(self, group: InstallGroup, found: ExistingEnvironment, lock: int) -> bool:
-        """Asks uv whether it would change anything; pip cannot tell, so with it the answer is no."""
+        """Whether uv would change anything; pip cannot say, so with pip the answer is no."""
         if not isinstance(self.installer, Uv) or found.folder is None:
             return False
         if not group.files and not group.recipe.added:
@@ -200,7 +200,7 @@ class EnvironmentBuilder:
             raise CannotBuild(failure_of(_text(log)))
 
     def _failed(self, group: InstallGroup, began: float, failure: InstallFailure) -> Installed:
-        """Says where the package is asked for, and whether there still is an environment to use."""
+        """Says where the package is required, and whether an older environment is still in use."""
         current = self.folders.current(group.name)
         built = read_built(current) if current is not None else None
         detail = failure.what

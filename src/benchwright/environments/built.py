@@ -1,4 +1,4 @@
-"""Environments that are there: where they lie, what is written about each, and whether it still works."""
+"""Existing environments: where they are, what is recorded about each, and whether it still works."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchwright.core.files.whole_file import write_own
 from benchwright.environments.groups import InstallGroup, Recipe
 from benchwright.environments.requirement_files import normalised
 
-MARKER = ".benchwright.json"  # written last: without it, a folder is the rest of an install that was killed
+MARKER = ".benchwright.json"  # written last: a folder without it is left from an install that was killed
 _FOLDER = ".environments"
 _FORMAT = 1
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """What the marker of an environment says. `entries`: what lay at the top of its site-packages when it was made."""
+    """The marker of an environment. `entries`: the top level of its site-packages when it was made."""
 
     format: int = _FORMAT
     group: str
@@ -36,7 +36,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvironmentFolders:
-    """Below `<base>/venv`: links named by install group, and beside them `.environments` with what they lead to."""
+    """In `<base>/venv`: links named by install group, and `.environments` with their targets."""
 
     def __init__(self, venv: str) -> None:
         self.venv = venv
@@ -52,18 +52,18 @@ class EnvironmentFolders:
         return os.path.join(self.store, f"{group}.lock")
 
     def attempt(self, group: str) -> str:
-        """Digests of the requirements that the last install could not bring about, while an older environment stays."""
+        """Digests of the requirements that the last install failed on, while an older environment stays."""
         return os.path.join(self.store, f"{group}.failed.json")
 
     def current(self, group: str) -> str | None:
-        """The folder the link leads to; None if there is no link."""
+        """The target of the link; None if there is no link."""
         try:
             return os.path.normpath(os.path.join(self.venv, os.readlink(self.link(group))))
         except OSError:
             return None
 
     def is_foreign(self, group: str) -> bool:
-        """Something that benchwright did not make has the link's name."""
+        """Whether something that benchwright did not make has the link's name."""
         link = self.link(group)
         return os.path.exists(link) and not os.path.islink(link)
 
@@ -77,7 +77,7 @@ class EnvironmentFolders:
         return sorted((os.path.join(self.store, name) for name in names), key=_made)
 
     def vacant(self, group: str, identity: str) -> str:
-        """A path for a new environment; it is built where it will stay, because its scripts name their interpreter."""
+        """A path for a new environment; built in its final place, because its scripts name their interpreter."""
         path = os.path.join(self.store, f"{group}-{identity}")
         number = 2
         while os.path.lexists(path):
@@ -86,27 +86,27 @@ class EnvironmentFolders:
         return path
 
     def switch(self, group: str, folder: str) -> None:
-        """From now on the group's link leads to `folder`; at no moment is there none."""
+        """Points the group's link to `folder`, atomically."""
         aside = os.path.join(self.store, f".{group}.link.{os.getpid()}")
         remove(aside)
         os.symlink(os.path.relpath(folder, self.venv), aside)
         os.replace(aside, self.link(group))
 
     def remove_unfinished(self, group: str) -> None:
-        """Only under the group's lock: without a marker is also what another process is just making."""
+        """Only under the group's lock: an environment that another process is making has no marker yet."""
         for folder in self.all_of(group):
             if not os.path.exists(os.path.join(folder, MARKER)):
                 remove(folder)
 
     def remove_old(self, group: str, keep: list[str]) -> None:
-        """All but `keep`. The one before stays: somebody may be running in it."""
+        """All but `keep`. The previous one is kept too: somebody may be using it."""
         for folder in self.all_of(group):
             if folder not in keep:
                 remove(folder)
 
 
 def read_built(folder: str) -> Built | None:
-    """None: there is no environment, or it is incomplete."""
+    """None if there is no environment or it is incomplete."""
     try:
         built = read_stored_json(os.path.join(folder, MARKER), Built)
     except (OSError, Unreadable):
@@ -120,16 +120,16 @@ def write_built(folder: str, built: Built) -> None:
 
 
 def note_attempt(folders: EnvironmentFolders, group: InstallGroup) -> None:
-    """Who installed these requirements in vain knows that the environment from before is older than they are."""
+    """Records that installing these requirements failed, so that using the older environment is no surprise."""
     try:
         with open(folders.attempt(group.name), "wb") as file:
             file.write(msgspec.json.encode(group.recipe.requirements))
     except OSError:
-        pass  # then a run will ask for an install once more
+        pass  # then a run will ask for an install again
 
 
 def failed_attempt(folders: EnvironmentFolders, group: str) -> set[str]:
-    """Digests of the requirements that were last tried in vain; empty if the last install went well."""
+    """Digests of the requirements that the last install failed on; empty if it succeeded."""
     try:
         return set(read_stored_json(folders.attempt(group), list[str]))
     except (OSError, Unreadable):
@@ -137,7 +137,7 @@ def failed_attempt(folders: EnvironmentFolders, group: str) -> set[str]:
 
 
 def describe(folder: str, group: InstallGroup, *, installer: str, seconds: float) -> Built:
-    """What is to be written about an environment that was just made."""
+    """The marker for an environment that was just made."""
     site = site_packages(folder)
     entries = sorted(name for name in os.listdir(os.path.join(folder, site)) if name != "__pycache__")
     return Built(
@@ -169,9 +169,9 @@ def site_packages(folder: str) -> str:
 
 
 def why_broken(folder: str, built: Built, *, changed_too: bool = True) -> str | None:
-    """In words; None if it works as far as a few looks at it tell.
+    """In words; None if a few quick checks find nothing wrong.
 
-    `changed_too`: a package of another version than was installed counts too; otherwise only what is missing.
+    `changed_too`: a package whose version has changed counts too; otherwise only a missing one.
     """
     python = os.path.join(folder, "bin", "python")
     if not os.access(python, os.X_OK):
@@ -187,7 +187,7 @@ def why_broken(folder: str, built: Built, *, changed_too: bool = True) -> str | 
 
 
 def remove(path: str) -> None:
-    """A folder, a link or a file, if it is there."""
+    """Removes a folder, a link or a file, if it exists."""
     if os.path.isdir(path) and not os.path.islink(path):
         import shutil
 
@@ -209,7 +209,7 @@ def _version(folder: str) -> str:
 
 
 class ExistingEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """What a group's link leads to, and `why` that will not do; None: it will."""
+    """The target of a group's link, and `why` it cannot be used; None: it can."""
 
     folder: str | None = None
     built: Built | None = None
@@ -217,7 +217,7 @@ class ExistingEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Installed(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a group. `status`: reused, built or failed; a failed one may still have its old environment."""
+    """The result for one group. `status`: reused, built or failed; a failed one may still have its old environment."""
 
     name: str
     status: str
@@ -226,13 +226,13 @@ class Installed(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     packages: dict[str, str] = {}
     detail: str | None = None  # why it failed, or what else there is to say
-    package: str | None = None  # the one to blame
+    package: str | None = None  # the one that failed
     log: str | None = None
     notes: tuple[str, ...] = ()
 
 
 def existing_environment(group: InstallGroup, folders: EnvironmentFolders) -> ExistingEnvironment:
-    """A few looks at files; nothing is started."""
+    """Looks at a few files; starts nothing."""
     folder = folders.current(group.name)
     if folder is None:
         return ExistingEnvironment(why="there is none yet")
@@ -256,7 +256,7 @@ def reused(group: InstallGroup, folders: EnvironmentFolders, found: ExistingEnvi
 
 
 def finished_before(group: InstallGroup, folders: EnvironmentFolders) -> str | None:
-    """An environment of exactly this recipe that the link does not lead to: the suite was changed and changed back."""
+    """An earlier environment of exactly this recipe: the suite was changed and changed back."""
     for folder in reversed(folders.all_of(group.name)):
         built = read_built(folder)
         if built is not None and built.recipe == group.recipe and why_broken(folder, built) is None:
@@ -265,7 +265,7 @@ def finished_before(group: InstallGroup, folders: EnvironmentFolders) -> str | N
 
 
 def _difference(made: Recipe, group: InstallGroup) -> str | None:
-    """What changed since, in words. Members that are not asked for now may be in it, if the suite still has them."""
+    """What changed, in words. It may hold members that are not selected now, if the suite still has them."""
     wanted = group.recipe
     lacking = set(wanted.requirements) - set(made.requirements)
     surplus = set(made.requirements) - set(wanted.requirements) - group.also

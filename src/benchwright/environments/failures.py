@@ -1,4 +1,4 @@
-"""What an installer's output says went wrong: which package, in a sentence."""
+"""What went wrong, from an installer's output: which package, in one sentence."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MOST = 400  # of a sentence: uv explains conflicts at length, and all of it is 
 
 
 class InstallFailure(msgspec.Struct, frozen=True):
-    """`package` None: no single one is to blame."""
+    """`package` None: no single one caused it."""
 
     what: str
     package: str | None = None
 
 
-# The first that matches anywhere is the reason; later lines are often only its consequences. Then, why uv finds no solution.
+# The first that matches is the reason; later lines are often only consequences. Then, why uv finds no solution.
 _PATTERNS = (
     (rf"Failed to (?P<verb>build|download|prepare|read|extract)[^`\n]*`{_NAME}", "{name} could not be {done}"),
     (rf"Failed to fetch:\s*`?(?P<url>\S*?/{_NAME}/?)`?$", "{url} cannot be reached"),

@@ -1,4 +1,4 @@
-"""Install groups: the benchmarks of a suite that share one environment, and what that environment is made from."""
+"""Install groups: benchmarks of a suite that share an environment, and what it is made from."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     requirements: tuple[str, ...]
-    added: tuple[str, ...] = ()  # packages no file asks for
+    added: tuple[str, ...] = ()  # packages that no file requires
     constraints: tuple[str, ...] = ()  # lines, and digests of files
     pip_args: tuple[str, ...] = ()
     python: str = ""
@@ -38,7 +38,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InstallGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """One environment to be. `files` and `constraint_files` are absolute paths."""
+    """An environment to build. `files` and `constraint_files` are absolute paths."""
 
     name: str
     variant: str
@@ -48,10 +48,10 @@ class InstallGroup(msgspec.Struct, frozen=True, kw_only=True):
     constraint_files: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     python: str | None = None  # a path or a version; None: the interpreter benchwright runs with
-    folder: str  # where the installer runs: relative paths in requirements are meant from here
-    users: dict[str, tuple[str, ...]] = {}  # requirements file → the benchmarks that bring it
+    folder: str  # where the installer runs: relative paths in requirements start here
+    users: dict[str, tuple[str, ...]] = {}  # requirements file → the benchmarks that use it
     notes: tuple[str, ...] = ()
-    also: frozenset[str] = frozenset()  # digests of members that need not be there, but may
+    also: frozenset[str] = frozenset()  # digests of members that may be in it but need not
 
 
 def groups_of(
@@ -106,7 +106,7 @@ def requirement_paths(environment: Environment, variant: str) -> list[str]:
 
 
 def pinned_name(name: str, variant: str) -> str:
-    """requirements.in → requirements.<variant>.txt; a file that is no .in is its own pin."""
+    """requirements.in → requirements.<variant>.txt; a file with another ending is its own pin."""
     return f"{name.removesuffix('.in')}.{variant}.txt" if name.endswith(".in") and variant != UNPINNED else name
 
 

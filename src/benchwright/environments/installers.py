@@ -1,4 +1,4 @@
-"""The command lines of uv, and of venv and pip where there is no uv."""
+"""The command lines of uv, or of venv and pip if there is no uv."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("uv", "pip")
 
 
 class Uv:
-    """`program`: the path of uv. Each method that Pip has, too, gives an argv, or the variables to run it with."""
+    """`program`: the path of uv. Methods return an argv, or the variables to run it with; Pip has the same ones."""
 
     name = "uv"
 
@@ -41,14 +41,14 @@ class Uv:
         return [*self.install(python, (), newest=True), "--dry-run", *wanted]
 
     def compile(self, sources: Sequence[str], output: str, python: str | None, *, hashes: bool) -> list[str]:
-        """Writes exact versions for `sources` (pip's words) to `output`; versions that stand there already are kept."""
+        """Writes exact versions for `sources` (pip's words) to `output`; keeps versions already there."""
         more = ["--generate-hashes"] if hashes else []
         options = ["--no-header", "--python", python or sys.executable, *self.indexes.uv_options, *more]
         return [self.program, "pip", "compile", *options, "--output-file", output, *sources]
 
 
 class Pip:
-    """The standard library's venv, and the pip beside benchwright; if there is none, the one that venv brings."""
+    """The standard library's venv, with benchwright's own pip, or the one in the new environment."""
 
     name = "pip"
 
@@ -75,7 +75,7 @@ class Pip:
 
 
 def choose_installer(name: str | None, indexes: PackageIndexes) -> Uv | Pip:
-    """`name` None: uv if it is there, else pip."""
+    """`name` None: uv if installed, else pip."""
     program = None if name == "pip" else find_uv()
     if program is not None:
         return Uv(program, indexes)
@@ -85,7 +85,7 @@ def choose_installer(name: str | None, indexes: PackageIndexes) -> Uv | Pip:
 
 
 def find_uv() -> str | None:
-    """The one benchwright was installed with, else that of the PATH."""
+    """The one installed with benchwright, else the one on the PATH."""
     try:
         import uv
 
@@ -95,7 +95,7 @@ def find_uv() -> str | None:
 
 
 def _interpreter(python: str | None) -> str:
-    """A path, or a version such as 3.12 that is to be found on the PATH."""
+    """A path, or a version such as 3.12 to look up on the PATH."""
     if python is None:
         return sys.executable
     if os.sep in python:
@@ -107,6 +107,6 @@ def _interpreter(python: str | None) -> str:
 
 
 def _neutral(inherited: Mapping[str, str]) -> dict[str, str]:
-    """Without what would make an installer look at another environment than the one it is told to use."""
+    """Without variables that would point an installer to another environment."""
     hidden = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "UV_SYSTEM_PYTHON", "UV_PYTHON")
     return {**{k: v for k, v in inherited.items() if k not in hidden}, "NO_COLOR": "1"}

@@ -1,4 +1,4 @@
-"""One process at a time: locks that end with the processes that hold them, however those end."""
+"""Locks that are released when the processes holding them end, however they end."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def locked(
     waiting: Callable[[], None] = lambda: None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> Iterator[int]:
-    """Holds the lock `path`; yields its descriptor, which may be handed to a child that is to hold it too.
+    """Holds the lock `path`; yields its descriptor, which a child may inherit to hold it too.
 
-    `waiting` is called once if another process has it. Raises InterruptedError when `stopped` tells so meanwhile.
+    `waiting` is called once if another process has it. Raises InterruptedError if `stopped` becomes true while waiting.
     """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
-        told = False
+        said = False
         while not _try(handle):
-            if not told:
+            if not said:
                 waiting()
-                told = True
+                said = True
             if stopped():
                 raise InterruptedError(errno.EINTR, "asked to stop", path)
             time.sleep(_LOOK_AGAIN_S)
@@ -45,6 +45,6 @@ def _try(handle: int) -> bool:
         if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
             return False
         if error.errno in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
-            return True  # a network file system without locks: better unprotected than not at all
+            return True  # a network file system without locks: go on unprotected
         raise
     return True

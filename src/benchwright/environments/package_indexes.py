@@ -1,4 +1,4 @@
-"""Where packages come from: what pip is configured with, handed to uv, which does not read that itself."""
+"""Where packages come from: pip's configuration, passed on to uv, which does not read it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PackageIndexes(msgspec.Struct, frozen=True, kw_only=True):
     no_index: bool = False
 
     def for_uv(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """As variables, so that passwords in addresses do not show in a list of processes. What the user told uv wins.
+        """As variables, so that passwords in URLs do not show in process lists. The user's own uv settings win.
 
         pip takes the best version of all indexes; uv would take the first index that has any.
         """
@@ -56,7 +56,7 @@ class PackageIndexes(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def for_pip(self) -> dict[str, str]:
-        """The new environment's own pip would read only a part of the same configuration."""
+        """As variables, because the new environment's pip would read only part of the configuration."""
         wanted = {
             "PIP_INDEX_URL": self.index_url or "",
             "PIP_EXTRA_INDEX_URL": " ".join(self.extra_index_url),
@@ -70,7 +70,7 @@ class PackageIndexes(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in wanted.items() if value}
 
     def with_options(self, index_url: str | None, indexes: tuple[str, ...], links: tuple[str, ...]) -> PackageIndexes:
-        """What the command line says comes first; an index it names is used even where pip is told to use none."""
+        """The command line comes first; an index it names is used even if pip is configured to use none."""
         return msgspec.structs.replace(
             self,
             index_url=index_url or self.index_url,
@@ -81,7 +81,7 @@ class PackageIndexes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def configured_indexes(environment: Mapping[str, str]) -> PackageIndexes:
-    """pip's configuration files in their order, then PIP_* variables; the last that says something counts."""
+    """pip's configuration files in order, then PIP_* variables; the last setting wins."""
     found: dict[str, str] = {}
     for path in _configuration_files(environment):
         found |= _read(path)
@@ -112,7 +112,7 @@ def _configuration_files(environment: Mapping[str, str]) -> list[str]:
 
 
 def _read(path: str) -> dict[str, str]:
-    """What matters of one file: `install` says more than `global`. A file that is absent or broken says nothing."""
+    """The relevant settings of one file: `install` overrides `global`. Empty if it is missing or broken."""
     if not os.path.isfile(path):
         return {}
     import configparser
@@ -134,5 +134,5 @@ def _key(name: str) -> str:
 
 
 def _absolute(place: str) -> str:
-    """A path stays what it is when the installer runs elsewhere."""
+    """Makes a path independent of where the installer runs."""
     return place if "://" in place else os.path.abspath(os.path.expanduser(place))

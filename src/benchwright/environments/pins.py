@@ -18,7 +18,7 @@ from benchwright.environments.tools import Tools
 
 
 class PinSource(msgspec.Struct, frozen=True, kw_only=True):
-    """One file to be pinned, `source` to `target`; `added`: packages that it lacks."""
+    """A file to pin, `source` to `target`; `added`: packages that it lacks."""
 
     source: str
     target: str
@@ -52,7 +52,7 @@ class CannotPin(Exception):
 
 
 class Pinner:
-    """`index_lines` are written into the files, so that `install` finds what `pin` found; `command` into their head."""
+    """`index_lines` are written into the files, so that `install` finds what `pin` found; `command` goes into their header."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class Pinner:
         self.variables = installer.environment(os.environ)
 
     def pin(self, group: PinGroup) -> list[PinnedFile]:
-        """All files or none: they are replaced when every one could be made. CannotPin says which package is why."""
+        """All files or none: they are replaced only if all could be made. CannotPin names the package at fault."""
         with tempfile.TemporaryDirectory(prefix="benchwright-pin-") as scratch:
             known = "" if self.from_scratch else "".join(_pins(_text(s.target)) for s in group.sources)
             if len(group.sources) > 1:  # together first: what each then takes is what all can take
@@ -82,7 +82,7 @@ class Pinner:
         return [_replace(source.target, text) for source, text in made]
 
     def _resolve(self, group: PinGroup, sources: Sequence[PinSource], scratch: str, known: str) -> str:
-        """The pins of `sources`; where they can be, versions are those of `known`."""
+        """The pins of `sources`; versions of `known` are kept where possible."""
         folder = sources[0].folder
         words = [os.path.relpath(source.source, folder) for source in sources]
         added = "".join(f"{package}\n" for source in sources for package in source.added)

@@ -1,4 +1,4 @@
-"""Requirements files: what they ask for, where, and a digest that changes only when that changes."""
+"""Requirements files: what they require, where, and a digest that changes only if that does."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from benchwright.core.errors import InvalidInput
 _INCLUDE = re.compile(r"(?:-r|-c|--requirement|--constraint)(?:\s*=\s*|\s+|(?=[^-\s]))(.+)")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _COMMENT = re.compile(r"(^|\s)#.*$")
-# What lies beside the file is another thing for every copy of it.
+# A local path means something else for every copy of the file.
 _LOCAL = re.compile(r"(?:-e\b|--editable\b|\.|/|file:)|.*@\s*file:")
 
 
 class Mention(msgspec.Struct, frozen=True):
-    """Where a package is asked for."""
+    """Where a package is required."""
 
     file: str
     line: int

@@ -1,4 +1,4 @@
-"""Running installers: their output in a log, never longer than benchwright itself lives."""
+"""Runs installers: their output goes to a log, and they never outlive benchwright."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
-# In the child, before it becomes the tool: the kernel ends it when the thread that started it is gone.
+# In the child, before it becomes the tool: the kernel kills it when the thread that started it ends.
 _DIE_WITH_PARENT = """\
 import os, signal, sys
 parent = int(sys.argv[1])
@@ -32,10 +32,10 @@ class Stopped(Exception):
 
 
 class Tools:
-    """Starts tools from any thread; `stop` ends those that run, with all they started, and refuses further ones."""
+    """Starts tools from any thread; `stop` ends running ones and all they started, and refuses new ones."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # `stop` may be called by a signal's handler, in the midst of `run`
+        self._lock = threading.RLock()  # a signal handler may call `stop` during `run`
         self._running: set[subprocess.Popen[bytes]] = set()
         self._stopped = False
 
@@ -66,7 +66,7 @@ class Tools:
                     stderr=subprocess.STDOUT,
                     env=None if env is None else dict(env),
                     cwd=cwd,
-                    start_new_session=True,  # a Ctrl-C reaches only benchwright, which then ends its tools in order
+                    start_new_session=True,  # Ctrl-C reaches only benchwright, which ends its tools itself
                     pass_fds=tuple(keep_open),
                 )
                 self._running.add(tool)

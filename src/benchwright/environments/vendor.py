@@ -1,8 +1,9 @@
-"""Whose accelerator this machine has, told from the files its driver makes."""
+"""Which vendor's accelerator this machine has, by the files of its driver."""
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 ARCHES = ("cpu", "cuda", "rocm", "xpu", "hpu")
 _SIGNS = (
@@ -13,21 +14,16 @@ _SIGNS = (
 
 
 def arch_here() -> str:
-    """One of ARCHES. Intel's GPUs drive screens too, so `xpu` is never guessed: a system file says it."""
+    """One of ARCHES. Never `xpu`, since Intel GPUs may only drive a screen: name it in a system file."""
     return next((arch for arch, signs in _SIGNS if any(map(os.path.exists, signs))), "cpu")
 
 
 def constraints_file(arch: str, folders: list[str]) -> str | None:
-    """`constraints/<arch>.txt` in the first of `folders` or the nearest folder above it; else the packaged one."""
-    for folder in folders:
-        place = os.path.abspath(folder)
-        while True:
-            path = os.path.join(place, "constraints", f"{arch}.txt")
-            if os.path.isfile(path):
-                return path
-            above = os.path.dirname(place)
-            if above == place:
-                break
-            place = above
+    """The first `constraints/<arch>.txt` in one of `folders` or a folder above it; else the packaged one."""
+    for folder in (Path(os.path.abspath(name)) for name in folders):
+        for place in (folder, *folder.parents):
+            path = place / "constraints" / f"{arch}.txt"
+            if path.is_file():
+                return str(path)
     packaged = os.path.join(os.path.dirname(__file__), "constraints", f"{arch}.txt")
     return packaged if os.path.isfile(packaged) else None

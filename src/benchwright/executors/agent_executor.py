@@ -1,4 +1,4 @@
-"""Running jobs through agents, one for each node: what executors on this machine and over ssh have in common."""
+"""Runs jobs through agents, one per node: what the local and the ssh executor have in common."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import msgspec
 
 from benchwright.agent.processes.leftovers import abandoned, end_leftovers
 from benchwright.agent.processes.process_tree import LINUX
+from benchwright.core.errors import AgentLost
 from benchwright.core.job import Job, Outcome
 from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.agent_process import AgentProcess, listen
@@ -23,7 +24,7 @@ PATIENCE_S = 30.0  # for an agent to end its jobs, beyond their grace
 
 class AgentExecutor(ABC):
     """Starts an agent with the first job for its node. If one is killed, its jobs are ended and the next `run` starts
-    another. A subclass says how an agent is started, and what is said of a lost one."""
+    another. A subclass says how to start an agent, and how to explain a lost one."""
 
     def __init__(self) -> None:
         self._agents: dict[str, AgentProcess] = {}  # by node
@@ -57,7 +58,7 @@ class AgentExecutor(ABC):
         try:
             os.write(self._wake_write, b"s")
         except BlockingIOError:
-            pass  # full: it will wake up anyway
+            pass  # the pipe is full: it will wake up anyway
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
         if self._stops or not jobs:
@@ -79,15 +80,20 @@ class AgentExecutor(ABC):
 
     @abstractmethod
     def _node_of(self, job: Job) -> str:
-        """Which agent is to run it."""
+        """The node of the agent that runs it."""
 
     @abstractmethod
     def _bring_up(self, launch: OpenJobs) -> None:
-        """Have an agent for every node of the launch; jobs that cannot be run are finished here."""
+        """Ensure an agent for every node of the launch; jobs that cannot run are finished here."""
 
     @abstractmethod
     def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
         """Why the jobs of that agent have no other outcome."""
+
+    def _describe_loss_here(self, agent: AgentProcess, last_words: str) -> str:
+        if not agent.was_ready and not agent.was_killed:
+            raise AgentLost(f"the agent did not start; {last_words or 'it printed nothing'}")
+        return "the agent was killed" + (f"; its last words: {last_words}" if last_words else "")
 
     def _follow(self, launch: OpenJobs) -> None:
         """Until every job has an outcome."""
@@ -109,7 +115,7 @@ class AgentExecutor(ABC):
                     self._lose(node, launch)
 
     def _lose(self, node: str, launch: OpenJobs) -> None:
-        """An agent is gone: end what it left behind, and say so for each of its jobs that has no outcome."""
+        """An agent is gone: end what it left, and give each of its open jobs an outcome that says so."""
         agent = self._agents.pop(node)
         last_words = agent.abandon()
         if launch.open_on(node):
@@ -125,7 +131,7 @@ class AgentExecutor(ABC):
 
 
 class OpenJobs:
-    """The jobs of one `run`, and what is known of each. `nodes`: job → node."""
+    """The jobs of one `run` and their outcomes so far. `nodes`: job → node."""
 
     def __init__(self, jobs: Sequence[Job], listener: Listener, nodes: Mapping[str, str]) -> None:
         self._listener = listener
@@ -157,7 +163,7 @@ class OpenJobs:
             self._listener.on_progress(message["job"], message["values"])
 
     def finish(self, outcome: Outcome) -> None:
-        if outcome.job in self.open:  # a supervisor that was killed after its last word is reported twice
+        if outcome.job in self.open:  # a supervisor killed after its last message is reported twice
             self.open.remove(outcome.job)
             self.outcomes[outcome.job] = outcome
             self._listener.on_finished(outcome)

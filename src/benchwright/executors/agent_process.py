@@ -22,25 +22,21 @@ AGENT_FOLDER = os.path.dirname(os.path.abspath(benchwright.agent.__file__))
 
 
 def agent_words(python: str) -> list[str]:
-    """The command that is an agent."""
-    return [
-        python,
-        "-P",
-        os.path.join(AGENT_FOLDER, "__main__.py"),
-    ]  # -P: a json.py in the user's folder must not replace Python's
+    """The command that starts an agent."""
+    # -P: a json.py in the user's folder must not replace Python's.
+    return [python, "-P", os.path.join(AGENT_FOLDER, "__main__.py")]
 
 
 def new_token() -> str:
-    """A mark for the processes of one agent, unlike any other."""
+    """A unique mark for the processes of one agent."""
     return f"{os.getpid()}-{os.urandom(8).hex()}"
 
 
 class AgentProcess:
     """One agent, or the connection to one on another node.
 
-    Every process it starts, and it itself, carries `token` in its environment. `sweep` is called with its control group,
-    if it has one, and ends what it left behind when it did not end by itself; None: it ran here, where everything with its
-    mark can be found.
+    The agent and every process it starts carry `token` in their environment. If it did not end by itself, `sweep` is called
+    with its control group, if any, to end what it left; None: it runs here, where everything with its mark can be found.
     """
 
     def __init__(
@@ -60,7 +56,7 @@ class AgentProcess:
         self._messages = messages
         self._errors = errors
         self._unread = b""
-        self._group: str | None = None  # the control group of all it starts, if it has one
+        self._group: str | None = None  # the control group of all it starts, if any
         self._leaders: dict[int, int] = {}  # pid of a job's program → when it started
         self._handle = _open_handle(pid)
         self._last_words = ""
@@ -80,7 +76,7 @@ class AgentProcess:
             pid = os.posix_spawnp(
                 argv[0],
                 argv,
-                # What runs elsewhere is marked there; its connection must not be taken for one of our jobs.
+                # An agent elsewhere is marked there; the connection must not be mistaken for one of our jobs.
                 {**os.environ, MARKER: token} if sweep is None else os.environ,
                 file_actions=[
                     (os.POSIX_SPAWN_DUP2, orders_read, 0),
@@ -99,7 +95,7 @@ class AgentProcess:
         return cls(pid, token, orders, messages, errors, sweep)
 
     def order(self, order: dict[str, object]) -> None:
-        """Send one order; what a dead agent does not take is noticed by `listen`."""
+        """Send one order; `listen` notices if the agent is dead."""
         line = memoryview(msgspec.json.encode(order) + b"\n")
         try:
             while line:
@@ -108,21 +104,21 @@ class AgentProcess:
             pass
 
     def greet(self) -> None:
-        """Ask whether it is there: over a connection it may be gone without anybody having noticed yet."""
+        """Ask for a sign of life: a lost connection may go unnoticed."""
         self.is_attentive = False
         self.order({"do": "greet"})
 
     def watched(self) -> list[int]:
-        """Descriptors that can be read when it has said something, or ended."""
+        """Descriptors that become readable when it says something or ends."""
         return [self._messages] if self._handle is None or self.is_dead else [self._messages, self._handle]
 
     @property
     def has_no_handle(self) -> bool:
-        """Its end wakes nobody up, so that it has to be looked at now and then."""
+        """Its end wakes nobody, so it has to be polled."""
         return self._handle is None
 
     def take(self, ready: set[int]) -> list[dict[str, object]]:
-        """What it has said, given the descriptors that can be read."""
+        """Its messages, given the descriptors that are readable."""
         if self._handle is None or self._handle in ready:
             self._reap()
         return self._read() if self._messages in ready else []
@@ -147,9 +143,9 @@ class AgentProcess:
         return messages
 
     def _understood(self, line: bytes) -> dict[str, Any] | None:
-        """A message; None for anything else, such as what a login on another node prints before the agent speaks."""
+        """A message; None for anything else, such as what a login on another node prints first."""
         try:
-            message = json.loads(line)  # which reads NaN and Infinity: a loss may be that
+            message = json.loads(line)  # reads NaN and Infinity: a loss may be either
         except (ValueError, RecursionError):
             return None
         return message if isinstance(message, dict) and isinstance(message.get("say"), str) else None
@@ -161,7 +157,7 @@ class AgentProcess:
 
     @property
     def exit_code(self) -> int | None:
-        """As `os.waitstatus_to_exitcode` says it; None while it runs."""
+        """As from `os.waitstatus_to_exitcode`; None while it runs."""
         return None if self._exit_status is None else os.waitstatus_to_exitcode(self._exit_status)
 
     def is_alive(self) -> bool:
@@ -178,13 +174,13 @@ class AgentProcess:
                 self.is_dead, self._exit_status = True, None
 
     def say_goodbye(self) -> None:
-        """There are no more orders: it ends its jobs and itself."""
+        """No more orders: it ends its jobs and itself."""
         if self._orders >= 0:
             os.close(self._orders)
             self._orders = -1
 
     def close(self, patience_s: float) -> None:
-        """Tell the agent to end its jobs and itself, and wait for that; kill what does not obey."""
+        """Have the agent end its jobs and itself, and wait for it; kill what does not end in time."""
         self.say_goodbye()
         deadline = time.monotonic() + patience_s
         while not self.is_dead and time.monotonic() < deadline:
@@ -200,9 +196,9 @@ class AgentProcess:
 
     def _end(self) -> None:
         if not self.is_dead:
-            os.kill(self._pid, signal.SIGKILL)  # our own child, and not yet reaped: the number is still its
+            os.kill(self._pid, signal.SIGKILL)  # our own child, not yet reaped: the pid is still its own
             self._reap(wait=True)
-        # Not ended by itself, it may have left something behind; one elsewhere that never spoke started nothing.
+        # If it did not end by itself it may have left processes; one elsewhere that never spoke started none.
         if self._exit_status != 0 and (self._is_here or self.was_ready):
             self._sweep(self._group)
         length = os.fstat(self._errors).st_size
@@ -221,7 +217,7 @@ class AgentProcess:
             time.sleep(0.001)
 
     def _sweep_here(self, group: str | None) -> None:
-        """Kill what is left of the agent's processes: those with its mark, and those in its programs' sessions."""
+        """Kill what the agent left: processes with its mark, and those in its programs' sessions."""
         if LINUX:
             job_group.kill(group, self._token)
             kill_all(self._survivors, _SWEEP_S)
@@ -230,7 +226,7 @@ class AgentProcess:
     def _survivors(self) -> list[ProcessStat]:
         found = {stat.pid: stat for stat in leftovers.find([(self._token, self._group)])}
         for stat in all_processes():
-            # A program may have cleared its environment, but it cannot leave the session for an older one.
+            # A program may clear its environment, but it cannot join an older session.
             if stat.session in self._leaders and self._is_our_session(stat.session):
                 found[stat.pid] = stat
         return list(found.values())
@@ -241,7 +237,7 @@ class AgentProcess:
 
 
 def listen(agents: Iterable[AgentProcess], wake_fd: int, timeout_s: float | None) -> list[dict[str, object]]:
-    """Wait for messages of any of them, for `wake_fd`, for an agent's death or for the time to pass."""
+    """Wait for a message of any of them, for `wake_fd`, for the end of an agent or for the timeout."""
     poll = select.poll()
     poll.register(wake_fd, select.POLLIN)
     for agent in agents:
@@ -254,7 +250,7 @@ def listen(agents: Iterable[AgentProcess], wake_fd: int, timeout_s: float | None
 
 
 def _open_handle(pid: int) -> int | None:
-    """A descriptor that can be read once the process has ended; None where the system has no such thing."""
+    """A descriptor that becomes readable when the process ends; None if the system has none."""
     try:
         return os.pidfd_open(pid)
     except (AttributeError, OSError):
@@ -262,7 +258,7 @@ def _open_handle(pid: int) -> int | None:
 
 
 def _open_scratch() -> int:
-    """A file without a name, for what the agent prints when it fails."""
+    """A nameless file for what the agent prints when it fails."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("benchwright-agent")
     return os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)

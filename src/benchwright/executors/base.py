@@ -20,7 +20,7 @@ ENTRY_POINT_GROUP = "benchwright.executors"
 
 
 class Listener:
-    """Is told what happens while jobs run, in the thread that called `run`. Override what is of interest."""
+    """Notified while jobs run, in the thread that called `run`. Override the methods of interest."""
 
     def on_started(self, job_id: str, pid: int) -> None:
         """The job's program runs."""
@@ -29,14 +29,14 @@ class Listener:
         """It printed something; only for jobs with `echo`."""
 
     def on_progress(self, job_id: str, values: Mapping[str, object]) -> None:
-        """What was last seen of it: `elapsed_s`, `rss_bytes`, `cpu_percent`, `metrics`…"""
+        """Its latest values: `elapsed_s`, `rss_bytes`, `cpu_percent`, `metrics`…"""
 
     def on_finished(self, outcome: Outcome) -> None:
         """It ended, and its stream is complete."""
 
 
 class Executor(Protocol):
-    """Runs jobs. A context manager: on leaving it, nothing it started is left."""
+    """Runs jobs. A context manager: on exit, nothing it started is left running."""
 
     def __enter__(self) -> Self: ...
 
@@ -49,7 +49,7 @@ class Executor(Protocol):
         ...
 
     def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
-        """End what agents with these marks left running when they were killed; say what other killed agents left."""
+        """End what killed agents with these marks left running; report what other killed agents left."""
         ...
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
@@ -60,13 +60,13 @@ class Executor(Protocol):
         ...
 
     def stop(self) -> None:
-        """End the jobs that run; they and all later ones get outcomes with `stopped`. A second call does not wait
-        for them to end politely. May be called from a signal handler or another thread."""
+        """End the running jobs; they and all later ones get outcomes with `stopped`. A second call skips the grace period.
+        May be called from a signal handler or another thread."""
         ...
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """What an executor may need to know of a run. `folder`: the base folder, which jobs write to; None: not known yet."""
+    """What an executor may need to know about a run. `folder`: the base folder, which jobs write to; None: not known yet."""
 
     folder: str | None = None
     system: System = System()

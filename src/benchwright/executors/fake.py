@@ -1,4 +1,4 @@
-"""An executor that runs nothing: it writes the streams that jobs with given samples would have written."""
+"""An executor that runs nothing: it writes the streams that jobs with the given samples would write."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _PID = 1
 
 class FakeExecutor:
     """`samples` maps a benchmark's name to its samples: the values of each of its metrics, or, if the job has none,
-    the seconds of each measured step of its loop. `outcomes` lets benchmarks end otherwise than well.
+    the seconds of each measured step of its loop. `outcomes` makes benchmarks end otherwise.
     """
 
     def __init__(

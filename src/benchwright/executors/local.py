@@ -1,10 +1,10 @@
-"""Running jobs on this machine, through a node agent in a process of its own."""
+"""Runs jobs on this machine, through a node agent in its own process."""
 
 from __future__ import annotations
 
 import sys
 
-from benchwright.core.errors import AgentLost, InvalidInput
+from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
@@ -15,8 +15,7 @@ HERE = "localhost"
 
 
 class LocalExecutor(AgentExecutor):
-    """Starts its agent with the first job. If the agent is killed, its jobs are ended here and the next `run`
-    starts another."""
+    """Starts its agent with the first job. If the agent is killed, its jobs are ended and the next `run` starts another."""
 
     def __init__(self, python: str = sys.executable) -> None:
         super().__init__()
@@ -37,13 +36,11 @@ class LocalExecutor(AgentExecutor):
             self._agents[HERE] = AgentProcess.start(self._agent_command(), new_token())
 
     def _agent_command(self) -> list[str]:
-        """For a subclass to put something before."""
+        """A subclass may put something before it."""
         return agent_words(self._python)
 
     def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
-        if not agent.was_ready and not agent.was_killed:
-            raise AgentLost(f"the agent did not start; {last_words or 'it printed nothing'}")
-        return "the agent was killed" + (f"; its last words: {last_words}" if last_words else "")
+        return self._describe_loss_here(agent, last_words)
 
 
 def open_executor(argument: str, site: Site) -> Executor:

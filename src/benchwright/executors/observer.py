@@ -15,13 +15,13 @@ from benchwright.executors.base import Listener
 
 
 class Observer(Listener):
-    """Told what happens while a run is made; every method may be left as it is."""
+    """Notified while a run is made; override the methods of interest."""
 
     def on_discovery(self, number: int, total: int, script: Benchmark) -> None:
         """A script is about to be run to find its models."""
 
     def on_discovered(self, script: Benchmark, found: ScriptDiscovery) -> None:
-        """It ended, and told what it has."""
+        """It ended, with these models."""
 
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
         """The run's folder exists and its plan is made."""

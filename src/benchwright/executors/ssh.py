@@ -1,7 +1,7 @@
-"""Running jobs on the nodes of a system file: on this machine directly, on the others through agents over ssh.
+"""Runs jobs on the nodes of a system file: on this machine directly, on others through agents over ssh.
 
-The base folder, benchwright and its Python must be at the same paths on all nodes: a shared file system. That is checked
-before the first job goes to a node.
+The base folder, benchwright and its Python must have the same paths on all nodes, on a shared file system. That is checked
+before a node gets its first job.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from benchwright.agent.folder_digest import folder_digest
-from benchwright.core.errors import AgentLost, CannotMeasure, InvalidInput
+from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.job import Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.node.leftovers import Leftovers, Mark
@@ -28,14 +28,14 @@ from benchwright.executors.ssh_connection import Look, SshConnection, Visit, rea
 _VISIT_S = 60.0
 _START_S = 60.0
 _ADDRESS = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^@:\s/]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d+))?")
-_SWEEP_WAIT_S = 10.0  # for supervisors that lost their agent to end their jobs by themselves
+_SWEEP_WAIT_S = 10.0  # for supervisors without an agent to end their jobs themselves
 
 
 class ClusterExecutor(AgentExecutor):
-    """`folder` is checked to be shared before anything runs; the folders of the jobs always are.
+    """Before anything runs, `folder` and the folders of the jobs are checked to be shared.
 
-    The jobs of one `run` are started together, and only if all their nodes are there. When a node is lost later, its jobs
-    get outcomes that say so; what runs on the others goes on.
+    The jobs of one `run` start together, and only if all their nodes can be used. If a node is lost later, its jobs get
+    outcomes that say so; the other nodes go on.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class ClusterExecutor(AgentExecutor):
         return self._machine_here() if main is None or main.local else self.machines()[main.name]
 
     def machines(self) -> dict[str, Machine]:
-        """What each node of the system file is; CannotMeasure says which ones cannot be used, and why."""
+        """The machine of each node of the system file; CannotMeasure says which nodes cannot be used, and why."""
         if problems := self._look_at([name for name in self._connections if name not in self._machines], (), ()):
             raise CannotMeasure("; ".join(problems.values()))
         names = [node.name for node in self._system.nodes] or [HERE]
@@ -100,9 +100,9 @@ class ClusterExecutor(AgentExecutor):
         return self._look_at(new, folders, probes)
 
     def _look_at(self, nodes: Sequence[str], folders: Sequence[str], probes: Sequence[str]) -> dict[str, str]:
-        """Visit nodes, all at once; keeps what they are. Returns why some cannot be used.
+        """Visits nodes, all at once, and keeps what they are. Returns why some cannot be used.
 
-        `probes`: folders of benchprobe, which must be there what they are here.
+        `probes`: folders of benchprobe, which must be the same there as here.
         """
         if not nodes:
             return {}
@@ -134,18 +134,18 @@ class ClusterExecutor(AgentExecutor):
         return {node: look.problem for node, look in looks.items() if look.problem is not None}
 
     def _start_agents(self, nodes: Sequence[str]) -> dict[str, str]:
-        """Have an agent on each that listens to orders; returns why some have none."""
+        """Ensures an agent that listens on each node; returns why some have none."""
         old = [node for node in nodes if node in self._agents]
         for node in old:
             self._agents[node].greet()
-        self._await(old)  # those that are gone are replaced
+        self._await(old)  # lost ones are replaced
         new = [node for node in nodes if node not in self._agents]
         for node in new:
             self._agents[node] = self._start_agent(node)
         return self._await(new)
 
     def _await(self, nodes: Sequence[str]) -> dict[str, str]:
-        """Until the agents of these nodes have answered; those that will not are dropped, and returned with the reason."""
+        """Until the agents of these nodes have answered; drops those that do not, and returns why."""
         deadline = time.monotonic() + _START_S
         problems: dict[str, str] = {}
         while not self._stops:
@@ -178,11 +178,11 @@ class ClusterExecutor(AgentExecutor):
         }
         wait_for(list(visits.values()), _VISIT_S, lambda: self._stops > 0)
         answers = {node: visit.finish()[0] for node, visit in visits.items()}
-        told = {node: answer for node, answer in answers.items() if answer is not None}
+        answered = {node: answer for node, answer in answers.items() if answer is not None}
         return Leftovers(
-            ended=(*here.ended, *(f"{name} on {node}" for node, x in told.items() for name in x["ended"])),
-            left=(*here.left, *(f"{name} on {node}" for node, x in told.items() for name in x["left"])),
-            unknown=tuple(node for node in answers if node not in told),
+            ended=(*here.ended, *(f"{name} on {node}" for node, x in answered.items() for name in x["ended"])),
+            left=(*here.left, *(f"{name} on {node}" for node, x in answered.items() for name in x["left"])),
+            unknown=tuple(node for node in answers if node not in answered),
             of_others=here.of_others,
         )
 
@@ -190,7 +190,7 @@ class ClusterExecutor(AgentExecutor):
         return f"{self._connections.get(node, 'this machine')}: its agent did not start within {_START_S:g} s"
 
     def _sweep_node(self, node: str, mark: Mark) -> None:
-        """End what a lost agent left on its node; whether that went well is part of the outcomes."""
+        """Ends what a lost agent left on its node; the outcomes say if that failed."""
         visit: Visit = self._connections[node].start_visit("sweep", str(_SWEEP_WAIT_S), _as_word(mark))
         wait_for([visit], _VISIT_S, lambda: False)
         answer, _ = visit.finish()
@@ -198,9 +198,7 @@ class ClusterExecutor(AgentExecutor):
 
     def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
         if node == HERE:
-            if not agent.was_ready and not agent.was_killed:
-                raise AgentLost(f"the agent did not start; {last_words or 'it printed nothing'}")
-            return "the agent was killed" + (f"; its last words: {last_words}" if last_words else "")
+            return self._describe_loss_here(agent, last_words)
         connection = self._connections[node]
         code = agent.exit_code if agent.exit_code is not None else -9
         if not agent.was_ready:
@@ -210,7 +208,7 @@ class ClusterExecutor(AgentExecutor):
         else:
             detail = f"the agent was killed on {connection}"
         if node in self._left_behind:
-            detail += "; the node does not answer, so what it ran may still run there"
+            detail += "; the node does not answer, so its processes may still be running"
         return detail
 
 
@@ -219,14 +217,14 @@ def _as_word(mark: Mark) -> str:
 
 
 def _refuse(launch: OpenJobs, problems: Mapping[str, str]) -> None:
-    """Nothing is started unless everything can be: processes of one launch may wait for each other."""
-    others = "it was not started, because another node cannot be used: " + "; ".join(problems.values())
+    """Starts nothing unless everything can start: processes of one launch may wait for each other."""
+    others = "not started, because another node cannot be used: " + "; ".join(problems.values())
     for job_id in list(launch.open):
         launch.finish(Outcome(job=job_id, detail=problems.get(launch.nodes[job_id], others)))
 
 
 class _OneNode(ClusterExecutor):
-    """All jobs on the one node of its system."""
+    """Runs all jobs on the one node of its system."""
 
     def _node_of(self, job: Job) -> str:
         return self._system.nodes[0].name

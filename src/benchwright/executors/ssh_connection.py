@@ -1,4 +1,4 @@
-"""One node reached by ssh: the command line, and what its failures mean."""
+"""A node reached by ssh: the command line, and what failures mean."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _LOOK_S = 0.05
 _OPTIONS = {
     "BatchMode": "yes",  # never asks
     "ConnectTimeout": str(CONNECT_S),
-    "ServerAliveInterval": "10",  # a node that lost its power is noticed within a minute
+    "ServerAliveInterval": "10",  # a node without power is noticed within a minute
     "ServerAliveCountMax": "3",
-    "ControlPath": "none",  # a connection of our own: its end is the end of the agent
+    "ControlPath": "none",  # our own connection: when it ends, so does the agent
 }
 # What ssh prints last → what it means and what to do.
 _MEANINGS = (
-    (r"UNPROTECTED PRIVATE KEY", "ssh refuses a key that others may read; chmod 600 it"),
+    (r"UNPROTECTED PRIVATE KEY", "ssh refuses a key that others can read; chmod 600 it"),
     (r"Permission denied", "no key was accepted; name the right one as sshkey in the system file"),
     (
         r"Host key verification failed",
-        "its host key is not known here, or has changed; connect once by hand: {by_hand}",
+        "its host key is unknown or has changed; connect once by hand: {by_hand}",
     ),
     (r"Connection refused", "no ssh server listens there; check its ip and port"),
-    (r"resolve hostname", "there is no such host; check its ip"),
+    (r"resolve hostname", "no such host; check its ip"),
     (r"timed out|No route to host|unreachable|not responding", "it does not answer; check that it is on, and its ip"),
 )
 _SHARED = "benchwright and its Python must be at the same paths on every node: put them on a shared file system"
 
 
 class Look(msgspec.Struct, frozen=True, kw_only=True):
-    """What a node said of itself; `problem`: why it cannot be used, in words."""
+    """What a node reported; `problem`: why it cannot be used, in words."""
 
     machine: Machine | None = None
     problem: str | None = None
@@ -77,11 +77,11 @@ class SshConnection:
         if self.node.user:
             words += ["-l", self.node.user]
         settings = [f"{name}={value}" for name, value in (environment or {}).items()]
-        # The login shell there gets one text: every word is quoted for it.
+        # The login shell there gets one string: every word is quoted for it.
         return [*words, "--", self.node.ip, "exec " + shlex.join(["env", *settings, *command])]
 
     def agent_words(self, token: str) -> list[str]:
-        """The local command that is the connection to an agent there; all its processes carry `token`."""
+        """The local command that starts an agent there and stays connected to it; its processes carry `token`."""
         return self.words(agent_words(self._python), {MARKER: token})
 
     def start_visit(self, *arguments: str) -> Visit:
@@ -99,14 +99,14 @@ class SshConnection:
                     return f"{self}: {last}; {meaning.format(by_hand=by_hand)}"
             return f"{self}: {last or 'the connection was lost'}; try it by hand: {by_hand}"
         if code < 0:
-            return f"{self}: ssh was ended by signal {-code}"
+            return f"{self}: ssh was killed by signal {-code}"
         if code in (126, 127) or "can't open file" in printed:
             return f"{self}: {last or self._python + ' does not run there'}; {_SHARED}"
         return f"{self}: {last or f'its Python ended with code {code}'}"
 
 
 class Visit:
-    """A question to a node under way."""
+    """A question to a node, in progress."""
 
     def __init__(self, connection: SshConnection, words: list[str]) -> None:
         self._connection = connection
@@ -125,7 +125,7 @@ class Visit:
         return self._process is None or self._process.poll() is not None
 
     def finish(self) -> tuple[dict[str, Any] | None, str]:
-        """The answer, or None and why there is none. A question that is still under way is broken off."""
+        """The answer, or None and why there is none. Aborts a question still in progress."""
         printed = ""
         code = None
         if self._process is not None:
@@ -149,7 +149,7 @@ class Visit:
 
 
 def wait_for(visits: Sequence[Visit], limit_s: float, given_up: Callable[[], bool]) -> None:
-    """Until all are over, the time is, or nobody wants to know any more."""
+    """Until all are over, time is up, or it is given up."""
     deadline = time.monotonic() + limit_s
     while not all(visit.is_over for visit in visits) and time.monotonic() < deadline and not given_up():
         time.sleep(_LOOK_S)
@@ -158,7 +158,7 @@ def wait_for(visits: Sequence[Visit], limit_s: float, given_up: Callable[[], boo
 def read_look(
     connection: SshConnection, visit: Visit, folders: Sequence[str], expected: str, digests: Mapping[str, str]
 ) -> Look:
-    """What a `look` at a check file in each of `folders`, and at folders whose `digests` are known, came to."""
+    """The result of a `look` at a check file in each of `folders`, and at folders with known `digests`."""
     answer, failure = visit.finish()
     if answer is None:
         return Look(problem=failure)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, for phases that have something to end in order."""
+"""Ctrl-C and SIGTERM, for phases that must end in an orderly way."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from types import FrameType
 
 @contextmanager
 def stops_on_signals(stop: Callable[[], None], *, second_ends: bool = False) -> Iterator[Callable[[], bool]]:
-    """Ctrl-C and SIGTERM call `stop`; yields a function that tells whether that happened.
+    """Ctrl-C and SIGTERM call `stop`; yields a function that says whether that happened.
 
-    `second_ends`: a second Ctrl-C does not wait for the order any more.
+    `second_ends`: a second Ctrl-C raises KeyboardInterrupt at once.
     """
     asked = threading.Event()
 
@@ -27,7 +27,7 @@ def stops_on_signals(stop: Callable[[], None], *, second_ends: bool = False) -> 
         yield asked.is_set
         return
     listened = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started by nohup: the end of the terminal is not our end
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # started by nohup: survive the terminal
         listened.remove(signal.SIGHUP)
     before = {number: signal.signal(number, handle) for number in listened}
     try:

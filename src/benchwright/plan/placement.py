@@ -1,4 +1,4 @@
-"""Which processes a launch consists of, where each runs, and in which order the launches go."""
+"""Which processes a launch consists of, where each runs, and the order of launches."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def make_plan(
     not_ready: Mapping[str, str] | None = None,
     count_work: bool = False,
 ) -> Plan:
-    """Jobs of every benchmark in the order they will be launched; what this machine cannot run is skipped with its reason.
+    """The jobs of every benchmark in launch order; what this machine cannot run is skipped with a reason.
 
     `kinds` gives a benchmark's kind. `not_ready`: benchmarks that lack their environment or data, with why. `count_work`:
-    scripts whose models are looked for count their arithmetic too.
+    scripts being searched for models also count their arithmetic.
     """
     for benchmark in benchmarks:
         _check_cores(benchmark, usable_cores)
@@ -77,7 +77,7 @@ def make_plan(
 
 
 class _Planners:
-    """One planner for each kind of the plan, made when it is first asked for."""
+    """One planner for each kind in the plan, made on first use."""
 
     def __init__(self, kinds: Kinds, context: PlanContext) -> None:
         self._kinds = kinds
@@ -92,7 +92,7 @@ class _Planners:
 
 
 def _why_skipped(benchmark: Benchmark, planners: _Planners) -> tuple[Reason, str] | None:
-    """The reason and a sentence, or None if it can run here."""
+    """The reason and a sentence; None if it can run here."""
     if not benchmark.enabled:
         return Reason.DISABLED, "not enabled"
     if benchmark.fault is not None:
@@ -103,7 +103,7 @@ def _why_skipped(benchmark: Benchmark, planners: _Planners) -> tuple[Reason, str
 
 
 def order_of_launches(count: int, settings: RunSettings) -> list[LaunchSlot]:
-    """Warm-up launches first; then one benchmark after the other, or interleaved in balanced blocks."""
+    """Warm-up launches first; then one benchmark after another, or interleaved in balanced blocks."""
     numbered = settings.repeat > 1
     if not settings.interleave or count < 2:
         slots = []
@@ -127,7 +127,7 @@ def _check_cores(benchmark: Benchmark, usable_cores: Sequence[int]) -> None:
                 else f"{usable_cores[0]} to {usable_cores[-1]}"
             )
             raise InvalidInput(
-                f"{benchmark.name} cannot be pinned to core {core}, which this process may not use",
+                f"{benchmark.name} cannot be pinned to core {core}, which this process cannot use",
                 where="--cores",
                 remedy=f"choose from {usable}",
             )
@@ -136,14 +136,14 @@ def _check_cores(benchmark: Benchmark, usable_cores: Sequence[int]) -> None:
 def _check_count(launches: int) -> None:
     if launches > MOST_LAUNCHES:
         raise InvalidInput(
-            f"{launches:,} launches are more than the {MOST_LAUNCHES:,} a run can have",
+            f"{launches:,} launches exceed the {MOST_LAUNCHES:,} allowed in a run",
             where="--repeat",
-            remedy="repeat less often, or measure fewer benchmarks",
+            remedy="use fewer repeats or fewer benchmarks",
         )
 
 
 class _JobMaker:
-    """Makes the jobs of every launch of one plan; `count`: of benchmarks that are launched."""
+    """Makes the jobs of every launch of a plan; `count`: how many benchmarks are launched."""
 
     def __init__(self, planners: _Planners, *, count: int) -> None:
         self._planners = planners
@@ -211,7 +211,7 @@ class _JobMaker:
 
 
 def _timeout_s(benchmark: Benchmark, barrier: JobBarrier | None) -> float | None:
-    """Time in which others have their turn is not its own."""
+    """Other benchmarks' turns do not count against its timeout."""
     shared = barrier is not None and barrier.turn_s is not None
     if barrier is None or benchmark.timeout_s is None or not shared:
         return benchmark.timeout_s

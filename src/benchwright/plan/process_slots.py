@@ -1,4 +1,4 @@
-"""The places of one launch: which of its processes gets which devices, on which machine."""
+"""The processes of one launch: their devices and machines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ProcessSlot(msgspec.Struct, frozen=True):
 
 
 def plain_slots(benchmark: Benchmark, machine: Machine) -> list[ProcessSlot]:
-    """Of a command, a task or a script."""
+    """Those of a command, a task or a script."""
     placement = benchmark.placement
     if placement.per_device and machine.accelerators:
         together = len(machine.accelerators)

@@ -1,6 +1,6 @@
-"""Benchmarks that run at the same time and take turns: the launches of a block are started together.
+"""Benchmarks that run at the same time and take turns: the launches of a block start together.
 
-On a machine whose speed wanders within seconds, launches one after the other say more about the moment than about the program.
+On a machine whose speed wanders within seconds, successive launches say more about the moment than about the program.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WHERE = "--turns"
 
 
 def started_together(launches: Sequence[tuple[Job, ...]]) -> list[list[tuple[Job, ...]]]:
-    """The launches in their order, those that take turns with each other in one group."""
+    """The launches in order; those that take turns with each other form one group."""
     groups: list[list[tuple[Job, ...]]] = []
     for folder, group in groupby(launches, _place_of_turns):
         if folder is None:
@@ -34,7 +34,7 @@ def _place_of_turns(launch: tuple[Job, ...]) -> str | None:
 
 
 def refuse_turns(benchmark: Benchmark, planner: Planner, slots: Sequence[ProcessSlot]) -> None:
-    """InvalidInput for what cannot take turns: a turn begins and ends between two steps of one loop in one process."""
+    """InvalidInput if it cannot take turns: a turn begins and ends between two steps of one loop in one process."""
     what = planner.why_no_turns(benchmark)
     if what is None and (len(slots) > 1 or any(slot.machines > 1 for slot in slots)):
         what = f"{benchmark.name} is measured by several processes, which cannot take turns"
@@ -45,7 +45,7 @@ def refuse_turns(benchmark: Benchmark, planner: Planner, slots: Sequence[Process
 
 
 def refuse_too_few(benchmarks: Sequence[Benchmark], planner_of: Callable[[Benchmark], Planner]) -> None:
-    """InvalidInput if there are not two to take turns."""
+    """InvalidInput if fewer than two can take turns."""
     for benchmark in benchmarks:
         refuse_turns(benchmark, planner_of(benchmark), ())
     if len(benchmarks) < 2:

@@ -18,20 +18,20 @@ from benchwright.core.results.provenance import History
 from benchwright.core.run import CheckStatus, Launch, Plan, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.runs.base import Kinds
-from benchwright.runs.mixed_versions import marked_mixed, mixed_notes
 from benchwright.runs.stored_plan import StoredPlan
 
+_MOST_SAID = 5  # differences listed in a note
 _WARN_BELOW = 0.90  # of the time together; the check `planning` wants more
 
 
 class RunParts(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a Run is made of: as its folder holds it, or as it is known while it is being made."""
+    """All that a Run is made of: from its folder, or in memory while it is being measured."""
 
     folder: Path
     stored: StoredPlan  # without secrets
     machine: Machine
     plan: Plan  # as it is stored
-    launches: Mapping[str, Sequence[Launch]]  # by benchmark: those that were recorded so far, in their order
+    launches: Mapping[str, Sequence[Launch]]  # by benchmark: those recorded so far, in order
     history: History | None = None
     packages: dict[str, dict[str, str]] = {}
     notes: tuple[Note, ...] = ()
@@ -39,7 +39,7 @@ class RunParts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def assemble(parts: RunParts, kinds: Kinds) -> Run:
-    """The run of its parts. Nothing else makes one, except what reads it whole from a file or the store."""
+    """The run made of these parts. Nothing else makes one, except reading it whole from a file or the store."""
     settings = parts.stored.settings
     results = checked_against_peaks(
         [
@@ -84,20 +84,20 @@ def result_of(
     workers: int | None = None,
     promises_rate: bool = False,
 ) -> Result:
-    """`launches`: those that were recorded so far. The first failed one gives the result its reason; if all ended well, a
-    check that does not pass does. `validations`: the layers asked for beside those that always run. `promises_rate`: a result
-    without a rate has failed."""
+    """`launches`: those recorded so far. The first failed one gives the result its reason; if all ended well, the first failed
+    check does. `validations`: layers requested in addition to those that always run. `promises_rate`: a result without a rate
+    has failed."""
     if said := plan.notes.get(benchmark.name):
         benchmark = replace(benchmark, notes=tuple(dict.fromkeys((*benchmark.notes, *said))))
     if benchmark.name in plan.skipped:
         reason, detail = plan.skipped[benchmark.name]
-        # What the machine lacks is no failure; what nobody installed or prepared, or described wrongly, is.
+        # A capability the machine lacks is not a failure; a missing install or preparation, or a wrong description, is.
         status = Status.FAILED if reason in (Reason.NOT_READY, Reason.MISCONFIGURED) else Status.SKIPPED
         return Result(benchmark=benchmark, status=status, reason=reason, detail=detail)
     planned = tuple(jobs for jobs in plan.launches if jobs[0].benchmark == benchmark.name)
     jobs = {together[0].position: len(together) for together in planned}
     result = _judged(benchmark, sum(map(len, planned)), only_whole(launches, jobs))
-    if "planning" not in validations:  # which says it itself
+    if "planning" not in validations:  # which says so itself
         result = _overlap_noted(result)
     known = Circumstances(
         planned=planned, machine=machine, packages=packages or {}, workers=workers, promises_rate=promises_rate
@@ -106,7 +106,7 @@ def result_of(
 
 
 def _overlap_noted(result: Result) -> Result:
-    """The result, with a warning if its processes were measured apart for so long that their figures tell of another load."""
+    """Adds a warning if its processes were measured apart for too long: their figures are then of a lighter load."""
     if result.overlap is None or result.overlap >= _WARN_BELOW:
         return result
     text = f"its processes were measured together for only {result.overlap * 100:.1f} % of the time; otherwise the load was lighter"
@@ -114,7 +114,7 @@ def _overlap_noted(result: Result) -> Result:
 
 
 def checked_against_peaks(results: Sequence[Result]) -> tuple[Result, ...]:
-    """The results of a run; one that says to have done more arithmetic than the machine can, as measured in the same run, fails."""
+    """Fails results that claim more arithmetic than the machine can do, as measured in the same run."""
     peaks = peaks_of(results)
     if not peaks:
         return tuple(results)
@@ -122,7 +122,7 @@ def checked_against_peaks(results: Sequence[Result]) -> tuple[Result, ...]:
 
 
 def checked(result: Result) -> Result:
-    """The result with what its checks say of it: a failed one fails a benchmark that ended well."""
+    """A failed check fails a benchmark that ended well."""
     bad = next((c for c in result.checks if c.status is CheckStatus.FAILED), None)
     if bad is None or result.status is not Status.OK:
         return result
@@ -132,7 +132,7 @@ def checked(result: Result) -> Result:
 
 
 def _judged(benchmark: Benchmark, planned: int, recorded: tuple[Launch, ...]) -> Result:
-    """By how the launches ended alone."""
+    """Judged only by how the launches ended."""
     measured = [x for x in recorded if not x.warmup]
     bad = culprit(measured)
     if bad is None and len(recorded) < planned:
@@ -147,9 +147,42 @@ def _judged(benchmark: Benchmark, planned: int, recorded: tuple[Launch, ...]) ->
 
 
 def status_of(statuses: Sequence[Status]) -> Status:
-    """The run's own status, from those of its benchmarks."""
+    """The run's status, from those of its benchmarks."""
     if Status.INTERRUPTED in statuses or Status.PENDING in statuses:
         return Status.INTERRUPTED
     if Status.FAILED in statuses:
         return Status.FAILED
     return Status.OK if Status.OK in statuses else Status.SKIPPED
+
+
+def mixed_notes(history: History | None) -> tuple[Note, ...]:
+    """One note for each time the run was resumed with something changed."""
+    resumed = history.resumed if history is not None else ()
+    return tuple(
+        Note(text=f"resumed with --anyway at {one.when} although something had changed: {_listed(one.differences)}")
+        for one in resumed
+    )
+
+
+def marked_mixed(results: Sequence[Result], history: History | None) -> tuple[Result, ...]:
+    """Adds a note to results whose launches are of several versions, and the fact `mixed_versions` to each launch."""
+    if history is None or not history.resumed:
+        return tuple(results)
+    return tuple(_marked(result, history) for result in results)
+
+
+def _marked(result: Result, history: History) -> Result:
+    versions = sorted({history.version_of(x.job) for x in result.launches if not x.warmup})
+    if len(versions) < 2:
+        return result
+    between = history.resumed[versions[0] : versions[-1]]
+    found = list(dict.fromkeys(line for resumption in between for line in resumption.differences))
+    note = f"its launches mix {len(versions)} versions: {_listed(found)}"
+    launches = tuple(replace(x, facts=x.facts | {"mixed_versions": found}) for x in result.launches)
+    benchmark = replace(result.benchmark, notes=(*result.benchmark.notes, note))
+    return replace(result, benchmark=benchmark, launches=launches)
+
+
+def _listed(differences: Sequence[str]) -> str:
+    more = f"; and {len(differences) - _MOST_SAID} more" if len(differences) > _MOST_SAID else ""
+    return "; ".join(differences[:_MOST_SAID]) + more

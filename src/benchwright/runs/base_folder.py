@@ -10,7 +10,7 @@ from benchwright.core.errors import InvalidInput
 
 
 class BaseFolder:
-    """Flat: `runs`, `artifacts`, `builds` of models and, for suites, `data extra cache venv store.db`. Constructing it touches nothing."""
+    """Flat: `runs artifacts builds` and, for suites, `data extra cache venv store.db`. Constructing it touches nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class BaseFolder:
 
 
 def _checked(path: Path) -> Path:
-    """InvalidInput for a path that no file of a run, all of them UTF-8, could name."""
+    """InvalidInput for a path that the files of a run, which are UTF-8, could not name."""
     try:
         str(path).encode()
     except UnicodeEncodeError:

@@ -1,24 +1,21 @@
-"""The names of runs to compare with, in a file of the base folder: the store may be lost, this is the truth."""
+"""Names of runs to compare with, in a file of the base folder: the truth, even if the store is lost."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
-from benchwright.core.files.whole_file import unwritable, write_own
+from benchwright.core.files.whole_file import alone_in, unwritable, write_own
 
 BASELINES_VERSION = 1
 
 
 class _Named(msgspec.Struct):
-    """`run` is what the run is called, for people; `uid` what tells it apart (`Run.unique_id`)."""
+    """`run` is the run's id, for people; `uid` identifies it (`Run.unique_id`)."""
 
     run: str
     uid: str
@@ -27,7 +24,7 @@ class _Named(msgspec.Struct):
 class _Document(msgspec.Struct, kw_only=True):
     format: str = "benchwright-baselines"
     version: int = BASELINES_VERSION
-    names: dict[str, _Named | str] = {}  # a text: what the run is called, of files that were written by hand or before
+    names: dict[str, _Named | str] = {}  # a text: the run's id, in files written by hand or by earlier versions
 
 
 class Baselines:
@@ -59,14 +56,14 @@ class Baselines:
         return found.names
 
     def set(self, name: str, run_id: str, uid: str) -> None:
-        """From now on `name` means that run; InvalidInput for a name that nobody could write."""
+        """Makes `name` mean that run; InvalidInput for a name that nobody could type."""
         if not name.strip() or not name.isprintable():
             raise InvalidInput(f"{name!a} cannot be the name of a baseline", remedy="give it a name, such as main")
         with self._alone():
             self._write({k: v for k, v in self._named().items() if k != name} | {name: _Named(run_id, uid)})
 
     def remove(self, name: str) -> bool:
-        """From now on `name` means no run; whether it meant one."""
+        """Removes `name`; returns whether it meant a run."""
         with self._alone():
             named = self._named()
             if name in named:
@@ -74,7 +71,7 @@ class Baselines:
             return name in named
 
     def forget_run(self, run_id: str, uid: str) -> list[str]:
-        """Removes every name of a run that is deleted; which these were."""
+        """Removes and returns every name of a deleted run."""
         if not (gone := [name for name, other in self.names().items() if other in (run_id, uid)]):
             return []
         with self._alone():
@@ -87,14 +84,6 @@ class Baselines:
         except OSError as error:
             raise unwritable(self._path, error) from error
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Of several processes that change the file one after the other reads and writes it."""
+    def _alone(self) -> AbstractContextManager[None]:
         self._base.mkdir(parents=True, exist_ok=True)
-        handle = os.open(self._base, os.O_RDONLY)
-        try:
-            with suppress(OSError):  # some network file systems lock no folders
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+        return alone_in(self._base)

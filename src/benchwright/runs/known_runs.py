@@ -1,4 +1,4 @@
-"""The runs of a base folder: all of them, and the one that a word means."""
+"""The runs of a base folder: all of them, or the one that a word means."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d(_\d+)?")
 
 
 def all_runs(runs: Path) -> list[RunFolder]:
-    """The run folders below `runs`, newest first by the time they were started."""
+    """The run folders below `runs`, most recently started first."""
     return by_start(runs, lambda _: True)
 
 
 def by_start(runs: Path, is_meant: Callable[[Path], bool]) -> list[RunFolder]:
-    """Those of them that are meant, which is asked before anything is opened."""
+    """Those for which `is_meant` is true, which is asked before anything is opened."""
     try:
         entries = [entry for entry in runs.iterdir() if not entry.name.startswith(".") and is_meant(entry)]
     except (FileNotFoundError, NotADirectoryError):
@@ -39,7 +39,7 @@ def find_run(runs: Path, word: str) -> RunFolder:
     if (path := _folder_at(word)) is not None:
         return RunFolder(path)
     if os.path.basename(word) == word and not word.startswith(".") and _is_run(runs / word):
-        return RunFolder(runs / word)  # without looking at all the others
+        return RunFolder(runs / word)  # without reading all the others
     known = all_runs(runs)
     if word == "last":
         if known:
@@ -56,7 +56,7 @@ def find_run(runs: Path, word: str) -> RunFolder:
 
 
 def with_uid(word: str, known: Sequence[RunFolder]) -> RunFolder | None:
-    """The run whose uid is `word` or begins with it, if that is long enough to mean just one; InvalidInput if it means two."""
+    """The run whose uid is `word` or begins with it, if `word` is long enough; InvalidInput if two do."""
     if not PART_OF_UID.fullmatch(word):
         return None
     meant = [folder for folder in known if folder.unique_id.startswith(word)]
@@ -67,9 +67,9 @@ def with_uid(word: str, known: Sequence[RunFolder]) -> RunFolder | None:
 
 
 def named_so(word: str, ids: Sequence[str]) -> list[str]:
-    """Those of `ids` that `word` means: it is one; else, they are of that name; else, they begin with it.
+    """The `ids` that `word` means: that id, else runs of that name, else those that begin with it.
 
-    So `train` is the newest run called train, however new one called train2 is.
+    So `train` is the newest run called train, even if one called train2 is newer.
     """
     ways: tuple[Callable[[str], bool], ...] = (
         lambda run_id: run_id == word,
@@ -81,11 +81,11 @@ def named_so(word: str, ids: Sequence[str]) -> list[str]:
 
 
 def _folder_at(word: str) -> Path | None:
-    """The run folder at that path; None if there is none, or the word can be no path."""
+    """The run folder at that path; None if there is none, or the word cannot be a path."""
     try:
         path = Path(word).expanduser()
         return path.resolve() if word and _is_run(path) else None
-    except (OSError, RuntimeError):  # of a user who is not known
+    except (OSError, RuntimeError):  # the home of an unknown user
         return None
 
 

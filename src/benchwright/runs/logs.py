@@ -1,6 +1,6 @@
-"""What measured programs printed, kept with the run: raw while a job runs, compressed afterwards.
+"""The output of measured programs, kept with the run: raw while a job runs, compressed afterwards.
 
-Lines of data that voir hid in it are left out: they are in the job's stream.
+Data lines that voir hid in it are left out: they are in the job's stream.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ class Log(msgspec.Struct, frozen=True):
 
 
 def logs_in(folder: Path) -> list[Log]:
-    """Every log of a run, in the order they were written."""
+    """Every log of a run, in the order of writing."""
     found: dict[str, Path] = {}
     for path in folder.iterdir():
         for suffix in (".log", ".log.gz"):
             if path.name.endswith(suffix) and path.is_file():
                 job = path.name[: -len(suffix)]
-                if suffix == ".log" or job not in found:  # both: the compressing was interrupted, the raw one is whole
+                if (
+                    suffix == ".log" or job not in found
+                ):  # both exist: compressing was interrupted, and the raw one is complete
                     found[job] = path
     return [Log(job, str(p)) for job, p in sorted(found.items(), key=lambda item: item[1].stat().st_mtime_ns)]
 
@@ -58,7 +60,7 @@ def choose_logs(folder: Path, bench: str | None) -> list[Log]:
 
 
 def read_log(log: Log) -> Iterator[bytes]:
-    """The log in blocks; a compressed one that was cut off or damaged is read as far as it goes."""
+    """The log in blocks; a truncated or damaged compressed log is read as far as possible."""
     import gzip
 
     hidden = HiddenLines()
@@ -72,7 +74,7 @@ def read_log(log: Log) -> Iterator[bytes]:
 
 
 def tail_of(log: Log, lines: int, most_bytes: int = 1 << 20) -> list[bytes]:
-    """The last lines, each with its end."""
+    """The last lines, with their line ends."""
     kept: deque[bytes] = deque()
     size = 0
     for block in read_log(log):
@@ -88,7 +90,7 @@ def tail_texts(folder: Path, jobs: Collection[str], lines: int) -> dict[str, lis
     """The last lines that each of these jobs printed, as text; jobs whose log is gone or empty are left out."""
     try:
         found = {log.job: _text(log, lines) for log in logs_in(folder) if log.job in jobs} if jobs else {}
-    except (OSError, ValueError):  # it is elsewhere, or its name can be no path
+    except (OSError, ValueError):  # it is elsewhere, or its name cannot be a path
         return {}
     return {job: found[job] for job in jobs if found.get(job)}
 
@@ -99,12 +101,12 @@ def _text(log: Log, lines: int) -> list[str]:
 
 
 def follow_log(folder: RunFolder, log: Log) -> Iterator[bytes]:
-    """A raw log from its beginning, and what is added to it, until its run ends or it is compressed."""
+    """A raw log from its beginning, and what is added, until the run ends or the log is compressed."""
     path = Path(log.path)
     hidden = HiddenLines()
     with open(path, "rb") as handle:
         while True:
-            busy = folder.is_busy()  # asked before reading, so that the last words are not missed
+            busy = folder.is_busy()  # checked before reading, so that the last output is not missed
             block = handle.read(_BLOCK_BYTES)
             if block:
                 yield hidden.feed(block)[0]

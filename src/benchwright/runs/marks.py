@@ -1,4 +1,4 @@
-"""The marks of all agents that ever wrote into a run folder, from the first line of each stream."""
+"""The marks of all agents that wrote into a run folder, from the first line of each stream."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _FIRST_BYTES = 4096
 
 
 def read_marks(folder: Path) -> list[Mark]:
-    """Streams of attempts that were set aside included; a stream that cannot be read is passed over."""
+    """Including streams set aside; skips a stream that cannot be read."""
     found: dict[Mark, None] = {}
     for path in sorted(folder.glob("*.data")):
-        if not path.is_file():  # reading a pipe that somebody put there would wait for ever
+        if not path.is_file():  # reading a pipe would block forever
             continue
         try:
             with open(path, "rb") as stream:

@@ -1,4 +1,4 @@
-"""A run read back from its folder: everything is derived again from the plan and the streams."""
+"""Reads a run from its folder: everything is derived again from the plan and the streams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_run(folder: RunFolder, kinds: Kinds) -> Run:
         where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else str(folder.path)
         raise InvalidInput(f"cannot be read: {error.strerror or error}", where=where) from error
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        # Files that nobody checked in full may hold anything: whatever that leads to, other runs can still be read.
+        # Files not checked in full may hold anything; whatever that leads to, other runs must stay readable.
         raise InvalidInput(
             f"its files do not fit together ({type(error).__name__}: {str(error)[:200]})",
             where=str(folder.path),
@@ -46,16 +46,16 @@ def _read_run(folder: RunFolder, kinds: Kinds) -> Run:
     stored = folder.read_plan()
     machine = _machine(folder)
     ending = folder.read_ending()
-    unfinished = ending.ended is None and folder.is_being_made()  # asked first: it may end while it is read
+    unfinished = ending.ended is None and folder.is_being_made()  # checked first: it may end while being read
     plan = _plan(folder, stored, machine, kinds)
     benchmarks = {b.name: b for b in stored.benchmarks}
     launches: dict[str, list[Launch]] = {b.name: [] for b in stored.benchmarks}
-    ended = isinstance(ending.ended, str)  # then every job was launched: a stream that is not there was removed
+    ended = isinstance(ending.ended, str)  # then every job was launched: a missing stream was removed
     for job in (job for jobs in plan.launches for job in jobs):
         if ended or Path(job.stream).is_file():
             launches[job.benchmark].append(record_stream(job.stream, job, benchmarks[job.benchmark], kinds))
     if unfinished:
-        # What has no end yet is not lost: it still runs.
+        # A stream without an end is not lost: its job still runs.
         launches = {name: [x for x in found if x.reason is not Reason.AGENT_LOST] for name, found in launches.items()}
     parts = RunParts(
         folder=folder.path,
@@ -81,12 +81,12 @@ def _machine(folder: RunFolder) -> Machine:
 
 
 def plan_of(folder: RunFolder, kinds: Kinds) -> Plan:
-    """The plan the run in `folder` was made by, for reading: of each job what a reader needs."""
+    """The plan of the run in `folder`, for reading: jobs hold only what a reader needs."""
     return _plan(folder, folder.read_plan(), _machine(folder), kinds)
 
 
 def commands_of(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
-    """What the first process of each benchmark is called with, where its kind fills in words; nothing without a plan."""
+    """The command of each benchmark's first process, if its kind fills in words; empty without a plan."""
     if not (filled := {r.benchmark.name for r in run.results if kinds(r.benchmark).fills_words}):
         return {}
     try:
@@ -102,7 +102,7 @@ def commands_of(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
 
 
 def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds) -> Plan:
-    """As it is stored; made again for a run of an earlier version, or one whose jobs.json is damaged."""
+    """As stored; planned again for a run of an earlier version or with a damaged jobs.json."""
     if (jobs := folder.read_jobs()) is not None:
         return jobs.plan(stored.benchmarks, str(folder.path))
     plan = make_plan(
@@ -112,7 +112,7 @@ def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds)
         kinds,
         folder=str(folder.path),
         probe_path=None,
-        usable_cores=range(1 << 16),  # cores need not exist on the machine that reads
+        usable_cores=range(1 << 16),  # the reading machine need not have these cores
         not_ready=stored.not_ready,
     )
     if stored.settings.enough is None:
@@ -122,7 +122,7 @@ def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds)
 
 
 def notes_of(said: object) -> tuple[Note, ...]:
-    """Of run.json, which may have been edited by hand: what is no note is left out."""
+    """The notes in run.json, which may have been edited by hand: anything else is left out."""
     notes = []
     for found in said if isinstance(said, list) else ():
         with suppress(msgspec.ValidationError):

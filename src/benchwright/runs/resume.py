@@ -1,4 +1,4 @@
-"""Which unfinished run goes on, and whether it may."""
+"""Which unfinished run to resume, and whether it may be resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NEWEST = "newest"  # resume the newest unfinished run of the same target
 def to_resume(
     base: BaseFolder, resume: str, benchmarks: tuple[Benchmark, ...], settings: RunSettings
 ) -> tuple[RunFolder, StoredPlan]:
-    """The run to go on with. Nothing may have changed in what it measures."""
+    """The run to resume. What it measures must not have changed."""
     if resume != NEWEST:
         folder = find_run(base.runs, resume)
         stored = folder.read_plan()
@@ -52,7 +52,7 @@ def to_resume(
 
 
 def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
-    """Newest first. A run whose plan is damaged cannot be resumed, and must not be in the way of the others."""
+    """Newest first. A run whose plan is damaged cannot be resumed and is skipped."""
     found = []
     for folder in all_runs(base.runs):
         if _is_unfinished(folder):
@@ -62,7 +62,7 @@ def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:
 
 
 def _completed(stored: StoredPlan, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> StoredPlan:
-    """The stored plan, with what is not kept: secrets, from the target if it was named again, and how output is shown."""
+    """The stored plan, plus what is not stored: secrets (from the target, if named again) and how output is shown."""
     again = {b.name: b for b in benchmarks}
     complete = msgspec.structs.replace(
         stored,
@@ -86,7 +86,7 @@ def _is_unfinished(folder: RunFolder) -> bool:
 
 
 def _would_repeat(body: dict[str, object]) -> bool:
-    """Whether a launch did not end by itself, by what run.json tells, which may have been edited by hand."""
+    """Whether run.json, which may have been edited by hand, has a launch that did not end by itself."""
     results = (r for r in _list(body.get("results")) if isinstance(r, dict))
     launches = (x for r in results for x in _list(r.get("launches")))
     return any(isinstance(x, dict) and x.get("reason") in _REPEATED for x in launches)
@@ -97,17 +97,17 @@ def _list(value: object) -> list[object]:
 
 
 def check_workers(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
-    """InvalidInput, before anything runs, if a number could not be given for want of the number of workers."""
+    """InvalidInput, before anything runs, if a metric needs the number of workers and that is unknown."""
     needing = [m.name for b in benchmarks for m in b.metrics if m.aggregate == "average_aggregate"]
     if needing and not settings.workers:
         raise InvalidInput(
-            f"'average_aggregate' of '{needing[0]}' multiplies by the number of workers, which is not known",
+            f"'average_aggregate' of '{needing[0]}' multiplies by the number of workers, which is unknown",
             remedy=f"set {WORKERS_VARIABLE} to 1 or more",
         )
 
 
 def refuse_other_machine(folder: RunFolder, machine: Machine) -> None:
-    """Half a run from one machine and half from another would look like one."""
+    """A run must not be half from one machine and half from another."""
     began = folder.read_machine()
     if began is not None and began.fingerprint != machine.fingerprint:
         raise InvalidInput(

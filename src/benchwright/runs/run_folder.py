@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -34,12 +34,13 @@ from benchwright.core.machine import Machine
 from benchwright.core.results.provenance import History
 from benchwright.runs.stored_plan import JOBS_VERSION, PLAN_VERSION, TIME, StoredJobs, StoredPlan, decoded_plan
 
-RunState = Literal["running", "interrupted", "ended"]  # `running`, and nobody has the lock: it was killed
+T = TypeVar("T")
+RunState = Literal["running", "interrupted", "ended"]  # `running` while nobody holds the lock: it was killed
 RUN_VERSION = 1
 MACHINE_VERSION = 1
 PACKAGES_VERSION = 1
 PROVENANCE_VERSION = 1
-_HEAD_BYTES = 8192  # of a plan: what begins it is in there, however long its name
+_HEAD_BYTES = 8192  # of a plan: enough for its first fields, however long its name
 _UID = re.compile(rb'"uid":\s*"([0-9a-f]{32})"')
 _STARTED = re.compile(rb'"started":\s*"([^"\\]{1,40})"')
 _LONGEST_NAME_BYTES = 200  # file systems take 255, and a number may follow
@@ -54,20 +55,20 @@ class _Annotation(msgspec.Struct):
 
 
 class Ending(msgspec.Struct):
-    """Of run.json, which may have been edited by hand: nothing is said of what these are."""
+    """Part of run.json, which may have been edited by hand: of any type."""
 
     ended: Any = None
     notes: Any = None
 
 
 def new_uid() -> str:
-    """An id that no other run has, on whatever machine it is made."""
+    """An id that no other run has, on any machine."""
     return os.urandom(16).hex()
 
 
 class PlanHead(msgspec.Struct, frozen=True):
-    """What the beginning of plan.json tells of a run, told without reading the rest. `started`: seconds since 1970;
-    `written_ns`: when the file was."""
+    """The first fields of plan.json, read without the rest. `started`: seconds since 1970; `written_ns`: when the file
+    was written."""
 
     uid: str
     started: float
@@ -80,20 +81,20 @@ class RunFolder:
     def __init__(self, path: Path, head: PlanHead | None = None) -> None:
         self.path = path
         self._head = head
-        self._read: dict[str, bytes] | None = None  # what was read already, if each file is to be read once
+        self._read: dict[str, bytes] | None = None  # files read already, if each is to be read once
 
     @property
     def id(self) -> str:
         return self.path.name
 
     def read_once(self) -> RunFolder:
-        """The same folder, whose whole files are read once: what is asked of it is all of one moment, and costs less."""
+        """The same folder, with each whole file read only once: a consistent snapshot, and cheaper."""
         same = RunFolder(self.path, self._head)
         same._read = {}
         return same
 
     def content(self, name: str) -> bytes:
-        """Of one of its whole files; OSError if there is none."""
+        """The bytes of one of its whole files; OSError if there is none."""
         if self._read is None:
             return read_stored(self.path / name)
         if name not in self._read:
@@ -110,8 +111,8 @@ class RunFolder:
     def read_head(self) -> PlanHead | None:
         """None if there is no plan.
 
-        What was copied or edited later is not newer by that, so the plan's own word counts for when it started; the
-        file's time only tells apart what began in the same second, or where the plan is damaged.
+        The plan itself says when it started, since copying or editing a file makes it no newer; the file's time decides
+        only between runs of the same second, or if the plan is damaged.
         """
         try:
             with open_stored(self.path / "plan.json") as file:
@@ -130,7 +131,7 @@ class RunFolder:
     def create(runs: Path, name: str, now: float | None = None, *, shared: bool = False) -> RunFolder:
         """A new, empty folder `<name>.<time>`; a second one within the same second gets a number.
 
-        Nobody else can read it, nor the files in it, unless it is `shared`: then the umask decides.
+        Nobody else can read it or its files, unless it is `shared`: then the umask decides.
         """
         moment = datetime.fromtimestamp(time.time() if now is None else now).strftime("%Y-%m-%d_%H:%M:%S")
         wanted = name.replace(TIME, moment) if TIME in name else f"{name}.{moment}"
@@ -154,7 +155,7 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Holds the folder for this process; RunFolderBusy if another one has it."""
         try:
-            # Not waited for, if somebody put a pipe there.
+            # Non-blocking, in case somebody put a pipe there.
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
             lock = os.fspath(self.path / "lock")
             handle = open(os.open(lock, flags, file_mode(lock)), "a")  # noqa: SIM115 - closed below
@@ -170,13 +171,13 @@ class RunFolder:
             yield
 
     def remove_unused(self) -> None:
-        """Takes back a folder that nothing was measured into, not even planned."""
+        """Removes a folder into which nothing was planned or measured."""
         with suppress(OSError):
             (self.path / "lock").unlink(missing_ok=True)
             self.path.rmdir()
 
     def is_busy(self) -> bool:
-        """Whether another process writes here, or nobody could: nothing should be done with it then."""
+        """Whether another process writes here, or nobody can: leave it alone then."""
         try:
             with self.locked():
                 return False
@@ -184,14 +185,14 @@ class RunFolder:
             return True
 
     def is_being_made(self) -> bool:
-        """Whether another process measures into it; looking changes nothing in it."""
+        """Whether another process measures into it; asking changes nothing."""
         try:
             with open_stored(self.path / "lock") as handle:
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             return True
         except OSError:
-            return False  # nobody ever locked it, or it cannot be told
+            return False  # never locked, or unknown
         return False
 
     def write_plan(self, plan: StoredPlan) -> None:
@@ -210,11 +211,8 @@ class RunFolder:
 
     def read_jobs(self) -> StoredJobs | None:
         """What was planned; None if that was never written, is damaged or of a later version."""
-        try:
-            jobs = decode_stored_json(self.content("jobs.json"), StoredJobs)
-        except (OSError, Unreadable):
-            return None
-        return jobs if jobs.version == JOBS_VERSION else None
+        jobs = self._stored("jobs.json", StoredJobs)
+        return jobs if jobs is not None and jobs.version == JOBS_VERSION else None
 
     def read_plan(self) -> StoredPlan:
         """InvalidInput if it is missing, damaged or of a later version."""
@@ -241,29 +239,21 @@ class RunFolder:
         self.write("machine.json", body | msgspec.to_builtins(machine))
 
     def read_machine(self) -> Machine | None:
-        """What the run was begun on, or None if that was never written or is damaged."""
-        try:
-            return decode_stored_json(self.content("machine.json"), Machine)
-        except (OSError, Unreadable):
-            return None
+        """What the run was started on."""
+        return self._stored("machine.json", Machine)
 
     def write_history(self, history: History) -> None:
         body = {"format": "benchwright-provenance", "version": PROVENANCE_VERSION}
         self.write("provenance.json", body | msgspec.to_builtins(history))
 
     def read_history(self) -> History | None:
-        """What the run was begun and resumed with; None if that was never written or is damaged."""
-        try:
-            return decode_stored_json(self.content("provenance.json"), History)
-        except (OSError, Unreadable):
-            return None
+        """What the run was started and resumed with."""
+        return self._stored("provenance.json", History)
 
     def read_packages(self) -> dict[str, dict[str, str]]:
-        """Package versions of the measured environments; empty if they are not known."""
-        try:
-            return decode_stored_json(self.content("packages.json"), _Packages).environments
-        except (OSError, Unreadable):
-            return {}
+        """Package versions of the measured environments; empty if unknown."""
+        found = self._stored("packages.json", _Packages)
+        return found.environments if found is not None else {}
 
     def write_packages(self, environments: dict[str, dict[str, str]]) -> None:
         self.write(
@@ -272,36 +262,33 @@ class RunFolder:
         )
 
     def write_annotation(self, text: str | None) -> None:
-        """What a user says of the run; None removes it."""
+        """The user's remark about the run; None removes it."""
         if text is None:
             (self.path / "annotation.json").unlink(missing_ok=True)
         else:
             self.write("annotation.json", {"format": "benchwright-annotation", "version": 1, "text": text})
 
     def read_annotation(self) -> str | None:
-        """None if there is none, or it is damaged."""
-        try:
-            return decode_stored_json(self.content("annotation.json"), _Annotation).text
-        except (OSError, Unreadable):
-            return None
+        found = self._stored("annotation.json", _Annotation)
+        return found.text if found is not None else None
 
     def write_run(self, body: dict[str, object], *, state: RunState = "ended") -> None:
         self.write("run.json", {"format": "benchwright-run", "version": RUN_VERSION, "state": state} | body)
 
     def read_ending(self) -> Ending:
-        """What only run.json tells of the run: how it ended, and what was remarked about it. Nothing, if it is damaged."""
-        try:
-            return decode_stored_json(self.content("run.json"), Ending)
-        except (OSError, Unreadable):
-            return Ending()
+        """What only run.json says: how the run ended, and notes about it. Nothing, if it is damaged."""
+        return self._stored("run.json", Ending) or Ending()
 
     def read_run(self) -> dict[str, Any] | None:
-        """run.json as it stands, or None if it was never written or is damaged."""
+        """run.json as it stands."""
+        return self._stored("run.json", dict[str, Any])
+
+    def _stored(self, name: str, kind: type[T]) -> T | None:
+        """None if it was never written or is damaged."""
         try:
-            body = decode_stored_json(self.content("run.json"))
+            return decode_stored_json(self.content(name), kind)
         except (OSError, Unreadable):
             return None
-        return body if isinstance(body, dict) else None
 
     def write(self, name: str, body: Any, *, indent: int | None = 1) -> None:
         """Writes a whole JSON file aside and renames it; a full disk leaves the old one as it was."""

@@ -1,14 +1,12 @@
-"""Adding what was seen of memory over batch size to a scaling file, for later runs to choose their batch sizes by.
+"""Adds observed memory use by batch size to a scaling file, from which later runs choose their batch sizes.
 
-Files of both formats can be added to; everything in them is kept, except comments: the file is written anew.
+Works with files of both formats. Everything in them is kept except comments, since the file is rewritten.
 """
 
 from __future__ import annotations
 
-import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,7 @@ import yaml
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.stored_file import read_stored
-from benchwright.core.files.whole_file import unwritable, write_whole
+from benchwright.core.files.whole_file import alone_in, unwritable, write_whole
 from benchwright.core.node.system import Observation
 
 _MIB = 1 << 20
@@ -29,16 +27,16 @@ class Saved(msgspec.Struct, frozen=True, kw_only=True):
 
     path: Path
     observations: int
-    lost_comments: bool = False  # they were in the file, and are not any more
+    lost_comments: bool = False  # the file had comments, which are gone
 
 
 def add_observations(path: str | os.PathLike[str], found: Mapping[str, Sequence[Observation]]) -> Saved:
-    """Adds to each benchmark's `observations`, in the order of batch sizes. Of two for the same batch size and number of
-    CPUs the newer stays. The file is made if it is not there, and is complete at every moment."""
+    """Adds to each benchmark's `observations`, sorted by batch size. Of two for the same batch size and number of CPUs, the
+    newer stays. Creates the file if needed; it is complete at every moment."""
     target = Path(os.path.realpath(Path(path).expanduser()))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _alone_in(target.parent):
+        with alone_in(target.parent):
             text = _text(target, os.fspath(path))
             content = _parsed(text, target)
             for benchmark, observations in found.items():
@@ -59,18 +57,6 @@ def _text(path: Path, named: str) -> str:
     if path.exists() and not path.is_file():
         raise InvalidInput("is not a file", where=named, remedy="name a scaling file")
     return read_stored(path).decode() if path.exists() else ""
-
-
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Two runs that end together must not lose each other's observations."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _parsed(text: str, path: Path) -> dict[object, object]:
@@ -106,7 +92,7 @@ def _add(content: dict[object, object], benchmark: str, found: Sequence[Observat
 
 
 def _written(observation: Observation) -> dict[str, object]:
-    """With the keys of the file. A memory of null says that it did not fit."""
+    """With the keys of the file. A memory of null means that it did not fit."""
     memory = observation.memory_bytes
     fields = {
         "batch_size": observation.batch_size,
@@ -119,7 +105,7 @@ def _written(observation: Observation) -> dict[str, object]:
 
 
 def _is_older(one: Mapping[object, object], other: Mapping[object, object]) -> bool:
-    """Where the file says nothing of when, what comes later is newer."""
+    """Without times, what comes later in the file is newer."""
     when, then = one.get("time"), other.get("time")
     return isinstance(when, int | float) and isinstance(then, int | float) and when < then
 

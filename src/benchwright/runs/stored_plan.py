@@ -1,4 +1,4 @@
-"""plan.json and jobs.json: what a run was asked to measure, and the jobs that were planned for it."""
+"""plan.json and jobs.json: what a run is to measure, and the jobs planned for it."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from benchwright.core.status import Reason
 PLAN_VERSION = 1
 JOBS_VERSION = 1
 TIME = "{time}"  # in a name: when the run began
-# Variables that tell a reader how a job was started; of others the values are not kept.
+# Variables that show how a job was started; values of others are not stored.
 _KEPT_VARIABLES = ("DATA_FD", "BENCHWRIGHT_BATCH_SIZE")
 
 
 class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """plan.json: enough to make the same plan again, except for secrets of the environment and the command line."""
+    """plan.json: enough to make the same plan again, except for secrets in the environment and the command line."""
 
     format: str = "benchwright-plan"
     version: int = PLAN_VERSION
@@ -38,10 +38,10 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
     labels: dict[str, str] = {}
     not_ready: dict[str, str] = {}  # benchmarks that could not be run, with what they lacked
-    left_out: tuple[str, ...] = ()  # secrets that programs need and that are not kept, in words
+    left_out: tuple[str, ...] = ()  # secrets that programs need and that are not stored, in words
 
     def name_of(self, run_id: str) -> str:
-        """What the run is called. Where the time is part of its name, that is its id."""
+        """The run's name; its id, if the time is part of the name."""
         return run_id if TIME in self.name else self.name
 
     def same_target(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> bool:
@@ -63,7 +63,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def differences(self, benchmarks: tuple[Benchmark, ...], settings: RunSettings) -> list[str]:
-        """What differs between this plan and another, in words; empty if a resume is right."""
+        """What differs from this plan, in words; empty if the run may be resumed."""
         before = {b.name: b for b in self.benchmarks}
         after = {b.name: b for b in benchmarks}
         lines = [f"{name} was part of the run" for name in before if name not in after]
@@ -71,7 +71,7 @@ class StoredPlan(msgspec.Struct, frozen=True, kw_only=True):
         for name in before:
             if name in after:
                 lines += _benchmark_differences(name, without_secrets(before[name]), without_secrets(after[name]))
-        shown = ("echo", "shared")  # how output is shown, and to whom, does not change what is measured
+        shown = ("echo", "shared")  # how and to whom output is shown does not change what is measured
         for field in RunSettings.__struct_fields__:
             if field not in shown:
                 old, new = (_setting(s, field) for s in (self.settings, settings))
@@ -89,7 +89,7 @@ def decoded_plan(raw: bytes) -> StoredPlan:
 
 
 def _setting(settings: RunSettings, field: str) -> object:
-    """As plain values. What the system file is called changes nothing, and what was overridden is seen elsewhere."""
+    """As plain values. The name of the system file does not matter, and overrides show elsewhere."""
     value = msgspec.to_builtins(getattr(settings, field))
     if field == "suite_paths" and value is not None:
         value["system"]["file"] = value["overrides"] = None
@@ -97,9 +97,9 @@ def _setting(settings: RunSettings, field: str) -> object:
 
 
 def _benchmark_differences(name: str, old: Benchmark, new: Benchmark) -> list[str]:
-    """What a suite's entry says is kept twice; as it was written, it is told only where nothing else differs."""
+    """A suite's entry is stored resolved and as written; the latter is compared only if nothing else differs."""
     before, after = msgspec.to_builtins(old), msgspec.to_builtins(new)
-    for body in (before, after):  # where something is said, and what is remarked about that, changes nothing
+    for body in (before, after):  # where it is written, and notes about it, do not matter
         del body["source"], body["notes"], body["kind"]
     written = [(body.get("folder") or {}).pop("config", None) for body in (before, after)]
     return _value_differences(name, before, after) or _value_differences(name, *written)
@@ -120,7 +120,7 @@ def _in_words(value: object) -> str:
 
 
 class _StoredJob(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Of a Job what reading a run needs; its files are named by its id."""
+    """What reading a run needs of a Job; its files are named by its id."""
 
     id: Annotated[str, Meta(pattern=r"^[^/\x00.][^/\x00]*$")]
     benchmark: str

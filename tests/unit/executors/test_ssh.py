@@ -246,7 +246,7 @@ def test_nothing_runs_unless_every_node_is_there(open_cluster, server, make_job,
     assert not (tmp_path / "ran").exists()
     assert "Connection refused" in outcomes[2].detail
     for outcome in outcomes[:2]:
-        assert outcome.detail.startswith("it was not started, because another node cannot be used: node 'gone'")
+        assert outcome.detail.startswith("not started, because another node cannot be used: node 'gone'")
     # Those that are there go on being used.
     assert executor.run([make_job("touch", "ran", node="far", id="next")], Listener())[0].exit_code == 0
 
@@ -386,7 +386,7 @@ def test_a_node_that_is_gone_for_good_is_said_to_be(tmp_path_factory, make_job, 
 
     with ClusterExecutor(server.system(), ssh=server.client) as executor:
         [outcome] = executor.run([make_job("sleep", "300", grace_s=0.2)], WhenStarted(1, cut))
-    assert "what it ran may still run there" in outcome.detail
+    assert "its processes may still be running" in outcome.detail
     assert wait_for(lambda: carrying(f"SSH_TEST={tmp_path}") == [])  # it ended by itself, when its orders did
 
 

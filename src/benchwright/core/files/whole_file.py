@@ -8,6 +8,7 @@ else's file, or one in a read-only folder) is written in place, as a shell's `>`
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -75,6 +76,18 @@ def written_whole(path: str | os.PathLike[str], *, mode: int | None = None, sync
     finally:
         with suppress(OSError):
             os.unlink(aside)
+
+
+@contextmanager
+def alone_in(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Holds a lock on a folder: processes that change a file in it do so one after the other."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems cannot lock folders
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> BenchwrightError:

@@ -1,4 +1,4 @@
-"""Which files a command is made of, as far as can be told without running it: its program, scripts, their own modules."""
+"""Which files a command consists of, found without running it: its program, its scripts, and their own modules."""
 
 from __future__ import annotations
 
@@ -13,27 +13,10 @@ from benchwright.core.job import Job
 
 _MOST_MODULES = 400
 _MOST_BYTES = 16 << 20  # read to look for imports
-_CODE = (
-    ".py",
-    ".pyw",
-    ".sh",
-    ".bash",
-    ".pl",
-    ".rb",
-    ".js",
-    ".mjs",
-    ".ts",
-    ".jl",
-    ".lua",
-    ".r",
-    ".php",
-    ".jar",
-    ".so",
-    ".ipynb",
-)
+_CODE = tuple(".py .pyw .sh .bash .pl .rb .js .mjs .ts .jl .lua .r .php .jar .so .ipynb".split())
 _SETTINGS = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".gin", ".json", ".xml", ".prototxt")
 _MODELS = (".onnx", ".pt", ".pth", ".pt2", ".pte", ".safetensors", ".gguf", ".tflite", ".pb", ".engine")
-# What follows such an option is written by the program, and other after every launch.
+# The program writes the file that follows such an option, so it differs after every launch.
 _WRITTEN = re.compile(
     r"-o|--?[\w-]*(?:out|log|save|dest|result|report|export|write|dump|ckpt|checkpoint|trace|profile)[\w-]*"
 )
@@ -44,7 +27,7 @@ _NAME = re.compile(rb"[\w.]+")
 
 
 def code_files(job: Job, also: Sequence[str], search_path: str) -> list[str]:
-    """Absolute paths, in order; `also`: files that the benchmark's kind names. Data are no part of it, nor what is installed."""
+    """Absolute paths, in order, without data and installed packages; `also`: files named by the benchmark's kind."""
     words = _words(job)
     found = [path for word in words if (path := _file(word, job.cwd)) is not None]
     program = shutil.which(words[0], path=os.pathsep.join([*job.path, search_path])) if words else None
@@ -58,7 +41,7 @@ def code_files(job: Job, also: Sequence[str], search_path: str) -> list[str]:
 
 
 def _words(job: Job) -> list[str]:
-    """Without those that name what the program writes."""
+    """Without those that name files the program writes."""
     words = list(job.argv)
     if job.shell:
         try:
@@ -136,7 +119,7 @@ def _found(parts: Sequence[str], roots: Sequence[str]) -> Iterator[str]:
 
 
 def _named(parts: Sequence[str], root: str) -> Iterator[str]:
-    """The files that importing `a.b.c` runs, as far as they lie below `root`."""
+    """The files below `root` that importing `a.b.c` runs."""
     place = root
     for part in parts:
         place = os.path.join(place, part)

@@ -1,4 +1,4 @@
-"""A file's content as a short text that tells whether it changed."""
+"""A short text that changes when a file does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 
 from benchwright.core.results.provenance import ABSENT
 
-_MOST_BYTES = 32 << 20  # of a larger one, size and time of change must do
+_MOST_BYTES = 32 << 20  # a larger file is known by its size and time of change
 
 
 def digest_of(path: str) -> str:

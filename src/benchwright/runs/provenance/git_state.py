@@ -1,4 +1,4 @@
-"""The git working trees that files lie in, and how these differ from a commit. Never takes long: a huge one is left unknown."""
+"""The git working trees that files are in, and how they differ from a commit. Never takes long: skips a huge one."""
 
 from __future__ import annotations
 

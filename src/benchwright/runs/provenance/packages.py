@@ -1,4 +1,4 @@
-"""Which packages the measured programs could import, told without running anything."""
+"""Which packages the measured programs could import, found without running anything."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from benchwright.core.run import Launch, Plan
 def environments_of(launches: Iterable[Launch], plan: Plan) -> dict[str, dict[str, str]]:
     """For each interpreter that was measured, its packages and their versions.
 
-    A program that used benchprobe told its own path; of another one that was started as `python …` the interpreter's
-    own folders are looked at.
+    A program that used benchprobe reported its own path; for others started as `python …`, the interpreter's own folders
+    are listed.
     """
     paths: dict[str, list[str]] = {}
-    told = set()
+    known = set()
     for launch in launches:
         python = launch.facts.get("python")
         if python:
-            told.add(launch.job)
+            known.add(launch.job)
             paths.setdefault(str(python["executable"]), [str(entry) for entry in python["path"] or ()])
     for jobs in plan.launches:
         for job in jobs:
             program = job.argv[0] if job.argv and not job.shell else ""
-            if job.id not in told and re.fullmatch(r"python[\d.]*", os.path.basename(program)):
+            if job.id not in known and re.fullmatch(r"python[\d.]*", os.path.basename(program)):
                 executable = shutil.which(program, path=os.environ.get("PATH"))
                 if executable and executable not in paths:
                     paths[executable] = site_folders(Path(executable))
