@@ -1,4 +1,4 @@
-"""What the planner asks a kind: which processes its benchmarks need, and what each is started with."""
+"""What the planner asks a kind: which processes its benchmarks need, and how to start each."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class PlanContext(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
     folder: str  # of the run
     probe_path: str | None = None  # the folder that holds benchprobe
-    count_work: bool = False  # scripts whose models are looked for count their arithmetic
+    count_work: bool = False  # scripts being searched for models count their arithmetic
 
 
 class JobCommand(msgspec.Struct, frozen=True):
@@ -35,7 +35,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     data_file: str | None = None
     folders: tuple[str, ...] = ()
     shell: bool = False
-    probe: dict[str, Any] = {}  # settings for benchprobe beside those of the loop
+    probe: dict[str, Any] = {}  # settings for benchprobe besides those of the loop
 
 
 class Planner(Protocol):
@@ -65,7 +65,7 @@ class Planner(Protocol):
         return plain_slots(benchmark, self.context.machine)
 
     def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
-        """What the process called `job` is started with."""
+        """How to start the process called `job`."""
         work = benchmark.workload
         return JobCommand(work.words, work.cwd, benchmark.env, shell=work.shell)
 
@@ -75,7 +75,7 @@ class Planner(Protocol):
 
 
 class PlainPlanner(Planner):
-    """Runs the workload as it is written."""
+    """Runs the workload as written."""
 
     def __init__(self, context: PlanContext) -> None:
         self.context = context

@@ -11,7 +11,7 @@ _LONGEST = 120  # bytes of a name; file systems take 255, and suffixes follow
 
 @lru_cache(maxsize=256)
 def safe_name(name: str) -> str:
-    """`name` as it may stand in a file name: other characters are written as %XX, as in a URL."""
+    """`name` made safe for a file name: other characters become %XX, as in a URL."""
     escaped = _UNSAFE.sub(lambda m: "".join(f"%{byte:02X}" for byte in m[0].encode("utf-8", "surrogatepass")), name)
     if not escaped:
         return "%00"
@@ -34,9 +34,9 @@ def stem(
     job: int | None = None,
     node: str | None = None,
 ) -> str:
-    """The stem of the files of one job; `repeat` counts launches, warm-up ones (`W`) apart from measured ones (`R`).
+    """The stem of a job's file names; `repeat` counts launches, warm-up ones (`W`) apart from measured ones (`R`).
 
-    `node`: of several machines that run one launch together.
+    `node`: set if several machines run one launch together.
     """
     parts = [safe_name(name)]
     if repeat is not None:

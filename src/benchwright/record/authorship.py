@@ -1,7 +1,7 @@
-"""Whether the events that only the agent writes are its own.
+"""Whether the agent's events were really written by the agent.
 
-A measured program knows where its stream is, and could write there that it ended well. The agent numbers its lines, and goes on
-numbering whatever others write: a line of somebody else has no number, one that comes a second time, or one behind the end.
+A measured program knows where its stream is, and could claim there that it ended well. The agent numbers its own lines:
+a forged line has no number, a repeated one, or one after the end.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from benchwright.record.reading import Event
 
 _AGENTS = frozenset(["stream", "start", "sample", "metric", "voir", "extraction", "pause", "exit", "end"])
-_OF_BOTH = frozenset(["message", "lost"])  # those of the program name its process
+_OF_BOTH = frozenset(["message", "lost"])  # the program's own name its process
 
 
 class Authorship:
-    """Looks at the events of a stream as they come."""
+    """Checks the events of a stream as they come."""
 
     def __init__(self) -> None:
         self._numbers: set[int] = set()
@@ -33,7 +33,7 @@ class Authorship:
             self._end = number
 
     def problem(self, unreadable: int) -> str | None:
-        """What is wrong, in words; None if nothing is, or the stream has no numbers at all. `unreadable`: lines of anybody."""
+        """What is wrong, in words; None if nothing is, or the stream has no numbers. `unreadable`: how many lines were."""
         if not self._numbers:
             return None
         foreign = self._foreign + sum(1 for n in self._numbers if self._end is not None and n > self._end)

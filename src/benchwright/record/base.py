@@ -1,4 +1,4 @@
-"""What the recorder asks a kind: what its benchmarks' events mean beside loops, samples and logs."""
+"""What the recorder asks a kind: what its own events mean, besides loops, samples and logs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from benchwright.record.verdict import LaunchVerdict
 
 
 class Gatherer(Protocol):
-    """Takes what a kind wants from the events of one launch. The defaults want nothing: subclass it and change what differs."""
+    """Takes what a kind needs from the events of one launch. By default nothing: override what differs."""
 
-    measures_itself: bool = False  # whether it says itself what its loops mean, and why nothing was measured
-    observations: int | None = None  # of voir: how many are to count, if the benchmark's stop rule does not say
+    measures_itself: bool = False  # whether it judges its loops itself, and says why nothing was measured
+    observations: int | None = None  # voir: how many count, if the benchmark's stop rule does not say
 
     def add(self, event: Event) -> None:
-        """One event that the recorder does not know. What it raises counts as an unreadable line."""
+        """An event that the recorder does not know. If this raises, the line counts as unreadable."""
         return
 
     def measurements(self) -> list[Measurement]:
-        """Those of its own events."""
+        """Measurements from its own events."""
         return []
 
     def interpreted(self, found: list[Measurement]) -> list[Measurement]:
@@ -35,16 +35,16 @@ class Gatherer(Protocol):
         return None
 
     def notes(self) -> list[Note]:
-        """What a reader of the results should know, learnt from its own events."""
+        """What a reader of the results should know, from its own events."""
         return []
 
     def facts(self) -> dict[str, object]:
-        """What to keep with the launch beside its measurements, as JSON values; secrets are removed afterwards."""
+        """What to store with the launch besides its measurements, as JSON values; secrets are removed later."""
         return {}
 
 
 class PlainGatherer(Gatherer):
-    """Takes nothing beside what every launch has."""
+    """Takes nothing extra."""
 
 
 class GathersEvents(Protocol):

@@ -1,4 +1,4 @@
-"""What is kept of a launch beside its measurements."""
+"""What is stored of a launch besides its measurements."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def facts_of(
         ran_on += [t for t in (_left_ns(fold),) if t is not None]
         if ran_on:  # unmeasured, so that the others are measured under the same load
             facts["ran_on_until_ns"] = max(span[1], min(ran_on))
-    if told := [event for event in fold.probes.values() if _tells_its_python(event)]:
-        facts["python"] = {k: told[0].get(k) for k in ("python", "executable", "prefix", "path", "version")}
+    if probes := [event for event in fold.probes.values() if _names_its_python(event)]:
+        facts["python"] = {k: probes[0].get(k) for k in ("python", "executable", "prefix", "path", "version")}
     if counting:
         facts["loops"] = [
             {
@@ -51,7 +51,7 @@ def facts_of(
 
 
 def _comparable(facts: dict[str, Any], fold: Fold, job: Job) -> dict[str, object]:
-    """Times of one of several nodes as times of day: their monotonic clocks have nothing to do with each other."""
+    """With several nodes, times become times of day: their monotonic clocks are unrelated."""
     if job.node == "localhost" or fold.voir.began is None:
         return facts
     began_ns, wall_s = fold.voir.began
@@ -64,14 +64,14 @@ def _comparable(facts: dict[str, Any], fold: Fold, job: Job) -> dict[str, object
 
 
 def _left_ns(fold: Fold) -> int | None:
-    """When a script run by voir, measured together with others, left or was ended."""
+    """When a script run by voir and measured together with others left or was ended."""
     if LEFT in fold.voir.marks:
         return fold.voir.marks[LEFT][0]
     end = fold.end or {}
     return end["t"] if end.get("early_stop") and isinstance(end.get("t"), int) else None
 
 
-def _tells_its_python(event: Event) -> bool:
-    """Whether this is what benchprobe says of a process, and not what somebody else wrote."""
+def _names_its_python(event: Event) -> bool:
+    """Whether benchprobe wrote this, not somebody else."""
     path = event.get("path")
     return isinstance(event.get("executable"), str) and isinstance(path, list) and all(isinstance(p, str) for p in path)

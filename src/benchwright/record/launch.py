@@ -1,4 +1,4 @@
-"""One job's events, folded into its Launch."""
+"""Folds one job's events into its Launch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchwright.record.facts import facts_of
 from benchwright.record.fold import Fold
 from benchwright.record.loops.loops import MEASURED, LoopRecord, counting_loops
 from benchwright.record.loops.verdict import judge_loops, lost_ranks
-from benchwright.record.measurements import measurements_of, told_apart
+from benchwright.record.measurements import measurements_of, without_clashes
 from benchwright.record.notes import cpu_share, stream_notes, without_secrets
 from benchwright.record.reading import Event, read_events
 from benchwright.record.samples import Span
@@ -34,7 +34,7 @@ _CLOCK_MOVED_S = 1.0
 
 
 def record_stream(path: str | Path, job: Job, benchmark: Benchmark, kinds: Kinds) -> Launch:
-    """The launch behind a stream file; a missing file is a job that left nothing. `kinds` gives the benchmark's kind."""
+    """The launch recorded in a stream file; a missing file is a failed launch. `kinds` gives the benchmark's kind."""
     try:
         return record_launch(read_events(path), job, benchmark, kinds)
     except (FileNotFoundError, IsADirectoryError):
@@ -53,7 +53,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
         try:
             fold.add(event)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            fold.unreadable += 1  # an event whose keys are not what this version writes
+            fold.unreadable += 1  # an event with other keys than this version writes
     add_gpu_samples(fold.voir, fold.samples)
     through_voir = measured_through_voir(fold.voir, benchmark, gatherer.observations)
     counting = counting_loops(list(fold.loops.values()), benchmark.loop)
@@ -65,7 +65,7 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
         loop_notes += left_out(measurements)
         measurements = own_only(measurements)
     verdict = _judge(fold, authorship, job, benchmark, counting, measurements)
-    measurements, name_notes = told_apart(measurements)
+    measurements, name_notes = without_clashes(measurements)
     if process := _process_labels(job):
         measurements = [msgspec.structs.replace(m, labels=process | m.labels) for m in measurements]
     sampled = [] if takes_turns(job) else fold.samples.notes(span, cpu_share(fold.end))
@@ -100,7 +100,7 @@ def _judge(
     counting: list[LoopRecord],
     measurements: list[Measurement],
 ) -> LaunchVerdict:
-    """How the process ended; if that was well, whether its kind, its loops and its stream can be believed."""
+    """How the process ended; if well, whether its kind, its loops and its stream can be trusted."""
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is not Status.OK:
         return verdict
@@ -113,7 +113,7 @@ def _judge(
 
 
 def _leave_out_cut_steps(fold: Fold, counting: list[LoopRecord]) -> None:
-    """Loops round the one that counts go on after it was ended by its rule; what they then do in a step is nothing."""
+    """Loops around the one that counts go on after its stop rule ended it, with empty steps: leave these out."""
     stopped = {record.process: record.stopped_ns for record in counting if record.stopped_ns is not None}
     for record in fold.loops.values():
         if record not in counting and record.process in stopped:
@@ -121,13 +121,13 @@ def _leave_out_cut_steps(fold: Fold, counting: list[LoopRecord]) -> None:
 
 
 def _process_labels(job: Job) -> dict[str, str]:
-    """Which of the processes of a launch this is: what they measured side by side must not pass for several launches."""
+    """Which process of the launch this is: parallel measurements must not pass for several launches."""
     labels = {"job": str(job.barrier.rank)} if job.barrier is not None and not takes_turns(job) else {}
     return labels | ({"node": job.node} if job.machines > 1 else {})
 
 
 def _speaks_voir(job: Job) -> bool:
-    """Whether this is a script run by voir, of which a rate is expected."""
+    """Whether this is a script run by voir, which must report a rate."""
     return job.phase == "run" and (job.data_file is not None or "DATA_FD" in job.env)
 
 
@@ -138,7 +138,7 @@ def _measured_span(counting: list[LoopRecord]) -> Span | None:
 
 
 def _trusted(span: Span | None, fold: Fold) -> tuple[Span | None, list[Note]]:
-    """The span, unless it lies outside of the program's life: then its clock is another one than the supervisor's."""
+    """The span, unless it is outside the program's lifetime: then its clock is not the supervisor's."""
     began, ended = fold.start.get("t"), (fold.end or {}).get("t")
     notes = _clock_set(fold)
     if span is None or not isinstance(began, int) or not isinstance(ended, int):
@@ -151,7 +151,7 @@ def _trusted(span: Span | None, fold: Fold) -> tuple[Span | None, list[Note]]:
 
 
 def _clock_set(fold: Fold) -> list[Note]:
-    """Said if the time of day was changed meanwhile; durations do not depend on it."""
+    """A note if the system clock was changed during the launch; durations do not depend on it."""
     begin, end = fold.start, fold.end or {}
     stamps = [begin.get("t"), end.get("t"), begin.get("wall"), end.get("wall")]
     if not all(isinstance(stamp, int | float) for stamp in stamps):

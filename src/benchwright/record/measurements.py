@@ -1,4 +1,4 @@
-"""The measurements of a launch: of its log, its loops, what it gave, what was sampled, and its process."""
+"""The measurements of a launch: from its log, its loops, given values, samples and its process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchwright.record.notes import loop_choice_notes
 from benchwright.record.samples import Span, united
 from benchwright.record.voir_rates import VoirMeasured
 
-_PREFIX = {"log": "log.", "give": "given."}  # of what a program says of itself
+_PREFIX = {"log": "log.", "give": "given."}  # for what a program reports about itself
 
 
 def measurements_of(
@@ -46,7 +46,7 @@ def measurements_of(
 
 
 def _given_outside_loops(fold: Fold) -> list[Measurement]:
-    """Of several processes that give the same, the lowest rank speaks for the launch; the others are kept apart."""
+    """If several processes give the same value, the lowest rank's is the launch's; the others get a label."""
     found = []
     for name, by_process in fold.given.items():
         ranks = {process: fold.probes.get(process, {}).get("rank") for process in by_process}
@@ -58,7 +58,7 @@ def _given_outside_loops(fold: Fold) -> list[Measurement]:
 
 
 def _labels(record: LoopRecord, counting: list[LoopRecord], fold: Fold) -> dict[str, str]:
-    """Which loop it is, and of which rank or process where several have one of that name."""
+    """Which loop it is, and of which rank or process if several have one of that name."""
     labels = {"loop": record.name}
     same = [r for r in fold.loops.values() if r.name == record.name and r.all_steps]
     if len(same) < 2:
@@ -71,7 +71,7 @@ def _labels(record: LoopRecord, counting: list[LoopRecord], fold: Fold) -> dict[
 
 
 def _energy(fold: Fold, counting: list[LoopRecord], span: Span | None) -> list[Measurement]:
-    """What one item took, of all devices together, while it was measured; what ran between two epochs is not its doing."""
+    """Energy per item over all devices during the measured steps, without what ran between epochs."""
     items = [record.phases[MEASURED].items.total for record in counting]
     if span is None or not items or not all(items):
         return []
@@ -119,10 +119,10 @@ def _process_measurements(fold: Fold) -> list[Measurement]:
     return found
 
 
-def told_apart(found: Sequence[Measurement]) -> tuple[list[Measurement], list[Note]]:
-    """A value that a program gave or printed under the name of a measured one goes by another name; a note says so.
+def without_clashes(found: Sequence[Measurement]) -> tuple[list[Measurement], list[Note]]:
+    """Renames values that a program gave or printed under the name of a measured one; a note says so.
 
-    Of two that a program says, the one asked for keeps its name: the one in the log.
+    Of a given and a printed value, the printed one keeps its name: it was asked for.
     """
     taken = {m.metric for m in found if m.source not in _PREFIX}
     printed = {m.metric for m in found if m.source == "log"}

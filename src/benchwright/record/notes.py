@@ -1,4 +1,4 @@
-"""What a reader should know of a launch: which loop counts, how it ended, what its stream lost."""
+"""Notes about a launch: which loop counts, how it ended, what its stream lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchwright.record.reading import Event
 
 
 def loop_choice_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -> list[Note]:
-    """What a reader should know where the choice of the loop that counts was not plain."""
+    """Notes if it was not obvious which loop counts."""
     if not counting:
         return []
     name = counting[0].name
@@ -35,9 +35,7 @@ def stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -
     notes = []
     if fold.unreadable:
         notes.append(
-            Note(
-                text="some lines of the stream could not be read and do not count", evidence=f"{fold.unreadable} lines"
-            )
+            Note(text="some lines of the stream were unreadable and do not count", evidence=f"{fold.unreadable} lines")
         )
     if fold.lost:
         notes.append(
@@ -59,12 +57,12 @@ def stream_notes(fold: Fold, benchmark: Benchmark, counting: list[LoopRecord]) -
 
 
 def _ended_early(record: LoopRecord, rule: StopRule) -> str | None:
-    """In words, if it ended before it was measured as its stop rule asks; of precision it says itself what it knows."""
+    """In words, if it ended before its stop rule was met; a precision rule reports that itself."""
     stop = record.stop
     if rule.steps:
         steps = len(record.phases[MEASURED])
         return f"after {steps} of the {rule.steps} steps to be measured" if steps < rule.steps else None
-    if stop is None:  # by itself, by a crash or by its deadline
+    if stop is None:  # it ended by itself, by a crash or at its deadline
         return "before its stop rule was met"
     if stop.get("by") != "loop" or stop.get("rule") == "precision":
         return None
@@ -89,13 +87,13 @@ def _imprecise(loop: str, stop: Event) -> Note:
 
 
 def cpu_share(end: Event | None) -> float:
-    """CPU time over duration: a program that mostly sleeps loses nothing by waiting for a core now and then."""
+    """CPU time over duration: a program that mostly sleeps hardly suffers from waiting for a core."""
     if end is None or not end.get("duration_s"):
         return 0.0
     return float(end.get("cpu_s") or 0.0) / float(end["duration_s"])
 
 
 def without_secrets(note: Note) -> Note:
-    """What a program says of itself may hold the URL it failed to reach."""
+    """A program's message may contain a URL with a password."""
     text = redact_text(note.text)
     return note if text == note.text else msgspec.structs.replace(note, text=text)

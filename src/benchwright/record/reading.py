@@ -1,4 +1,4 @@
-"""Reading a stream that several processes appended to, some of which may have been killed."""
+"""Reads a stream that several processes appended to, some of which may have been killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_JSON: Event = {"event": "unreadable"}  # stands for each line that could not
 
 
 def decode_line(line: bytes) -> Event:
-    """The event of one line, or NOT_JSON if it is none, or its keys do not hold what they should."""
+    """The event in a line, or NOT_JSON if it is not one or its keys hold something else."""
     event = decode_object(line)
     if event is None or not isinstance(event.get("event"), str) or not is_sound(event):
         return NOT_JSON
@@ -42,8 +42,7 @@ def decode_object(line: bytes) -> dict[str, object] | None:
 
 
 def _leniently_decoded(line: bytes) -> object:
-    """None if not even the standard library can read it. Halves of surrogate pairs, which nothing could write again, are
-    replaced."""
+    """None if not even the standard library can read it. Lone surrogates, which cannot be written again, are replaced."""
     try:
         text = line.decode()
         found = json.loads(text)
@@ -63,7 +62,7 @@ def _whole_characters(value: object) -> object:
 
 
 def read_events(path: str | Path) -> Iterator[Event]:
-    """Events in file order; a line that cannot be read comes as NOT_JSON."""
+    """Events in file order; an unreadable line becomes NOT_JSON."""
     with open_stored(path) as stream:
         for line in stream:
             if line.strip():
@@ -71,7 +70,7 @@ def read_events(path: str | Path) -> Iterator[Event]:
 
 
 def is_complete(path: str | Path) -> bool:
-    """Whether the job behind this stream ended by itself or by its deadline, so that a resume need not repeat it."""
+    """Whether its job ended by itself or at its deadline, so that a resume need not repeat it."""
     end = _last_end(path)
     return end is not None and not any(end.get(key) for key in ("stopped", "agent_lost", "disk_full"))
 

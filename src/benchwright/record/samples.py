@@ -23,7 +23,7 @@ class _Series(msgspec.Struct, frozen=True):
     unit: str | None
     direction: Direction
     aggregate: str
-    of_loop: bool = False  # what counts is while the loop was measured, not the program's start and end
+    of_loop: bool = False  # only samples taken while the loop was measured count
 
 
 _SERIES = {
@@ -61,7 +61,7 @@ _UNITS = {
     "rpm": "rpm",
     "ratio": "ratio",
 }
-# Reasons a driver gives for a lower clock that say something is wrong, not merely idle (nvml.h).
+# Reasons for a lower clock that mean something is wrong, not merely idle (nvml.h).
 _THROTTLED = {
     0x4: "power cap",
     0x8: "hardware slowdown",
@@ -69,12 +69,12 @@ _THROTTLED = {
     0x40: "hardware thermal limit",
     0x80: "power brake",
 }
-_POWER_CAP = 0x4  # of these the only one that a GPU at full work may well have all the time
+_POWER_CAP = 0x4  # the only one that is normal for a fully loaded GPU
 BUSY_SHARE = 0.97
-OTHERS_PERCENT = 5.0  # of all cores: what others may use before it counts; ticks of 10 ms are coarse
+OTHERS_PERCENT = 5.0  # of all cores: less use by others is ignored; ticks of 10 ms are coarse
 FULL_PERCENT = 3.0  # less than this idle: no core was free
 SLEEPY_SHARE = 0.2
-NEAR_PEAK = 1.05  # so much less RSS there may have been when PSS was read, for that to count as its peak
+NEAR_PEAK = 1.05  # PSS counts as a peak if RSS was within this factor of its own peak when PSS was read
 
 
 _SAMPLES_IN_A_STRETCH = 2
@@ -82,7 +82,7 @@ Span = tuple[int, int]  # from when to when, in nanoseconds
 
 
 def united(spans: Iterable[Span]) -> list[Span]:
-    """The time in any of them, in order."""
+    """Their union, in order."""
     found: list[Span] = []
     for begin, end in sorted(spans):
         if found and begin <= found[-1][1]:
@@ -121,9 +121,9 @@ class Samples(msgspec.Struct):
         return found
 
     def energy_j(self, stretches: Sequence[Span]) -> float | None:
-        """What all devices used in those times, between samples in proportion.
+        """Energy of all devices in those stretches, interpolated between samples.
 
-        None if it was not sampled from before to after, or too seldom to tell the times from what lies between them.
+        None if samples do not cover them, or are too rare to separate them from what is in between.
         """
         used = []
         measured_ns = sum(end - begin for begin, end in stretches)
@@ -138,7 +138,7 @@ class Samples(msgspec.Struct):
         return sum(used) if used else None
 
     def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
-        """`cpu_share`: how much of a core the program used over its life."""
+        """`cpu_share`: how much of a core the program used over its lifetime."""
         notes = []
         figure = self._busy(measured) if cpu_share > SLEEPY_SHARE else None
         if figure is not None:
@@ -164,9 +164,9 @@ class Samples(msgspec.Struct):
         return notes
 
     def memory_peaks(self, kernels_bytes: float | None) -> dict[str, float]:
-        """By metric. The kernel's own maximum sees peaks between two samples, but only of one process at a time.
+        """By metric. The kernel's own maximum includes peaks between samples, but only of one process at a time.
 
-        PSS is read less often; where it was not read near the peak, its own peak is not known, and left out.
+        PSS is read less often; if it was not read near the peak, its peak is unknown and left out.
         """
         rss = dict(self.series.get(("process", "rss_bytes", None), []))
         pss = dict(self.series.get(("process", "pss_bytes", None), []))
@@ -176,9 +176,9 @@ class Samples(msgspec.Struct):
         return found | ({PEAK_RSS: peak} if peak else {})
 
     def _busy(self, measured: Span | None) -> str | None:
-        """How other programs got in the way, in words; None if they did not.
+        """How other programs interfered, in words; None if they did not.
 
-        Threads of one program that wait for each other are no sign of others, where we know what the others used.
+        If the CPU use of others is known, threads of one program that wait for each other do not count.
         """
         share, others = self._mean("own_share", measured), self._mean("others_percent", measured)
         if share is not None:
@@ -195,7 +195,7 @@ class Samples(msgspec.Struct):
 
 
 def _at(points: list[tuple[int, float]], moment: int) -> float:
-    """A counter's value at a moment between its first and its last point."""
+    """A counter's value at a moment between its first and last point."""
     for (t0, v0), (t1, v1) in pairwise(points):
         if t0 <= moment <= t1:
             return v0 + (v1 - v0) * (moment - t0) / (t1 - t0) if t1 > t0 else v1
@@ -203,7 +203,7 @@ def _at(points: list[tuple[int, float]], moment: int) -> float:
 
 
 def _split(points: list[tuple[int, float]], span: Span | None) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Values before the span and inside it; all are inside where there is none, or nothing was sampled in it."""
+    """Values before and inside the span; without a span, or samples inside it, all count as inside."""
     if span is not None:
         inside = tuple(value for t, value in points if span[0] <= t <= span[1])
         if inside:
@@ -212,7 +212,7 @@ def _split(points: list[tuple[int, float]], span: Span | None) -> tuple[tuple[fl
 
 
 def _series_of_plugin(sampler: str, name: str) -> _Series:
-    """Of a sampler that benchwright does not know: `fan`, `speed_rpm` → `fan.speed` in rpm."""
+    """For a plug-in's sampler: `fan`, `speed_rpm` → `fan.speed` in rpm."""
     stem, _, suffix = name.rpartition("_")
     unit = _UNITS.get(suffix) if stem else None
     metric = f"{sampler}.{stem if unit else name}"

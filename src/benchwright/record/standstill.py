@@ -1,4 +1,4 @@
-"""What a reader must know about time in which the program could not run, and about results that came when it was over."""
+"""Notes about time in which the program could not run, and about results that came after its end."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TEXTS = {
     "times may be too long",
 }
 _OF_CHILDREN = "processes of the program were stopped by a signal (SIGSTOP or the like); times include that"
-# Written by benchprobe as the program's results. What else it writes says only how its process went.
+# Events that hold the program's results; benchprobe's other events are about the process.
 RESULTS = frozenset(("give", "steps", "measured"))
 
 
 def standstill_notes(pauses: Sequence[Event], samples: Samples) -> list[Note]:
-    """One note for each thing that stood still, with how long it did in all."""
+    """One note for each thing that was paused, with the total time."""
     paused_ns: dict[str, int] = {}
     for pause in pauses:
         paused_ns[pause["what"]] = paused_ns.get(pause["what"], 0) + int(pause["ns"])
@@ -38,12 +38,12 @@ def standstill_notes(pauses: Sequence[Event], samples: Samples) -> list[Note]:
 
 
 def is_late(event: Event, exited_ns: int | None) -> bool:
-    """Whether it is a result that a process of the program told when the program itself had ended."""
+    """Whether it is a result from a child process after the program itself had ended."""
     return exited_ns is not None and event["event"] in RESULTS and "process" in event and event["t"] > exited_ns
 
 
 def late_notes(late: int) -> list[Note]:
-    text = "results that came from a child after the program had ended do not count; have the program wait for its children"
+    text = "results from a child process that outlived the program do not count; have the program wait for its children"
     return [Note(text=text, evidence=f"{late} events")] if late else []
 
 

@@ -1,4 +1,4 @@
-"""What launches that took turns may tell: only what others did not have a part in."""
+"""Launches that took turns: only measurements that exclude the others' turns count."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def takes_turns(job: Job) -> bool:
 
 
 def own_only(measurements: Sequence[Measurement]) -> list[Measurement]:
-    """Without what was watched, or worked out by the program, over time in which it was somebody else's turn."""
+    """Without values sampled, or computed by the program, over time that includes others' turns."""
     kept = [m for m in measurements if m.source != "give" or _is_own(m)]
     return [m for m in kept if not (m.source in _BY_WATCHING and m.metric.startswith(_SHARED))]
 
 
 def _is_own(given: Measurement) -> bool:
-    """Whether a value that a program gave cannot have time in it: a loss, or what describes the workload."""
+    """Whether a given value cannot depend on time: a loss, or a description of the workload."""
     name = given.metric.rpartition(".")[2]
     return name == "loss" or describes_work(given.metric)
 
 
 def left_out(measurements: Sequence[Measurement]) -> list[Note]:
-    """What a program worked out by itself may count the time of the others' turns."""
+    """Values that a program computed itself may include the others' turns."""
     names = sorted({m.metric for m in measurements if m.source == "give" and not _is_own(m)})
     text = "left out because they may include pauses between turns: "
     return [Note(text=text + ", ".join(names), severity="info")] if names else []
 
 
 def judge_turns(counting: Sequence[LoopRecord]) -> LaunchVerdict | None:
-    """A program that took no turn ran while the others did, and is no measurement of anything."""
+    """A program that took no turns ran alongside the others, so its measurement is invalid."""
     if any((record.stop or {}).get("turns") for record in counting):
         return None
     detail = "it took no turns and ran alongside the others: it has no instrumented loop, or none was measured"

@@ -39,9 +39,9 @@ def judge(
     *,
     needs_rate: bool = False,
 ) -> LaunchVerdict:
-    """A loop that reached its stop rule excuses nothing: what the program did afterwards is judged too.
+    """Even if a loop met its stop rule, what the program did afterwards is judged too.
 
-    `said`: through voir; `needs_rate`: no rate is no success.
+    `said`: what it reported through voir; `needs_rate`: without a rate it has failed.
     """
     if end is None:
         return LaunchVerdict(Status.FAILED, Reason.AGENT_LOST, "the stream has no end: the agent or the machine died")
@@ -101,7 +101,7 @@ def _explained(verdict: LaunchVerdict | None, said: VoirRecord | None) -> Launch
 
 
 def _said_error(said: VoirRecord | None) -> LaunchVerdict | None:
-    """The program ended as if all were well, but had told of an error."""
+    """The program ended normally, but had reported an error."""
     if said is None or not said.errors:
         return None
     return LaunchVerdict(Status.FAILED, Reason.CRASHED, said.errors[0])
@@ -152,7 +152,7 @@ def _why_missing(name: str, pattern: str, facts: Event) -> str:
 
 
 def _given_up(benchmark: Benchmark, extraction: Event | None) -> LaunchVerdict | None:
-    """Values of a part of the log only are no measurement of the whole."""
+    """Values from only part of the log are not a measurement."""
     facts = (extraction or {}).get("metrics", {})
     for spec in benchmark.metrics:
         if facts.get(spec.name, {}).get("given_up"):
@@ -163,7 +163,7 @@ def _given_up(benchmark: Benchmark, extraction: Event | None) -> LaunchVerdict |
 
 
 def ignored_failure(benchmark: Benchmark, end: Event | None) -> list[Note]:
-    """That a launch counts although its program reported a failure."""
+    """A note if a launch counts although its program failed."""
     code = (end or {}).get("exit_code")
     if not benchmark.ignore_failure or not code:
         return []
@@ -171,7 +171,7 @@ def ignored_failure(benchmark: Benchmark, end: Event | None) -> list[Note]:
 
 
 def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> list[Note]:
-    """What of the log does not count, or makes a number doubtful, although there is one."""
+    """What in the log does not count, or makes a number doubtful."""
     notes = []
     for name, facts in (extraction or {}).get("metrics", {}).items():
         matches, unparsed, cut_off = (facts.get(key, 0) for key in ("matches", "unparsed", "cut_off"))
@@ -198,7 +198,7 @@ def log_notes(extraction: Event | None, measurements: Sequence[Measurement]) -> 
 
 
 def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> LaunchVerdict | None:
-    """A number that was asked for, or the rate of the loop that counts, must be one, and above 0 if it is a rate or a time."""
+    """A requested number, or the rate of the loop that counts, must be finite, and positive if a rate or a time."""
     asked = {spec.name for spec in benchmark.metrics if spec.required}
     for m in measurements:
         is_rate = m.metric == "rate" and m.source == "loop"
@@ -219,7 +219,7 @@ def _impossible(benchmark: Benchmark, measurements: Sequence[Measurement]) -> La
 
 
 def _launch_number(m: Measurement) -> float | None:
-    """As reports will show it; None if it takes more than the samples to tell."""
+    """As reports will show it; None if that needs more than the samples."""
     if m.value is not None:
         return m.value
     try:

@@ -19,12 +19,12 @@ from benchwright.record.loops.measurements import over_ranks
 from benchwright.record.samples import Samples, Span
 
 _FEWEST_TO_JUDGE = 8  # observations; of fewer only the first is warm-up
-_CLEARLY = 0.25  # in squares: leaving out more of them must make the mean known twice as well; noise alone does not
-_NOTEWORTHY = 0.03  # a trend smaller than this is not worth a word
+_CLEARLY = 0.25  # in squares: dropping more must halve the error of the mean; noise alone does not
+_NOTEWORTHY = 0.03  # a smaller trend is not worth a note
 
 
 class VoirObservations(NamedTuple):
-    """The rates of one task, in their order. Those after the measured ones do not count."""
+    """The rates of one task, in order. Those after the measured ones do not count."""
 
     warmup: list[Seen]
     measured: list[Seen]
@@ -35,17 +35,17 @@ class VoirObservations(NamedTuple):
 class VoirMeasured(NamedTuple):
     measurements: list[Measurement]
     notes: list[Note]
-    span: Span | None  # from when to when the observations that count were taken
+    span: Span | None  # when the observations that count were taken
     facts: dict[str, Any]
 
 
 def measured_through_voir(record: VoirRecord, benchmark: Benchmark, wanted: int | None = None) -> VoirMeasured:
-    """The launch's measurements: those of each rank and of all together, where several told rates.
+    """The launch's measurements: of each rank, and of all together if several reported rates.
 
     `wanted`: how many observations count, unless the program itself says so.
     """
-    telling = sum(1 for said in record.ranks.values() if said.rates)
-    if telling < 2:
+    reporting = sum(1 for said in record.ranks.values() if said.rates)
+    if reporting < 2:
         return _measured(record, benchmark, wanted)
     parts = {rank: _measured(said, benchmark, wanted) for rank, said in sorted(record.ranks.items())}
     found = [
@@ -55,7 +55,7 @@ def measured_through_voir(record: VoirRecord, benchmark: Benchmark, wanted: int 
     ]
     spans = [part.span for part in parts.values() if part.span is not None]
     return VoirMeasured(
-        found + over_ranks(found, telling),
+        found + over_ranks(found, reporting),
         list(dict.fromkeys(note for part in parts.values() for note in part.notes)),
         (min(begin for begin, _ in spans), max(end for _, end in spans)) if spans else None,
         next(part.facts for rank, part in parts.items() if record.ranks[rank].rates) | record.facts(),
@@ -96,13 +96,13 @@ def _measured(record: VoirRecord, benchmark: Benchmark, wanted: int | None) -> V
 
 
 def counting_task(record: VoirRecord, named: str | None) -> str | None:
-    """None if no rate was said at all."""
+    """None if no rate was reported."""
     candidates = [named, TRAIN, *record.rates]
     return next((task for task in candidates if task is not None and task in record.rates), None)
 
 
 def add_gpu_samples(record: VoirRecord, samples: Samples) -> None:
-    """voir's own look at the accelerators, where our sampler saw none."""
+    """voir's own readings of the accelerators, if our sampler found none."""
     if any(sampler == "nvidia" for sampler, _, _ in samples.series):
         return
     for seen in record.gpus:
@@ -110,7 +110,7 @@ def add_gpu_samples(record: VoirRecord, samples: Samples) -> None:
 
 
 def _wanted(record: VoirRecord, benchmark: Benchmark, wanted: int | None) -> int | None:
-    """How many observations are to count: as the program's early stop says, else as the suite does."""
+    """How many observations count: as the program's early stop says, else as the suite does."""
     if record.wanted is not None:
         return record.wanted
     return wanted or (benchmark.stop.observations if benchmark.stop is not None else None)
@@ -141,7 +141,7 @@ def _too_few(count: int, wanted: int | None) -> Note | None:
 
 
 def _warmup_length(rates: Sequence[float]) -> int:
-    """How many of the first observations are warm-up: at least one, which holds what is done only once.
+    """How many of the first observations are warm-up: at least one, which includes one-time work.
 
     The rest begins, within the first half, where its mean is known about best: the marginal standard error rule (White,
     An effective truncation heuristic for bias reduction in simulation output, Simulation 69(6), 1997).
@@ -162,7 +162,7 @@ def _has_trend(rates: Sequence[float]) -> bool:
 
 
 def _squared_error(values: Sequence[float]) -> float:
-    """Of their mean, by how much they vary."""
+    """The squared standard error of their mean."""
     mean = math.fsum(values) / len(values)
     return math.fsum((value - mean) ** 2 for value in values) / len(values) ** 2
 
@@ -186,7 +186,7 @@ def _rate(record: VoirRecord, task: str, split: VoirObservations, prefix: str) -
         samples=tuple(s.value for s in split.measured),
         warmup_samples=tuple(s.value for s in split.warmup),
         source="loop",
-        aggregate="average",  # each is over the same time, so this is what was delivered
+        aggregate="average",  # all cover the same time, so this is the delivered rate
         labels={"loop": task},  # as benchprobe calls it, so that the two can be compared
     )
 

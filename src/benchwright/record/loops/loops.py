@@ -1,4 +1,4 @@
-"""Instrumented loops: what is known of each, and which one counts."""
+"""Instrumented loops: the record of each, and which one counts."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from benchwright.core.note import Note
 from benchwright.record.loops.steps import Steps
 
 Event = dict[str, Any]
-TRAIN = "train"  # the loop that counts where none is named
+TRAIN = "train"  # the loop that counts by default
 ITEMS = "items"
 _LONGEST_UNIT = 24  # characters
 WARMUP, MEASURED, AFTER = "warmup", "measured", "after"
 
 
-LoopKey = tuple[int, str, int | None]  # process, name, and the number of one that counts or did so once
+LoopKey = tuple[int, str, int | None]  # process, name, and the number of a loop that counts or once did
 
 
 class Given(msgspec.Struct):
@@ -31,14 +31,14 @@ class Given(msgspec.Struct):
 
 
 class LoopObservations(msgspec.Struct):
-    """Each a rate over the steps of one interval: where its steps begin among the measured ones, and how many."""
+    """Rates, each over the steps of one interval: the first of its steps among the measured ones, and their number."""
 
     interval_s: float
     spans: list[tuple[int, int]]
 
 
 class LoopRecord(msgspec.Struct):
-    """One loop of one process; a loop begun again under the same name goes on."""
+    """One loop of one process; a loop started again under the same name continues it."""
 
     process: int
     name: str
@@ -79,11 +79,11 @@ class LoopRecord(msgspec.Struct):
             getattr(self.given.setdefault(name, Given()), phase).extend(numbers)
 
     def break_off(self) -> None:
-        """The newest step does not count: left at its beginning, it has its items but took no time."""
+        """The newest step does not count: it was left at its start, with items but no time."""
         self.phases[self._newest].drop_last()
 
     def cut(self, t_ns: int) -> None:
-        """Its steps that ended after that time do not count: they ran round a loop that was ended early."""
+        """Steps that ended after that time do not count: they ran around a loop that had been ended."""
         measured = self.phases[MEASURED]
         count = measured.until(t_ns)
         if count < len(measured):
@@ -115,8 +115,7 @@ def _numbers(column: list[object], steps: int) -> array[float]:
 def settled(record: LoopRecord) -> tuple[Steps, Steps, Note | None]:
     """Measured steps, warm-up steps, and what a reader should know about the split.
 
-    A loop that ended before its warm-up was seen to settle still tells something: all but its first step count, and the
-    note says so.
+    If a loop ended during warm-up, all steps but the first count, and the note says so.
     """
     measured, warmup = record.phases[MEASURED], record.phases[WARMUP]
     if len(measured) or len(warmup) < 2:
@@ -128,21 +127,21 @@ def settled(record: LoopRecord) -> tuple[Steps, Steps, Note | None]:
 
 
 def counting_name(records: Sequence[LoopRecord], wanted: str | None) -> str | None:
-    """The loop asked for; else the first one named "train", wherever it stands; else the first. None: there is none."""
+    """The requested loop, else the first named "train", else the first; None if there is none."""
     names = [wanted] if wanted is not None else [r.name for r in records if r.counts]
     return TRAIN if TRAIN in names else names[0] if names else None
 
 
 def counting_loops(records: Sequence[LoopRecord], wanted: str | None = None) -> list[LoopRecord]:
-    """The loop that counts, of every rank; without ranks, that of the first process that has one.
+    """The loop that counts, for every rank; without ranks, that of the first process that has one.
 
-    A data-loading worker that happens to use the probe is another process without a rank and does not count twice.
+    A data-loading worker that uses the probe is another process without a rank and must not count too.
     """
     name = counting_name(records, wanted)
     counting = [r for r in records if r.counts and r.name == name and r.all_steps]
     ranked: dict[int, LoopRecord] = {}
     for r in counting:
-        # Of a rank that was started anew, the process that got furthest.
+        # If a rank was restarted, the process that got furthest.
         if r.rank is not None and (r.rank not in ranked or r.all_steps > ranked[r.rank].all_steps):
             ranked[r.rank] = r
     return list(ranked.values()) if len(ranked) > 1 else counting[:1]

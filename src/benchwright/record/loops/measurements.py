@@ -1,4 +1,4 @@
-"""From the steps of a loop to its rate, step times and waits, and from what was given in it to series of their own."""
+"""The rate, step times and waits of a loop, the values given in it, and sums over ranks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TIME_UNITS = {"ms": "ms", "us": "µs", "ns": "ns", "s": "s", "seconds": "s"}
 def loop_measurements(
     record: LoopRecord, labels: dict[str, str], *, prefix: str = ""
 ) -> tuple[list[Measurement], list[Note]]:
-    """What a loop measured, and everything given inside it; `prefix` tells loops that do not count apart."""
+    """What a loop measured, and the values given in it; `prefix` marks loops that do not count."""
     measured, warmup, note = settled(record)
     notes = [note] if note else []
     found: list[Measurement] = []
@@ -32,7 +32,7 @@ def loop_measurements(
         notes += _doubts(record, measured, found if not prefix else [])
     for name, given in record.given.items():
         samples, before = given.measured, given.warmup
-        if not all(map(math.isfinite, given.after)):  # a loss that diverges after it was measured enough has diverged
+        if not all(map(math.isfinite, given.after)):  # a loss that diverges after the measurement counts too
             samples = samples + given.after
         if not len(record.phases[MEASURED]):
             samples, before = given.warmup, array("d")
@@ -49,7 +49,7 @@ def _timings(
     labels: dict[str, str],
     observations: LoopObservations | None,
 ) -> list[Measurement]:
-    """Of steps that took some time. The rate is items over time; that of the median step stands beside it."""
+    """The rate is items over time; `step_rate` is that of the median step."""
     of_items = measured.items.total is not None
     unit = f"{item}/s" if of_items else "steps/s"
     if observations is None:
@@ -119,8 +119,8 @@ def given_measurement(
     before: Iterable[float] = (),
     labels: dict[str, str] | None = None,
 ) -> Measurement:
-    """What a program gave. A time (`ttft_ms`) is a distribution of its own; anything else is mostly a course, such as a
-    loss, whose last value counts."""
+    """A value that a program gave. Of a time (`ttft_ms`) the median counts; of anything else, such as a loss, the last
+    value."""
     describes = describes_work(name)
     time = None if describes or "_" not in name else _TIME_UNITS.get(name.rpartition("_")[2])
     kept = samples_of(samples)

@@ -1,8 +1,8 @@
-"""Whether the clock of a program is right, by the clock of the supervisor, who does not run in it.
+"""Checks a program's clock against the supervisor's, which runs outside of it.
 
-Both append to one file. The program stamps each line of steps when it writes it, the supervisor its own lines; a line that
-stands between two of the supervisor's was written between their times. So what passed between a loop's first and last line
-is known from outside, within bounds, however the program's own clock runs and however late it writes.
+Both append to one file and stamp their lines. A line between two of the supervisor's was written between their times. So
+the time between a loop's first and last line is known from outside, within bounds, whatever the program's clock shows and
+however late it writes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from benchwright.record.loops.loops import LoopKey
 from benchwright.record.loops.steps import NS
 
 Event = dict[str, Any]
-_SLACK_S = 0.25  # the supervisor stamps a line a little before it writes it
-_CLEARLY = 0.25  # by how much two clocks must differ before one of them is called wrong
+_SLACK_S = 0.25  # the supervisor stamps a line shortly before writing it
+_CLEARLY = 0.25  # two clocks must differ by this share before one is called wrong
 
 
 class _Sighting(msgspec.Struct):
     stamp_ns: int  # by the program's clock
     after_ns: int  # the supervisor's stamp before the line
-    before_ns: int | None = None  # and behind it
+    before_ns: int | None = None  # and after it
 
 
 class OutsideClock(msgspec.Struct):
-    """Fed with the events of a stream in the order in which they stand in the file."""
+    """Fed with the events of a stream in file order."""
 
     now_ns: int | None = None
     _first: dict[LoopKey, _Sighting] = {}
@@ -53,8 +53,8 @@ class OutsideClock(msgspec.Struct):
         self._open.append(seen)
 
     def bounds_s(self, key: LoopKey) -> tuple[float, float, float] | None:
-        """What passed between the loop's first and last line by the program's clock, and the least and the most that it can
-        have been; None if there is only one line, or the supervisor wrote nothing behind it."""
+        """The time between the loop's first and last line by the program's clock, and the least and most it can have been;
+        None if there is only one line, or the supervisor wrote nothing after it."""
         first, last = self._first.get(key), self._last.get(key)
         if first is None or last is None or first is last or first.before_ns is None or last.before_ns is None:
             return None

@@ -1,7 +1,6 @@
-"""Whether the steps of a loop run at the pace that the loop delivers, and if not, why.
+"""Whether a loop delivers the rate of its median step, and if not, why.
 
-The median of single steps is a property of steps. A loop that waits for data now and then, or stops for a while, delivers
-less than its median step promises.
+A loop that waits for data now and then, or pauses, delivers less than its median step promises.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from benchwright.core.numbers.columns import above, difference, median, ordered
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.record.loops.steps import Steps
 
-NOTEWORTHY = 0.02  # a difference smaller than this needs no word
+NOTEWORTHY = 0.02  # a smaller difference needs no note
 _SLOW = 2.0  # times the median: a slow step
-_PAUSE = 10.0  # times the median: no step any more, but a pause
+_PAUSE = 10.0  # times the median: a pause, not a step
 
 
 def uneven_pace(loop: str, steps: Steps, median_rate: float, rate: float) -> Note | None:
-    """`rate` is items over time, `median_rate` that of the median step; None if they tell the same."""
+    """`rate` is items over time, `median_rate` that of the median step; None if they agree."""
     if rate <= 0 or abs(median_rate / rate - 1) <= NOTEWORTHY:
         return None
     reason, figure = _reason(steps)
@@ -40,7 +39,7 @@ def _reason(steps: Steps) -> tuple[str, str]:
     if longest > _PAUSE * usual and longest - usual > excess / 2:
         return "a pause", f"one step of {format_duration(longest)}, usually {format_duration(usual)}"
     slow = above(slower, _SLOW * usual)
-    if sum(slow) - usual * len(slow) > excess / 2:  # a few of them explain little beside steps that all differ
+    if sum(slow) - usual * len(slow) > excess / 2:  # a few slow steps explain little if all steps differ
         share, time = len(slow) / len(steps), sum(slow) / steps.total_s
         return "slow steps", f"{_percent(share)} of them take {_percent(time)} of the time"
     in_order = ordered(steps.seconds)
@@ -50,7 +49,7 @@ def _reason(steps: Steps) -> tuple[str, str]:
 
 
 def _waits_explain(steps: Steps) -> bool:
-    """Whether the difference all but vanishes when the waits for data are taken out."""
+    """Whether the difference all but vanishes without the waits for data."""
     computing = difference(steps.seconds, steps.waits)
     if steps.waiting_s < NOTEWORTHY / 2 * steps.total_s or min(computing) <= 0:
         return False

@@ -1,4 +1,4 @@
-"""The steps of a loop as columns: numbers side by side, not objects, since a loop may have millions of steps."""
+"""The steps of a loop as columns of numbers, not objects, since a loop may have millions of steps."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Event = dict[str, Any]
 Samples = Sequence[float]
 
 NS = 1e-9
-_GAP_NS = 20_000_000  # steps further apart than this are not of one stretch: something else ran in between
-LONG = 4096  # from here on samples are kept as a column
+_GAP_NS = 20_000_000  # a longer gap ends a stretch: something else ran in between
+LONG = 4096  # this many samples or more are kept as a column
 
 
 def samples_of(values: Iterable[float], *, like: Sequence[object] = ()) -> Samples:
-    """`values` as samples of a Measurement: a tuple where they are few, a column where they, or `like`, are many."""
+    """`values` as samples of a Measurement: a tuple if few, a column if they, or `like`, are many."""
     column = values if isinstance(values, array) and values.typecode == "d" else array("d", values)
     return column if max(len(column), len(like)) >= LONG else tuple(column)
 
 
 class Items:
-    """The items of each step; NaN where unknown. Takes room only where they differ."""
+    """The items of each step; NaN if unknown. Takes memory only if they differ."""
 
     def __init__(self) -> None:
         self._count = 0
@@ -33,10 +33,10 @@ class Items:
         self._column: array[float] | None = None
 
     def extend(self, items: object, count: int) -> None:
-        """`items` as a `steps` event has them: one number for all its steps, a list, or None."""
+        """`items` as in a `steps` event: one number for all its steps, a list, or None."""
         added = array("d", map(_number, items)) if isinstance(items, list) else None
         if added is not None and len(added) != count:
-            raise ValueError("a number of items that does not fit the number of steps")
+            raise ValueError("the number of items does not match the number of steps")
         each = _number(items) if added is None else None
         if self._count == 0:
             self._each, self._column = each, added
@@ -55,7 +55,7 @@ class Items:
         return array("d", [math.nan if self._each is None else self._each]) * self._count
 
     def part(self, begin: int, end: int | None = None) -> Items:
-        """Those of some of the steps."""
+        """The items of some of the steps."""
         part = Items()
         part._count = len(range(self._count)[begin:end])
         part._each = self._each
@@ -63,12 +63,12 @@ class Items:
         return part
 
     def each(self) -> Sequence[float]:
-        """One number for each step, or one for all where they are the same."""
+        """One number for each step, or a single one if all are equal."""
         return (self._each,) if self._column is None and self._each is not None else self.column()
 
     @property
     def total(self) -> float | None:
-        """Items in all, or None if the number of any step is unknown."""
+        """The total, or None if any step's number is unknown."""
         if self._count == 0:
             return None
         total = sum(self._column) if self._column is not None else (self._each or 0.0) * self._count
@@ -86,7 +86,7 @@ def _number(items: object) -> float:
     if items is None:
         return math.nan
     if isinstance(items, bool) or not isinstance(items, int | float):
-        raise TypeError(f"{items!r} is no number of items")
+        raise TypeError(f"{items!r} is not a number of items")
     return float(items)
 
 
@@ -94,19 +94,19 @@ class Steps:
     """Steps of one phase of a loop."""
 
     def __init__(self) -> None:
-        self.seconds: array[float] = array("d")  # of each: by the device's clock where there is one, else the host's
-        self.waits: array[float] = array("d")  # of it, waiting for data; by the host's clock
+        self.seconds: array[float] = array("d")  # by the device's clock if there is one, else the host's
+        self.waits: array[float] = array("d")  # of these, spent waiting for data; by the host's clock
         self.items = Items()
         self.host_ns = 0  # by the host's clock, from synchronisation to synchronisation
         self.first_ns: int | None = None
         self.last_ns = 0
-        self._batches: list[tuple[int, int, int]] = []  # of each event: when it began, how long it was, its steps
+        self._batches: list[tuple[int, int, int]] = []  # for each event: start, duration, number of steps
 
     def __len__(self) -> int:
         return len(self.seconds)
 
     def add(self, event: Event) -> None:
-        """Adds the steps of an event, or, if they make no sense, nothing (ValueError, TypeError, OverflowError)."""
+        """Adds the steps of an event; if they make no sense, raises and adds nothing."""
         host = array("q", event["step_ns"])
         device = event.get("device_ns")
         steps = host if device is None else array("q", device)
@@ -124,7 +124,7 @@ class Steps:
         self._batches.append((began, host_ns, len(host)))
 
     def part(self, begin: int, end: int | None = None) -> Steps:
-        """Some of its steps; of the host's time what is left without the others."""
+        """Some of its steps, with the host's time less that of the others."""
         part = Steps()
         part.seconds, part.waits = self.seconds[begin:end], self.waits[begin:end]
         part.items = self.items.part(begin, end)
@@ -134,7 +134,7 @@ class Steps:
         return part
 
     def drop_last(self) -> None:
-        """As if the last step, if there is one, had never been."""
+        """Removes the last step, if there is one."""
         if not len(self):
             return
         own_ns = round(self.seconds.pop() / NS)
@@ -149,7 +149,7 @@ class Steps:
             self.first_ns = None
 
     def stretches(self) -> list[tuple[int, int]]:
-        """From when to when steps followed each other: an epoch each, say, if a validation runs between two of them."""
+        """Periods in which steps followed each other: epochs, say, if a validation runs in between."""
         found: list[tuple[int, int]] = []
         for began, host_ns, _ in self._batches:
             if found and began - found[-1][1] <= _GAP_NS:
