@@ -780,7 +780,7 @@ def test_results_told_after_the_programs_end_do_not_count_but_those_of_before_do
     before, after = ({"event": "give", "process": 7, "t": t, "values": {"x": float(t)}} for t in (90, 110))
     launch = recorded(exit_, before, after)
     assert samples(launch, "x") == (90.0,)
-    [note] = [n for n in launch.notes if "after the program had ended" in n.text]
+    [note] = [n for n in launch.notes if "outlived the program" in n.text]
     assert note.evidence == "1 events"
     late_steps = steps("measured", [1_000_000_000]) | {"t": 200}
     assert not any(m.metric == "rate" for m in recorded(exit_, loop(), late_steps).measurements)
