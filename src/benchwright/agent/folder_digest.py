@@ -1,4 +1,4 @@
-"""What a folder of Python modules holds, as one digest: the same on every node that has the same files."""
+"""A digest of a folder of Python modules: equal on every node that has the same files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<4sIII")  # of byte code: magic, flags, then time and size of its source
 
-VOIRFILE = "benchwright_voirfile.py"  # the copy of `agent/voirfile.py` in the folder that measured programs get
+VOIRFILE = "benchwright_voirfile.py"  # the copy of `agent/voirfile.py` for measured programs
 
 
 def folder_digest(folder: str) -> str:
-    """Of all names and contents below `folder`, without byte code that belongs to the sources beside it.
+    """Of all names and contents in `folder`, without byte code of the sources beside it.
 
     Any other file counts, and so does a link: a `sitecustomize.py` put there would run in every measured program.
     OSError if something cannot be read.
@@ -57,7 +57,7 @@ def _files(folder: str, prefix: str) -> list[tuple[str, str]]:
 
 
 def _is_byte_code_of(path: str, folder: str) -> bool:
-    """Whether Python made it from a source in `folder` that has not changed since, by what its header says."""
+    """Whether its header says that Python compiled it from an unchanged source in `folder`."""
     module, _, rest = os.path.basename(path).partition(".")
     if not rest.endswith(".pyc") or os.path.islink(path):
         return False

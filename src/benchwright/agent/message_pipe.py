@@ -1,4 +1,4 @@
-"""Telling the main process what happens, over a pipe that several supervisors share."""
+"""Messages to the main process, over a pipe that several supervisors share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_LINE = 4000
 
 
 class Speaker:
-    """Writes lines without ever blocking the supervision: what does not fit into the pipe waits here."""
+    """Writes lines without ever blocking: what does not fit into the pipe waits here."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -26,7 +26,7 @@ class Speaker:
 
     @property
     def backed_up(self) -> bool:
-        """Whether the main process does not read as fast as we speak."""
+        """Whether the main process is behind in reading."""
         return bool(self._pending)
 
     def say(self, what: str, **values: object) -> None:
@@ -35,7 +35,7 @@ class Speaker:
         self.flush()
 
     def flush(self, patience_s: float = 0.0) -> bool:
-        """Send what waits; keep trying for `patience_s`. True: nothing waits any more."""
+        """Send what is pending, trying for `patience_s`. True: nothing is pending."""
         deadline = time.monotonic() + patience_s
         while self._pending and not self.main_is_gone:
             try:
@@ -54,10 +54,10 @@ class Speaker:
 
 
 def encode(what: str, values: dict[str, object]) -> bytes:
-    """One message as a line. A number that is not finite, such as a diverged loss, is written as Python writes it."""
+    """One message as a line. NaN and infinity, such as a diverged loss, are written as Python does."""
     return json.dumps({"say": what, **values}, separators=(",", ":")).encode() + b"\n"
 
 
 def fits(what: str, values: dict[str, Any]) -> bool:
-    """Whether that message is short enough to be sent in one piece."""
+    """Whether the message is short enough to be sent atomically."""
     return len(encode(what, values)) <= LONGEST_LINE

@@ -1,6 +1,6 @@
-"""What a node is asked without an agent: `python -P node_probe.py look FILE… [-- FOLDER…]` or `… sweep SECONDS TOKEN[=GROUP]…`.
+"""Questions to a node without an agent: `python -P node_probe.py look FILE… [-- FOLDER…]` or `… sweep SECONDS TOKEN[=GROUP]…`.
 
-The answer is one line of JSON behind a mark, because a login may print anything before it.
+The answer is one line of JSON after a mark, because a login may print anything first.
 """
 
 import json
@@ -20,7 +20,7 @@ ANSWER = "benchwright answers: "
 
 
 def look(words: "list[str]") -> "dict[str, Any]":
-    """What this node is, what it sees of the files before a `--`, and the digests of the folders behind it."""
+    """What this node is, the text of the files before `--`, and the digests of the folders after it."""
     import msgspec
 
     from benchwright.agent.machine.fingerprint import read_machine
@@ -36,7 +36,7 @@ def look(words: "list[str]") -> "dict[str, Any]":
 
 
 def sweep(wait_s: float, marks: "list[str]") -> "dict[str, Any]":
-    """End what carries these marks: agents may do so by themselves for a while. Says what was ended, and what is left."""
+    """End what carries these marks, after agents had `wait_s` to do so themselves. Returns what was ended, and what is left."""
     pairs = [mark.partition("=") for mark in marks]
     ended, left = end_leftovers([(token, group or None) for token, _, group in pairs], wait_s)
     return {"ended": ended, "left": left}

@@ -1,4 +1,4 @@
-"""Appending events to a job's stream. A full disk is waited out for a while, and never ends the supervisor."""
+"""Appends events to a job's stream. Waits a while if the disk is full, and never fails the supervisor."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _RETRIED = (*FULL, errno.EAGAIN, errno.EINTR)
 
 
 class StreamWriter:
-    """One line, one write, to a descriptor opened with O_APPEND: other writers' lines never mix with ours.
+    """One line per write, to a descriptor opened with O_APPEND: lines of other writers never mix with ours.
 
-    A line that cannot be written is kept and tried again with the next one; the oldest are dropped when too
-    many wait. `trouble` says in words why lines wait or were dropped; None when all went well.
+    A line that cannot be written is retried with the next one; the oldest are dropped when too many are pending. `trouble`
+    says why lines are pending or were dropped; None if all went well.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.trouble: str | None = None
-        self.is_full = False  # a line could once not be written for lack of disk space
+        self.is_full = False  # a write once failed for lack of disk space
         self.lost = 0
         self._written = 0
         self._pending: list[bytes] = []
@@ -39,7 +39,7 @@ class StreamWriter:
 
     def append(self, event: str, **values: object) -> None:
         """Write one event, or keep it until there is room."""
-        # The number tells our lines from what a program may write here in our name.
+        # The number distinguishes our lines from what a program may write here in our name.
         line = json.dumps({"event": event, "n": self._written, **values}, separators=(",", ":")) + "\n"
         self._written += 1
         self._pending.append(line.encode())
@@ -49,7 +49,7 @@ class StreamWriter:
             del self._pending[0]
 
     def flush(self, patience_s: float = 0.0) -> bool:
-        """Write what waits; keep trying for `patience_s`. True: nothing waits any more."""
+        """Write what is pending, trying for `patience_s`. True: nothing is pending."""
         deadline = time.monotonic() + patience_s
         while self._pending and self._fd >= 0:
             if self._write(self._pending[0]):
@@ -63,7 +63,7 @@ class StreamWriter:
         return not self._pending
 
     def close(self) -> None:
-        """Close the descriptor; what still waits is lost."""
+        """Close the descriptor; pending lines are lost."""
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1

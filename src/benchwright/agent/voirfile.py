@@ -1,10 +1,10 @@
-"""A voirfile: scripts run by voir that are measured together with others start and leave together.
+"""A voirfile: scripts run by voir and measured together start and leave together.
 
-$VOIRFILE names a copy of this file, beside the copies of benchprobe and benchmodels, for a job that has company or several
-ranks. It replaces voir's early stop by its own, then loads the voirfiles that voir would have found. After its first
-observation a process waits for the others; observations that contain part of this wait are dropped. Then it measures exactly
-as many as the early stop asks for, and runs on, unmeasured, until everybody is done. Ranks leave at the same step, and put
-their rank into each line. Whatever goes wrong here leaves voir as it is.
+$VOIRFILE names a copy of this file, beside the copies of benchprobe and benchmodels, if a job runs together with others or
+has several ranks. It replaces voir's early stop with its own, then loads the voirfiles that voir would have found. After its
+first observation a process waits for the others; observations that include this wait are dropped. Then it measures exactly
+as many as the early stop asks for, and runs on, unmeasured, until all are done. Ranks leave at the same step, and put their
+rank into each line. If anything goes wrong here, voir works as usual.
 
 Runs inside the measured program: imports benchprobe and voir only, and is Python 3.9.
 """
@@ -25,7 +25,7 @@ BEGIN, END, LEFT = "measure_begin", "measure_end", "measure_left"
 RANK = "$rank"  # in each line, if there are several
 _FIRST = "__voir__"  # voir's name for the first file it loads
 _LOOK_EVERY_S = 0.05  # how often to check whether the others are done
-JOIN_S = 2.0  # at the end of the first step, ranks are as close together as a collective makes them
+JOIN_S = 2.0  # at the end of the first step, ranks are as close as a collective makes them
 ALL, SOME = 1, 2
 
 
@@ -46,7 +46,7 @@ class Together:
         self._leave = leave
         self._ranks = ranks
         self._seen: Dict[str, int] = {}  # observations so far, by task
-        self._met: Optional[float] = None  # when everybody was ready
+        self._met: Optional[float] = None  # when all were ready
         self._began_ns = 0
         self._since = 0  # observations made since then
         self._looked = 0.0
@@ -73,7 +73,7 @@ class Together:
             self._go()
 
     def look(self) -> None:
-        """Leaves if everybody is done."""
+        """Leaves if all are done."""
         now = time.monotonic()
         if not self.done or self._left or now - self._looked < _LOOK_EVERY_S:
             return
@@ -94,9 +94,9 @@ class Together:
             self._begin()
 
     def _pass_over(self, made: Optional[float]) -> None:
-        """The next observation contains the step that waited. One made by a timer may come before that."""
+        """Drops the observation that includes the wait. One made by a timer may come before it."""
         if made is not None and self._met is not None and made <= self._met:
-            return  # made while it waited, of steps before
+            return  # made during the wait, from earlier steps
         self._since += 1
         if self._since >= (1 if made is None else 2):
             self._begin()
@@ -122,7 +122,7 @@ class Together:
         self._leave()
 
     def _mark(self, event: str, now_ns: int) -> None:
-        """With the number of observations: this line and that of the last one may come in either order."""
+        """With the number of observations, since this line and the last observation may come in either order."""
         self._log({"$event": event, "$data": {"t": now_ns, "rates": dict(self._seen)}})
 
     def _all_done(self) -> bool:
@@ -147,9 +147,9 @@ def _wait(condition: Callable[[], bool], limit_s: float) -> bool:
 
 
 class RankAgreement:
-    """Lets ranks leave at the same step, if all of them are instrumented; joined at the end of the first step. Never raises.
+    """Lets ranks leave at the same step, if all are instrumented; joined at the end of the first step. Never raises.
 
-    Often only one rank is instrumented: then the others do not answer, and the program has to be ended from outside.
+    Often only one rank is instrumented: the others do not answer, and the program has to be ended from outside.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class RankAgreement:
             self._lose(error)
 
     def _join(self, group: Optional[RankGroup]) -> None:
-        """Rank 0 checks whether everybody is here, and says so."""
+        """Rank 0 checks whether all are here, and says so."""
         if group is None:
             return
         self._store, rank, size = group
@@ -272,7 +272,7 @@ def _ends_step(data: object, task: Optional[str]) -> bool:
 
 
 def say_rank(rank: int) -> None:
-    """Puts the rank into each line, since those of several ranks come out mixed."""
+    """Puts the rank into each line, since lines of several ranks get mixed."""
     logger = importlib.import_module("voir.overseer").JsonlFileLogger
     log = logger.log
 
@@ -306,7 +306,7 @@ def _number(variable: str, otherwise: int) -> int:
 
 
 def _put_back(module: Any) -> Callable[[Any], None]:
-    """Gives the user's first voirfile back the module name that voir gave to this one: its classes are looked up there."""
+    """Restores the module name that voir gave to this file to the user's first voirfile, whose classes are looked up there."""
 
     def instrument(ov: Any) -> None:
         if module is not None:

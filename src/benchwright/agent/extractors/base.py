@@ -1,4 +1,4 @@
-"""The seam: what an extractor is given, what it returns, and what it must be.
+"""The extractor seam: what it gets, what it returns, and what it must be.
 
 An extractor is one file with a class that is built from the text a user wrote (a pattern, a key) and scans
 blocks of whole lines. It is registered under its kind in the entry-point group `benchwright.extractors`.
@@ -86,7 +86,7 @@ class Block:
         return self.line_at(len(self.raw)) - self.first_line
 
     def line_at(self, position: int) -> int:
-        """The number of the line at a position of `raw`. All lines are counted once, however often this is asked."""
+        """The number of the line at a position of `raw`. Lines are counted only once, however often this is called."""
         stretch = position // _STRETCH_BYTES
         while len(self._line_ends) <= stretch:
             done = len(self._line_ends)
@@ -123,7 +123,7 @@ class Block:
 
 
 class Hits:
-    """What one scan found: numbers with their lines, and matches that were no number."""
+    """What one scan found: numbers with their lines, and matches that were not numbers."""
 
     __slots__ = ("examples", "lines", "unparsed", "values")
 
@@ -153,7 +153,7 @@ class Hits:
         self.lines += lines
 
     def reject(self, text: str, line: int) -> None:
-        """A match that is no number: counted, and the first ones kept to be shown."""
+        """A match that is not a number: counted, and the first ones kept as examples."""
         self.unparsed += 1
         if len(self.examples) < EXAMPLES_KEPT:
             self.examples.append(LogLine(line, text[:EXAMPLE_CHARS]))

@@ -8,7 +8,7 @@ from benchwright.agent.extractors.base import Block, Hits
 from benchwright.agent.extractors.regex import RegexExtractor
 from benchwright.core.errors import InvalidInput
 
-# What may stand before a key only if it belongs to the key: `loss` is not found in `val_loss`, `val/loss`, `val.loss`.
+# Characters that belong to the key if they precede it: `loss` is not found in `val_loss`, `val/loss`, `val.loss`.
 _PART_OF_KEY = r"[\w./-]"
 _NUMBER = (
     r"[-+]?(?:[0-9]+(?:,[0-9]{3})*(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?|\.[0-9]+(?:[eE][-+]?[0-9]+)?"
@@ -23,7 +23,7 @@ class KeyValueExtractor:
         if not key.strip() or "\n" in key or "\r" in key:
             raise InvalidInput("the key is empty or not on one line", remedy="name the key as it stands in the log")
         name = re.escape(key.strip())
-        # The key comes first and what precedes it is looked at afterwards: so the engine can search for the key.
+        # The key comes first and what precedes it is checked afterwards, so that the engine can search for the key.
         pattern = rf"{name}(?<!{_PART_OF_KEY}{name})[\"']?[ \t]*[=:][ \t]*[\"']?({_NUMBER})"
         self._regex = RegexExtractor(pattern)
         self.fragments: tuple[str, ...] = (key.strip(),)

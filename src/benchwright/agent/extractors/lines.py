@@ -14,7 +14,7 @@ class LineCutter:
     """Holds back the unfinished line, at most `line_limit_bytes` of it.
 
     A line ends with `\\n` or `\\r\\n`; a lone `\\r` (a progress bar) ends a part that is matched by itself. How the
-    log is divided into calls makes no difference to what comes out in all.
+    log is split over calls does not change the result.
     """
 
     def __init__(self, line_limit_bytes: int = LINE_LIMIT_BYTES) -> None:

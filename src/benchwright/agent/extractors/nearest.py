@@ -1,4 +1,4 @@
-"""Lines that come nearest to a pattern that never matched: the evidence for the one who has to correct it."""
+"""The lines nearest to a pattern that never matched, to help correct it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 class LineSample:
-    """Some lines of the log, a bounded number, whatever its length: the first ones and an even sample of the rest."""
+    """A bounded number of lines of the log: the first ones and an even sample of the rest."""
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []
@@ -77,7 +77,7 @@ class NearestLines:
                 del self._probes[probe]
 
     def best(self, sample: LineSample) -> list[LogLine]:
-        """At most three lines, nearest first; lines without anything in common are not evidence."""
+        """At most three lines, nearest first; lines with nothing in common are left out."""
         wanted = {word.lower() for fragment in self._fragments for word in _WORD.findall(fragment)}
         goal = " ".join(self._fragments)
         candidates = {**{line.line: line for line in sample.lines}, **self._candidates}

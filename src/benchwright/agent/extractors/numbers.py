@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import msgspec
 
-# One comma alone is left out: "1,234" is 1234 to some and 1.234 to others.
+# Not a single comma: "1,234" is 1234 to some and 1.234 to others.
 _THOUSANDS = re.compile(
     r"\s*[-+]?[1-9][0-9]{0,2}(?:(?:,[0-9]{3}){2,}(?:\.[0-9]*)?|,[0-9]{3}\.[0-9]*)(?:[eE][-+]?[0-9]+)?\s*"
 )
 
 
 def read_number(text: str) -> float | None:
-    """The number that `text` is, or None if it is none or can be read in two ways.
+    """`text` as a number; None if it is not one or is ambiguous.
 
     All that `float` reads (sign, exponent, nan, inf), and thousands separators where they cannot be anything
     else: `1,234.5` and `1,234,567`, but not `1,234`.
@@ -29,7 +29,7 @@ _FLOATS = msgspec.json.Decoder(list[float])
 
 
 def read_numbers(texts: Sequence[str | None]) -> list[float] | None:
-    """What `float` makes of each text, or None if it refuses one of them."""
+    """Each text as `float` reads it; None if it refuses one."""
     try:
         # Most numbers in logs are JSON numbers too, and that reader takes half the time.
         values = _FLOATS.decode("[" + ",".join(texts) + "]")  # type: ignore[arg-type]

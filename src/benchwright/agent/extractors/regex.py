@@ -1,4 +1,4 @@
-"""Python regular expressions, with the result of matching line by line at the speed of scanning blocks."""
+"""Python regular expressions: results as if matched line by line, at the speed of scanning blocks."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class RegexExtractor:
             position = haystack.find(self._literal, end)
 
     def _scan_plain_block(self, block: Block, pattern: re.Pattern[str], hits: Hits) -> None:
-        """What is between matches comes with them, and holds all the line ends: cheaper than asking for positions."""
+        """The text between matches holds all the line ends: cheaper than asking for positions."""
         parts = pattern.split(block.text)
         stride = pattern.groups + 1
         betweens = parts[:-1:stride]

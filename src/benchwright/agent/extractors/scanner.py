@@ -18,10 +18,10 @@ _MATCH_LIMIT_S = 1.0
 
 
 class LogScanner:
-    """Feed it the bytes of a log in any portions; it gives the values as their lines are complete.
+    """Takes the bytes of a log in any portions; returns values as their lines become complete.
 
-    Memory is bounded whatever the log. `match_limit_s`: CPU time for one line (see time_limit). Works in the main thread only (see
-    TimeLimit). Raises InvalidInput, naming the metric, for a pattern that cannot be used.
+    Memory is bounded. `match_limit_s`: CPU time for one line. Works in the main thread only (see TimeLimit). Raises
+    InvalidInput, naming the metric, for an unusable pattern.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class LogScanner:
         return self._scan([rest] if rest else [])
 
     def summary(self) -> dict[str, object]:
-        """What happened in all, for the `extraction` event."""
+        """The totals, for the `extraction` event."""
         metrics = {name: watch.summary(self._sample) for watch in self._watches for name in watch.names}
         return {
             "metrics": {name: metrics[name] for name in self._order},
@@ -84,7 +84,7 @@ class LogScanner:
 
 
 class _Watch:
-    """One pattern, however many metrics are made of it."""
+    """One pattern, for one or more metrics."""
 
     def __init__(self, extractor: Extractor) -> None:
         self.names: list[str] = []
@@ -100,7 +100,7 @@ class _Watch:
         return len(self._cut_off_lines) >= CUT_OFFS_ALLOWED
 
     def scan(self, block: Block, limit: TimeLimit) -> Hits:
-        """The hits of the block; a line on which the pattern does not come to an end is left out and noted."""
+        """The hits of the block; a line on which the pattern takes too long is left out and noted."""
         if self._is_given_up:
             return Hits()
         try:

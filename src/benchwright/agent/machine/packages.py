@@ -1,4 +1,4 @@
-"""Which packages an environment holds, by the names of their *.dist-info folders: nothing is imported or parsed."""
+"""The packages of an environment, by the names of their *.dist-info folders: nothing is imported or parsed."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 
 def list_packages(path_entries: Iterable[str]) -> dict[str, str]:
-    """Name → version, sorted by name, for the folders of a Python's path. Of two, the first on the path counts."""
+    """Name → version, sorted by name, for the folders of a Python's path. If listed twice, the first on the path counts."""
     found: dict[str, str] = {}
     for folder in path_entries:
         try:
             names = os.listdir(folder or ".")
         except OSError:
-            continue  # a zip file, or a folder that is not there: Python passes over it too
+            continue  # a zip file or a missing folder, which Python skips too
         for name in names:
             if name.endswith((".dist-info", ".egg-info")):
                 package, dash, version = name.rpartition(".")[0].partition("-")

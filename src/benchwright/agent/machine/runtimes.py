@@ -1,4 +1,4 @@
-"""Which model runtimes a Python has, by the packages on its path; none of them is imported."""
+"""The model runtimes of a Python, by the packages on its path; none is imported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _providers() -> dict[str, list[str]]:
 
 
 def _added(path_entries: list[str]) -> dict[str, str]:
-    """Runtimes that plug-ins on that path add → version of the plug-in. They are not imported: the Python is another one."""
+    """Runtimes of plug-ins on that path → version of the plug-in. Not imported: it may be another Python."""
     from importlib import metadata
 
     from benchmodels.runtimes.registry import BUILT_IN, GROUP

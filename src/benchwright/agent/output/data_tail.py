@@ -1,8 +1,8 @@
-"""What a program says through voir, taken over into the job's stream while it runs.
+"""Copies what a program reports through voir into the job's stream while it runs.
 
-voir writes JSON lines to the descriptor that $DATA_FD names: to a file of ours, or hidden in the log where the program's own
-children do not have that descriptor. Each line goes into the stream as it is, with the time at which it was seen; a program
-that was killed in the middle of a line leaves half a line, and the recorder knows what to do about it.
+voir writes JSON lines to the descriptor $DATA_FD: to a file of ours, or hidden in the log if the program's own children do not
+have that descriptor. Each line goes into the stream unchanged, with the time at which it was seen. A killed program may leave
+half a line, which the recorder can handle.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from benchwright.agent.stream import StreamWriter
     from benchwright.core.job import Job
 
-INTERVAL_S = 0.1  # a line's time is known that well
-_MOST_BLOCKS = 4  # read in a row before deadlines and signals are looked at again
+INTERVAL_S = 0.1  # the precision of a line's time
+_MOST_BLOCKS = 4  # read in a row before deadlines and signals are checked again
 _LONGEST_LINE = 1 << 18
 _MOST_AT_ONCE = 1 << 16  # bytes of lines in one event
 
@@ -38,10 +38,10 @@ class DataTail:
         self._file: LogReader | None = None
         self._log: LogReader | None = None
         self._hidden = HiddenLines()
-        self._begun = b""  # the line that is not whole yet
-        self._too_long = False  # its beginning was taken already; the rest of it is left out
+        self._begun = b""  # the unfinished line
+        self._too_long = False  # its beginning was taken; the rest is left out
         self.has_more = False
-        self.stop_asked = False  # the program says that it has been measured enough and wants to be ended
+        self.stop_asked = False  # the program was measured enough and wants to be ended
         self.newest: dict[str, float] = {}
         if job.data_file is not None:
             os.makedirs(os.path.dirname(job.data_file) or ".", exist_ok=True)
@@ -59,18 +59,18 @@ class DataTail:
             self.fd = None
 
     def program_ended(self) -> None:
-        """What is said from now on is no result of the program's."""
+        """What comes from now on is not the program's result."""
         for reader in (self._file, self._log):
             if reader is not None:
                 reader.end_here()
 
     @property
     def late_bytes(self) -> int:
-        """How much was said after that."""
+        """How much came after that."""
         return max((reader.late_bytes for reader in (self._file, self._log) if reader is not None), default=0)
 
     def advance(self, now_ns: int) -> None:
-        """Take over some of what is new."""
+        """Copy some of what is new."""
         more = False
         for _ in range(_MOST_BLOCKS):
             more = self._advance_file(now_ns) | self._advance_log(now_ns)
@@ -79,7 +79,7 @@ class DataTail:
         self.has_more = more
 
     def finish(self, now_ns: int) -> None:
-        """Take over the rest, and half a line, too. The file is removed: the stream has it all."""
+        """Copy the rest, including half a line. The file is removed: the stream has it all."""
         self.started()
         self.has_more = True
         while self.has_more:
@@ -131,7 +131,7 @@ class DataTail:
             self._stream.append("voir", t=now_ns, lines=part)
 
     def _notice(self, line: str) -> None:
-        """What the supervisor itself wants to know of a line."""
+        """Notes what the supervisor itself needs from a line."""
         wanted = '"$event"' in line or '"rate"' in line or '"loss"' in line
         if not wanted:
             return
@@ -148,7 +148,7 @@ class DataTail:
 
 
 def open_data_tail(job: Job, environment: Mapping[str, str], stream: StreamWriter) -> DataTail | None:
-    """None if the program is not expected to say anything through voir."""
+    """None if the program is not expected to use voir."""
     if job.data_file is None and job.env.get("DATA_FD") not in IN_LOG:
         return None
     return DataTail(job, environment, stream)

@@ -1,4 +1,4 @@
-"""Following a log while it grows: scanning it for metrics, and echoing it. Memory stays constant."""
+"""Follows a growing log: scans it for metrics, and echoes it. Memory stays constant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ECHO_BYTES = 2000
 
 
 class LogReader:
-    """Reads a file from `offset` on, with a descriptor of its own."""
+    """Reads a file from `offset` on, with its own descriptor."""
 
     def __init__(self, path: str, offset: int) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -65,7 +65,7 @@ class MetricTail:
         return len(data) == BLOCK_BYTES
 
     def finish(self, now_ns: int) -> dict[str, Any]:
-        """Take what the last line without a newline holds; returns the scanner's account of it all."""
+        """Scan the last line, even without a newline; returns the scanner's summary."""
         self._record(self._scanner.close() or [], now_ns)
         return dict(self._scanner.summary())
 
@@ -84,7 +84,7 @@ class MetricTail:
 class Echo:
     """Forwards the log as text, no faster than the main process reads it: the log itself is the buffer.
 
-    Lines of data hidden in it are not for the eye.
+    Data lines hidden in it are left out.
     """
 
     def __init__(self, reader: LogReader, speaker: Speaker, job_id: str) -> None:

@@ -1,7 +1,7 @@
-"""A control group for everything an agent starts, where one can be created: no process can leave it unnoticed.
+"""A control group for all that an agent starts, if one can be created: no process can leave it unnoticed.
 
-Only with cgroups v2, and only where the program cannot tell the difference: no controller is delegated, and our own group
-has no limit that would be hidden from it. Otherwise there is still the mark in each process's environment (`leftovers`).
+Only with cgroups v2, and only if the program cannot notice: no controller is delegated, and our own group has no limit that
+would be hidden from it. Otherwise there is still the mark in each process's environment (`leftovers`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AgentMark:
 
 
 def enter(token: str) -> str | None:
-    """Move this process into a new group, and return its folder; None where that cannot be."""
+    """Move this process into a new group, and return its folder; None if that is impossible."""
     parent = _own_folder()
     if parent is None or not TOKEN.fullmatch(token) or not _is_plain(parent):
         return None
@@ -47,7 +47,7 @@ def enter(token: str) -> str | None:
 
 
 def leave(folder: str | None) -> None:
-    """Move this process out again, and remove the group, which is empty then."""
+    """Move this process out again, and remove the group, which is then empty."""
     if folder is None:
         return
     try:
@@ -58,14 +58,14 @@ def leave(folder: str | None) -> None:
 
 
 def members(folder: str | None, token: str) -> list[int]:
-    """Who is in it and in the groups below; nobody if this is no group of that agent."""
+    """The pids in it and in groups below; none if it is not that agent's group."""
     if folder is None or not _is_ours(folder, token):
         return []
     return [int(pid) for below, _, _ in os.walk(folder) for pid in (read_text(f"{below}/cgroup.procs") or "").split()]
 
 
 def kill(folder: str | None, token: str) -> None:
-    """Kill them all at once, which even one that forks without end cannot escape; older kernels do it one by one."""
+    """Kill all at once, which even a fork bomb cannot escape; on older kernels one by one."""
     if folder is None or not _is_ours(folder, token):
         return
     try:
@@ -73,14 +73,14 @@ def kill(folder: str | None, token: str) -> None:
     except OSError:
         for pid in members(folder, token):
             try:
-                os.kill(pid, signal.SIGKILL)  # in the group a moment ago, and its number is not given anew that fast
+                os.kill(pid, signal.SIGKILL)  # in the group a moment ago, and its pid is not reused that fast
             except OSError:
                 pass
 
 
 def _remove_empty(parent: str) -> None:
-    """Groups of agents that were killed with everything they had started. The kernel removes none that is in use; one that
-    is empty because its agent has only just begun has a main process that lives."""
+    """Removes groups of agents that were killed with all they had started. The kernel refuses if one is in use; an empty
+    group of an agent that has just started is spared, since its main process lives."""
     for name in list_folder(parent):
         token = name.removeprefix("benchwright-")
         if token != name and not os.path.exists(f"/proc/{token.partition('-')[0]}"):
@@ -88,7 +88,7 @@ def _remove_empty(parent: str) -> None:
 
 
 def remove(folder: str | None) -> None:
-    """The group and those that a program made below it, if they are empty or become so at once."""
+    """Removes the group and those below it, if they are empty or become so soon."""
     if folder is None:
         return
     deadline = time.monotonic() + _EMPTY_S
@@ -98,7 +98,7 @@ def remove(folder: str | None) -> None:
 
 
 def _is_removed(folder: str) -> bool:
-    """Or can never be. Who was killed belongs to its group for a moment more."""
+    """True also if it never can be. A killed process stays in its group for a moment."""
     try:
         os.rmdir(folder)
     except OSError as error:
@@ -107,7 +107,7 @@ def _is_removed(folder: str) -> bool:
 
 
 def _is_ours(folder: str, token: str) -> bool:
-    """The path was read from a file: nothing but a group of our own may be meant by it."""
+    """The path was read from a file: accept only a group of our own."""
     inside = folder.startswith("/sys/fs/cgroup/") and ".." not in folder.split("/")
     return inside and bool(TOKEN.fullmatch(token)) and os.path.basename(folder) == f"benchwright-{token}"
 

@@ -1,6 +1,6 @@
-"""Calls to the kernel that Python has no function for, and small files of the kernel.
+"""Kernel calls that Python lacks, and small files of the kernel.
 
-On systems other than Linux the calls do nothing. A file that cannot be read is None, or empty: never an exception.
+On systems other than Linux the calls do nothing. A file that cannot be read is None or empty; nothing raises.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PRCTL = ctypes.CDLL(None, use_errno=True).prctl if sys.platform == "linux" else
 
 
 def adopt_orphans() -> bool:
-    """From now on descendants that lose their parent become children of this process."""
+    """Make orphaned descendants children of this process from now on."""
     return _PRCTL is not None and _PRCTL(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
 
 
@@ -37,7 +37,7 @@ def read_text(path: str) -> str | None:
 
 
 def read_number(path: str) -> int | None:
-    """A whole number, which may be negative."""
+    """A whole number, possibly negative."""
     try:
         return int(read_text(path) or "")
     except ValueError:

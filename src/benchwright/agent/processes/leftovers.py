@@ -1,7 +1,7 @@
-"""Processes of ours that are left when benchwright itself was killed, all of it at once: finding and ending them.
+"""Finds and ends processes of ours that are left because all of benchwright was killed at once.
 
-Each carries the mark of its agent in its environment, daemonised or not, and is in the agent's control group where there
-is one. Both have a random part, so that nobody else's process is ever taken for ours.
+Each carries its agent's mark in its environment, daemonised or not, and is in the agent's control group, if there is one.
+Both have a random part, so that nobody else's process is ever mistaken for ours.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _YOUNG_S = 10.0
 
 
 def end_leftovers(marks: Sequence[Mark], wait_s: float = _WAIT_S) -> tuple[list[str], list[str]]:
-    """End what carries these marks; returns what was ended, and what could not be, as `name (pid)`.
+    """End what carries these marks; returns what was ended and what could not be, as `name (pid)`.
 
-    An agent that lost only its main process ends its jobs by itself, and is given the time for that.
+    An agent that lost only its main process ends its jobs itself, and gets time for that.
     """
     marks = [(token, group) for token, group in marks if job_group.TOKEN.fullmatch(token)]
     deadline = time.monotonic() + wait_s
@@ -55,7 +55,7 @@ def end_leftovers(marks: Sequence[Mark], wait_s: float = _WAIT_S) -> tuple[list[
 
 
 def find(marks: Sequence[Mark]) -> list[ProcessStat]:
-    """The living ones, with everything below them; never this process or one it comes from."""
+    """The living ones and all their descendants; never this process or its ancestors."""
     if not marks:
         return []
     tokens = {token for token, _ in marks}
@@ -72,13 +72,13 @@ def find(marks: Sequence[Mark]) -> list[ProcessStat]:
 
 
 def _settled() -> list[ProcessStat]:
-    """Every living process, at a moment at which none is just being replaced by a program: it has no environment then,
-    and one of ours would be overlooked."""
+    """Every living process, at a moment when none is in the middle of an exec: it has no environment then, and one of
+    ours would be missed."""
     deadline = time.monotonic() + _EXEC_S
     while True:
         everybody = [stat for stat in all_processes() if not stat.ended]
         newest = max((stat.start_ticks for stat in everybody), default=0)
-        # Threads of the kernel, children of the second process, never have one.
+        # Kernel threads, children of pid 2, never have one.
         young = [s for s in everybody if s.parent != 2 and newest - s.start_ticks < _YOUNG_S * TICKS_PER_S]
         if time.monotonic() > deadline or all(read_proc(f"/proc/{stat.pid}/environ") != b"" for stat in young):
             return everybody
@@ -86,7 +86,7 @@ def _settled() -> list[ProcessStat]:
 
 
 def abandoned() -> list[str]:
-    """Processes with a mark whose agent and supervisor are gone, as `name (pid)`: whose they are is not known here."""
+    """Marked processes whose agent and supervisor are gone, as `name (pid)`; which run they belong to is unknown."""
     marks = [(pid, mark) for pid in all_pids() if (mark := read_mark(pid))]
     marked = [(stat, mark) for pid, mark in marks if (stat := read_stat(pid)) is not None and not stat.ended]
     supervised = {mark for _, mark in marked if "/" not in mark}
@@ -107,7 +107,7 @@ def read_mark(pid: int) -> str:
 
 
 def _supervised(marks: Iterable[Mark]) -> bool:
-    """Whether an agent or a supervisor of theirs still lives."""
+    """Whether one of their agents or supervisors still lives."""
     tokens = {token for token, _ in marks}
     return any(not stat.ended and read_mark(stat.pid) in tokens for stat in all_processes())
 
@@ -117,7 +117,7 @@ def _token(mark: str) -> str:
 
 
 def _own_line() -> set[int]:
-    """This process and those it comes from."""
+    """This process and its ancestors."""
     line, pid = set(), os.getpid()
     while pid > 0 and pid not in line:
         line.add(pid)

@@ -1,4 +1,4 @@
-"""Our own processes: finding the descendants of one, and signalling them and nothing else.
+"""Our own processes: finds the descendants of one, and signals them and nothing else.
 
 On Linux everything is read from /proc directly, which is several times cheaper than psutil; elsewhere psutil serves.
 """
@@ -52,7 +52,7 @@ def read_proc(path: str) -> bytes | None:
         return None
     try:
         data = os.read(fd, 65536)
-        # The kernel may hand out less than a page short of one; what is smaller is complete.
+        # A read may stop just short of a page; anything clearly smaller is complete.
         while len(data) > 3000 and (more := os.read(fd, 65536)):
             data += more
         return data
@@ -71,13 +71,13 @@ def read_stat(pid: int) -> ProcessStat | None:
 
 
 def descendants(root: int) -> list[ProcessStat]:
-    """Every process below `root`, zombies too; parents come before their children."""
+    """Every descendant of `root`, zombies included; parents before children."""
     if not LINUX:
         return _descendants_by_psutil(root)
     if _children_of(root, threads=1) is None:
         return _descendants_by_scan(root)
     found: list[ProcessStat] = []
-    parents = [(root, 2)]  # a count of threads that is not known reads as "several"
+    parents = [(root, 2)]  # an unknown number of threads counts as "several"
     while parents:
         pid, threads = parents.pop()
         for child in _children_of(pid, threads) or ():
@@ -106,7 +106,7 @@ def _children_of(pid: int, threads: int) -> list[int] | None:
 
 
 def all_processes() -> list[ProcessStat]:
-    """Every process of the machine that can be seen. Costly: for rare occasions only."""
+    """Every visible process of the machine. Costly: for rare occasions only."""
     return [stat for stat in map(read_stat, all_pids()) if stat is not None]
 
 
@@ -183,7 +183,7 @@ def _open_handle(pid: int) -> int | None:
 
 
 def signal_descendants(root: int, number: int, spare: frozenset[int] = frozenset()) -> list[ProcessStat]:
-    """Signal every living descendant of `root` except those in `spare` and what is below them; returns whom."""
+    """Signal every living descendant of `root` except those in `spare` and below; returns whom."""
     skipped = set(spare)
     targets = []
     for stat in descendants(root):
@@ -191,8 +191,8 @@ def signal_descendants(root: int, number: int, spare: frozenset[int] = frozenset
             skipped.add(stat.pid)
         elif not stat.ended:
             targets.append(stat)
-    # A group is signalled in one go, which stops even one that forks faster than we can list it. All groups
-    # here were made inside our sessions, so they hold our descendants only; our own is left out.
+    # A group is signalled at once, which stops even one that forks faster than we can list it. All groups here
+    # were made inside our sessions, so they hold only our descendants; our own is left out.
     own = os.getpgid(0)
     for group in {stat.group for stat in targets} - {own}:
         _signal_group(group, number)
@@ -210,7 +210,7 @@ def _signal_group(group: int, number: int) -> None:
 
 
 def kill_all(find: Callable[[], list[ProcessStat]], limit_s: float) -> None:
-    """Kill what `find` finds, again and again, until it finds nothing that lives, or the time is over."""
+    """Kill what `find` finds, repeatedly, until it finds nothing alive or time is up."""
     deadline = time.monotonic() + limit_s
     while left := [stat for stat in find() if not stat.ended]:
         for stat in left:

@@ -1,4 +1,4 @@
-"""The supervisor's part in the barrier: saying that a process will not come any more, or speaking for one that cannot."""
+"""The supervisor's part in the barrier: says that a process has ended, or that it is done if it cannot say so itself."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ if TYPE_CHECKING:
 
 
 def leave_barrier(barrier: JobBarrier | None) -> None:
-    """Create `gone-<rank>`, so that the others do not wait for the dead."""
+    """Create `gone-<rank>`, so that the others do not wait for it."""
     _create(barrier, "gone")
 
 
 def say_done(barrier: JobBarrier | None) -> None:
-    """Create `done-<rank>`: the program was measured enough, and runs on for the sake of the others."""
+    """Create `done-<rank>`: the program was measured enough, and runs on for the others."""
     _create(barrier, "done")
 
 
 def all_done(barrier: JobBarrier | None) -> bool:
-    """Whether everybody was measured enough or is gone."""
+    """Whether all were measured enough or are gone."""
     if barrier is None:
         return True
     try:
@@ -38,4 +38,4 @@ def _create(barrier: JobBarrier | None, what: str) -> None:
         os.makedirs(barrier.folder, exist_ok=True)
         os.close(os.open(os.path.join(barrier.folder, f"{what}-{barrier.rank}"), os.O_WRONLY | os.O_CREAT, 0o644))
     except OSError:
-        pass  # the folder is gone: so is everybody who waited there
+        pass  # the folder is gone, and with it all who waited there

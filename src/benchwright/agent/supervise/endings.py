@@ -1,4 +1,4 @@
-"""How a program ended: whether it was for lack of memory, or of disk space."""
+"""Whether a program ended for lack of memory or disk space."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 
 from benchwright.agent.processes.process_tree import read_proc
 
-# Compiled when a program has failed: most do not, and starting the agent must stay cheap.
+# Compiled only if a program fails: starting the agent must stay cheap.
 _SIGNS = (
     rb"CUDA out of memory|CUDA error: out of memory|torch(?:\.cuda)?\.OutOfMemoryError|HIP out of memory"
     rb"|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED|RESOURCE_EXHAUSTED: Out of memory"
@@ -21,7 +21,7 @@ _FULL_BYTES = 4096  # less than this is free: not even a line can be written
 
 
 class OomKills:
-    """How often the kernel killed for memory: in our own control group (None: it does not say), and at all."""
+    """How often the kernel killed for memory: in our control group (None: not reported), and on the machine."""
 
     __slots__ = ("group", "machine")
 
@@ -39,7 +39,7 @@ def ran_out_of_memory(
     after: OomKills,
     log_end: bytes,
 ) -> bool:
-    """Whether the program ended for lack of memory, as far as it can be told from outside."""
+    """Whether the program ran out of memory, as far as is visible from outside."""
     if exit_code == 0 or killed_by_us:
         return False
     if exit_code is None and signal_number is None:
@@ -48,20 +48,20 @@ def ran_out_of_memory(
         if after.group > before.group:
             return True
     elif signal_number == signal.SIGKILL and (after.machine or 0) > (before.machine or 0):
-        # The machine's counter is about others too, so only together with a kill that nobody here sent.
+        # The machine's counter includes others, so it counts only together with a kill that we did not send.
         return True
     return re.search(_SIGNS, log_end) is not None
 
 
 def ran_out_of_disk(*, failed: bool, log_end: bytes, log: str) -> bool:
-    """Whether it failed for lack of disk space, or its output may be cut off because there is none left for the log."""
+    """Whether it failed for lack of disk space, or its log may be cut off because the disk is full."""
     if failed and re.search(_DISK_SIGNS, log_end) is not None:
         return True
     try:
         disk = os.statvfs(os.path.dirname(log) or ".")
     except OSError:
         return False
-    # Only the superuser may use what is reserved.
+    # Only root may use the reserved blocks.
     free = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
     return disk.f_blocks > 0 and free * disk.f_frsize < _FULL_BYTES
 

@@ -1,7 +1,7 @@
-"""Whether everything stood still for a while: the machine suspended, its container frozen, the supervisor stopped.
+"""Detects pauses: the machine suspended, its container frozen, the supervisor stopped.
 
-A clock that goes on meanwhile makes the program look slow; one that stands still hides that caches and frequencies have
-changed. Either way a reader of the numbers has to know.
+A clock that runs on makes the program look slow; one that stops hides that caches and frequencies have changed. Either way
+a reader of the numbers has to know.
 """
 
 from __future__ import annotations
@@ -9,25 +9,25 @@ from __future__ import annotations
 import time
 
 SUPERVISOR, MACHINE = "supervisor", "machine"
-_LATE_NS = 1_000_000_000  # a busy machine lets a process that slept wait for a moment, not for this long
+_LATE_NS = 1_000_000_000  # a busy machine delays a process that slept, but not for this long
 _SUSPENDED_NS = 10_000_000
 
 
 class Pauses:
-    """Looks at the clocks again and again. Made when the program has begun."""
+    """Compares the clocks, from the start of the program on."""
 
     def __init__(self) -> None:
         self.begin_again()
         self._asleep = _suspended_so_far_ns()
 
     def begin_again(self) -> None:
-        """Forget the time since the last look: a driver kept us waiting, such as one that loads."""
+        """Forget the time since the last look: a driver kept us waiting, for example while loading."""
         self._last_ns = time.perf_counter_ns()
         self._last_cpu_ns = time.process_time_ns()
 
     def since_last(self, waited_s: float) -> list[tuple[str, int, int]]:
-        """What stood still since the last look, since when and for how many nanoseconds. `waited_s`: how long we wanted to
-        do nothing in between; beyond that and our own CPU time, nobody let us run."""
+        """What was paused since the last look, since when and for how many nanoseconds. `waited_s`: how long we meant to wait;
+        time beyond that and our own CPU time is a pause."""
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         late_ns = now_ns - self._last_ns - (cpu_ns - self._last_cpu_ns) - int(waited_s * 1e9)
         found = []
@@ -41,9 +41,9 @@ class Pauses:
 
 
 def _suspended_so_far_ns() -> tuple[int, int]:
-    """How long this machine has been suspended since it was booted, at least and at most; 0 where not reported by the system.
+    """How long this machine has been suspended since boot, at least and at most; 0 if the system does not report it.
 
-    Two clocks cannot be read at the same moment: this process may lose its core in between.
+    Two clocks cannot be read at the same instant: this process may lose its core in between.
     """
     if not hasattr(time, "CLOCK_BOOTTIME"):
         return 0, 0

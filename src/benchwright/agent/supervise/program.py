@@ -1,6 +1,6 @@
-"""The measured program's own process: when it was executed, when and how it ended, and what it used.
+"""The measured program's process: when it was executed, when and how it ended, and what it used.
 
-Its time runs from exec to exit. Whatever else the supervisor is doing when the program ends, the clock is read at once.
+Its time runs from exec to exit. The clock is read as soon as the program ends, whatever the supervisor is doing.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ class Program:
 
     def __init__(self, on_end: Callable[[], None]) -> None:
         self._on_end = on_end
-        self._our_cpu_ns = 0  # used by its process before it was the program
+        self._our_cpu_ns = 0  # used by its process before exec
         self._fork_rss_bytes = 0
         self._wait_status: int | None = None
         self.pid: int | None = None
         self.began_ns = time.perf_counter_ns()
         self.ended_ns: int | None = None
         self.stopped_ns: int | None = None  # since when a signal has it stopped
-        self.stops: list[tuple[int, int]] = []  # those that are over: since when, for how long
+        self.stops: list[tuple[int, int]] = []  # finished ones: since when, for how long
         self.max_rss_bytes = 0  # of one process, its descendants included
 
     def start(self, job: Job, environment: Mapping[str, str], log_fd: int, data_fd: int | None) -> None:
@@ -51,15 +51,15 @@ class Program:
         self.began_ns, self._our_cpu_ns = started.began_ns, started.our_cpu_ns
 
     def _await_end(self, pid: int) -> None:
-        """In a thread of its own: reading the memory map of a large process keeps the main one in the kernel for a while.
-        Where a long match in the log keeps that thread from running, the signal interrupts the match (`on_signal`)."""
+        """In its own thread, since reading the memory map of a large process blocks the main one in the kernel. If a long
+        match in the log keeps that thread from running, the signal interrupts the match (`on_signal`)."""
         self.pid = pid
         if _HAS_WAITID:
             try:
                 _thread.start_new_thread(self._look_for_end, (pid, 0))
             except RuntimeError:
-                pass  # no thread can be had: the signal alone has to do
-            self._look_for_end(pid, os.WNOHANG)  # it may have ended before its number was known here
+                pass  # no thread available: rely on the signal alone
+            self._look_for_end(pid, os.WNOHANG)  # it may have ended before its pid was known here
 
     def on_signal(self, number: int) -> None:
         """It may have ended, or been stopped or continued."""
@@ -98,7 +98,7 @@ class Program:
             self.stopped_ns = None
 
     def reap(self, status: int) -> None:
-        """It was waited for, and this is how it ended."""
+        """It was reaped with this status."""
         self._end(time.perf_counter_ns())
         self._wait_status = status
 
@@ -126,15 +126,15 @@ class Program:
 
     @property
     def cpu_s(self) -> float:
-        """CPU time of the program and everything it started, as far as it was waited for."""
+        """CPU time of the program and all its reaped descendants."""
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
         return max(0.0, usage.ru_utime + usage.ru_stime - self._our_cpu_ns / _NS)
 
     def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, object]:
-        """The most memory seen: of the tree in a sample, or of one process as the kernel kept it.
+        """Peak memory: of the tree in a sample, or of one process as the kernel recorded it.
 
-        The kernel counts the copy of the supervisor that the program was before exec. A maximum not above that says
-        only that the program had no more; it is given, marked as a bound, where there was no time for two samples.
+        The kernel's maximum includes the copy of the supervisor before exec. If it is not above that, the program used at
+        most this much; that is reported, marked as a bound, if there was no time for two samples.
         """
         if self.pid is None:
             return {"max_rss_bytes": None}

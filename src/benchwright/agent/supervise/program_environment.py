@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from benchwright.core.job import Job
 
-IN_LOG = ("1", "2")  # descriptors of $DATA_FD through which lines come hidden in the output
+IN_LOG = ("1", "2")  # values of $DATA_FD for which lines come hidden in the output
 
 
 def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> dict[str, str]:
@@ -38,18 +38,18 @@ def build_environment(job: Job, inherited: Mapping[str, str], marker: str) -> di
     if (together := _voirfile_for_many(job)) is not None:
         environment.setdefault("VOIRFILE", together)
     if environment.get("DATA_FD") in IN_LOG and "DATA_FD" in job.env:
-        # A hidden line must be one write: of a full buffer, the lines of several processes would come out mixed.
+        # A hidden line must be a single write: buffered lines of several processes would get mixed.
         environment.setdefault("PYTHONUNBUFFERED", "1")
     if job.devices and "CUDA_VISIBLE_DEVICES" not in job.env:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(device_tokens(job.devices, inherited))
         if "CUDA_VISIBLE_DEVICES" not in inherited:
-            # Numbers then mean the same to CUDA and to NVML, whose order the fingerprint shows.
+            # Then indices mean the same to CUDA and to NVML, whose order the fingerprint shows.
             environment.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     return environment
 
 
 def _voirfile_for_many(job: Job) -> str | None:
-    """For a script run by voir that is measured together with others, or may be several ranks: our voirfile."""
+    """Our voirfile, for a script run by voir that is measured together with others or may have several ranks."""
     hidden = job.data_file is None and job.env.get("DATA_FD") in IN_LOG
     together = job.data_file is not None and job.barrier is not None and job.barrier.size > 1
     if job.probe_path is None or not (hidden or together):
@@ -79,13 +79,13 @@ def visible_devices(environment: Mapping[str, str]) -> list[str] | None:
     tokens = []
     for token in (part.strip() for part in text.split(",")):
         if token == "-1" or not token:
-            break  # CUDA ignores what follows the first one that is not valid
+            break  # CUDA ignores what follows the first invalid one
         tokens.append(token)
     return tokens
 
 
 def device_tokens(devices: tuple[int, ...], environment: Mapping[str, str]) -> list[str]:
-    """How CUDA calls the job's devices, which are counted among those the caller may see.
+    """CUDA's names for the job's devices, which are indices into those visible to the caller.
 
     Raises LookupError if there are not that many.
     """
@@ -95,8 +95,8 @@ def device_tokens(devices: tuple[int, ...], environment: Mapping[str, str]) -> l
     for device in devices:
         if device >= len(visible):
             raise LookupError(
-                f"device {device} was asked for, but CUDA_VISIBLE_DEVICES={environment['CUDA_VISIBLE_DEVICES']} "
-                f"allows {len(visible)}; unset it or ask for fewer"
+                f"device {device} was requested, but CUDA_VISIBLE_DEVICES={environment['CUDA_VISIBLE_DEVICES']} "
+                f"allows {len(visible)}; unset it or request fewer"
             )
     return [visible[device] for device in devices]
 
@@ -109,7 +109,7 @@ def visible_to(job: Job, environment: Mapping[str, str]) -> list[str] | None:
 
 
 def make_folders(folders: Iterable[str]) -> None:
-    """Data folders may be shared and read-only: a program that cannot do without one will say so itself."""
+    """Ignores errors: data folders may be read-only, and a program that needs one will say so."""
     for folder in folders:
         try:
             os.makedirs(folder, exist_ok=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class SignalQueue:
-    """Counts the signals it listens to; `wait` returns as soon as one comes."""
+    """Counts signals; `wait` returns as soon as one comes."""
 
     def __init__(self, listened: Iterable[int], ignored: Iterable[int] = ()) -> None:
         self.count = dict.fromkeys(listened, 0)
@@ -30,14 +30,14 @@ class SignalQueue:
             signal.signal(number, signal.SIG_IGN)
 
     def watch(self, fd: int) -> None:
-        """`wait` returns when `fd` can be read, too."""
+        """`wait` also returns when `fd` is readable."""
         self._poll.register(fd, select.POLLIN)
 
     def unwatch(self, fd: int) -> None:
         self._poll.unregister(fd)
 
     def wait(self, timeout_s: float | None) -> list[int]:
-        """Until a signal, one of the watched descriptors or the time; returns the descriptors that are ready."""
+        """Until a signal, a watched descriptor is readable, or the timeout; returns the readable descriptors."""
         timeout_ms = None if timeout_s is None else max(0.0, timeout_s * 1000)
         ready = [fd for fd, _ in self._poll.poll(timeout_ms)]
         if self._read_fd in ready:

@@ -1,7 +1,7 @@
-"""Starting the measured program: its own session, no stdin, output to a file, its cores, its fate tied to ours.
+"""Starts the measured program: its own session, no stdin, output to a file, its cores, killed if we die.
 
-Everything that is ours happens before exec, and the child itself reads the clocks immediately before that call: the
-program's time begins there, and the CPU time spent until then is not the program's.
+All our work happens before exec, and the child reads the clocks right before that call: the program's time begins there,
+and CPU time spent before is not the program's.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CannotStart(Exception):
 
 
 class Clocks:
-    """Memory shared with the child, in which it leaves the clocks it read just before exec."""
+    """Memory shared with the child, for the clocks it reads just before exec."""
 
     _LAYOUT = struct.Struct("qq")
 
@@ -52,7 +52,7 @@ class Clocks:
 
 
 class Started:
-    """A program that was executed: when, and how much CPU time its process had used for us by then."""
+    """A started program: when it was executed, and the CPU time its process had used before."""
 
     __slots__ = ("began_ns", "our_cpu_ns", "pid")
 
@@ -71,8 +71,8 @@ def spawn(
 ) -> Started:
     """Start the job's program and return once it has been executed. Raises CannotStart.
 
-    `data_fd`: what the program finds as its descriptor 3. `forked` is told the pid as soon as there is one: a short
-    program has ended before this function returns.
+    `data_fd` becomes the program's descriptor 3. `forked` gets the pid as soon as there is one: a short program may end
+    before this returns.
     """
     argv = ["/bin/sh", "-c", " ".join(job.argv)] if job.shell else list(job.argv)
     if not argv or not argv[0]:
@@ -80,9 +80,9 @@ def spawn(
     check_cores(job.cores)
     supervisor = os.getpid()
     clocks = Clocks()
-    # Looked up here: the less the child does before exec, the fresher it is to the scheduler when it is the program.
+    # Looked up here: the less the child does before exec, the fresher the program is to the scheduler.
     candidates, environment = _candidates(argv[0], environment), dict(environment)
-    failure_read, failure_write = os.pipe()  # closed by a successful exec, else it carries what failed
+    failure_read, failure_write = os.pipe()  # closed by a successful exec; otherwise carries the failure
     try:
         pid = os.fork()
     except OSError as error:
@@ -109,7 +109,7 @@ def spawn(
 
 
 def check_cores(cores: Sequence[int] | None) -> None:
-    """Raises CannotStart unless every one of `cores` exists and may be used by this process."""
+    """Raises CannotStart unless this process may use all of `cores`."""
     if cores is None:
         return
     if not hasattr(os, "sched_getaffinity"):
@@ -163,18 +163,18 @@ def _become(
 
 
 def _execute(argv: list[str], candidates: list[str], environment: dict[str, str], clocks: Clocks) -> None:
-    """As `os.execvpe` does, with the clocks read anew before each attempt. Raises the OSError that tells most."""
-    told: OSError | None = None
+    """Like `os.execvpe`, but reads the clocks before each attempt. Raises the most informative OSError."""
+    failure: OSError | None = None
     for candidate in candidates:
         try:
             clocks.stamp()
             os.execve(candidate, argv, environment)
         except (FileNotFoundError, NotADirectoryError) as error:
-            told = told or error
+            failure = failure or error
         except OSError as error:
-            if told is None or isinstance(told, FileNotFoundError | NotADirectoryError):
-                told = error
-    raise told or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            if failure is None or isinstance(failure, FileNotFoundError | NotADirectoryError):
+                failure = error
+    raise failure or FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
 
 
 def _candidates(program: str, environment: Mapping[str, str]) -> list[str]:
@@ -184,9 +184,9 @@ def _candidates(program: str, environment: Mapping[str, str]) -> list[str]:
 
 
 def _arrange_descriptors(log_fd: int, data_fd: int | None, failure_fd: int) -> int:
-    """0 reads nothing, 1 and 2 append to the log, 3 to the data if there are any, 4 reports a failure until exec
-    closes it; no others. Returns the number of the last."""
-    # Moved out of the way first: any of them may already have one of the numbers 0 to 4.
+    """0 reads nothing, 1 and 2 append to the log, 3 to the data file if any, 4 reports a failure until exec closes it; no
+    others. Returns the last."""
+    # Moved out of the way first: any of them may already be one of 0 to 4.
     nothing = os.open(os.devnull, os.O_RDONLY)
     nothing, log_fd, failure_fd = (_move_up(fd) for fd in (nothing, log_fd, failure_fd))
     data_fd = None if data_fd is None else _move_up(data_fd)

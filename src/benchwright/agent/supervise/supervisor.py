@@ -1,7 +1,7 @@
 """Supervises one job: starts its program, samples it, reads its log, ends it in time, and reports how it ended.
 
 A supervisor is a single-threaded process that the node agent forks. It is the subreaper of everything its program starts:
-orphans become its children, so the job is over when no child is left.
+orphans become its children, so the job is over when it has no child left.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ if TYPE_CHECKING:
     from benchwright.core.plugins.entry_points import EntryPoint
 
 _NS = 1_000_000_000
-_LINGER_S = 0.5  # helpers such as Python's resource tracker end by themselves a moment after their program
+_LINGER_S = 0.5  # helpers such as Python's resource tracker end shortly after their program
 _TAKEDOWN_STEP_S = 0.02
-# Bookkeeping at the start would take a core from a program that only runs for this long, and show in its time.
+# Bookkeeping at the start could take a core from a program that runs only this long, and distort its time.
 _QUIET_S = 0.03
 _PATIENCE_S = 5.0  # with a full disk
-_UNKILLABLE_S = 15.0  # a process in the kernel's hands; nothing more can be done about it
+_UNKILLABLE_S = 15.0  # a process stuck in the kernel: nothing more can be done
 
 
 class Supervisor:
@@ -162,7 +162,7 @@ class Supervisor:
         if self._pauses is None:
             return
         if self._is_continued:
-            waited_s = 0.0  # some of it, we did not wait but were stopped
+            waited_s = 0.0  # part of it we were stopped, not waiting
         self._continued = self._signals.count[signal.SIGCONT]
         self._report_pauses(self._pauses.since_last(waited_s))
 
@@ -179,7 +179,7 @@ class Supervisor:
             self._stream.append("pause", t=since_ns, what=what, ns=paused_ns)
 
     def _is_over(self) -> bool:
-        """Reap what has ended; True once the program and everything it left behind have."""
+        """Reap what has ended; True once the program and all it left have."""
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
@@ -276,9 +276,9 @@ class Supervisor:
             self._log.advance(time.perf_counter_ns())
 
     def _read_data(self) -> None:
-        """Copy what the program sent through voir, which may be a request to end it: it was measured enough.
+        """Copy what the program sent through voir, which may be a request to end it, since it was measured enough.
 
-        A program that is measured together with others goes on until all have enough.
+        A program measured together with others runs on until all have enough.
         """
         if self._data is None:
             return
@@ -309,7 +309,7 @@ class Supervisor:
                 self._stopped or self._timed_out or self._agent_lost
             )
             self._log.finish(self._is_asked_to_stop, succeeded=ended_well)
-            self._stop_if_asked()  # asked only now: the log was not read to its end
+            self._stop_if_asked()  # only now: the log was not read to its end
         self._write_end(exit_code, signal_number, out_of_memory)
 
     @property
@@ -326,7 +326,7 @@ class Supervisor:
         self._append("message", severity="warning", source="agent", text=text)
 
     def _report_late_output(self) -> None:
-        # Both may read the log, whose late bytes must not be counted twice.
+        # Both may read the log, whose late bytes must not count twice.
         late_bytes = max((output.late_bytes for output in (self._log, self._data) if output is not None), default=0)
         if late_bytes and not self._we_ended_it:
             text = (
@@ -383,7 +383,7 @@ class Supervisor:
             more["disk_full"] = True
         self._append("end", wall=time.time(), **how, **more)
         if not self._stream.flush(_PATIENCE_S) or self._stream.lost:
-            # Nobody can know what was measured, so it must not look like a success.
+            # What was measured is unknown, so it must not look like a success.
             how["detail"] = self._stream.trouble
             how["exit_code"] = None if exit_code == 0 else exit_code
             self._disk_full = self._disk_full or self._stream.is_full
@@ -391,7 +391,7 @@ class Supervisor:
             how["detail"] = how["detail"][:1500]
         self._stream.close()
         self._speaker.say("finished", outcome={"job": self.job.id, "disk_full": self._disk_full, **how})
-        # A main process that is suspended reads this when it is continued; one that is gone is noticed.
+        # A suspended main process reads this when it continues; one that is gone is noticed.
         while not self._speaker.flush(_PATIENCE_S) and not self._speaker.main_is_gone:
             pass
 

@@ -1,4 +1,4 @@
-"""Ending a job's processes: asked to (TERM), and after a grace period made to (KILL), until none is left."""
+"""Ends a job's processes: TERM, and KILL after a grace period, until none is left."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _NS = 1_000_000_000
 
 
 class Takedown:
-    """The end of everything below this process. `advance` is called again and again until no child is left."""
+    """Ends all descendants of this process. Call `advance` until no child is left."""
 
     def __init__(self, grace_s: float, now_ns: int, *, wait_s: float = 0.0) -> None:
-        """`wait_s`: how long they may take to end by themselves before anybody asks."""
+        """`wait_s`: how long they may take to end by themselves."""
         self._grace_ns = int(grace_s * _NS)
         self._ask_ns = now_ns + int(wait_s * _NS)
         self._kill_ns: int | None = None
@@ -35,7 +35,7 @@ class Takedown:
             if now_ns < self._ask_ns:
                 return
             self.asked.update(stat.pid for stat in signal_descendants(os.getpid(), signal.SIGTERM))
-            # A stopped process would take the TERM only when it is continued.
+            # A stopped process handles TERM only once it is continued.
             signal_descendants(os.getpid(), signal.SIGCONT)
             self._kill_ns = now_ns + self._grace_ns
         if now_ns >= self._kill_ns:
@@ -43,5 +43,5 @@ class Takedown:
 
     @property
     def next_ns(self) -> int:
-        """When there is something to do next."""
+        """When the next signal is due."""
         return self._ask_ns if self._kill_ns is None else self._kill_ns

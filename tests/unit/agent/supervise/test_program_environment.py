@@ -57,7 +57,7 @@ def test_what_the_user_says_about_devices_stands():
 
 
 def test_more_devices_than_the_caller_may_use_is_an_error_that_says_so():
-    with pytest.raises(LookupError, match="device 1 was asked for, but CUDA_VISIBLE_DEVICES=3 allows 1"):
+    with pytest.raises(LookupError, match="device 1 was requested, but CUDA_VISIBLE_DEVICES=3 allows 1"):
         device_tokens((0, 1), {"CUDA_VISIBLE_DEVICES": "3"})
 
 
