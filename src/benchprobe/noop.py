@@ -1,4 +1,4 @@
-"""`iterate`, `give` and `phase` of a program that nobody measures: they do nothing, and carry the documentation."""
+"""`iterate`, `give` and `phase` of an unmeasured program: they do nothing, and hold the documentation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Time on an accelerator: an event after each step, and one synchronisation for a window of steps.
 
-Launches are asynchronous, so the host's clock tells when work was handed over, not when it was done. All calls
-come from the loop's own thread, between two steps.
+Launches are asynchronous, so the host's clock shows when work was submitted, not when it was done. All calls come from the
+loop's own thread, between two steps.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ class DeviceTimer(Protocol):
         """A window begins: the first step follows."""
 
     def mark(self) -> None:
-        """A step has been handed over."""
+        """A step has been submitted."""
 
     def finish(self) -> List[int]:
-        """Waits until the device has done all of it; the time of each step on the device, in nanoseconds."""
+        """Waits for the device; returns the time of each step on it, in nanoseconds."""
 
 
 class TorchTimer:
@@ -42,7 +42,7 @@ class TorchTimer:
         self._used, self._raw = 0, -1
         self._device = self._backend.current_device() if self._raw_stream is not None else -1
         self.mark()
-        # What was handed over before the loop, or between two epochs, is not part of this window.
+        # Work submitted before the loop, or between epochs, is not part of this window.
         self._events[0].synchronize()
 
     def mark(self) -> None:
@@ -59,7 +59,7 @@ class TorchTimer:
         return [round(begin.elapsed_time(end) * 1e6) for begin, end in zip(used, used[1:])]
 
     def _current_stream(self) -> Any:
-        """Making the object for a stream takes as long as recording an event, so it is kept while it is the same."""
+        """Creating a stream object costs as much as recording an event, so the last one is reused."""
         if self._raw_stream is None:
             return self._backend.current_stream()
         raw = self._raw_stream(self._device)

@@ -14,11 +14,11 @@ from benchprobe.rules.warmup_rules import warmup_rule
 from benchprobe.stream.events import Event, message_event
 
 WARMUP, MEASURED, AFTER, STOPPED = "warmup", "measured", "after", "stopped"
-AFTER_POLL_NS = 20_000_000  # how often a process that is done looks whether the others are
+AFTER_POLL_NS = 20_000_000  # how often a process that is done checks on the others
 
 
 class LoopMeasurement:
-    """Fed between chunks, in the loop's own thread. Lives as long as the process: the next epoch continues it.
+    """Updated between chunks, in the loop's own thread. Lives as long as the process: the next epoch continues it.
 
     A rule or barrier that fails is reported and no longer used; the loop goes on.
     """
@@ -45,7 +45,7 @@ class LoopMeasurement:
 
     @property
     def has_met(self) -> bool:
-        """Whether it has waited for the processes it is measured together with."""
+        """Whether it has met the processes it is measured together with."""
         return self._meeting is not None and self.phase != WARMUP
 
     def begin(self, now_ns: int, total: Optional[int] = None) -> None:
@@ -138,7 +138,9 @@ class LoopMeasurement:
             self._paused_ns += self._meeting.let_others(now_ns)
         except OSError as error:
             self._meeting = None
-            self._emit(message_event("turns", f"{error}; from here on others may have run meanwhile", "error"))
+            self._emit(
+                message_event("turns", f"{error}; from here on other processes may run at the same time", "error")
+            )
 
     def _begin_measuring(self, warmup: str) -> None:
         arrived_ns = perf_counter_ns()
@@ -164,7 +166,7 @@ class LoopMeasurement:
                     "steps": self._measured, "detail": detail, **turns, "by": by})  # fmt: skip
 
     def _give_up(self, error: Exception) -> None:
-        """A rule failed: warm-up ends as if at its limit, a stop rule never stops, nobody is waited for."""
+        """A rule failed: warm-up ends as if at its limit, a stop rule never stops, and nobody is waited for."""
         failed = self.phase
         self._emit(message_event("stop_rules", f"{failed}: {type(error).__name__}: {error}; that rule is off", "error"))
         if failed == WARMUP:
@@ -178,5 +180,5 @@ class LoopMeasurement:
         try:
             return wanted()
         except Exception as error:
-            self._emit(message_event("stop_rules", f"{error}; without it", "error"))
+            self._emit(message_event("stop_rules", f"{error}; ignored", "error"))
             return instead()

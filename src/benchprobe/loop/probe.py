@@ -95,7 +95,7 @@ class Probe:
         self._lock = threading.RLock()
         self._measurement: Optional[LoopMeasurement] = None
         self._counting_name: Optional[str] = None
-        self._round = 0  # how often the processes measured together have met for a loop that no longer counts
+        self._round = 0  # how often processes measured together have met for a loop that no longer counts
         self._complaints: Set[Tuple[str, str]] = set()
         os.register_at_fork(
             before=self.writer.before_fork,
@@ -106,7 +106,7 @@ class Probe:
 
     @contextmanager
     def host_clock(self) -> Iterator[None]:
-        """For loops whose steps wait for their device themselves: recording an event would only make them longer."""
+        """For loops whose steps wait for the device themselves: recording events would only slow them down."""
         before, self.find_device = self.find_device, no_device
         try:
             yield
@@ -138,7 +138,7 @@ class Probe:
         self.writer.emit(message_event(source, text, severity))
 
     def complain(self, source: str, about: str, text: str, severity: str = "warning") -> None:
-        """A message, but only the first about that thing: it may happen at every step."""
+        """Sends only the first message about a thing: it may recur at every step."""
         if (source, about) not in self._complaints and len(self._complaints) < 1000:
             self._complaints.add((source, about))
             self.message(source, text, severity)
@@ -147,7 +147,7 @@ class Probe:
         self.complain("give", name, f"'{name}' was not recorded: {text}")
 
     def _claim(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
-        """The measurement of the loop that counts, if this is it; the next epoch continues the last one."""
+        """The measurement, if this is the loop that counts; the next epoch continues it."""
         if _only_loads_data():
             return None
         name = passage.name
@@ -207,7 +207,7 @@ class Probe:
 
     def _at_exit(self) -> None:
         try:
-            for passage in reversed(list(self._live.values())):  # such as one that is gone through by `next`
+            for passage in reversed(list(self._live.values())):  # such as one advanced by `next`
                 if passage.thread == threading.get_ident():
                     passage.close()
             self.outside.settle()

@@ -3,7 +3,7 @@
 ready-<rank>   warm, waiting to be measured
 go             everybody is ready: measuring begins
 done-<rank>    measured enough; keeps running so that the others are measured under the same load
-gone-<rank>    that process has ended (made by its supervisor), so nobody waits for the dead
+gone-<rank>    that process has ended (made by its supervisor), so nobody waits for it
 
 They may also take turns: only one at a time runs its loop. A machine that is faster now and slower a minute later favours
 whoever runs now; processes that take turns of half a second see the same machine. For that, in the same folder:
@@ -31,7 +31,7 @@ TURN_POLL_INTERVAL_S = 0.05  # how soon the turn of a process that died is taken
 
 
 class Meeting:
-    """This process's part in a barrier. Every method may raise OSError: the folder can go away."""
+    """This process's part in a barrier. Every method may raise OSError: the folder may disappear."""
 
     def __init__(self, barrier: Rendezvous, number: int = 0) -> None:
         """`number`: which meeting of these processes it is; the first is 0."""
@@ -42,7 +42,7 @@ class Meeting:
         """Returns as soon as every process is ready or gone."""
         ready, go = f"ready{self._round}-", f"go{self._round}"
         self._create(f"{ready}{self._barrier.rank}")
-        # Unlike os.path.exists, listing raises when the folder itself is gone, so that nobody waits for ever.
+        # Unlike os.path.exists, listing raises when the folder itself is gone, so that nobody waits forever.
         while go not in os.listdir(self._barrier.folder):
             if len(self._ranks(ready, "gone-")) >= self._barrier.size:
                 self._create(go)
@@ -53,14 +53,14 @@ class Meeting:
         self._create(f"done{self._round}-{self._barrier.rank}")
 
     def let_others(self, now_ns: int) -> int:
-        """Between two chunks of steps. Returns for how long it was their turn."""
+        """Between two chunks of steps. Returns how long the others' turns took."""
         return 0
 
     def leave(self) -> None:
         """The process ends."""
 
     def told(self) -> Dict[str, Any]:
-        """What is worth telling about it at the end."""
+        """What to report at the end."""
         return {}
 
     def all_done(self) -> bool:
@@ -131,7 +131,7 @@ class TurnMeeting(Meeting):
         self._began_ns = perf_counter_ns()
 
     def _pass_on(self) -> bool:
-        """The turn goes to the next one; False: it was not ours, or nobody else is left."""
+        """Passes the turn to the next process; False: it was not ours, or nobody else is left."""
         if self._began_ns is None:
             return False
         following = self._after(self._barrier.rank, self._finished())
@@ -142,7 +142,7 @@ class TurnMeeting(Meeting):
         try:
             pipe = os.open(self._path(f"wake{self._round}-{following}"), os.O_WRONLY | os.O_NONBLOCK)
         except OSError:
-            return True  # it has ended: somebody will take its turn over
+            return True  # it has ended: another process takes over its turn
         try:
             os.write(pipe, b"!")
         finally:
@@ -174,7 +174,7 @@ class TurnMeeting(Meeting):
 
 
 def meeting_at(barrier: Rendezvous, number: int = 0) -> Meeting:
-    """As it was asked for; `number`: how many meetings there were before."""
+    """The kind of meeting requested; `number`: how many meetings there were before."""
     if barrier.turn_s is None:
         return Meeting(barrier, number)
     return TurnMeeting(barrier, barrier.turn_s, number)

@@ -1,8 +1,8 @@
 """How the ranks of a distributed program leave their loop at the same step.
 
-Each rank judges its own steps, so each would stop at a different one, and the rest would wait for it in a collective
-forever. So rank 0 leases steps ahead of time, in the store through which the ranks found each other, and nobody goes beyond.
-Once every rank is done it leases no more, and all stop at the last leased step.
+Each rank judges its own steps, so each would stop at a different one, and the others would wait in a collective forever. So
+rank 0 leases steps ahead of time, in the store through which the ranks found each other, and no rank goes further. Once
+every rank is done it leases no more, and all stop at the last leased step.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Protocol
 
 FIRST_STEPS = 2  # leased without asking
 AHEAD_NS = 500_000_000  # work leased ahead, so that nobody has to wait
-PATIENCE_S = 5.0  # rank 0 may be writing a checkpoint, or be gone: after this long a rank extends the lease itself
+PATIENCE_S = 5.0  # rank 0 may be writing a checkpoint, or be gone: then a rank extends the lease itself
 POLL_INTERVAL_S = 0.001
 FINAL = 1 << 48  # added to the number of steps when it is final
 
 
 class RankStore(Protocol):
-    """What is needed of a `torch.distributed.Store`."""
+    """The part of a `torch.distributed.Store` that is needed."""
 
     def add(self, key: str, amount: int) -> int:
         """Adds to a counter shared by all ranks and returns the sum."""
@@ -86,7 +86,7 @@ class RankLease:
 
 
 class RankGroup(NamedTuple):
-    """The ranks of a distributed program: what they share, which one this is, and how many they are."""
+    """The ranks of a distributed program: their store, this rank, and their number."""
 
     store: RankStore
     rank: int

@@ -1,4 +1,4 @@
-"""What every rule is, the two that serve for warm-up and stop alike, and how settings of rules are read.
+"""The base of all rules, the two used for both warm-up and stop, and how settings are read.
 
 Why these rules, and how well they do: docs/architecture/stopping.md.
 """
@@ -15,7 +15,7 @@ OPEN_BUDGET = 1 << 16  # steps between two calls of a rule that does not count t
 
 
 class LoopRule(ABC):
-    """Says after which step the warm-up, or the measurement, is over. Pure: times are passed in.
+    """Decides after which step warm-up, or the measurement, is over. Pure: times are passed in.
 
     Between two calls of `add` the loop may run `budget()` steps (0: call `add` with no steps first), and should call again
     at the first step end at or after `deadline_ns()`; a loop that respects both gets exactly the steps the rule wants.

@@ -8,8 +8,8 @@ from operator import mul
 from typing import NamedTuple
 
 ALPHA = 0.05  # over all looks together
-# Beyond this many steps, one of each two neighbours is dropped, which bounds memory and the cost of a look. So many steps
-# lack precision only if neighbours are nearly the same anyway.
+# Beyond this many steps, one of each two neighbours is dropped, which bounds memory and the cost of a look. With so many
+# steps, precision is lacking only if neighbours are nearly equal anyway.
 MAX_KEPT = 1 << 17
 MAX_CELLS = 512  # in which the correlation is computed: a look takes a few milliseconds at most
 MIN_EFFECTIVE = 30.0  # with fewer effective samples the correlation is too uncertain to trust the interval
@@ -30,7 +30,7 @@ class KeptSteps:
         self.count = 0
         self.in_order: list[int] = []
         self.ordered: list[int] = []
-        self._stride = 1  # one of so many neighbours is kept
+        self._stride = 1  # one of this many neighbours is kept
 
     def extend(self, step_ns: Sequence[int]) -> None:
         """Add steps in order."""
@@ -74,7 +74,7 @@ def estimate_median(kept: KeptSteps, alpha: float) -> MedianEstimate:
 
 
 class CorrelationTime(NamedTuple):
-    """`steps`: how many steps tell as much as one independent step; `freedom`: how well that is known."""
+    """`steps`: how many steps are worth one independent step; `freedom`: degrees of freedom of that estimate."""
 
     steps: float
     freedom: float
@@ -84,7 +84,7 @@ def correlation_time_of(sides: Sequence[int]) -> CorrelationTime:
     """The integrated correlation time of a series of 0, 1, 2 around the median, never below 1.
 
     The series is summed into cells; their autocovariances are added in pairs while the pairs are positive, each no
-    larger than the one before (Geyer's initial monotone sequence). The more lags that took, the less is known.
+    larger than the one before (Geyer's initial monotone sequence). The more lags it takes, the less certain it is.
     """
     width = -(-len(sides) // MAX_CELLS)
     count = len(sides) // width
@@ -139,7 +139,7 @@ def _autocovariance(cells: Sequence[float], lag: int) -> float:
 
 
 def _scatter(number: int, round_: int) -> int:
-    """A fixed number for each number, in no pattern, another one in each round (the finaliser of MurmurHash3)."""
+    """A hash of a number, different in each round (the finaliser of MurmurHash3)."""
     mixed = (number + round_ * 0x9E3779B9) & 0xFFFFFFFF
     mixed = (mixed ^ mixed >> 16) * 0x85EBCA6B & 0xFFFFFFFF
     mixed = (mixed ^ mixed >> 13) * 0xC2B2AE35 & 0xFFFFFFFF

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 # Cells kept at most: a look sorts half of them, so it costs well under a millisecond however long the loop runs.
 MAX_CELLS = 1024
 BLOCKS_PER_HALF = 4
-# A difference between the halves within this many of its own standard errors is no trend. A straight line gives 4.4,
+# A difference between the halves within this many of its standard errors is not a trend. A straight line gives 4.4,
 # pure noise more than 1.5 in 18 looks of 100.
 TREND_ERRORS = 1.5
-# So small a difference is steady whatever the noise; on few steps it must be smaller yet: a slow decay moves little there.
+# A difference this small is steady whatever the noise; with few steps it must be smaller: a slow decay moves little there.
 TOLERANCE = 0.005
 TOLERANCE_PER_STEP = 0.00005
 

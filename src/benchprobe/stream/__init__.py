@@ -1,1 +1,1 @@
-"""The way from what a loop leaves behind to lines of the event stream."""
+"""From what a loop records to lines of the event stream."""

@@ -1,7 +1,7 @@
-"""The way out of the process: lines appended to a file or descriptor, whatever its state.
+"""Appends lines to a file or descriptor, whatever its state.
 
-Never raises into the program. A line that cannot be written now waits in a bounded buffer; when that is full, lines are
-dropped and counted, and a `lost` event says so once writing works again.
+Never raises into the program. A line that cannot be written now is buffered; when the buffer is full, lines are dropped and
+counted, and a `lost` event says so once writing works again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Channel:
         self._waiting: Deque[bytes] = deque()
         self._waiting_bytes = 0
         self._dropped = 0
-        self._mid_line = False  # a short write left half a line behind
+        self._mid_line = False  # a short write left half a line
         self._open(target)
 
     @property
@@ -50,7 +50,7 @@ class Channel:
         self._waiting_bytes += len(line)
 
     def retry(self, patience_s: float = 0.0) -> None:
-        """Writes what waits, as far as possible; gives up after `patience_s` without progress."""
+        """Writes buffered lines as far as possible; gives up after `patience_s` without progress."""
         give_up = time.monotonic() + patience_s
         while self._waiting:
             if self._write(self._waiting[0]):
@@ -64,7 +64,7 @@ class Channel:
             self._dropped = 0
 
     def forget(self) -> None:
-        """Drops what waits: in a forked child it is the parent's to write."""
+        """Drops buffered lines: in a forked child they are the parent's to write."""
         self._waiting.clear()
         self._waiting_bytes = self._dropped = 0
         self._mid_line = False

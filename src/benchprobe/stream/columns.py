@@ -1,6 +1,6 @@
-"""From the stamps of a loop to the columns of a `steps` event.
+"""Turns the stamps of a loop into the columns of a `steps` event.
 
-The loop's own thread only appends to a flat list of entries, in the order in which things happen:
+The loop's own thread only appends to a flat list of entries, in order:
 
     got, [what was given…,] end, got, [given…,] end, …
 
@@ -17,7 +17,7 @@ Given = Dict[str, Tuple[Sequence[int], List[Any]]]  # offsets of the steps, and 
 
 
 class Columns(NamedTuple):
-    """The complete steps at the beginning of a list of entries; `entries` is how many of those they take."""
+    """The complete steps at the start of a list of entries; `entries` is how many entries they take."""
 
     step_ns: List[int]
     wait_ns: List[int]
@@ -32,13 +32,13 @@ def complete_steps(entries: Sequence[Any]) -> int:
 
 
 def step_times(entries: Sequence[Any], ask: int) -> List[int]:
-    """The whole time of each complete step; `ask` is when the data of the first was asked for."""
+    """The whole time of each complete step; `ask` is when the data of the first was requested."""
     ends = [entry for entry in entries if type(entry) is int][1::2]
     return list(map(sub, ends, chain((ask,), ends)))
 
 
 def beginning(entries: Sequence[Any], steps: int) -> List[Any]:
-    """The entries of the first so many steps."""
+    """The entries of the first `steps` steps."""
     stamps = 0
     for position, entry in enumerate(entries):
         stamps += type(entry) is int
@@ -48,7 +48,7 @@ def beginning(entries: Sequence[Any], steps: int) -> List[Any]:
 
 
 def columns(entries: List[Any], ask: int) -> Columns:
-    """The complete steps of `entries`; what belongs to a step that has not ended is left for later."""
+    """The complete steps of `entries`; an unfinished step is left for later."""
     found = _one_loss_each(entries, ask)
     if found is not None:
         return found
@@ -62,9 +62,9 @@ def columns(entries: List[Any], ask: int) -> Columns:
 
 
 def _one_loss_each(entries: List[Any], ask: int) -> Optional[Columns]:
-    """The columns if every step gave exactly one lone float, else None: by far the most common loop, taken fast.
+    """The columns if every step gave exactly one lone float, else None: a fast path for by far the most common loop.
 
-    Differences of which the sum is an integer are of integers only: of stamps.
+    If the sum of the differences is an integer, so is each of them: they are of stamps.
     """
     losses = entries[1::3]
     if 3 * len(losses) != len(entries) or set(map(type, losses)) != {float}:

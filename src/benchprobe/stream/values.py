@@ -36,7 +36,7 @@ class Deferred:
 def accept(values: Dict[str, Any], complain: Complain) -> Tuple[Dict[str, Any], bool]:
     """`values` with every tensor replaced by its number or a Deferred, and whether there is a Deferred.
 
-    Leaves out, with a complaint, what JSON in UTF-8 cannot hold: numbers too large, half a character.
+    Leaves out, with a complaint, what JSON in UTF-8 cannot hold: numbers too large, lone surrogates.
     """
     accepted: Dict[str, Any] = {}
     deferred = False
@@ -110,7 +110,7 @@ def _take_tensor(tensor: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """The value as the stream can hold it."""
+    """The value in a form the stream can hold."""
     kind = type(value)
     if kind not in PLAIN:
         raise Unusable(f"a {kind.__name__} is not a number")
@@ -126,16 +126,16 @@ def _plain(value: Any) -> Any:
 
 def _check_text(text: str) -> None:
     if not text.isascii() and whole_characters(text) != text:
-        raise Unusable("the text is not valid Unicode: it holds half of a character")
+        raise Unusable("the text is not valid Unicode: it contains a lone surrogate")
 
 
 def whole_characters(text: str) -> str:
-    """The text with halves of surrogate pairs, which no file in UTF-8 can hold, replaced."""
+    """The text with lone surrogates, which UTF-8 cannot hold, replaced."""
     return text.encode("utf-8", "replace").decode()
 
 
 def _read(tensors: List[Any]) -> List[Any]:
-    """The numbers in tensors of one device and type, with one transfer where the framework can."""
+    """The numbers in tensors of one device and type, with one transfer if the framework can."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(tensors[0], torch.Tensor):
         return [_plain(tensor.item()) for tensor in tensors]

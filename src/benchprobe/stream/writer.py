@@ -18,10 +18,10 @@ from benchprobe.stream.channel import Channel
 from benchprobe.stream.events import Chunk, Event, left_over, line, message_event, steps_lines
 
 WAKE_INTERVAL_S = 0.25
-EXIT_PATIENCE_S = 0.5  # how long the end of the program may wait for a stream that takes nothing
+EXIT_PATIENCE_S = 0.5  # how long the program's end may wait for a blocked stream
 LOCK_PATIENCE_S = 5.0
 LONG_CHUNK = 4096  # entries
-MAX_PENDING = 50_000  # events and chunks that wait for the thread; more than that are dropped and counted
+MAX_PENDING = 50_000  # events and chunks waiting for the thread; more are dropped and counted
 
 
 class Live(Protocol):
@@ -45,7 +45,7 @@ class WriterThread:
         _thread.start_new_thread(self._run, ())
 
     def stop(self) -> None:
-        """Returns when the thread is gone, for the operating system too, or after a moment."""
+        """Returns when the thread is gone, also for the operating system, or after a moment."""
         self._stopping = True
         self._wake.set()
         give_up = time.monotonic() + 0.1
@@ -95,7 +95,7 @@ class Writer:
     def flush(self, patience_s: float = 0.0) -> None:
         """Writes everything there is, in the calling thread."""
         if not self._lock.acquire(timeout=LOCK_PATIENCE_S):
-            return  # the thread hangs in a write that nobody takes
+            return  # the thread hangs in a write that nobody reads
         try:
             self._write_all()
             self._channel.retry(patience_s)
@@ -143,7 +143,7 @@ class Writer:
             return
         self._pending.append(what)
         if is_first:
-            self._wake.set()  # so that even a process killed a moment later is known to have begun
+            self._wake.set()  # so that even a process killed a moment later has reported its start
         if self._ended:  # too late for the thread
             self.flush(EXIT_PATIENCE_S)
 
@@ -167,7 +167,7 @@ class Writer:
     def _flush_quietly(self) -> None:
         try:
             self.flush()
-        except Exception as error:  # the thread must go on: what comes later may be fine
+        except Exception as error:  # the thread must go on: later events may be fine
             self._pending.append(message_event("benchprobe", f"writing failed: {error!r}", "error"))
 
     def _write_all(self) -> None:
@@ -188,7 +188,7 @@ class Writer:
             self._channel.put(line(what, self._process))
             return
         self._write_steps(what)
-        for values in left_over(what):  # the step in which it was given was never finished: an exception
+        for values in left_over(what):  # its step never finished: an exception
             event = {"event": "give", "t": what.last_end, "loop": what.loop, "values": values}
             self._channel.put(line(event, self._process))
 

@@ -1,4 +1,4 @@
-"""What `python -m benchprobe` shows: a line that is drawn again and again, plain lines when piped, a summary."""
+"""What `python -m benchprobe` shows: a status line that is redrawn, plain lines if piped, and a summary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tree_rss_bytes(process: int) -> int:
 
 
 def status(summary: StreamSummary, elapsed_s: float, rss_bytes: int, goal: Optional[int], width: int = WIDTH) -> str:
-    """One line, no longer than `width`: progress, rate, loss, memory, time. `goal`: so many steps are to be measured."""
+    """One line, no longer than `width`: progress, rate, loss, memory, time. `goal`: the number of steps to measure."""
     loop = summary.shown
     parts: List[str] = ["no loop yet"] if loop is None else []
     if loop is not None:

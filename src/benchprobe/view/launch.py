@@ -39,7 +39,7 @@ class ScriptRun(NamedTuple):
 
 
 def run(launch: ScriptRun) -> int:
-    """Runs it to its end, shows the summary on stderr, and returns the exit code of the child (128 + its signal)."""
+    """Runs it, shows the summary on stderr, and returns the child's exit code (128 + its signal)."""
     terminal = sys.stdout.isatty() and sys.stderr.isatty()
     master, slave = _raw_terminal() if terminal else (None, None)
     folder = tempfile.mkdtemp(prefix="benchprobe-")
@@ -211,7 +211,7 @@ class _Watch:
             return
         if not self._at_line_start:
             print(file=sys.stderr)
-        ended = f"was killed by signal {-code}" if code < 0 else f"ended with {code}" if code else "ended well"
+        ended = f"was killed by signal {-code}" if code < 0 else f"ended with {code}" if code else "finished"
         first, *others = self._launch.command
         script = f"-m {others[0]}" if first == "-m" else os.path.basename(first)
         for line in table(self._summary, title(script, ended, elapsed_s, peak)):

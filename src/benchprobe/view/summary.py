@@ -1,4 +1,4 @@
-"""What a stream says so far: the figures that the dashboard and the summary show."""
+"""The figures of a stream so far, for the dashboard and the summary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Event = Dict[str, Any]
 
 
 class Totals:
-    """What the steps of one phase of a loop took."""
+    """Totals over the steps of one phase of a loop."""
 
     def __init__(self) -> None:
         self.steps = self.host_ns = self.wait_ns = 0
@@ -131,7 +131,7 @@ class LoopFigures:
 
 
 class StreamSummary:
-    """Fed with the events of a stream, in any order of processes."""
+    """Takes the events of a stream, with processes in any order."""
 
     def __init__(self) -> None:
         self.loops: List[LoopFigures] = []

@@ -29,7 +29,7 @@ def test_the_program_runs_as_with_plain_python_and_a_summary_follows(programs):
     assert done.returncode == 0
     assert done.stdout == f"begin {LOOP} __main__\nend\n"
     title, header, row = done.stderr.splitlines()[-3:]
-    assert "training_loop.py ended well" in title
+    assert "training_loop.py finished" in title
     assert row.split()[:3] == ["train", "200", "5"]
     assert "items/s" in row
     assert row.split()[-1] == "0.005"
@@ -121,7 +121,7 @@ def test_in_a_terminal_one_line_is_drawn_again_and_again(programs):
     assert shown.count("\r\x1b[Ktrain [") >= 2
     assert "/100 | " in shown
     assert "end\r\n" in shown
-    assert "ended well" in shown
+    assert "finished" in shown
 
 
 def test_in_a_terminal_the_program_has_one_too(programs):
