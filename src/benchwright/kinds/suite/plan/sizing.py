@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from statistics import fmean
 
 import msgspec
 
-from benchwright.core.node.system import Observation, Scaling, Sizing
+from benchwright.core.node.system import Scaling, Sizing
 from benchwright.core.numbers.quantities import format_bytes
 
 
@@ -15,17 +16,6 @@ class BatchSize(msgspec.Struct, frozen=True):
 
     size: int
     note: str | None = None
-
-
-class MemoryLine(msgspec.Struct, frozen=True):
-    """Memory as a straight line over the batch size."""
-
-    bytes_per_item: float
-    bytes_at_zero: float
-    observations: int
-
-    def items_within(self, capacity_bytes: float) -> float:
-        return (capacity_bytes - self.bytes_at_zero) / self.bytes_per_item
 
 
 def choose_batch_size(benchmark: str, default: int, sizing: Sizing, device_bytes: int | None) -> BatchSize:
@@ -40,7 +30,8 @@ def choose_batch_size(benchmark: str, default: int, sizing: Sizing, device_bytes
     capacity = sizing.capacity_bytes or device_bytes
     known = sizing.scaling.get(benchmark)
     if known is None:
-        return _default(default, f"no scaling data for {benchmark}")
+        why = f"no scaling data for {benchmark}"
+        return _default(default, why) if sizing.optimized else BatchSize(1, f"batch size 1: {why}")
     return _optimized(default, known, capacity) if sizing.optimized else _fitted(default, known, sizing, capacity)
 
 
@@ -64,36 +55,37 @@ def _optimized(default: int, known: Scaling, capacity: int | None) -> BatchSize:
 
 
 def _fitted(default: int, known: Scaling, sizing: Sizing, capacity: int | None) -> BatchSize:
+    """As milabench chooses, except for what is known not to fit."""
     if capacity is None:
         return _default(default, "the memory of the device is not known")
-    line = memory_line(known.observations)
-    if line is None:
-        return _default(default, "the scaling data do not show memory growing with the batch size")
-    size = rounded(line.items_within(capacity), multiple=sizing.multiple, power=sizing.power)
-    note = f"fitted to {format_bytes(capacity)} from {line.observations} observations"
+    points = [(float(o.memory_bytes), float(o.batch_size)) for o in known.observations if o.memory_bytes]
+    if len(points) < 2:
+        return BatchSize(1, "batch size 1: a fit takes at least two observations with their memory")
+    size = rounded(batch_at(capacity, points), multiple=sizing.multiple, power=sizing.power)
+    note = f"fitted to {format_bytes(capacity)} from {len(points)} observations"
+    largest = int(max(batch for _, batch in points))
     too_large = min((o.batch_size for o in known.observations if o.memory_bytes is None), default=None)
     # Of a device of another capacity, what did not fit says nothing.
     if too_large is not None and sizing.capacity_bytes is None and size >= too_large:
         size = rounded(too_large - 1, multiple=sizing.multiple, power=sizing.power)
         note += f" and below {too_large}, which did not fit"
+    if size > largest:
+        note += f"; beyond the largest one observed, {largest}: it may not fit"
     return BatchSize(size, f"batch size {size}, {note}")
 
 
-def memory_line(observations: Iterable[Observation]) -> MemoryLine | None:
-    """Least squares; None with fewer than two batch sizes, or if memory does not grow.
+def batch_at(capacity: float, points: Sequence[tuple[float, float]]) -> float:
+    """The batch size at `capacity` on the straight line fitted to (memory, batch size) by least squares.
 
-    What did not fit, and sizes whose memory was not seen, say nothing about the line.
+    All at the same memory: the shortest of the solutions, as numpy.polyfit finds it.
     """
-    points = [(float(o.batch_size), float(o.memory_bytes)) for o in observations if o.memory_bytes]
-    if len({batch for batch, _ in points}) < 2:
-        return None
-    mean_batch = sum(batch for batch, _ in points) / len(points)
-    mean_bytes = sum(memory for _, memory in points) / len(points)
-    spread = sum((batch - mean_batch) ** 2 for batch, _ in points)
-    slope = sum((batch - mean_batch) * (memory - mean_bytes) for batch, memory in points) / spread
-    if slope <= 0:
-        return None
-    return MemoryLine(slope, mean_bytes - slope * mean_batch, len(points))
+    mean_bytes = fmean(memory for memory, _ in points)
+    mean_batch = fmean(batch for _, batch in points)
+    spread = sum((memory - mean_bytes) ** 2 for memory, _ in points)
+    if spread == 0:
+        return mean_batch * (capacity / mean_bytes + 1) / 2
+    slope = sum((memory - mean_bytes) * (batch - mean_batch) for memory, batch in points) / spread
+    return mean_batch + slope * (capacity - mean_bytes)
 
 
 def rounded(items: float, *, multiple: int = 1, power: int | None = None) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import Observation, Scaling, Sizing
-from benchwright.kinds.suite.plan.sizing import choose_batch_size, memory_line, rounded
+from benchwright.kinds.suite.plan.sizing import batch_at, choose_batch_size, rounded
 from benchwright.kinds.suite.suites import suite_paths_of
 
 GB = 10**9
@@ -85,29 +88,39 @@ def test_the_optimized_size_is_the_one_of_the_file_else_the_fastest_that_fits() 
     ("scaling", "why"),
     [
         ({}, "no scaling data for b"),
-        ({"b": Scaling()}, "do not show memory growing"),
-        ({"b": Scaling(observations=(Observation(batch_size=8, memory_bytes=GB),))}, "do not show memory growing"),
+        ({"b": Scaling()}, "at least two observations"),
+        ({"b": Scaling(observations=(Observation(batch_size=8, memory_bytes=GB),))}, "at least two observations"),
     ],
 )
-def test_too_little_data_gives_the_default_and_says_so(scaling: dict[str, Scaling], why: str) -> None:
+def test_too_little_data_gives_one_as_in_milabench_and_says_so(scaling: dict[str, Scaling], why: str) -> None:
     made = choose_batch_size("b", 12, Sizing(auto=True, scaling=scaling), 48 * GB)
-    assert made.size == 12
-    assert made.note is not None
-    assert why in made.note
+    assert made.size == 1
+    assert why in (made.note or "")
 
 
 def test_what_did_not_fit_or_was_not_seen_does_not_bend_the_line() -> None:
-    spoilt = (
-        *STRAIGHT.observations,
-        Observation(batch_size=512, memory_bytes=None),
-        Observation(batch_size=4, memory_bytes=0),
-    )
-    assert memory_line(spoilt) == memory_line(STRAIGHT.observations)
+    unseen = (Observation(batch_size=512, memory_bytes=None), Observation(batch_size=4, memory_bytes=0))
+    spoilt = Scaling(observations=(*STRAIGHT.observations, *unseen))
+    assert chosen(Sizing(auto=True, scaling={"b": spoilt}), device_bytes=30 * GB) == 160
 
 
-def test_memory_that_shrinks_with_the_batch_size_is_no_line() -> None:
-    falling = [Observation(batch_size=8, memory_bytes=9), Observation(batch_size=16, memory_bytes=3)]
-    assert memory_line(falling) is None
+def test_a_choice_beyond_what_was_observed_says_so() -> None:
+    sizing = Sizing(auto=True, scaling={"b": STRAIGHT})
+    far, near = (choose_batch_size("b", 12, sizing, gb * GB).note or "" for gb in (72, 30))
+    assert "beyond the largest one observed, 256" in far
+    assert "beyond" not in near
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**5), st.integers(1, 10**5)), min_size=2, max_size=12),
+    st.integers(1, 2 * 10**5),
+)
+def test_the_fit_is_numpys(seen: list[tuple[int, int]], capacity: int) -> None:
+    memory, batch = [float(m) for m, _ in seen], [float(b) for _, b in seen]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # all at the same memory
+        expected = np.polyval(np.polyfit(memory, batch, 1), capacity)
+    assert batch_at(capacity, list(zip(memory, batch, strict=True))) == pytest.approx(expected, rel=1e-6, abs=1e-3)
 
 
 observations = st.lists(
@@ -118,18 +131,12 @@ observations = st.lists(
 )
 
 
-@given(
-    observations, st.integers(0, 1 << 42), st.integers(0, 1 << 42), st.integers(1, 64), st.none() | st.integers(2, 4)
-)
-def test_more_memory_never_gives_a_smaller_batch(
-    seen: list[Observation], one: int, other: int, multiple: int, power: int | None
+@given(observations, st.integers(0, 1 << 42), st.integers(1, 64), st.none() | st.integers(2, 4))
+def test_any_observations_give_a_size_of_at_least_one(
+    seen: list[Observation], capacity: int, multiple: int, power: int | None
 ) -> None:
-    def size(capacity: int) -> int:
-        scaling = {"b": Scaling(observations=tuple(seen))}
-        return chosen(Sizing(auto=True, multiple=multiple, power=power, capacity_bytes=capacity + 1, scaling=scaling))
-
-    small, large = size(min(one, other)), size(max(one, other))
-    assert 1 <= small <= large
+    scaling = {"b": Scaling(observations=tuple(seen))}
+    assert chosen(Sizing(auto=True, multiple=multiple, power=power, capacity_bytes=capacity + 1, scaling=scaling)) >= 1
 
 
 @given(st.floats(-10, 1e12), st.integers(1, 100))
