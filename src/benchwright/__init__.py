@@ -3,7 +3,8 @@
 import benchwright as bw
 
 run = bw.run(["python", "train.py"], metrics=[r"speed=Speed: ([\\d.]+) samples/sec"], repeat=6)
-print(run.result("train.py").status, run.folder)
+print(run)
+bw.compare("baseline:main", run)
 """
 
 from __future__ import annotations
@@ -16,23 +17,44 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Unpack
 
-    from benchwright.api import RunOptions
+    from benchwright.api import ComparedRuns, CompareOptions, RunOptions, ShownRun
     from benchwright.core.run import Run
 
-__all__ = ["__version__", "run"]
+    Text = str | os.PathLike[str]
+
+__all__ = ["__version__", "compare", "load", "run"]
 
 
-def run(target: str | os.PathLike[str] | Sequence[str], **options: Unpack[RunOptions]) -> Run:
-    """Measures `target`, keeps the run as `benchwright run` does, and returns it.
+def run(target: Text | Sequence[str], *, progress: bool | None = None, **options: Unpack[RunOptions]) -> ShownRun:
+    """Measures `target`, keeps the run as `benchwright run` does, and returns it. A notebook shows it with a picture.
 
     `target` is a command as a list of words, or the path of a suite, task file, script or model file. The keywords are
     the options of the command line with `_` for `-`, a plural for what is repeatable (`metrics`, `runtimes`), and a
     mapping for pairs (`env`, `labels`, `params`): see `benchwright.api.RunOptions`. Values are written as on the
-    command line (`timeout="10m"`), or as numbers.
+    command line (`timeout="10m"`), or as numbers. `progress`: show it on stderr, or below a notebook's cell; None: only
+    in a notebook.
 
     A benchmark that fails is part of the result. Wrong input raises `benchwright.core.errors.InvalidInput`; an option
     that does not apply to the target is wrong input. What went wrong besides is a RuntimeWarning.
     """
     from benchwright.api import run as measured
 
-    return measured(target, **options)
+    return measured(target, progress=progress, **options)
+
+
+def load(run: Text, *, base: Text | None = None, store: str | None = None) -> ShownRun:
+    """The kept run that `run` names: `last`, an id or its beginning, a run folder, `baseline:NAME`."""
+    from benchwright.api import load as found
+
+    return found(run, base=base, store=store)
+
+
+def compare(control: Run | Text, *treatments: Run | Text, **options: Unpack[CompareOptions]) -> ComparedRuns:
+    """Compares the first run with each of the others, as `benchwright compare` does. A notebook shows it with a picture.
+
+    Each is a run, or what `load` takes. The keywords are the options of the command line, percentages as fractions: see
+    `benchwright.api.CompareOptions`. With `between=(A, B)`, two benchmarks of one run that were measured interleaved.
+    """
+    from benchwright.api import compare as compared
+
+    return compared(control, *treatments, **options)

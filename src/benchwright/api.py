@@ -1,18 +1,30 @@
-"""The Python API behind `benchwright.run`."""
+"""The Python API behind `benchwright.run`, `benchwright.load` and `benchwright.compare`."""
 
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
+from benchwright.analysis.comparison.compare import DEFAULT_MARGIN
+from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
+from benchwright.app.progress.notebook import NotebookPanel, in_notebook
+from benchwright.app.progress.progress import Progress
+from benchwright.app.progress.terminal import PlainLines, surface_of
 from benchwright.app.requests import SEARCH, order_of, values_of
+from benchwright.app.results.compare import compare_runs
+from benchwright.app.results.kept_runs import Results
 from benchwright.app.run import run as run_order
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.run import Run
-from benchwright.executors.observer import Observer
 
+if TYPE_CHECKING:
+    from benchwright.core.results.comparison import Comparison
+    from benchwright.report.base import Report
+
+_WIDTH = 100  # of a report that Python prints
 Text = str | os.PathLike[str]
 Texts = str | Sequence[str]  # one, or several
 
@@ -107,7 +119,71 @@ class RunOptions(TypedDict, total=False):
     no_store: bool
 
 
-def run(target: Text | Sequence[str], **options: Unpack[RunOptions]) -> Run:
+class CompareOptions(TypedDict, total=False):
+    """Keywords of `benchwright.compare`: the options of `benchwright compare`. Percentages are fractions."""
+
+    between: tuple[str, str] | None
+    margin: float
+    run_to_run: float
+    metrics: Sequence[str]
+    all_metrics: bool
+    anyway: bool
+    base: Text | None
+    store: str | None
+
+
+class ShownRun(Run, frozen=True, kw_only=True, eq=False):
+    """A Run that shows itself: as a table where Python prints it, with a picture in a notebook."""
+
+    def __repr__(self) -> str:
+        from benchwright.report.comparison import verdict_text
+        from benchwright.report.screen import ScreenReporter
+
+        return ScreenReporter().render(self._report()) + verdict_text(self._comparisons(), width=_WIDTH)
+
+    def _repr_html_(self) -> str:
+        from benchwright.report.html.notebook import comparison_cell, run_cell
+
+        comparisons = self._comparisons()
+        return run_cell(self._report()) + (comparison_cell(comparisons) if comparisons else "")
+
+    def __eq__(self, other: object) -> bool:
+        """How it is shown makes no difference."""
+        if not isinstance(other, Run):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in Run.__struct_fields__)
+
+    __hash__ = None  # type: ignore[assignment]  # like a Run, it holds what cannot be hashed
+
+    def _report(self) -> Report:
+        from benchwright.app.after_run import report_of
+
+        return report_of(self, width=_WIDTH, comparisons=self._comparisons())
+
+    def _comparisons(self) -> list[Comparison]:
+        from benchwright.app.results.compare import compare_commands
+
+        return compare_commands(self) if len(self.results) > 1 else []
+
+
+class ComparedRuns:
+    """What `benchwright.compare` found: for each treatment a `Comparison` with its effects and verdicts."""
+
+    def __init__(self, comparisons: Sequence[Comparison]) -> None:
+        self.comparisons = tuple(comparisons)
+
+    def __repr__(self) -> str:
+        from benchwright.app.results.compare import render
+
+        return render(self.comparisons, "screen", _WIDTH)
+
+    def _repr_html_(self) -> str:
+        from benchwright.report.html.notebook import comparison_cell
+
+        return comparison_cell(self.comparisons)
+
+
+def run(target: Text | Sequence[str], *, progress: bool | None = None, **options: Unpack[RunOptions]) -> ShownRun:
     """See `benchwright.run`."""
     for name in options:
         if name not in RunOptions.__annotations__:
@@ -123,19 +199,57 @@ def run(target: Text | Sequence[str], **options: Unpack[RunOptions]) -> Run:
         order = order_of(values, given, targets=[os.fspath(target)])
     else:
         order = order_of(values, given, command=[str(word) for word in target])
-    observer = _Collecting()
-    made = run_order(order, observer)
-    for text in observer.troubles:
+    with _Watching(progress) as watching:
+        made = run_order(order, watching)
+    for text in watching.troubles:
         if not any(text.startswith(note.text) for note in made.notes):
             warnings.warn(text, RuntimeWarning, stacklevel=3)
-    return made
+    return _shown(made)
 
 
-class _Collecting(Observer):
-    """What the command line prints on stderr becomes a warning once the run is complete, unless it is among its notes."""
+def load(run: Text, *, base: Text | None = None, store: str | None = None) -> ShownRun:
+    """See `benchwright.load`."""
+    with Results.choose(base, store, os.environ) as results:
+        return _shown(results.run(os.fspath(run)))
 
-    def __init__(self) -> None:
+
+def compare(control: Run | Text, *treatments: Run | Text, **options: Unpack[CompareOptions]) -> ComparedRuns:
+    """See `benchwright.compare`."""
+    between = options.get("between")
+    if between is None and not treatments:
+        raise InvalidInput("there is nothing to compare with", where="compare", remedy="name a control and a treatment")
+    if between is not None and treatments:
+        raise InvalidInput("between compares two benchmarks of one run", where="compare", remedy="name one run")
+    base, store = options.get("base"), options.get("store")
+    runs = [r if isinstance(r, Run) else load(r, base=base, store=store) for r in (control, *treatments)]
+    found = compare_runs(
+        runs,
+        between=between,
+        margin=options.get("margin", DEFAULT_MARGIN),
+        run_to_run=options.get("run_to_run", RUN_TO_RUN),
+        metrics=options.get("metrics", ()),
+        all_metrics=options.get("all_metrics", False),
+        anyway=options.get("anyway", False),
+    )
+    return ComparedRuns(found)
+
+
+def _shown(run: Run) -> ShownRun:
+    return ShownRun(**{name: getattr(run, name) for name in Run.__struct_fields__})
+
+
+class _Watching(Progress):
+    """What the command line calls a problem becomes a warning once the run is complete, unless it is among its notes.
+
+    `shown`: with progress, in a notebook or on stderr; None: only in a notebook.
+    """
+
+    def __init__(self, shown: bool | None) -> None:
         self.troubles: list[str] = []
+        if in_notebook() and shown is not False:
+            super().__init__(NotebookPanel())
+        else:
+            super().__init__(surface_of(sys.stderr) if shown else PlainLines(None), quiet=not shown)
 
     def on_trouble(self, text: str) -> None:
         self.troubles.append(text)

@@ -34,9 +34,9 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     The scripts run unmodified; nothing is measured. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
     models found.
     """
+    from benchwright.app.progress.terminal import open_progress
     from benchwright.app.requests import request_of
     from benchwright.app.resolve import resolve
-    from benchwright.cli.progress import open_progress
     from benchwright.executors.local import LocalExecutor
     from benchwright.kinds.models.batches import with_batches_known
     from benchwright.kinds.models.discovery import discover

@@ -34,9 +34,9 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     Exit code: 0 success, 1 a benchmark failed, 2 wrong input, 3 nothing could be measured, 130 interrupted (resumable).
     """
     from benchwright.app.after_run import exit_code
+    from benchwright.app.progress.terminal import open_progress
     from benchwright.app.requests import SEARCH
     from benchwright.app.run import run
-    from benchwright.cli.progress import open_progress
 
     order = order_from(ctx, values, targets)
     as_json, dash = values["as_json"], values["dash"]

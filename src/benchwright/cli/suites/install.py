@@ -56,7 +56,7 @@ def command(
     If an install fails, the package is named and the previous environment stays in use. Exit code: 0 success, 1 an
     environment failed, 2 wrong suite, 3 the base folder cannot be used.
     """
-    from benchwright.cli.progress import open_progress
+    from benchwright.app.progress.terminal import open_progress
     from benchwright.kinds.suite.setup.install import IndexOptions, InstallOptions, install
 
     options = InstallOptions(

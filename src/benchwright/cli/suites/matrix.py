@@ -46,7 +46,7 @@ def command(
     2 or 3 none could be made, 130 interrupted (resumable).
     """
     from benchwright.app.matrix import SuiteMatrix, code_of, matrix_runs, run_matrix
-    from benchwright.cli.progress import open_progress
+    from benchwright.app.progress.terminal import open_progress
     from benchwright.kinds.suite.suites import SYSTEM_VARIABLES
     from benchwright.kinds.suite.system_file import read_system
 

@@ -42,7 +42,7 @@ def command(
     Benchmarks of an install group share an environment, so they get the same versions. Indexes given here are written to
     the files. Exit code: 0 pinned, 1 a group has no solution, 2 wrong suite.
     """
-    from benchwright.cli.progress import open_progress
+    from benchwright.app.progress.terminal import open_progress
     from benchwright.kinds.suite.setup.install import IndexOptions
     from benchwright.kinds.suite.setup.pin import PinOptions, pin
 

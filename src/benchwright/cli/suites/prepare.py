@@ -37,7 +37,7 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     Finished work is skipped, unless a script or its arguments changed. Exit code: 0 success, 1 a script failed, 2 the
     suite is wrong or not installed, 3 a folder cannot be written.
     """
-    from benchwright.cli.progress import open_progress
+    from benchwright.app.progress.terminal import open_progress
     from benchwright.kinds.suite.setup.prepare import PrepareOptions, prepare
 
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)

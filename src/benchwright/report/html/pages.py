@@ -21,11 +21,11 @@ _SCRIPTS = ("samples.js", "chart_frame.js", "distribution.js", "over_time.js", "
 
 def render(template: str, *, scripted: bool, **context: object) -> str:
     """A whole file that needs nothing else: no network, no other file."""
-    script = "\n".join(_asset(name) for name in _SCRIPTS) if scripted else ""
+    script = "\n".join(asset(name) for name in _SCRIPTS) if scripted else ""
     return (
         _environment()
         .get_template(template)
-        .render(policy=_policy(script), script=script, style=_asset("report.css"), version=__version__, **context)
+        .render(policy=_policy(script), script=script, style=asset("report.css"), version=__version__, **context)
     )
 
 
@@ -63,5 +63,5 @@ def _policy(script: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
     return files("benchwright.report.html").joinpath("assets", name).read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from benchwright.cli.progress import PlainLines, TerminalPanel, open_progress
+from benchwright.app.progress.terminal import PlainLines, TerminalPanel, open_progress
 
 pyte = pytest.importorskip("pyte")
 

@@ -20,10 +20,14 @@ def open_progress(
     *, quiet: bool = False, verbose: bool = False, jobs: bool = True, stream: TextIO | None = None
 ) -> Progress:
     """A context manager. `quiet`: only problems are shown. `jobs`: a line for each running job."""
-    chosen = stream or sys.stderr  # None: it was closed
-    live = chosen is not None and chosen.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("CI")
-    surface = TerminalPanel(chosen) if live and chosen is not None else PlainLines(chosen)
-    return Progress(surface, quiet=quiet, verbose=verbose, jobs=jobs)
+    return Progress(surface_of(stream or sys.stderr), quiet=quiet, verbose=verbose, jobs=jobs)
+
+
+def surface_of(stream: TextIO | None) -> PlainLines:
+    """A panel if it is a terminal that people look at. None: it was closed."""
+    if stream is None or not stream.isatty() or os.environ.get("TERM") == "dumb" or os.environ.get("CI"):
+        return PlainLines(stream)
+    return TerminalPanel(stream)
 
 
 class PlainLines:
