@@ -173,9 +173,9 @@ class ComparedRuns:
         self.comparisons = tuple(comparisons)
 
     def __repr__(self) -> str:
-        from benchwright.app.results.compare import render
+        from benchwright.report.comparison import comparison_text
 
-        return render(self.comparisons, "screen", _WIDTH)
+        return "\n".join(comparison_text(c, width=_WIDTH) for c in self.comparisons)
 
     def _repr_html_(self) -> str:
         from benchwright.report.html.notebook import comparison_cell

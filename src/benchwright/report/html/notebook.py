@@ -13,8 +13,8 @@ from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.comparison import count_words, warnings
 from benchwright.report.document import Callout, Figure, ReportSection, ReportTable
+from benchwright.report.html.machine import machine_line
 from benchwright.report.html.pages import asset, render
-from benchwright.report.html.reporter import machine_line
 from benchwright.report.notes import callouts
 from benchwright.report.pictures import comparison_picture, run_picture
 from benchwright.report.tables.comparison import comparison_table
