@@ -29,7 +29,6 @@ export NO_MKDOCS_2_WARNING := 1
 .PHONY: run unit test check lint lies fuzz bench kills docs wheels format clean
 
 run: $(DEV)
-	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright prepare quick --use-current-env --base .bench
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
 	$(BIN)/benchwright report last --base .bench --format html -o .bench/report.html
 

@@ -101,6 +101,7 @@ class RunOptions(TypedDict, total=False):
     exclude: Texts
     overrides: Texts
     use_current_env: bool
+    no_setup: bool
     size: str | int | None
     capacity: str | None
     scaling: Text | None

@@ -150,10 +150,10 @@ def _same_base(bw: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_run_says_exactly_what_is_missing_and_what_to_type(bw: CommandLine, suite: SuiteFolder) -> None:
     place = suite.add("one", {"prepare.py": PREPARE, "requirements.in": "alpha\n"}, stop={"steps": 5})
-    said = bw("run", suite.path, code=3).stderr
+    said = bw("run", suite.path, "--no-setup", code=3).stderr
     assert f"not installed; run: benchwright install {suite.path} --select one\n" in said
     bw("install", suite.path)
-    said = bw("run", suite.path, code=3).stderr
+    said = bw("run", suite.path, "--no-setup", code=3).stderr
     assert f"not prepared; run: benchwright prepare {suite.path} --select one\n" in said
     bw("prepare", suite.path)
     assert reason(bw, suite) is None

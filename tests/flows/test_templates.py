@@ -9,13 +9,14 @@ from command_line import metric
 @pytest.mark.parametrize(("template", "measured"), [("simple", "rate"), ("stdout", "speed")])
 def test_what_needs_nothing_runs_at_once(bw, template, measured):
     said = bw("new", "mine", "--template", template).stdout
-    assert said.splitlines()[-1] == "  benchwright run mine/dev.yaml"
-    body = bw.json("run", "mine/dev.yaml")
+    assert said.splitlines()[-1] == "  benchwright run mine"
+    body = bw.json("run", "mine")
     assert [(result["benchmark"], result["status"]) for result in body["results"]] == [("mine", "ok")]
     assert metric(body, measured)["unit"] == "items/s"
     assert metric(body, measured)["value"] > 0
     assert [path.name for path in bw.last_run().glob("*.data")] == ["mine.D0.data"]
     assert "mine" in bw("report").stdout
+    assert bw.last_run().name.startswith("mine.")
 
 
 @pytest.mark.slow
@@ -25,7 +26,7 @@ def test_what_needs_data_is_prepared_first(bw, template):
     pytest.importorskip({"voir": "voir", "model": "torch"}[template])
     bw("new", "mine", "--template", template)
     options = ("mine/dev.yaml", "--use-current-env")
-    refused = bw("run", *options, code=None)
+    refused = bw("run", *options, "--no-setup", code=None)
     assert refused.returncode in (2, 3)
     assert "run: benchwright prepare mine/dev.yaml --select mine --use-current-env\n" in refused.stderr
     bw("prepare", *options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +27,7 @@ from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor
 from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.base import nothing_ready
 from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.plan.placement import make_plan
 from benchwright.plan.turns import started_together
@@ -68,11 +69,13 @@ def measure(
     labels: dict[str, str] | None = None,
     told: Path | None = None,
     anyway: bool = False,
+    failed: Mapping[str, str] | None = None,
     another: Callable[[], AbstractContextManager[Executor]] | None = None,
 ) -> Run:
     """Measures everything and returns the Run; raises Interrupted, after keeping what there is, if asked to stop.
 
     `anyway`: a run is resumed even if what it depends on has changed, and marked.
+    `failed`: benchmarks that could not be set up, with the reason; those that can run all the same are run.
     `another`: opens an executor like this one, to clean up after an interrupt. `told`: a folder with what scripts told when their models were looked for; it becomes part of the run.
     """
     observer = observer or Observer()
@@ -80,7 +83,7 @@ def measure(
     if resume is None:
         if not benchmarks:
             raise InvalidInput("nothing to measure", remedy="name a target or give a command after --")
-        _refuse_if_none_is_ready(benchmarks, settings)
+        _refuse_if_none_is_ready(benchmarks, settings, failed or {})
         folder = RunFolder.create(base.runs, name, shared=settings.shared)
         started = datetime.now().astimezone().isoformat(timespec="seconds")
         stored = StoredPlan(
@@ -99,7 +102,15 @@ def measure(
                 told.rename(folder.path / "discovery")
         try:
             measurement = _Measurement(
-                folder, stored, base, executor, observer, resumes=resume is not None, anyway=anyway, another=another
+                folder,
+                stored,
+                base,
+                executor,
+                observer,
+                resumes=resume is not None,
+                anyway=anyway,
+                failed=failed or {},
+                another=another,
             )
         except BenchwrightError:
             if resume is None:
@@ -116,11 +127,16 @@ def not_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[st
     return found
 
 
-def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings) -> None:
+def _refuse_if_none_is_ready(benchmarks: Sequence[Benchmark], settings: RunSettings, failed: Mapping[str, str]) -> None:
     """If some can be run, they are, and the others fail with their reason."""
     enabled = [b for b in benchmarks if b.enabled]
     lacking = not_ready(enabled, settings)
     if enabled and all(b.name in lacking for b in enabled):
+        if any(b.name in failed for b in enabled):
+            reasons: dict[str, list[str]] = {}
+            for name, why in lacking.items():
+                reasons.setdefault(failed.get(name, why), []).append(name)
+            raise CannotMeasure(nothing_ready([f"{', '.join(names)}: {why}" for why, names in reasons.items()]))
         kind, same = by_kind(enabled)[0]
         raise kind.refusal(same, settings)
 
@@ -138,10 +154,13 @@ class _Measurement:
         *,
         resumes: bool,
         anyway: bool,
+        failed: Mapping[str, str],
         another: Callable[[], AbstractContextManager[Executor]] | None = None,
     ) -> None:
         self.folder = folder
-        self.stored = msgspec.structs.replace(stored, not_ready=not_ready(stored.benchmarks, stored.settings))
+        lacking = not_ready(stored.benchmarks, stored.settings)
+        said = {name: failed.get(name, why) for name, why in lacking.items()}
+        self.stored = msgspec.structs.replace(stored, not_ready=said)
         self.executor = executor
         self.another = another or (lambda: nullcontext(executor))
         self.observer = observer

@@ -107,7 +107,7 @@ def _what() -> Iterable[Option]:
     yield _option(WHAT, "--search-dir", "list", "DIR", name="search_dirs", applies=_SCRIPTS,
         help="Folder to look up scripts in. Repeatable.")
     yield _option(WHAT, "--all", "flag", name="all_scripts", applies=_SCRIPTS,
-        help="Every script in the --search-dir folders.")
+        help="Every script of a folder, however many, or of the --search-dir folders.")
     yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=(COMMAND, *_SCRIPTS), common=True,
         help="Measure once for each value. It fills {NAME} in a command, and --NAME of a script. Repeatable.")
     yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=(COMMAND, *_SCRIPTS),
@@ -221,6 +221,8 @@ def _of_suites() -> Iterable[Option]:
         help="Change a value, such as resnet50.argv.--epochs=1 or '*.max_duration=60'. Repeatable.")
     yield _option(OF_SUITES, "--use-current-env", "flag", aliases=("--use_current_env",), applies=(SUITE,),
         help="Use the current Python instead of installed environments.")
+    yield _option(OF_SUITES, "--no-setup", "flag", applies=(SUITE,), of_target=False,
+        help="Do not install or prepare what is missing; say how to instead.")
     yield _option(OF_SUITES, "--size", metavar="HOW", applies=(SUITE,),
         help="Batch sizes: auto (fit the device), optimized, default, a number, or search (find the largest that fits).")
     yield _option(OF_SUITES, "--capacity", metavar="SIZE", applies=(SUITE,),

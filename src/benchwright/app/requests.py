@@ -55,6 +55,7 @@ def order_of(
         anyway=values["anyway"],
         store=values["store"],
         keep=not values["no_store"],
+        set_up=not values["no_setup"],
     )
 
 

@@ -16,7 +16,8 @@ from benchwright.core.metric import MetricSpec
 from benchwright.core.numbers.aggregates import workers_count
 from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import StopRule
-from benchwright.kinds.registry import by_kind, kind_for, kind_named, kind_of
+from benchwright.kinds.registry import all_kinds, by_kind, kind_for, kind_named, kind_of
+from benchwright.kinds.system_folders import refuse_system_folder
 
 if TYPE_CHECKING:
     from benchwright.kinds.base import KindOptions
@@ -59,9 +60,9 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
         settings = msgspec.structs.replace(settings, validations=layers)
     for kind, same in by_kind(benchmarks):
         settings = kind.settings(settings, request, same)
-    return Resolved(
-        benchmarks=tuple(benchmarks), settings=settings, name=_run_name(named if of_folders else request, benchmarks)
-    )
+    folders = of_folders or any(map(os.path.isdir, named.targets[:1]))
+    name = _run_name(named if folders else request, benchmarks)
+    return Resolved(benchmarks=tuple(benchmarks), settings=settings, name=name)
 
 
 def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request:
@@ -76,14 +77,21 @@ def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request
 
 
 def _with_files(request: Request) -> tuple[Request, frozenset[str]]:
-    """With the scripts of folders and the files of shipped suites as targets; and which of them come from a folder."""
+    """With suites or scripts in the place of their folders, and the files of shipped suites; and which are one of many."""
     if not request.targets and not request.all_scripts:
         return request, frozenset()
     from benchwright.kinds.models.scripts import with_scripts
     from benchwright.kinds.suite.shipped import named_file
 
-    request, of_folders = with_scripts(request)
+    files = tuple(_file_in(target) if os.path.isdir(target) else target for target in request.targets)
+    request, of_folders = with_scripts(msgspec.structs.replace(request, targets=files))
     return msgspec.structs.replace(request, targets=tuple(map(named_file, request.targets))), of_folders
+
+
+def _file_in(folder: str) -> str:
+    """The one file that `folder` stands for, such as its suite; else the folder, for its scripts."""
+    refuse_system_folder(folder)
+    return next((file for kind in all_kinds() if (file := kind.file_in(folder)) is not None), folder)
 
 
 def _settings(request: Request, interleave: bool) -> RunSettings:
@@ -241,7 +249,7 @@ def _run_name(request: Request, benchmarks: list[Benchmark]) -> str:
     from benchwright.plan.file_names import safe_name
 
     if request.targets:
-        return safe_name(Path(request.targets[0]).stem)
+        return safe_name(Path(os.path.abspath(request.targets[0])).stem)
     if request.name is None and (request.command or request.lines):
         from benchwright.kinds.command.read import plain_name
 

@@ -29,6 +29,8 @@ from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
 
+_MOST_PHASES = 5  # of a set-up: cloning, installing, preparing; one that never ends is given up
+
 
 class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     """One run to make. `given`: the options that the user gave, by their names in the table of options."""
@@ -43,6 +45,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     anyway: bool = False  # resume although what the run depends on has changed
     store: str | None = None  # its URL; None: the usual one
     keep: bool = True  # in the store
+    set_up: bool = True  # install and prepare what is missing first
 
 
 def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
@@ -55,7 +58,7 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
         from benchwright.app.results.kept_runs import store_url
 
         store_url(order.store, order.base, os.environ)  # refused now, not after hours of measuring
-    resolved = resolve_order(order)
+    resolved, failed = _set_up(order, resolve_order(order), observer)
     for warning in _warnings(order, resolved):
         observer.on_trouble(warning)
     with (
@@ -73,11 +76,28 @@ def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor
             labels=order.request.options.labels | order.labels,
             told=told,
             anyway=order.anyway,
+            failed=failed,
             another=lambda: _chosen(executor, resolved, order),
         )
     for problem in _follow_up(order, made):
         observer.on_trouble(problem)
     return made
+
+
+def _set_up(order: RunOrder, resolved: Resolved, observer: Observer) -> tuple[Resolved, dict[str, str]]:
+    """Does what is missing before the benchmarks can run. Returns them as they are then, and why it failed for some."""
+    failed: dict[str, str] = {}
+    for _ in range(_MOST_PHASES if order.set_up else 0):
+        tried = [
+            kind.set_up(same, resolved.settings, order.request, observer)
+            for kind, same in by_kind(b for b in resolved.benchmarks if b.enabled and b.name not in failed)
+        ]
+        if all(reasons is None for reasons in tried):
+            break
+        for reasons in tried:
+            failed |= reasons or {}
+        resolved = resolve_order(order)
+    return resolved, failed
 
 
 def _completed(
@@ -95,7 +115,8 @@ def plan(order: RunOrder) -> Plan:
     """What `run` would do, without doing or writing anything."""
     from benchwright.executors.registry import open_executor
 
-    resolved = resolve_order(order)
+    request = msgspec.structs.replace(order.request, most_scripts=None)  # nothing is run
+    resolved = resolve_order(msgspec.structs.replace(order, request=request))
     with open_executor(resolved.settings.on or "local", Site(folder=str(order.base.path))) as executor:
         return plan_only(resolved.benchmarks, resolved.settings, order.base, executor)
 

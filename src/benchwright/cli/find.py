@@ -10,8 +10,8 @@ import click
 import msgspec
 
 from benchwright.cli.options import options
-from benchwright.cli.terminal import coloured, terminal_width
-from benchwright.core.errors import InvalidInput
+from benchwright.cli.terminal import coloured, terminal_width, with_all_scripts
+from benchwright.core.errors import InvalidInput, TooManyScripts
 
 if TYPE_CHECKING:
     from benchwright.core.benchmark import Benchmark
@@ -45,7 +45,11 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(values["base"], os.environ)
-    resolved = resolve(request_of({**values, "as_": "models"}, folder.path, targets=scripts))
+    request = request_of({**values, "as_": "models"}, folder.path, targets=scripts)
+    try:
+        resolved = resolve(request)
+    except TooManyScripts as many:
+        resolved = resolve(with_all_scripts(request, many))
     quiet = values["quiet"] or values["as_json"]
     with LocalExecutor() as executor, open_progress(quiet=quiet) as progress:
         told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress, count_work=True)

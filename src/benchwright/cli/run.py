@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from benchwright.cli.options import TargetCommand, order_from, target_options
-from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.cli.terminal import coloured, forget_stdout, terminal_width, with_all_scripts
+from benchwright.core.errors import TooManyScripts
 
 if TYPE_CHECKING:
     from benchwright.app.run import RunOrder
@@ -46,7 +48,11 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
             from benchwright.cli.suites.batch_sizes import search_batches
 
             return search_batches(order, progress, as_json=as_json)
-        made = run(order, progress)
+        try:
+            made = run(order, progress)
+        except TooManyScripts as many:
+            order = msgspec.structs.replace(order, request=with_all_scripts(order.request, many))
+            made = run(order, progress)
     try:
         click.echo(_report(made, order, as_json=as_json), nl=False)
     except BrokenPipeError:

@@ -5,6 +5,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from benchwright.core.errors import TooManyScripts
+    from benchwright.core.inputs.request import Request
 
 _RED, _YELLOW, _GREEN, _FAINT, _END = "\x1b[31m", "\x1b[33m", "\x1b[32m", "\x1b[2m", "\x1b[0m"
 _RULES = (
@@ -49,3 +54,15 @@ def forget_stdout() -> None:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())
         os.close(nothing)
+
+
+def with_all_scripts(request: Request, many: TooManyScripts) -> Request:
+    """`request` with all scripts of its folder, if the user agrees on the terminal; else `many` is raised."""
+    import click
+    import msgspec
+
+    if not all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr)):
+        raise many
+    if not click.confirm(f"{many.where} {many.what}. Run all of them?", err=True):
+        raise many
+    return msgspec.structs.replace(request, all_scripts=True)

@@ -74,6 +74,10 @@ class InvalidInput(BenchwrightError):
         return "\n".join(lines)
 
 
+class TooManyScripts(InvalidInput):
+    """A folder holds more scripts than are run without asking; whoever can ask, asks."""
+
+
 class UnfilledWord(InvalidInput):
     """A `word` of the suite entry `entry` whose placeholders or conditions cannot be resolved."""
 

@@ -14,6 +14,7 @@ from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import ModelOptions
 from benchwright.core.settings import RunSettings
+from benchwright.executors.observer import Observer
 from benchwright.plan.base import PlainPlanner, PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.report.base import Contribution, Report
@@ -57,6 +58,10 @@ class Kind(Protocol):
         """Whether `target` is of this kind, told from its content where it can be; never raises."""
         ...
 
+    def file_in(self, folder: str) -> str | None:
+        """The target of this kind that `folder` stands for, if it does; InvalidInput if that is not clear."""
+        return None
+
     def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         """The benchmarks in `target`, in its order; InvalidInput says where it is wrong and what to do.
 
@@ -81,6 +86,15 @@ class Kind(Protocol):
     def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
         """Those of `benchmarks`, all of this kind, that lack something before they can run: why, and what helps."""
         return {}
+
+    def set_up(
+        self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
+    ) -> dict[str, str] | None:
+        """Does the next thing that `not_ready` says is missing: called again, after all was read anew, until that is None.
+
+        Returns those for which it failed, with the reason; None if nothing was missing. Raises Interrupted if asked to stop.
+        """
+        return None
 
     def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
         """The error to raise if none of `benchmarks` is ready, and there is nothing else to run."""

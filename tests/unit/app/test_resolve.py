@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from benchwright.app.resolve import resolve
 from benchwright.core.benchmark import Command, Script
-from benchwright.core.errors import InvalidInput
+from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.inputs.request import MeasureOptions, Request, SuiteRequest
 from benchwright.core.model import ModelScript
 from benchwright.core.stop_rule import StopRule
@@ -142,3 +143,58 @@ def test_an_empty_name_is_refused() -> None:
 def test_a_run_of_no_launches_is_refused() -> None:
     with pytest.raises(InvalidInput, match="repeat: 0 is too few"):
         resolve(Request(command=("true",), repeat=0))
+
+
+def test_a_folder_of_more_than_a_handful_of_scripts_needs_consent(tmp_path: Path) -> None:
+    for number in range(6):
+        (tmp_path / f"s{number}.py").write_text("x = 1\n")
+    with pytest.raises(TooManyScripts) as refused:
+        resolve(Request(targets=(str(tmp_path),)))
+    assert "holds 6 scripts (s0.py, s1.py, s2.py…), and each would be run" in str(refused.value)
+    assert "--all" in str(refused.value)
+    with pytest.raises(TooManyScripts):
+        resolve(Request(targets=(f"{tmp_path}/*.py",)))
+    assert len(resolve(Request(targets=(str(tmp_path),), all_scripts=True)).benchmarks) == 6
+    (tmp_path / "s5.py").rename(tmp_path / "benchfile.py")
+    names = [b.name for b in resolve(Request(targets=(str(tmp_path),))).benchmarks]
+    assert names == [f"s{number}.py" for number in range(5)], "five are a handful, and a benchfile is no script"
+
+
+@pytest.mark.parametrize("folder", ["/", "/usr", "/usr/lib", "/etc", "~", "/tmp"])
+def test_folders_of_the_system_and_the_home_are_never_run(folder: str, tmp_path: Path) -> None:
+    place = os.path.expanduser(folder)
+    with pytest.raises(InvalidInput, match="its scripts are not run"):
+        resolve(Request(targets=(place,), all_scripts=True))
+    link = tmp_path / "link"
+    link.symlink_to(place)
+    with pytest.raises(InvalidInput, match="its scripts are not run"):
+        resolve(Request(targets=(str(link),), all_scripts=True))
+
+
+def test_a_home_below_it_makes_a_folder_no_folder_of_scripts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "me" / "work").mkdir(parents=True)
+    (tmp_path / "me" / "work" / "a.py").write_text("x = 1\n")
+    monkeypatch.setenv("HOME", str(tmp_path / "me"))
+    for folder in (tmp_path, tmp_path / "me"):
+        with pytest.raises(InvalidInput, match="its scripts are not run"):
+            resolve(Request(targets=(str(folder),)))
+    assert [b.name for b in resolve(Request(targets=(str(tmp_path / "me" / "work"),))).benchmarks] == ["a.py"]
+
+
+def test_a_folder_with_a_suite_is_that_suite_and_of_several_the_usual_one(tmp_path: Path) -> None:
+    entry = "one:\n  definition: ./one\n"
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "main.py").write_text("x = 1\n")
+    (tmp_path / "a.yaml").write_text(entry)
+    (tmp_path / "notes.yaml").write_text("just: text\n")
+    suite = SuiteRequest(base=str(tmp_path / "base"))
+    assert [b.name for b in resolve(Request(targets=(str(tmp_path),), suite=suite)).benchmarks] == ["one"]
+    (tmp_path / "b.yaml").write_text(entry)
+    with pytest.raises(InvalidInput, match=r"holds 2 suites: a.yaml, b.yaml"):
+        resolve(Request(targets=(str(tmp_path),), suite=suite))
+    (tmp_path / "dev.yaml").write_text(entry)
+    assert (
+        resolve(Request(targets=(str(tmp_path),), suite=suite))
+        .benchmarks[0]
+        .source.startswith(str(tmp_path / "dev.yaml"))
+    )

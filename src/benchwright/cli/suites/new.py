@@ -33,19 +33,16 @@ Examples:
 def command(name: str | None, name_too: str | None, template: str, parent: str, force: bool) -> None:
     """Create a folder with a new benchmark, NAME, that runs as it is.
 
-    Its dev.yaml is a suite with this benchmark alone, for `install`, `prepare`, `run` and the other commands.
+    `benchwright run NAME` runs it. Its dev.yaml is a suite with this benchmark alone, for `run` and the other commands.
     """
-    from benchwright.kinds.suite.setup.new import SUITE, make_benchmark
+    from benchwright.kinds.suite.setup.new import make_benchmark
 
     chosen = name or name_too
     if not chosen or (name and name_too):
         raise InvalidInput("give one name", where="NAME", remedy="write benchwright new mybench")
     folder = make_benchmark(chosen, template, Path(parent).expanduser(), force=force)
-    suite = shlex.quote(os.path.join(_shown(folder), SUITE))
     click.echo(f"made {_shown(folder)}: {', '.join(sorted(path.name for path in folder.iterdir()))}")
-    click.echo("next:")
-    for phase in ("install", "prepare", "run"):
-        click.echo(f"  benchwright {phase} {suite}")
+    click.echo(f"next:\n  benchwright run {shlex.quote(_shown(folder))}")
 
 
 def _shown(folder: Path) -> str:

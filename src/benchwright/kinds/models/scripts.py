@@ -9,10 +9,12 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from benchwright.core.errors import InvalidInput
+from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.inputs.request import Request
+from benchwright.kinds.system_folders import refuse_system_folder
 
 _MEMBER = "::"
+_NO_SCRIPTS = ("benchfile.py", "voirfile.py", "conftest.py", "setup.py")  # parts of something else
 _PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
 
 
@@ -32,14 +34,14 @@ def _scripts_of(target: str, request: Request) -> list[str]:
     """The target itself; every script of a folder or pattern; one that lies in a search folder."""
     path, member, names = target.partition(_MEMBER)
     if os.path.isdir(path):
-        return _chosen(_in_folder(Path(path)), path, request)
+        return _handful(_chosen(_in_folder(Path(path)), path, request), path, request)
     if os.path.exists(path):
         return [target]
     for folder in request.search_dirs:
         if os.path.isfile(inside := os.path.join(_checked(folder), path)):
             return [inside + member + names]
     if any(c in path for c in "*?[") and (found := sorted(glob.glob(path, recursive=True))):
-        return _chosen([f for f in found if os.path.isfile(f)], path, request)
+        return _handful(_chosen([f for f in found if os.path.isfile(f)], path, request), path, request)
     return [target]
 
 
@@ -47,15 +49,16 @@ def _all_scripts(request: Request) -> list[str]:
     """Those of the search folders, if all were asked for."""
     if not request.all_scripts:
         return []
-    if not request.search_dirs:
-        raise InvalidInput("no folder given", where="--all", remedy="name the folder with --search-dir")
+    many = any(os.path.isdir(t) or any(c in t for c in "*?[") for t in request.targets)
+    if not request.search_dirs and not many:
+        raise InvalidInput("no folder given", where="--all", remedy="name a folder, or give it with --search-dir")
     return [s for folder in request.search_dirs for s in _chosen(_in_folder(Path(_checked(folder))), folder, request)]
 
 
 def _checked(folder: str) -> str:
     if not os.path.isdir(folder):
         raise InvalidInput("no such folder", where=f"--search-dir {folder}", remedy="check the name")
-    return folder
+    return refuse_system_folder(folder)
 
 
 def _in_folder(folder: Path) -> list[str]:
@@ -64,9 +67,18 @@ def _in_folder(folder: Path) -> list[str]:
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "__")) or part in _PASSED_OVER for part in inside)
-        if not hidden and path.is_file():
+        if not hidden and path.name not in _NO_SCRIPTS and path.is_file():
             found.append(str(path))
     return found
+
+
+def _handful(scripts: list[str], where: str, request: Request) -> list[str]:
+    """TooManyScripts if nobody said that so many programs may be started."""
+    if request.all_scripts or request.most_scripts is None or len(scripts) <= request.most_scripts:
+        return scripts
+    names = ", ".join(os.path.relpath(script, where if os.path.isdir(where) else ".") for script in scripts[:3])
+    what = f"holds {len(scripts)} scripts ({names}…), and each would be run"
+    raise TooManyScripts(what, where=where, remedy="add --all to run them all, or name some of them")
 
 
 def _chosen(scripts: Sequence[str], where: str, request: Request) -> list[str]:

@@ -11,10 +11,12 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.core.inputs.request import Request
 from benchwright.core.settings import RunSettings
+from benchwright.executors.observer import Observer
 from benchwright.kinds.base import Kind, KindOptions, nothing_ready
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 
+_USUAL_NAMES = ("suite.yaml", "suite.yml", "dev.yaml")
 _MOST_FILES = 1000  # of a benchmark's folder
 _LEFT_OUT = ("__pycache__", "node_modules", "venv")
 
@@ -30,6 +32,18 @@ class SuiteKind(Kind):
         from benchwright.kinds.suite.read.suite import SUFFIXES, yaml_kind
 
         return target.lower().endswith(SUFFIXES) and os.path.isfile(target) and yaml_kind(target) == "suite"
+
+    def file_in(self, folder: str) -> str | None:
+        """The suite that a folder holds; of several the one that `bw new` makes, or one called like a suite."""
+        from benchwright.kinds.suite.read.suite import SUFFIXES
+
+        names = sorted(name for name in os.listdir(folder) if name.lower().endswith(SUFFIXES))
+        found = [name for name in names if self.recognises(os.path.join(folder, name))]
+        usual = [name for name in found if name in _USUAL_NAMES] or found
+        if len(usual) > 1:
+            remedy = "name one of them"
+            raise InvalidInput(f"holds {len(usual)} suites: {', '.join(usual)}", where=folder, remedy=remedy)
+        return os.path.join(folder, usual[0]) if usual else None
 
     def read(self, target: str, options: KindOptions) -> list[Benchmark]:
         from benchwright.kinds.suite.read.suite import selected_benchmarks
@@ -52,6 +66,23 @@ class SuiteKind(Kind):
         wrong = _unrunnable(benchmarks)
         lacking = readiness([b for b in benchmarks if b.name not in wrong], settings.suite_paths)
         return {name: str(error) for name, error in wrong.items()} | lacking
+
+    def set_up(
+        self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
+    ) -> dict[str, str] | None:
+        """Clones definitions; once they are here, installs; once that is done, prepares."""
+        if settings.suite_paths is None or request.suite is None:
+            return None
+        from benchwright.kinds.suite.setup.missing import clone_missing, set_up_missing
+        from benchwright.kinds.suite.setup.prepare import PrepareOptions
+
+        failed = clone_missing(benchmarks, observer)
+        if failed is not None:
+            return failed
+        wrong = _unrunnable(benchmarks)
+        usable = [b for b in benchmarks if b.name not in wrong]
+        options = PrepareOptions(on=settings.on or "local", echo=settings.echo)
+        return set_up_missing(usable, settings.suite_paths, request.suite, options, observer)
 
     def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
         """Benchmarks that lack the same are named together."""

@@ -197,15 +197,13 @@ def test_the_command_says_what_to_do_next(tmp_path, monkeypatch):
     assert new("mine").splitlines() == [
         "made mine: README.md, benchfile.py, dev.yaml, main.py, requirements.in",
         "next:",
-        "  benchwright install mine/dev.yaml",
-        "  benchwright prepare mine/dev.yaml",
-        "  benchwright run mine/dev.yaml",
+        "  benchwright run mine",
     ]
-    assert "  benchwright run 'in here/mine/dev.yaml'" in new("mine", "--dir", "in here").splitlines()
+    assert "  benchwright run 'in here/mine'" in new("mine", "--dir", "in here").splitlines()
     elsewhere = tmp_path / "away"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    assert f"benchwright run {tmp_path}/too/dev.yaml" in new("--name", "too", "--dir", str(tmp_path))
+    assert f"benchwright run {tmp_path}/too" in new("--name", "too", "--dir", str(tmp_path))
 
 
 def test_the_command_refuses_what_it_does_not_know(tmp_path, monkeypatch):

@@ -54,13 +54,10 @@ def install(
 
     observer = observer or Observer()
     wanted, everything = read_suite(targets, suite)
-    if _clone(wanted, anew=options.update, observer=observer):
+    if clone_definitions(wanted, anew=options.update, observer=observer):
         wanted, everything = read_suite(targets, suite)  # what the folders hold is known only now
     paths = suite_paths_of(suite, wanted)
-    groups = install_groups(wanted, everything, paths, targets, options)
-    for note in dict.fromkeys(note for group in groups for note in group.notes):
-        observer.on_note(note)
-    return _bring_about(groups, paths, options, observer)
+    return bring_about(install_groups(wanted, everything, paths, targets, options), paths, options, observer)
 
 
 def install_groups(
@@ -140,9 +137,12 @@ def _can_be_installed(benchmark: Benchmark, arch: str, variant: str | None) -> b
     return os.path.isdir(environment.folder)
 
 
-def _bring_about(
+def bring_about(
     groups: Sequence[InstallGroup], paths: SuitePaths, options: InstallOptions, observer: Observer
 ) -> list[Installed]:
+    """The environments of `groups`, in that order. What is already there and unchanged is reused."""
+    for note in dict.fromkeys(note for group in groups for note in group.notes):
+        observer.on_note(note)
     folders = EnvironmentFolders(paths.venv)
     done: dict[str, Installed] = {}
     if not options.force and not options.update and paths.python is None:
@@ -216,8 +216,8 @@ def _in_threads(
             raise
 
 
-def _clone(benchmarks: Sequence[Benchmark], *, anew: bool, observer: Observer) -> bool:
-    """Gets definitions that live in git repositories; whether any was got."""
+def clone_definitions(benchmarks: Sequence[Benchmark], *, anew: bool, observer: Observer) -> bool:
+    """Clones definitions that live in git repositories; True if there were any to clone."""
     cloned = {b.folder.path: b for b in benchmarks if b.folder is not None and b.folder.git is not None}
     todo = [b for path, b in cloned.items() if anew or not os.path.isdir(path)]
     if not todo:

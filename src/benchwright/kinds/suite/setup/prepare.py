@@ -63,7 +63,13 @@ def prepare(
     benchmarks = [b for b in read_benchmarks(targets, suite) if b.enabled or b.name in suite.select]
     if not benchmarks:
         raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
-    paths = suite_paths_of(suite, benchmarks)
+    return prepare_benchmarks(benchmarks, suite_paths_of(suite, benchmarks), options, observer)
+
+
+def prepare_benchmarks(
+    benchmarks: Sequence[Benchmark], paths: SuitePaths, options: PrepareOptions, observer: Observer
+) -> list[Preparing]:
+    """In that order; InvalidInput if the environment of one that has a prepare script is missing."""
     needing = {b.name: p for b in benchmarks if (p := preparation_of(b)) is not None}
     lacking = not_installed([b for b in benchmarks if b.name in needing], paths)
     for name, why in lacking.items():

@@ -17,6 +17,7 @@ from benchwright.environments.requirement_files import read_requirements
 from benchwright.kinds.suite.setup.prepared import Marks, missing_data, preparation_of
 from benchwright.runs.base_folder import BaseFolder
 
+INSTALL, PREPARE = "install", "prepare"  # the phases, as commands
 _MOST_NAMED = 5  # in a command
 
 
@@ -58,9 +59,9 @@ def lacks(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[Lack]:
         if benchmark.environment is None:
             continue
         if (why := environments.why_not(benchmark.environment)) is not None:
-            lacking.append(Lack(benchmark, why, "install"))
+            lacking.append(Lack(benchmark, why, INSTALL))
         elif (why := _why_unprepared(benchmark, marks, code)) is not None:
-            lacking.append(Lack(benchmark, why, "prepare"))
+            lacking.append(Lack(benchmark, why, PREPARE))
     return lacking
 
 
@@ -68,7 +69,7 @@ def not_installed(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> dict[st
     """As `readiness`, of environments only."""
     environments = _Environments(paths)
     return {
-        b.name: f"{why}; run: {phase_command('install', [b], paths)}"
+        b.name: f"{why}; run: {phase_command(INSTALL, [b], paths)}"
         for b in benchmarks
         if b.environment is not None and (why := environments.why_not(b.environment)) is not None
     }
