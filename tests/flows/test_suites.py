@@ -116,12 +116,14 @@ def test_requirements_that_were_installed_in_vain_leave_the_environment_from_bef
     place = suite.add("one", {"requirements.in": "alpha<2\n"}, stop={"steps": 5}, warmup=2)
     bw("install", suite.path)
     (place / "requirements.in").write_text("alpha<2\nnothere\n")
-    assert "its requirements changed since it was installed" in bw("run", suite.path, code=3).stderr
+    assert "its requirements changed since it was installed" in bw("run", suite.path, "--no-setup", code=3).stderr
     assert "still in use" in bw("install", suite.path, code=1).stderr
     said = "one: its new requirements could not be installed; it ran in the previous environment"
     assert said in [note["text"] for note in bw.json("run", suite.path)["notes"]]
     (place / "requirements.in").write_text("alpha<2\nnothere\nbeta\n")  # this was never tried
-    bw("run", suite.path, code=3)
+    bw("run", suite.path, "--no-setup", code=3)
+    tried = bw.json("run", suite.path)
+    assert said in [note["text"] for note in tried["notes"]], "installed in vain once more, by run itself"
     (place / "requirements.in").write_text("alpha\n")
     bw("install", suite.path)
     assert said not in [note["text"] for note in bw.json("run", suite.path)["notes"]]
@@ -143,7 +145,7 @@ def test_the_command_that_prepares_has_the_overrides_that_made_it_necessary(
     suite.add("one", {"prepare.py": PREPARE}, argv={"--data": "small"}, stop={"steps": 5}, warmup=2)
     bw("prepare", suite.path)
     override = ("--override", "one.argv.--data=large")
-    said = bw("run", suite.path, *override, code=3).stderr
+    said = bw("run", suite.path, *override, "--no-setup", code=3).stderr
     command = said.partition("run: benchwright ")[2].split()
     assert command == ["prepare", suite.path, "--select", "one", *override]
     bw(*command)
