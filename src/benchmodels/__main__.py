@@ -1,5 +1,5 @@
-"""`python -m benchmodels SCRIPT ARGS…`: runs the script as `python SCRIPT ARGS…` does, and does with its models
-what BENCHPROBE_CONFIG asks for: lists them, measures one of them, builds one for a runtime, or times its training.
+"""`python -m benchmodels SCRIPT ARGS…`: runs the script as `python SCRIPT ARGS…` does and, as BENCHPROBE_CONFIG says, lists
+its models, measures one, builds one for a runtime, or times its training.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from benchmodels.settings import ModelSettings, read_settings
 
 
 def main(argv: List[str]) -> int:
-    """Returns the exit code; of a script that is only looked at, that is the script's own."""
+    """Returns the exit code: the script's own, if its models are only listed."""
     try:
         settings = read_settings()
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Tensors as arrays of numpy, and files of them that need no torch to be read."""
+"""Tensors as numpy arrays, and files of them that can be read without torch."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def to_array(tensor: Tensor) -> Any:
 
 
 def on_host(tensor: Tensor) -> Any:
-    """The tensor on the CPU, dense, with nothing lazy about it."""
+    """The tensor on the CPU, dense, with lazy operations resolved."""
     plain = tensor.detach()
     if plain.is_quantized:
         plain = plain.dequantize()
@@ -39,7 +39,7 @@ def on_host(tensor: Tensor) -> Any:
 
 
 def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
-    """Writes tensors and arrays of numpy to one file, aside first. No pickle; types without numpy's as their bits."""
+    """Writes tensors and numpy arrays to one file, atomically. No pickle; types that numpy lacks are stored as bits."""
     numpy = importlib.import_module("numpy")
     members: Dict[str, Any] = {}
     described = []
@@ -67,7 +67,7 @@ def save_arrays(path: str, arrays: Mapping[str, Array]) -> None:
 
 
 def load_arrays(path: str) -> Details:
-    """What `save_arrays` wrote, in its order; values of types that numpy lacks as float32, exactly. Needs no torch."""
+    """Reads a file of `save_arrays`, in its order; types that numpy lacks become float32, exactly. Needs no torch."""
     numpy = importlib.import_module("numpy")
     with numpy.load(path, allow_pickle=False) as members:
         description = json.loads(bytes(members["description"]))
@@ -85,7 +85,7 @@ def load_arrays(path: str) -> Details:
 
 
 def _as_bits(tensor: Tensor) -> Tuple[Any, Optional[str]]:
-    """The values, or their bits and the name of their type where numpy does not know it."""
+    """The values; or their bits and type name, if numpy lacks the type."""
     torch = importlib.import_module("torch")
     plain = on_host(tensor)
     try:
@@ -100,6 +100,6 @@ def _as_bits(tensor: Tensor) -> Tuple[Any, Optional[str]]:
 
 
 def _table(dtype: str) -> Any:
-    """What each of the 256 patterns of an 8-bit type means."""
+    """The values of the 256 patterns of an 8-bit type."""
     torch = importlib.import_module("torch")
     return torch.arange(256, dtype=torch.uint8).view(getattr(torch, dtype)).float().numpy()

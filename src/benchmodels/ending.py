@@ -1,5 +1,4 @@
-"""How a process of ours ends in the middle of a script: what it has to say is written, what the script left for the end
-is not run."""
+"""Ends a process in the middle of a script: our events are written, the script's exit handlers do not run."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ def leave(code: int) -> NoReturn:
 
 
 def end_children() -> None:
-    """Kills the processes that this one has started and that still run, such as compilers."""
+    """Kills this process's running children, such as compilers."""
     for child in _children():
         try:
             os.kill(child, signal.SIGKILL)
@@ -51,7 +50,7 @@ def _children() -> List[int]:
 
 
 def end_with_parent(parent: int) -> None:
-    """Has the kernel kill this process when its parent ends; at once if that has happened already."""
+    """Has the kernel kill this process when its parent ends; ends it now if the parent has ended already."""
     if sys.platform != "linux":
         return
     import ctypes

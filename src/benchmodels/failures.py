@@ -1,4 +1,4 @@
-"""From what was raised to a failure that can be told: its kind and its text."""
+"""Exceptions and exit codes as failures to report: kind and text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LEAST_ROOM_BYTES = 1 << 20
 
 
 class ModelFailure(NamedTuple):
-    """As the event has it; `stage` None: that which ran."""
+    """The fields of a `failure` event; `stage` None: the current one."""
 
     kind: str
     text: str
@@ -29,7 +29,7 @@ class ModelFailure(NamedTuple):
 
 
 def failure_of(error: BaseException) -> ModelFailure:
-    """What an exception means. One that knows its own stage (a runtime's Unsupported) keeps it."""
+    """The failure behind an exception. One that knows its stage (a runtime's Unsupported) keeps it."""
     stage, operator = getattr(error, "stage", None), getattr(error, "operator", None)
     text = getattr(error, "text", None)
     if isinstance(stage, str) and isinstance(text, str):
@@ -41,7 +41,7 @@ def failure_of(error: BaseException) -> ModelFailure:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Of the host or a device. Runtimes raise their own exceptions, so most are told by their words."""
+    """On the host or a device. Runtimes raise their own exceptions, so most are recognised by their text."""
     if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
         return True
     if isinstance(error, OSError):
@@ -51,33 +51,33 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def failure_of_ending(code: int, stage: str, ooms_before: Optional[int]) -> ModelFailure:
-    """Of a child that ended by itself with that code (as `Popen.returncode`) before it was done with `stage`."""
+    """For a child that ended with that code (as `Popen.returncode`) during `stage`."""
     if code >= 0:
-        return ModelFailure(CRASHED, f"the process that builds ended with code {code} in {stage}", stage)
+        return ModelFailure(CRASHED, f"the build process ended with code {code} in {stage}", stage)
     name = _signal_name(-code)
     if -code == signal.SIGKILL:
         ooms = kernel_ooms()
         if ooms is not None and ooms_before is not None and ooms > ooms_before:
-            return ModelFailure(
-                OUT_OF_MEMORY, f"the kernel ended the process that builds ({name}): no memory was left", stage
-            )
-    return ModelFailure(CRASHED, f"the process that builds was ended by {name} in {stage}", stage)
+            return ModelFailure(OUT_OF_MEMORY, f"the kernel killed the build process ({name}): out of memory", stage)
+    return ModelFailure(CRASHED, f"the build process was killed by {name} in {stage}", stage)
 
 
 def kernel_ooms(path: str = "/proc/vmstat") -> Optional[int]:
-    """How many processes the kernel has ended for want of memory since it was started; None: it does not say."""
+    """The number of out-of-memory kills since boot; None: unknown."""
+    return read_number(path, "oom_kill ")
+
+
+def read_number(path: str, field: str) -> Optional[int]:
+    """The number behind `field`, at the start of a line of a file such as /proc/meminfo; None: not there."""
     try:
         with open(path) as file:
-            for line in file:
-                if line.startswith("oom_kill "):
-                    return int(line.split()[1])
+            return next((int(line.split()[1]) for line in file if line.startswith(field)), None)
     except (OSError, ValueError):
-        pass
-    return None
+        return None
 
 
 def has_room(folder: str) -> bool:
-    """Whether its disk has any room left. Some converters do not notice when it has not, and others do not say so."""
+    """Whether its disk has room left. Some converters do not notice a full disk, others do not report it."""
     try:
         room = os.statvfs(folder)
     except OSError:

@@ -1,4 +1,4 @@
-"""What a process that measures or builds a model has to say: events, each written at once."""
+"""Events of a process that measures or builds a model, each written at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXIT_PATIENCE_S = 0.5
 
 
 def put(event: Event) -> None:
-    """Nothing happens where nobody records this process."""
+    """Does nothing if this process is not recorded."""
     probe = active_probe()
     if probe is not None:
         probe.writer.emit(event)
@@ -22,7 +22,7 @@ def put(event: Event) -> None:
 
 
 def complainer(put: Callable[[Event], None] = put) -> Callable[[str], None]:
-    """Tells a trouble of ours, each text once."""
+    """Reports problems of our own, each text once."""
     told: Set[str] = set()
 
     def complain(text: str) -> None:
@@ -34,12 +34,12 @@ def complainer(put: Callable[[Event], None] = put) -> Callable[[str], None]:
 
 
 LOWER, HIGHER = "lower", "higher"
-# Steps of a build that are another stage of the whole.
+# Build steps that belong to another stage.
 STAGES = {"optimise": "convert", "reference": "check", "verify": "load"}
 
 
 class Reports:
-    """`put` takes an event and writes it. `stage` is the part of the work that runs, for the failure that may follow."""
+    """`put` takes an event and writes it. `stage`: the current stage, for a failure report."""
 
     def __init__(self, put: Callable[[Event], None]) -> None:
         self._put = put
@@ -57,7 +57,7 @@ class Reports:
         direction: str = LOWER,
         labels: Optional[Mapping[str, str]] = None,
     ) -> None:
-        """Figures that are no loop's."""
+        """Figures from outside a loop."""
         self.event(
             "measured", metric=metric, unit=unit, direction=direction, values=list(values), labels=dict(labels or {})
         )
@@ -66,21 +66,21 @@ class Reports:
         self._put(message_event("models", text, severity))
 
     def failure(self, kind: str, text: str, stage: Optional[str] = None, operator: Optional[str] = None) -> None:
-        """The end of it, as a result. Only the first one counts."""
+        """Reports the failure as the result. Only the first one counts."""
         if not self.failed:
             self.failed = True
             self.event("failure", stage=stage or self.stage, kind=kind, text=text, operator=operator)
 
     @contextlib.contextmanager
     def at(self, stage: str) -> Iterator[None]:
-        """While it runs, a failure is one of that stage; it stays so if it fails."""
+        """Failures inside belong to `stage`, which stays current if the block fails."""
         before, self.stage = self.stage, stage
         yield
         self.stage = before
 
 
 class BuildSteps:
-    """The steps of a build: each is announced, timed and told. Passed to a runtime as its `steps`."""
+    """The steps of a build: announces, times and reports each. Passed to a runtime as its `steps`."""
 
     def __init__(self, reports: Reports, versions: Optional[Mapping[str, str]] = None) -> None:
         self._reports = reports

@@ -15,8 +15,8 @@ OUR_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
 
 
 def run_script(path: str, args: Sequence[str]) -> int:
-    """Returns 0 when the script came to its end. What it raises, SystemExit too, goes on to the interpreter, which then
-    shows a traceback without frames of ours. 2: the file could not be read, and that was told as the interpreter tells it.
+    """Returns 0 when the script has ended. Its exceptions, SystemExit too, are passed on to the interpreter, which shows a
+    traceback without our frames. Returns 2 if the file cannot be read, with the interpreter's own message.
     """
     absolute = os.path.abspath(path)
     try:
@@ -30,7 +30,7 @@ def run_script(path: str, args: Sequence[str]) -> int:
     sys.argv = [path, *args]
     _set_first_folder(absolute)
     main = _main_module(absolute)
-    sys.setrecursionlimit(sys.getrecursionlimit() + _depth())  # what is below it is not the script's
+    sys.setrecursionlimit(sys.getrecursionlimit() + _depth())  # not counting the frames below the script
     try:
         exec(_compiled(source, absolute), main.__dict__)  # noqa: S102 it is what was asked for
     except SystemExit:
@@ -42,7 +42,7 @@ def run_script(path: str, args: Sequence[str]) -> int:
 
 
 def _depth() -> int:
-    """What is below the script on the stack: frames, and the two calls of `exec` among them, which count as well."""
+    """The depth of the stack below the script: frames, and the two calls of `exec`, which count, too."""
     frame: Optional[FrameType] = sys._getframe(1)
     depth = 2
     while frame is not None:
@@ -51,7 +51,7 @@ def _depth() -> int:
 
 
 def script_name(path: str) -> str:
-    """The name under which frames of the script are known."""
+    """The file name in frames of the script."""
     return os.path.abspath(path)
 
 
@@ -73,7 +73,7 @@ def _main_module(script: str) -> ModuleType:
 def _compiled(source: bytes, script: str) -> CodeType:
     code: CodeType = compile(source, script, "exec", dont_inherit=True)
     try:
-        # Kept, so that the text of a model's `forward` is that which runs, even if the file changes or goes.
+        # Keep the source of a model's `forward` as it runs, even if the file changes or disappears.
         text = importlib.util.decode_source(source)
         linecache.cache[script] = (len(source), None, text.splitlines(True), script)
     except (SyntaxError, UnicodeError):
@@ -82,7 +82,7 @@ def _compiled(source: bytes, script: str) -> CodeType:
 
 
 def _show_without_our_frames() -> None:
-    """From here on the interpreter's last words about an exception leave our frames out."""
+    """Leaves our frames out of the interpreter's final traceback."""
     shows = sys.excepthook
 
     def show(kind: Any, error: BaseException, traceback: Optional[TracebackType]) -> None:
@@ -95,7 +95,7 @@ def _show_without_our_frames() -> None:
 
 
 def strip(error: BaseException) -> None:
-    """Takes our frames, and those of the interpreter that started us, out of the traceback of `error` and all it came from."""
+    """Removes our frames, and those of the interpreter that started us, from the traceback of `error` and its causes."""
     waiting: List[BaseException] = [error]
     seen: Set[int] = set()
     while waiting:

@@ -1,4 +1,4 @@
-"""What the launcher asked of `python -m benchmodels`, read from the part "models" of BENCHPROBE_CONFIG."""
+"""The settings of `python -m benchmodels`, from the part "models" of BENCHPROBE_CONFIG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PART = "models"
 
 
 class ModelSettings(NamedTuple):
-    """The keys of the part "models". `seed` None: random numbers are left alone. `threads` None: one for each core."""
+    """The keys of the part "models". `seed` None: random numbers are not seeded. `threads` None: one per core."""
 
     mode: str = DISCOVER
     identity: str = ""  # of the model to measure or build
@@ -23,7 +23,7 @@ class ModelSettings(NamedTuple):
     max_shapes: int = 4
     count_work: bool = False
     weights: bool = False
-    weights_in_identity: bool = False  # whether values of weights make another model
+    weights_in_identity: bool = False  # whether other weights make another model
     seed: Optional[int] = 0
     file: Optional[str] = None
     shapes: Mapping[str, Sequence[int]] = {}
@@ -37,10 +37,10 @@ class ModelSettings(NamedTuple):
     step_timeout_s: float = 600.0
     profile: bool = False
     profile_calls: int = 20
-    items: Optional[int] = None  # of a call, where they are known
-    items_from: Optional[str] = None  # and how
+    items: Optional[int] = None  # per call, if known
+    items_from: Optional[str] = None  # the evidence
     varying: Sequence[Sequence[Any]] = ()  # dimensions in which calls differ: see `batch`
-    trust: bool = False  # a model file may run code of its own when it is loaded
+    trust: bool = False  # a model file may run its own code when loaded
     weights_digest: Optional[str] = None
     content_digest: Optional[str] = None
 
@@ -65,7 +65,7 @@ def settings_from(raw: Mapping[str, Any]) -> ModelSettings:
 
 
 def read_settings(environment: Mapping[str, str] = os.environ) -> ModelSettings:
-    """From BENCHPROBE_CONFIG; ValueError where it is absent or wrong."""
+    """From BENCHPROBE_CONFIG; ValueError if it is missing or wrong."""
     text = environment.get(VARIABLE)
     if not text:
         raise ValueError(f"{VARIABLE} is not set; this module is started by benchwright")
@@ -76,6 +76,6 @@ def read_settings(environment: Mapping[str, str] = os.environ) -> ModelSettings:
 
 
 def as_config(settings: ModelSettings) -> Details:
-    """The part "models" that gives these settings, without what is usual."""
+    """These settings as the part "models", without defaults."""
     usual = ModelSettings()._asdict()
     return {key: value for key, value in settings._asdict().items() if value != usual[key]}

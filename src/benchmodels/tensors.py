@@ -1,7 +1,7 @@
-"""Structures of tensors: flattened into named tensors, and rebuilt with others in their place.
+"""Structures of tensors: flattened into named tensors, and rebuilt with other tensors.
 
-What a model takes and returns may be anything: tuples, dictionaries, dataclasses, caches. Which order its tensors have
-is decided here alone and never by what else is registered or imported, so that one process's order holds in another.
+A model may take and return anything: tuples, dictionaries, dataclasses, caches. The order of its tensors is decided here
+alone, never by what is registered or imported, so that it is the same in every process.
 """
 
 from __future__ import annotations
@@ -27,23 +27,9 @@ from typing import (
     Tuple,
 )
 
-from benchmodels.arrays import is_tensor, load_arrays, save_arrays, to_array
+from benchmodels.arrays import is_tensor, to_array
 from benchmodels.types import Details, Module, Tensor, Value
 
-__all__ = [
-    "Named",
-    "flatten",
-    "flatten_call",
-    "is_plain",
-    "is_tensor",
-    "load_arrays",
-    "rebuilt",
-    "rebuilt_call",
-    "save_arrays",
-    "to_array",
-    "to_arrays",
-    "unique_names",
-]
 MAX_DEPTH = 64
 SIMPLE = (type(None), bool, int, float, complex, str, bytes, enum.Enum)
 OPAQUE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
@@ -58,15 +44,15 @@ class Named(NamedTuple):
 
 
 def flatten(value: Value, root: str = "output") -> List[Named]:
-    """The tensors in `value` in a fixed order; `root` is the name of one that is not inside anything.
+    """The tensors in `value` in a fixed order; `root`: the name if `value` is a tensor itself.
 
-    No two have the same name, and a tensor that is there twice is listed twice.
+    Names are unique; a tensor that occurs twice is listed twice.
     """
     return unique_names([Named(path or root, tensor) for path, tensor in _walk(value, "", set(), 0)])
 
 
 def flatten_call(args: Sequence[Value], kwargs: Mapping[str, Value], names: Sequence[str] = ()) -> List[Named]:
-    """The tensors among the arguments of a call. `names`: those of the positional ones, as far as they are known."""
+    """The tensors among the arguments of a call. `names`: of the positional ones, as far as known."""
     found: List[Named] = []
     seen: Set[int] = set()
     positional = [(names[i] if i < len(names) else f"arg{i}", value) for i, value in enumerate(args)]
@@ -76,7 +62,7 @@ def flatten_call(args: Sequence[Value], kwargs: Mapping[str, Value], names: Sequ
 
 
 def unique_names(found: Sequence[Named]) -> List[Named]:
-    """The same tensors; of those with one name all but the first get another."""
+    """The same tensors; duplicates of a name get new ones."""
     taken: Set[str] = {name for name, _ in found}
     used: Set[str] = set()
     result = []
@@ -90,9 +76,9 @@ def unique_names(found: Sequence[Named]) -> List[Named]:
 
 
 def rebuilt(value: Value, replace: Callable[[Any], Any]) -> Any:
-    """A copy of `value` in which `replace(tensor)` is in the place of each tensor, asked in the order of `flatten`.
+    """A copy of `value` with each tensor replaced by `replace(tensor)`, in the order of `flatten`.
 
-    Nothing that a call could change is shared with the original, as far as it can be copied.
+    Shares nothing mutable with the original, as far as it can be copied.
     """
     return _rebuilt(value, replace, {}, 0)
 
@@ -107,7 +93,7 @@ def rebuilt_call(
 
 
 def is_plain(value: Value) -> bool:
-    """Whether it consists of tensors, simple values and Python's own containers: a call adds nothing to it."""
+    """Whether it consists of tensors, simple values and Python's own containers only."""
     if is_tensor(value) or _is_simple(value):
         return True
     if isinstance(value, Mapping):
@@ -121,11 +107,11 @@ def _is_simple(value: Value) -> bool:
 
 
 def _is_opaque(value: Value) -> bool:
-    """Nothing to look into, and nothing to copy: classes, functions, modules of both sorts."""
+    """Neither searched nor copied: classes, functions, modules of Python and torch."""
     torch = sys.modules.get("torch")
     if torch is None:
         return isinstance(value, OPAQUE)
-    symbols = (torch.SymInt, torch.SymFloat, torch.SymBool)  # what a number is while a model is traced
+    symbols = (torch.SymInt, torch.SymFloat, torch.SymBool)  # numbers while a model is traced
     return isinstance(value, (*OPAQUE, torch.nn.Module, torch.Generator, *symbols))
 
 
@@ -136,7 +122,7 @@ def _walk(value: Value, path: str, seen: Set[int], depth: int) -> Iterator[Tuple
     children = _children(value)
     if children is None or depth > MAX_DEPTH:
         return
-    if _is_object(value):  # one object in two places is one object; it may also hold itself
+    if _is_object(value):  # an object may occur twice, or contain itself
         if id(value) in seen:
             return
         seen.add(id(value))
@@ -166,7 +152,7 @@ def _is_object(value: Value) -> bool:
 
 
 def _children(value: Value) -> Optional[List[Tuple[str, Any]]]:
-    """The parts of a container with their keys; None: it is none."""
+    """The parts of a container with their keys; None: not a container."""
     if _is_simple(value) or _is_opaque(value):
         return None
     if isinstance(value, Mapping):
@@ -193,7 +179,7 @@ def _as_list(slots: Any) -> List[str]:
 
 
 def _with_children(value: Value, children: List[Any]) -> Any:
-    """A container of the same kind, with these parts."""
+    """A container of the same type with these parts."""
     kind = type(value)
     if kind in (list, tuple):
         return kind(children)
@@ -230,14 +216,14 @@ def _set(value: Value, name: str, part: Module) -> None:
 def _deep_copy(value: Value) -> Any:
     try:
         return copy.deepcopy(value)
-    except Exception:  # a lock, a file: shared then
+    except Exception:  # such as a lock or a file, which is then shared
         return value
 
 
 def to_arrays(value: Value, root: str = "output") -> Details:
-    """The tensors in `value` as numpy arrays of their own, by name; those numpy has no type for as float32, exactly.
+    """The tensors in `value` as new numpy arrays by name; types that numpy lacks become float32, exactly.
 
-    Where there is none: its arrays of numpy, and its numbers as one array.
+    Without tensors: its numpy arrays, and its numbers as one array.
     """
     tensors = {name: to_array(tensor) for name, tensor in flatten(value, root)}
     return tensors or _numbers_in(value, root)

@@ -10,8 +10,8 @@ from typing import Any, Dict
 Array = Any  # numpy.ndarray
 Tensor = Any  # torch.Tensor
 Module = Any  # torch.nn.Module
-Value = Any  # whatever a script passes to its model, or gets from it
+Value = Any  # any argument or result of a model
 Arrays = Dict[str, Array]
-Details = Dict[str, Any]  # what an event or a file says, as JSON holds it
-Prepared = Any  # what a session's `prepare` returns: its own business
+Details = Dict[str, Any]  # the content of an event or a file, as JSON
+Prepared = Any  # what a session's `prepare` returns
 ModelInputs = Any  # `Inputs` or `Captured` for a module, arrays by name for an artifact

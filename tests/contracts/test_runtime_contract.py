@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from plugin_package import ADDED
 
+from benchmodels.arrays import load_arrays, save_arrays
 from benchmodels.measure.timing import times_in_runtime
 from benchmodels.runtimes.base import (
     ARTIFACT,
@@ -23,11 +25,12 @@ from benchmodels.runtimes.base import (
     TimesItself,
     Unsupported,
 )
-from benchmodels.runtimes.registry import BUILT_IN, runtime_named
-from benchmodels.tensors import flatten_call, load_arrays, save_arrays, to_arrays
+from benchmodels.runtimes.registry import GROUP, known_runtimes, runtime_named
+from benchmodels.tensors import flatten_call, to_arrays
 
 torch = pytest.importorskip("torch")
 
+RUNTIMES = [*known_runtimes(), ADDED[GROUP]]  # built in, of packages installed here, and of tests/plugins
 TOLERANCE = 1e-5  # of all outputs, relative L2; weights rounded to float16 would miss it by far
 CALLS = 20
 STEPS = {
@@ -80,6 +83,14 @@ def captured() -> Captured:
 
 
 @pytest.fixture(scope="module", autouse=True)
+def installed(plugin_folder: Path) -> Iterator[None]:
+    """tests/plugins, for all tests of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(plugin_folder))
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
 def quick_wrappers() -> Iterator[None]:
     """AOTInductor's C++ around the kernels, which takes longest, without optimisation."""
     config: Any = import_module("torch._inductor.config")
@@ -94,9 +105,11 @@ def marks(name: str) -> list[pytest.MarkDecorator]:
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=marks(name)) for name in BUILT_IN],
+    params=[pytest.param(name, marks=marks(name)) for name in RUNTIMES],
 )
-def loaded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
+def loaded(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, installed: None
+) -> Iterator[Loaded]:
     runtime, options = runtime_named(request.param), Options("cpu", "fp32", 1)
     reason = runtime.unavailable(options)
     if reason is not None:
@@ -203,7 +216,7 @@ def test_its_profile_names_operators_with_their_times(loaded):
     assert any(word in row.op.lower() for row in found for word in products)
 
 
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", RUNTIMES)
 def test_a_device_that_is_not_there_is_told_before_anything_is_tried(name):
     reason = runtime_named(name).unavailable(Options("nosuch:3"))
     assert reason is not None

@@ -1,6 +1,6 @@
 """Mode "build": captures a model, or opens a model file, and builds it for a runtime into a folder.
 
-A process of its own: an exporter may crash, hang, or take all memory, and then only it ends.
+Runs in its own process: an exporter may crash, hang, or take all memory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARENT = "BENCHPROBE_BUILD_PARENT"  # the process that waits for this one
 
 
 def build(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
-    """Writes the build into the folder `settings.builds`. Reports what is impossible as a failure, with exit code 0."""
+    """Writes the build into the folder `settings.builds`. An impossible build is reported as a failure, with exit code 0."""
     parent = os.environ.pop(PARENT, "")
     if parent:
         end_with_parent(int(parent))

@@ -1,7 +1,7 @@
-"""What else a build depends on, or may, beside the model's identity and weights, as a digest for the key of a build.
+"""A digest of all that a build may depend on besides the model's identity and weights: part of its cache key.
 
-Values of inputs and configurations, the packages that its classes come from, and the whole of the user's own code with its
-arguments: a number that `forward` takes from somewhere in it may be a constant in a build. Comments are no part of it.
+Values of inputs and configurations, the packages of its classes, and all of the user's own code with its arguments: any
+number in it that `forward` uses may become a constant in a build. Comments do not count.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_PARSED_BYTES = 300_000  # of all files: a fraction of a second; of more cod
 
 
 def content_digest(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Optional[str]:
-    """None where it cannot be told."""
+    """None if it cannot be computed."""
     try:
         inputs = tensors_digest(tensors_in(args, kwargs))
         if inputs is None:
@@ -38,14 +38,14 @@ def content_digest(module: Module, args: Sequence[Value], kwargs: Mapping[str, V
             _own_sources(),
             sys.argv[1:],
         ]
-    except Exception as error:  # a library's object may do anything when it is looked at
+    except Exception as error:  # inspecting a library's object may run any code
         pass_on_signal(error)
         return None
     return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:LENGTH]
 
 
 def _configurations(module: Module) -> Iterator[str]:
-    """Those that can be written down, as those of transformers, each once."""
+    """Configurations that can be serialised, such as those of transformers, each once."""
     seen: Dict[int, Any] = {}
     for _, part in parts_of(module):
         config = attribute(part, "config")
@@ -60,7 +60,7 @@ def _configurations(module: Module) -> Iterator[str]:
 
 
 def _own_sources() -> List[str]:
-    """A digest of each file of the user's own that is imported by now, in no order that depends on where they lie."""
+    """A digest of each file of the user's code imported so far, sorted independently of their paths."""
     files = _own_files()
     parsed = sum(os.path.getsize(file) for file in files if os.path.isfile(file)) <= MOST_PARSED_BYTES
     return sorted(_source_digest(file, parsed) for file in files)

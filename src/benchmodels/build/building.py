@@ -1,7 +1,7 @@
 """Builds a captured model, or a model file, for a runtime, into a folder, and reads it back.
 
-Beside the runtime's own files the folder holds inputs, reference outputs and facts about them. Imports numpy: only after the
-script has run.
+Besides the runtime's own files the folder holds inputs, reference outputs and facts about them. Import it only after the
+script has run: it imports numpy.
 """
 
 from __future__ import annotations
@@ -11,29 +11,30 @@ import json
 import os
 from typing import Any, List, Mapping, NamedTuple, Optional, Sequence
 
+from benchmodels.arrays import load_arrays, save_arrays
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.failures import has_room
 from benchmodels.files.model_file import ModelFile, described, made_inputs, open_model_file, resolved_shapes
 from benchmodels.measure.batch import Batch
-from benchmodels.measure.runtime_options import options_of, shown_batch, tell_failure
+from benchmodels.measure.runtime_options import failures_reported, options_of, shown_batch
 from benchmodels.measure.work import CallWork, count_work
 from benchmodels.reports import BuildSteps, Reports
 from benchmodels.runtimes.base import Captured, Runtime
 from benchmodels.settings import ModelSettings
-from benchmodels.tensors import flatten_call, load_arrays, save_arrays
+from benchmodels.tensors import flatten_call
 from benchmodels.types import Array, Arrays, Details
 
 FORMAT = 3
 INPUTS, REFERENCE, FACTS = "inputs.npz", "reference.npz", "facts.json"
-NOT_OF_THE_BUILD = ("reference",)  # a step of ours: it is no part of the time that a build takes
+NOT_OF_THE_BUILD = ("reference",)  # our own step, not part of the build's time
 
 Step = Mapping[str, Any]  # as the `build_step` event has it
 
 
 class Facts(NamedTuple):
-    """`batch`: what the model itself shows of it. `weights`: the digest of those that were built. `steps`: those of the build. `model`: what a `model` event says, of
-    a model file."""
+    """`batch`: found by calling the model. `weights`: the digest of those that were built. `model`: the `model` event of a
+    model file."""
 
     batch: Optional[Batch]
     work: CallWork
@@ -43,12 +44,12 @@ class Facts(NamedTuple):
 
 
 def build_seconds(steps: Sequence[Step]) -> float:
-    """What a build took of the time to a first result."""
+    """The build's part of the time to a first result."""
     return float(sum(step["seconds"] for step in steps if step["step"] not in NOT_OF_THE_BUILD))
 
 
 def write_entry(folder: str, inputs: Mapping[str, Array], reference: Reference, facts: Facts) -> None:
-    """Facts last: a folder without them is no build."""
+    """Facts last: a folder without them is incomplete."""
     save_arrays(os.path.join(folder, INPUTS), inputs)
     save_arrays(os.path.join(folder, REFERENCE), reference.outputs)
     told = {
@@ -91,7 +92,7 @@ def _read(folder: str) -> Details:
 
 
 class Building:
-    """One build. Its public methods raise nothing: a failure is told."""
+    """One build. Its public methods raise nothing: they report failures."""
 
     def __init__(self, settings: ModelSettings, runtime: Runtime, reports: Reports) -> None:
         self._settings = settings
@@ -101,13 +102,11 @@ class Building:
         self._options = options_of(settings)
 
     def build(self, captured: Captured) -> None:
-        try:
+        with failures_reported(self._reports):
             self._build(captured)
-        except BaseException as error:
-            tell_failure(self._reports, error)
 
     def build_file(self, path: str) -> None:
-        try:
+        with failures_reported(self._reports):
             with self._reports.at("load"):
                 opened: Any = open_model_file(path, self._settings.trust)
                 arrays = inputs_of(opened, self._settings)
@@ -117,8 +116,6 @@ class Building:
                 self._build(opened.captured(arrays, self._settings.identity), told)
             else:
                 self._build_as_it_is(path, opened, arrays, told)
-        except BaseException as error:
-            tell_failure(self._reports, error)
 
     def _build(self, captured: Captured, told: Optional[Details] = None) -> None:
         """The reference first: exporting may leave a model unfit to be called."""
@@ -126,11 +123,11 @@ class Building:
         with self._steps.step("reference"):
             reference = reference_of(module, args, kwargs)
             batch = shown_batch(self._settings, captured)
-        # Copies: what is exported may be called with its inputs.
+        # Copies: an exporter may call the model with its inputs.
         inputs = {name: tensor.detach().clone() for name, tensor in flatten_call(args, kwargs, captured.names)}
         with self._reports.at("export"):
             self._runtime.build(captured, self._settings.builds, self._options, self._steps)
-        # Not before: what it imports would be missing from the time that the exporter needs for its own imports.
+        # Not earlier: importing on behalf of the exporter would shorten its measured time.
         work = count_work(module, args, kwargs, self._settings.precision, may_call=True)
         self._write(inputs, reference, Facts(batch, work, self._steps.done, captured.weights, told))
 
@@ -145,13 +142,13 @@ class Building:
 
     def _write(self, inputs: Mapping[str, Array], reference: Reference, facts: Facts) -> None:
         with self._reports.at("convert"):
-            if not has_room(self._settings.builds):  # what was built may have been cut short without a word
+            if not has_room(self._settings.builds):  # the build may be truncated without an error
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), self._settings.builds)
             write_entry(self._settings.builds, inputs, reference, facts)
 
 
 def inputs_of(opened: ModelFile, settings: ModelSettings) -> Details:
-    """Those saved with the file, if no shape was asked for; else made from the shapes."""
+    """The inputs saved with the file, unless shapes were requested; otherwise random ones of these shapes."""
     saved = getattr(opened, "saved_inputs", None)
     if saved is not None and not settings.shapes:
         found = saved()

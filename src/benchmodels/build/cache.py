@@ -1,9 +1,9 @@
-"""Builds, kept by content: one folder an entry, written aside and renamed, verified at every use.
+"""Cached builds, by content: one folder per entry, written aside and renamed, verified at every use.
 
-<folder>/<key>/               the entry: what the build wrote, and manifest.json with the size and hash of each file
+<folder>/<key>/               the entry: the build's files, and manifest.json with the size and hash of each file
 <folder>/<key>.lock           held shared while the entry is used, exclusively while it is made
-<folder>/<key>.making-…       being written; whoever holds the lock removes what a killed builder left
-<folder>/<key>.corrupt-N      an entry whose files were not what its manifest says
+<folder>/<key>.making-…       being written; the holder of the lock removes leftovers of a killed builder
+<folder>/<key>.corrupt-N      an entry whose files did not match its manifest
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ MANIFEST = "manifest.json"
 
 
 class Corrupt(Exception):
-    """The files of an entry are not what its manifest says; the text names the first."""
+    """The files of an entry do not match its manifest; the text names the first."""
 
 
 class FileMark(NamedTuple):
-    """What the manifest says of a file."""
+    """A file's line in the manifest."""
 
     size: int
     sha256: str
 
 
 def described(folder: Path) -> Dict[str, Dict[str, Any]]:
-    """Size and hash of each file in `folder`, which are on the disk then."""
+    """Size and hash of each file in `folder`, all synced to disk."""
     found: Dict[str, Dict[str, Any]] = {}
     for place, _, names in os.walk(folder):
         for name in names:
@@ -49,11 +49,11 @@ def described(folder: Path) -> Dict[str, Dict[str, Any]]:
 
 
 def read_manifest(folder: Path, key: str) -> Details:
-    """FileNotFoundError if there is no such folder; Corrupt if there is no manifest of ours in it."""
+    """FileNotFoundError if there is no such folder; Corrupt without a valid manifest."""
     if not folder.is_dir():
         raise FileNotFoundError(folder)
     try:
-        if not (folder / MANIFEST).is_file():  # of a pipe one would wait for the end
+        if not (folder / MANIFEST).is_file():  # reading a pipe would block
             raise Corrupt(f"{MANIFEST} is missing")
         raw: Any = json.loads((folder / MANIFEST).read_bytes())
     except (OSError, ValueError, RecursionError) as error:
@@ -68,7 +68,7 @@ def read_manifest(folder: Path, key: str) -> Details:
 
 
 def verify(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Corrupt if a file is missing or not what it was. Every byte is read: it is not in any timed region."""
+    """Corrupt if a file is missing or changed. Reads every byte; this is never timed."""
     files: Mapping[str, Any] = manifest["files"]
     if not files:
         raise Corrupt("it has no files")
@@ -105,7 +105,7 @@ def write_synced(path: Path, text: str) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Brings names, not only contents, to the disk."""
+    """Syncs a folder's names to disk, not only the contents."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -122,7 +122,7 @@ Make = Callable[[Path], Optional[Sequence[Step]]]
 
 
 class CacheFailure(Exception):
-    """No entry can be had. `kind` is that of the `failure` event: not_found, timed_out or error."""
+    """No entry available. `kind`: that of the `failure` event: not_found, timed_out or error."""
 
     stage = "load"
 
@@ -134,9 +134,9 @@ class CacheFailure(Exception):
 
 
 class CachedBuild:
-    """A verified entry. Nobody replaces it until `release`, or as long as this object or its process lives.
+    """A verified entry. It is not replaced before `release`, or the end of this object or process.
 
-    `steps` are those of its build, whenever that was; `cached`: it was there already; `verify_s`: what the check took.
+    `steps`: those of its build; `cached`: built earlier; `verify_s`: the time of the check.
     """
 
     def __init__(self, folder: Path, manifest: Mapping[str, Any], cached: bool, verify_s: float, lock: _Lock) -> None:
@@ -156,7 +156,7 @@ class CachedBuild:
 
 
 class BuildCache:
-    """The entries in one folder. `say` takes what a user should know."""
+    """The entries in one folder. `say` takes messages for the user."""
 
     def __init__(self, folder: os.PathLike[str] | str, say: Callable[[str], None] = lambda text: None) -> None:
         self._folder = Path(folder)
@@ -164,7 +164,7 @@ class BuildCache:
 
     @staticmethod
     def key(parts: Mapping[str, Any]) -> str:
-        """The same for the same parts, whatever their order; TypeError if they are not what JSON can hold."""
+        """Independent of the order of `parts`; TypeError if JSON cannot hold them."""
         text = json.dumps([FORMAT, parts], sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -177,17 +177,17 @@ class BuildCache:
         rebuild: str = IF_NEEDED,
         patience_s: Optional[float] = None,
     ) -> CachedBuild:
-        """The entry, made by `make` if there is none. `make` writes into the folder it is given and returns its steps.
+        """The entry, made by `make` if there is none. `make` writes into the given folder and returns its steps.
 
-        What `make` raises is raised, and nothing of it is left; CacheFailure if there is no entry and none may be made, if
-        the disk is full, or if another process has been making it for longer than `patience_s`.
+        An exception of `make` is passed on and leaves nothing behind; CacheFailure if there is no entry and building is
+        forbidden, if the disk is full, or if another process has been building it for longer than `patience_s`.
         """
         if rebuild not in (IF_NEEDED, ALWAYS, NEVER):
-            raise ValueError(f"rebuild: '{rebuild}' is none of {IF_NEEDED}, {ALWAYS}, {NEVER}")
+            raise ValueError(f"rebuild: '{rebuild}' is not one of {IF_NEEDED}, {ALWAYS}, {NEVER}")
         give_up = None if patience_s is None else time.monotonic() + patience_s
         with _told_without_room(self._folder):
             self._folder.mkdir(parents=True, exist_ok=True)
-            made: Optional[str] = None  # the mark of what was built here
+            made: Optional[str] = None  # the mark of our own build
             while True:
                 lock = self._lock(key, fcntl.LOCK_SH, give_up)
                 try:
@@ -201,12 +201,12 @@ class BuildCache:
                 made = self._made(key, make, parts or {}, rebuild, give_up) or made
 
     def _verified(self, key: str, made: Optional[str], lock: _Lock) -> Optional[CachedBuild]:
-        """The entry if there is a sound one."""
+        """The entry, if there is a valid one."""
         folder = self._folder / key
         began = time.perf_counter()
         try:
             manifest = read_manifest(folder, key)
-            if manifest["mark"] != made:  # what was written a moment ago was hashed then
+            if manifest["mark"] != made:  # our own build was hashed a moment ago
                 verify(folder, manifest)
         except (Corrupt, FileNotFoundError):
             return None
@@ -215,7 +215,7 @@ class BuildCache:
     def _made(
         self, key: str, make: Make, parts: Mapping[str, Any], rebuild: str, give_up: Optional[float]
     ) -> Optional[str]:
-        """Builds the entry unless somebody did so meanwhile; the mark of what was built."""
+        """Builds the entry, unless another process did meanwhile; returns the build's mark."""
         lock = self._lock(key, fcntl.LOCK_EX, give_up)
         try:
             self._remove_leftovers(key)
@@ -228,7 +228,7 @@ class BuildCache:
             lock.release()
 
     def _is_sound(self, key: str, aside: bool) -> bool:
-        """Whether there is a sound entry; one that is not is moved out of the way."""
+        """Whether there is a valid entry; a damaged one is moved aside."""
         folder = self._folder / key
         try:
             verify(folder, read_manifest(folder, key))
@@ -238,7 +238,9 @@ class BuildCache:
         except Corrupt as error:
             if aside:
                 put_at = self._move_aside(key)
-                self._say(f"a cached build was damaged ({error}) and is built again; the damaged one is {put_at}")
+                self._say(
+                    f"a cached build was damaged ({error}) and is being rebuilt; the damaged one was moved to {put_at}"
+                )
             else:
                 self._say(f"a cached build is damaged: {error}")
             return False
@@ -277,7 +279,7 @@ class BuildCache:
         return mark
 
     def _publish(self, key: str, aside: Path) -> None:
-        """In the place of an older one, which is removed: nobody uses it, as the lock says."""
+        """Replaces an older entry, which the lock says is not in use."""
         folder, older = self._folder / key, self._folder / f"{key}.making-older"
         if folder.exists():
             os.rename(folder, older)
@@ -307,7 +309,7 @@ class BuildCache:
 
 
 class _Lock:
-    """A lock file. Where there can be none, or no locks, everybody gets it: what is published is whole all the same."""
+    """A lock file. Without one (read-only folder, no flock) everybody gets the lock: published entries are complete anyway."""
 
     def __init__(self, path: Path) -> None:
         self._file: Optional[int] = None
@@ -341,6 +343,6 @@ def _told_without_room(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if error.errno in NO_ROOM:
-            text = f"no space left for the build in {folder} ({os.strerror(error.errno or 0)}); nothing of it was kept"
+            text = f"no space left for the build in {folder} ({os.strerror(error.errno or 0)}); nothing was kept"
             raise CacheFailure("error", text) from error
         raise

@@ -1,4 +1,4 @@
-"""Has a model built in a process of its own, and watches over it: its steps, their time, how it ends."""
+"""Builds a model in a child process and watches it: its steps, their time, how it ends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ POLL_INTERVAL_S = 0.02
 
 
 class BuildFailed(Exception):
-    """There is no build; it has what a `failure` event says."""
+    """There is no build; has the fields of a `failure` event."""
 
     def __init__(self, failure: ModelFailure) -> None:
         super().__init__(failure.text)
@@ -32,7 +32,7 @@ class BuildFailed(Exception):
 
 
 def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], folder: str, reports: Reports) -> None:
-    """Fills `folder`, or raises BuildFailed. Forwards what the child reports about its steps."""
+    """Fills `folder`, or raises BuildFailed. Forwards the child's reports about its steps."""
     with tempfile.TemporaryDirectory(prefix="benchprobe-build-") as place:
         stream = os.path.join(place, "build.data")
         child = _start(settings, script, args, folder, stream)
@@ -47,7 +47,7 @@ def build_in_child(settings: ModelSettings, script: str, args: Sequence[str], fo
 
 
 def _with_want_of_room(failed: BuildFailed, folder: str) -> BuildFailed:
-    """The same, but a full disk is named: exporters and converters rarely do so."""
+    """Names a full disk as the reason: exporters and converters rarely do."""
     places = [os.path.dirname(folder), tempfile.gettempdir()]
     full = [place for place in places if not has_room(place)]
     if not full and os.strerror(errno.ENOSPC) not in failed.text:
@@ -61,7 +61,7 @@ def _start(settings: ModelSettings, script: str, args: Sequence[str], folder: st
     environment = {**os.environ, VARIABLE: json.dumps({"stream": stream, PART: part}), PARENT: str(os.getpid())}
     words = [script, *args] if script else []
     argv = [sys.executable, "-m", "benchmodels", *words]
-    # A session of its own: all that it starts can be ended together.
+    # Its own session: it and everything it starts can be killed together.
     return subprocess.Popen(argv, env=environment, stdin=subprocess.DEVNULL, start_new_session=True)
 
 
@@ -82,7 +82,7 @@ class _Watch:
         self._failure: Optional[ModelFailure] = None
 
     def wait(self) -> None:
-        """Until it ends; BuildFailed if it did so badly, or was ended."""
+        """Until the child ends; BuildFailed if it fails or takes too long."""
         code = None
         while code is None:
             code = _ended(self._child)
@@ -132,7 +132,7 @@ class _Watch:
 
 
 def _ended(child: Any) -> Optional[int]:
-    """How it ended, as `Popen.returncode` says it; None: it runs. Not reaped, so that its group keeps its number."""
+    """Its return code, as in `Popen.returncode`; None: still running. Not reaped, so that its process group keeps its number."""
     if not hasattr(os, "waitid"):
         code: Optional[int] = child.poll()
         return code
@@ -143,9 +143,9 @@ def _ended(child: Any) -> Optional[int]:
 
 
 def _end(child: Any) -> None:
-    """It and all of its group."""
+    """Kills it and its process group."""
     try:
         os.killpg(child.pid, signal.SIGKILL)
     except OSError:
-        pass  # all of it has ended
+        pass  # they have all ended
     child.wait()

@@ -1,12 +1,12 @@
-"""Whether outputs are right: compared with a reference, output by output.
+"""Checks outputs against a reference, output by output.
 
-The relative L2 error and the cosine of each output are judged on their own, so that a large output does not hide a small
-one that is wrong; what is told is the worst of each. Whole numbers, such as an argmax, are judged by the share of equal ones.
+Each output's relative L2 error and cosine are judged separately, so that a large output does not hide a small wrong one;
+the worst of each is reported. Whole numbers, such as an argmax, are judged by the share of equal ones.
 
-The tolerance depends on the precision. Where the model as it was written, in eager mode, misses the reference by more than
-that (`own`), nobody can be asked to do better: four times its own error is allowed then, up to a ceiling. Beyond the ceiling
-the model is ill-conditioned, and its outputs tell nothing: nothing is claimed. The same holds for outputs that any runtime
-would return: none at all, empty ones, the same number everywhere, NaN of the model's own.
+The tolerance depends on the precision. Where the model itself, in eager mode, misses the reference by more than that
+(`own`), four times its own error is allowed, up to a ceiling. Beyond the ceiling the model is ill-conditioned and its
+outputs prove nothing: nothing is claimed. The same holds for outputs that any runtime would return: none, empty ones, the
+same number everywhere, NaN of the model itself.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from benchmodels.types import Array, Details
 
 np = import_module("numpy")
 
-OWN_ERRORS = 4.0  # so many times the model's own error is tolerated
+OWN_ERRORS = 4.0  # multiple of the model's own error that is tolerated
 OTHER_SHAPE = "its shape is"
-NO_NUMBER = 3.0e38  # a reference beyond the range of float32 stands for infinity: masks are made of such numbers
+NO_NUMBER = 3.0e38  # references beyond the range of float32 mean infinity: masks use such numbers
 NOTHING_CLAIMED = "nothing is claimed"
 WHOLE = "whole"
 
 
 class Tolerance(NamedTuple):
-    """The most and the least that an output may have."""
+    """The limits for one output."""
 
     relative_l2: float
     cosine: float
@@ -43,7 +43,7 @@ TOLERANCES: Dict[str, Tolerance] = {
 }
 
 
-# What no error of the model's own excuses: the tolerance of the coarsest precision.
+# Not excused by the model's own error: the tolerance of the coarsest precision.
 CEILING = TOLERANCES["int8-dynamic"]
 
 
@@ -54,14 +54,14 @@ class OutputError(NamedTuple):
     relative_l2: Optional[float] = None
     cosine: Optional[float] = None
     equal: Optional[float] = None
-    trouble: Optional[str] = None  # what makes it wrong whatever the numbers are
-    mute: Optional[str] = None  # why it cannot tell right from wrong: a right one says nothing
-    unusable: Optional[str] = None  # why nothing can be said while it is among the outputs
+    trouble: Optional[str] = None  # why it is wrong, whatever the numbers
+    mute: Optional[str] = None  # why it cannot tell right from wrong
+    unusable: Optional[str] = None  # why it makes all outputs unjudgeable
 
 
 class Agreement(NamedTuple):
-    """`ok` and why. `figures`: max_abs, relative_l2, cosine, equal, tolerance, as far as known. Not `claimed`: nothing was
-    found wrong, and nothing can be said to be right."""
+    """`ok` and why. `figures`: max_abs, relative_l2, cosine, equal, tolerance, as far as known. Not `claimed`: nothing is
+    known to be wrong or right."""
 
     ok: bool
     detail: str
@@ -75,9 +75,9 @@ def compare(
     precision: str,
     own: Optional[Sequence[OutputError]] = None,
 ) -> Agreement:
-    """Compares arrays with those of the reference: by name, or in their order where the names differ.
+    """Compares arrays with those of the reference: by name, or in order if the names differ.
 
-    `own`: the errors of the model as it was written, one for each output of the reference.
+    `own`: the errors of the model itself, one for each output of the reference.
     """
     tolerance = TOLERANCES.get(precision, TOLERANCES["fp32"])
     if len(outputs) != len(reference):
@@ -104,7 +104,7 @@ def _nothing_claimed(
     limits: Sequence[Tolerance],
     owns: Sequence[Optional[OutputError]],
 ) -> Optional[str]:
-    """Why outputs that are not wrong are not known to be right; None: they are."""
+    """Why outputs that are not wrong cannot be called right; None: they can."""
     for name, error, limit, own in zip(names, errors, limits, owns):
         if error.unusable is not None:
             return f"{_output(name)}: {error.unusable}"
@@ -120,14 +120,14 @@ def _nothing_claimed(
 
 
 def errors_of(outputs: Mapping[str, Array], reference: Mapping[str, Any]) -> List[OutputError]:
-    """One for each output of the reference; both hold as many."""
+    """One for each output of the reference; both have the same number."""
     by_name = set(outputs) == set(reference)
     pairs = [(outputs[n], reference[n]) for n in reference] if by_name else zip(outputs.values(), reference.values())
     return [error_of(np.asarray(got), np.asarray(wanted)) for got, wanted in pairs]
 
 
 def error_of(got: Any, wanted: Any) -> OutputError:
-    """Of one array against its reference."""
+    """The error of one array."""
     if got.shape != wanted.shape:
         return OutputError(math.inf, trouble=f"{OTHER_SHAPE} {_shape(got)}, that of the reference {_shape(wanted)}")
     if _sort(got) != _sort(wanted):
@@ -161,7 +161,7 @@ def _error_of_real(got: Any, wanted: Any) -> OutputError:
     if (endless != wanted_endless).any() or (np.sign(got[endless]) != np.sign(wanted[endless])).any():
         wrong = (endless != wanted_endless) | (endless & (np.sign(got) != np.sign(wanted)))
         return OutputError(
-            math.inf, trouble=f"{_share(wrong)} of it is infinite where the reference is not, or not where it is"
+            math.inf, trouble=f"{_share(wrong)} of it is infinite where the reference is finite, or vice versa"
         )
     mute = _constant(wanted)
     got, wanted = got[~endless], wanted[~endless]
@@ -172,14 +172,14 @@ def _error_of_real(got: Any, wanted: Any) -> OutputError:
     difference = got / scale - wanted / scale
     norm, norm_got, norm_difference = (float(np.linalg.norm(x)) for x in (wanted / scale, got / scale, difference))
     max_abs = float(np.abs(difference).max()) * scale
-    if norm == 0.0:  # nothing to be relative to, and no direction: the root of the mean square itself
+    if norm == 0.0:  # no relative error and no direction: the root mean square itself
         return OutputError(max_abs, norm_difference * scale / math.sqrt(wanted.size), mute=mute, unusable=unusable)
     cosine = float(np.dot(got / scale, wanted / scale)) / (norm * norm_got) if norm_got else 0.0
     return OutputError(max_abs, norm_difference / norm, max(-1.0, min(1.0, cosine)), mute=mute, unusable=unusable)
 
 
 def _constant(wanted: Any) -> Optional[str]:
-    """Whether anything could return it by chance: one number everywhere. A single number counts, unless it is 0 or a truth."""
+    """Whether it could be returned by chance: one number everywhere. A single number is no chance, unless it is 0 or a boolean."""
     if not wanted.size or not bool((wanted == wanted.flat[0]).all()):
         return None
     value = float(wanted.flat[0])
@@ -188,7 +188,7 @@ def _constant(wanted: Any) -> Optional[str]:
 
 
 def _allowed(tolerance: Tolerance, own: Optional[OutputError]) -> Tolerance:
-    """Of one output: the tolerance, or what the model itself loses, however much that is."""
+    """For one output: the tolerance, or the model's own error, however large."""
     if own is None or own.trouble is not None:
         return tolerance
     l2, cosine, equal = tolerance
@@ -196,7 +196,7 @@ def _allowed(tolerance: Tolerance, own: Optional[OutputError]) -> Tolerance:
         l2 = max(l2, OWN_ERRORS * own.relative_l2)
     if own.cosine is not None:
         cosine = min(cosine, 1 - OWN_ERRORS * (1 - own.cosine))
-    if l2 >= 1:  # nothing but rounding, in whatever direction
+    if l2 >= 1:  # nothing but rounding noise
         cosine = -1.0
     if own.equal is not None:
         equal = min(equal, 1 - OWN_ERRORS * (1 - own.equal))
@@ -204,7 +204,7 @@ def _allowed(tolerance: Tolerance, own: Optional[OutputError]) -> Tolerance:
 
 
 def _limit(tolerance: Tolerance, own: Optional[OutputError]) -> Tolerance:
-    """The same, up to the ceiling: what is right."""
+    """The same, up to the ceiling."""
     l2, cosine, equal = _allowed(tolerance, own)
     return Tolerance(
         min(l2, max(tolerance.relative_l2, CEILING.relative_l2)),
@@ -217,11 +217,11 @@ def _wrong(name: str, error: OutputError, limit: Tolerance, own: Optional[Output
     if error.trouble is not None:
         return None if own is not None and _excused(error, own) else f"{_output(name)}: {error.trouble}"
     if error.equal is not None and error.equal < limit.equal:
-        return f"{_output(name)}: {error.equal:.2%} of its whole numbers are those of the reference, needed are {limit.equal:.2%}"
+        return f"{_output(name)}: {error.equal:.2%} of its whole numbers equal the reference; {limit.equal:.2%} needed"
     if error.relative_l2 is not None and error.relative_l2 > limit.relative_l2:
-        return f"{_output(name)}: relative L2 error {error.relative_l2:.2g}, tolerated is {limit.relative_l2:.2g}"
+        return f"{_output(name)}: relative L2 error {error.relative_l2:.2g} exceeds {limit.relative_l2:.2g}"
     if error.cosine is not None and error.cosine < limit.cosine:
-        return f"{_output(name)}: cosine {error.cosine:.5f}, needed is {limit.cosine:.5f}"
+        return f"{_output(name)}: cosine {error.cosine:.5f} is below {limit.cosine:.5f}"
     return None
 
 
@@ -230,7 +230,7 @@ def _output(name: str) -> str:
 
 
 def _excused(error: OutputError, own: OutputError) -> bool:
-    """Whether the model as it was written is no better; another shape, or NaN where it has none, is never excused."""
+    """Whether the model itself is no better; another shape, or NaN that it does not have, is never excused."""
     if own.trouble is None or has_other_shape(error):
         return False
     return math.isnan(own.max_abs) or not math.isnan(error.max_abs)
@@ -260,7 +260,7 @@ def _summary(figures: Mapping[str, Any], limits: Sequence[Tolerance], tolerance:
         words.append(f"{figures['equal']:.2%} of whole numbers equal")
     text = ", ".join(words)
     if any(limit != tolerance for limit in limits):
-        text += "; the model itself loses more than usual in eager mode, and that much is tolerated"
+        text += "; tolerance raised to the model's own error in eager mode"
     return text
 
 
@@ -269,15 +269,15 @@ def _worst(values: Sequence[float]) -> float:
 
 
 def _sort(array: Array) -> str:
-    """Whole numbers and truths, real numbers, or complex ones."""
+    """Whole numbers (booleans included), real or complex."""
     return WHOLE if array.dtype.kind in "biu" else "complex" if array.dtype.kind == "c" else "real"
 
 
 def _largest(array: Array) -> float:
-    """From here on a number of this type counts as infinite."""
+    """Numbers of this type from here on count as infinite."""
     try:
         return min(float(np.finfo(array.dtype).max) * 0.999, NO_NUMBER)
-    except ValueError:  # a type that numpy itself does not know
+    except ValueError:  # a type that numpy does not know
         return NO_NUMBER
 
 

@@ -1,7 +1,7 @@
 """The outputs that all runtimes are checked against: the model's own, in eager mode, in float64.
 
-Where a model cannot be run so (it asks for float32 itself, or there is no memory for it), or computes something else then
-(random numbers from a seed of its own), in float32, and labelled so.
+In float32, and labelled so, if the model cannot run in float64 (it insists on float32, or memory is short) or computes
+something else there (random numbers with its own seed).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
+from benchmodels.arrays import to_array
 from benchmodels.check.output_check import (
     NOTHING_CLAIMED,
     OWN_ERRORS,
@@ -23,21 +24,21 @@ from benchmodels.check.output_check import (
 )
 from benchmodels.measure.memory import available_host_bytes
 from benchmodels.pytorch.module_parts import ModuleState
-from benchmodels.tensors import flatten_call, rebuilt_call, to_array, to_arrays
+from benchmodels.tensors import flatten_call, rebuilt_call, to_arrays
 from benchmodels.types import Array, Arrays, Details, Module, Tensor, Value
 
 np = import_module("numpy")
 
 FLOAT64, FLOAT32 = "float64 eager", "float32 eager"
-MEMORY_SHARE = 0.8  # of what is free: more is not taken for a reference
-ROUNDING = 1e-5  # of the largest number at hand: by so much float32 may miss a difference of two numbers
-ALL_ROUNDING = 1e3  # times as large as what it should be: an output that is nothing but rounding
+MEMORY_SHARE = 0.8  # of free memory that a reference may take
+ROUNDING = 1e-5  # of the largest number: the error of a difference in float32
+ALL_ROUNDING = 1e3  # this many times too large: the output is nothing but rounding noise
 
 
 class Reference(NamedTuple):
-    """`own`: how far the model as it was written is from it. `varies`: by how much two calls alike differed, where that
-    is more than rounding: then outputs cannot be judged. `note`: why it is not in float64. `keeps`: what of the module its
-    calls change, so that a call may depend on those before it."""
+    """`own`: the model's own error. `varies`: the difference between two identical calls, if more than rounding: then outputs
+    cannot be judged. `note`: why it is not in float64. `keeps`: the state that calls change, so that a call may depend on
+    earlier ones."""
 
     outputs: Arrays
     label: str
@@ -48,15 +49,15 @@ class Reference(NamedTuple):
 
 
 def reference_of(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Reference:
-    """Calls the module twice, and a copy of it in float64; but for what such calls change, it and its inputs stay as they
-    are. Raises what the module raises."""
+    """Calls the module twice, and a copy of it in float64. Module and inputs stay as they are, except for state that calls
+    change. Raises what the module raises."""
     state = ModuleState(module)
     eager = call(module, args, kwargs)
     varies = difference(eager, call(module, args, kwargs))
     keeps = state.changed()
     outputs, label, note = _exact(module, args, kwargs, eager)
     if len(outputs) != len(eager):
-        outputs, label, note = eager, FLOAT32, "in float64 it returns another number of outputs"
+        outputs, label, note = eager, FLOAT32, "in float64 it returns a different number of outputs"
     elif label == FLOAT64 and varies is None:
         scale = _largest([*eager.values(), *outputs.values(), *_arrays_of(args, kwargs)])
         outputs, label, note = _same_computation(module, args, kwargs, eager, outputs, scale)
@@ -64,10 +65,9 @@ def reference_of(module: Module, args: Sequence[Value], kwargs: Mapping[str, Val
 
 
 def judged(calls: Sequence[Mapping[str, Any]], reference: Reference, precision: str) -> Agreement:
-    """Whether the outputs of some calls with the same inputs are right, each of them.
+    """Whether the outputs of several calls with the same inputs are all right.
 
-    Of a model whose own calls differ nothing is claimed; a runtime whose calls differ, of one that does not, is wrong if one
-    of them is.
+    Nothing is claimed for a model whose own calls differ. If only the runtime's calls differ, one wrong call is enough to fail.
     """
     found = [compare(outputs, reference.outputs, precision, reference.own) for outputs in calls]
     unclaimed = next((each for each in found if not each.claimed), found[0])
@@ -75,7 +75,7 @@ def judged(calls: Sequence[Mapping[str, Any]], reference: Reference, precision: 
     figures = {**worst.figures, "reference": reference.label}
     varies = reference.varies
     if varies is None and reference.keeps is not None and not found[0].ok and found[-1].ok:
-        varies = difference(calls[0], calls[-1])  # the reference is of the state that the calls have led to
+        varies = difference(calls[0], calls[-1])  # the reference has the state after the calls
     if varies is not None and not any(_wrong_by_all_means(outputs, reference) for outputs in calls):
         figures["varies"] = varies
         why = f"; its calls change its '{reference.keeps}'" if reference.keeps is not None else ""
@@ -89,7 +89,7 @@ def judged(calls: Sequence[Mapping[str, Any]], reference: Reference, precision: 
 
 
 def _wrong_by_all_means(outputs: Mapping[str, Array], reference: Reference) -> bool:
-    """NaN, a missing output, a shape that the model never returns: no chance explains those."""
+    """NaN, a missing output, a shape that the model never returns: randomness does not explain these."""
     if len(outputs) != len(reference.outputs):
         return True
     any_shape = not any(_has_nan(array) for array in outputs.values())
@@ -104,7 +104,7 @@ def _has_nan(array: Array) -> bool:
 
 
 def difference(first: Mapping[str, Any], second: Mapping[str, Any]) -> Optional[float]:
-    """By how much the outputs of two calls alike differ, relatively; None: by no more than rounding explains."""
+    """The relative difference between the outputs of two identical calls; None: no more than rounding."""
     if len(first) != len(second):
         return 1.0
     worst = 0.0
@@ -130,7 +130,7 @@ def _without_shared_nan(arrays: Mapping[str, Array], others: Mapping[str, Any]) 
 
 
 def call(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], dtype: Any = None) -> Details:
-    """The outputs of one call in eager mode, with copies of the inputs, as arrays; `dtype`: what floats are cast to."""
+    """The outputs of one call in eager mode, with copies of the inputs, as arrays; `dtype`: the type that floats are cast to."""
     torch = import_module("torch")
     was_training = [part for part in module.modules() if part.training]
     module.eval()
@@ -154,7 +154,7 @@ def _exact(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], e
         note = f"float64 failed: {type(error).__name__}: {lines[0][:300]}"
     try:
         return _in_float32(module, args, kwargs, eager), FLOAT32, note
-    except Exception:  # some models only run as they are; `note` says why float64 failed
+    except Exception:  # some models run only unchanged; `note` says why float64 failed
         return eager, "eager as it is", note
 
 
@@ -173,12 +173,12 @@ def _same_computation(
     exact: Dict[str, Any],
     scale: float,
 ) -> Any:
-    """`exact`, unless it is so far from the model in float32 that a few times that error would let any answer pass."""
+    """`exact`, unless it is so far from the model in float32 that a tolerance based on that error would accept anything."""
     if not any(_is_another(error, scale) for error in errors_of(eager, exact)):
         return exact, FLOAT64, None
     try:
         single = _in_float32(module, args, kwargs, eager)
-    except Exception:  # nothing to compare float64 with: it stays the reference
+    except Exception:  # nothing to compare with: float64 stays the reference
         return exact, FLOAT64, None
     another = [error for error in errors_of(single, exact) if _is_another(error, scale)]
     if len(single) != len(exact) or not another:
@@ -187,7 +187,7 @@ def _same_computation(
 
 
 def _is_another(error: OutputError, scale: float) -> bool:
-    """Whether an output is not that of the same computation: no rounding explains the difference."""
+    """Whether an output comes from a different computation: rounding does not explain the difference."""
     if error.equal is not None:
         return OWN_ERRORS * (1 - error.equal) >= 1
     if error.relative_l2 is None:
@@ -198,7 +198,7 @@ def _is_another(error: OutputError, scale: float) -> bool:
 
 def _told(error: OutputError) -> str:
     if error.equal is not None:
-        return f"{error.equal:.0%} of whole numbers are the same"
+        return f"{error.equal:.0%} of whole numbers are equal"
     return error.trouble or f"relative L2 {error.relative_l2:.2g} apart"
 
 
@@ -207,7 +207,7 @@ def _arrays_of(args: Sequence[Value], kwargs: Mapping[str, Value]) -> List[Any]:
 
 
 def _largest(arrays: Sequence[Array]) -> float:
-    """The largest of all real numbers that are finite."""
+    """The largest finite real number."""
     finite = [np.abs(array[np.isfinite(array)]) for array in arrays if array.dtype.kind == "f"]
     return max((float(each.max()) for each in finite if each.size), default=0.0)
 
@@ -222,7 +222,7 @@ def _refuse_without_memory(module: Module, args: Sequence[Value], kwargs: Mappin
     else:
         free = available_host_bytes()
     if free is not None and needed > free * MEMORY_SHARE:
-        raise MemoryError(f"it would take {needed / 1e9:.1f} GB more, {free / 1e9:.1f} GB are free")
+        raise MemoryError(f"it needs {needed / 1e9:.1f} GB more; {free / 1e9:.1f} GB are free")
 
 
 def _is_float32(module: Module) -> bool:
@@ -240,7 +240,7 @@ def _cast(tensor: Tensor, dtype: Any) -> Any:
 
 @contextmanager
 def _floats_are(dtype: Any) -> Iterator[None]:
-    """While it lasts, tensors that the model makes have that type, as its weights do."""
+    """Inside, tensors that the model creates have that type, as its weights do."""
     if dtype is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""Modules that foreign model scripts import, found only in processes that run such a script, and only where the real ones are not."""
+"""Stand-ins for modules that foreign model scripts import: only in processes that run such a script, if the real ones are missing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGES = ("mlagility", "turnkeyml")
 
 
 class CompatFinder:
-    """Comes last on the path of finders, so whatever is installed goes first."""
+    """Last on the list of finders, so installed packages take precedence."""
 
     @staticmethod
     def find_spec(name: str, path: Optional[Sequence[str]] = None, target: Any = None) -> Optional[ModuleSpec]:

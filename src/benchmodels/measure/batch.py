@@ -1,9 +1,9 @@
-"""How many items a call of a model has, and how that is known.
+"""How many items a call of a model has, and the evidence for it.
 
-The first dimension of an input need not be a batch: it may be features, channels or time. So a number of items is told only
-with evidence, and without any a rate counts calls. Evidence, the strongest first: what the user says; the script's own
-parameter `batch_size`; the contract of a known library, or of the layer that is given the inputs; a dimension that its file
-calls a batch; calls of the script that differ in one dimension, along which the model computes each entry by itself.
+The first dimension of an input need not be a batch: it may be features, channels or time. So items are reported only with
+evidence; without any, a rate counts calls. Evidence, strongest first: the user's word; the script's own parameter
+`batch_size`; the contract of a known library, or of the layer that takes the inputs; a dimension that the model file calls
+a batch; calls of the script that differ in one dimension, along which the model computes each entry independently.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from benchmodels.types import ModelInputs, Module, Value
 
 Dimension = Tuple[str, int]  # of the input of that name
 Varying = Sequence[Sequence[Any]]  # dimensions, as [name, position], that change together
-# Of libraries that say what their inputs are: the input, and how many dimensions it has at least. The first is the batch.
+# Inputs whose first dimension a library defines to be the batch, with their least number of dimensions.
 TRANSFORMERS = {
     "input_ids": 2,
     "inputs_embeds": 3,
@@ -28,12 +28,12 @@ TRANSFORMERS = {
 }
 IMAGES = ("torchvision.models.", "timm.models.")  # models of images, or of videos
 NOT_ONE_TENSOR = ("torchvision.models.detection.",)
-ALIKE = 1e-4  # relative: so near are the entries of a batch to those computed in another batch
-ALIKE_IN_HALF = 2e-2  # of weights with fewer bits
+ALIKE = 1e-4  # relative difference between entries computed in different batches
+ALIKE_IN_HALF = 2e-2  # with weights of fewer bits
 
 
 class Batch(NamedTuple):
-    """So many items in a call, and the evidence."""
+    """Items per call, and the evidence."""
 
     items: int
     source: str
@@ -62,7 +62,7 @@ def _is_of(kind: type, module: str, name: str) -> bool:
 
 
 def varying_dimensions(own: Signature, others: Sequence[Signature]) -> List[List[Dimension]]:
-    """Dimensions in which another call of the same model differs, and in nothing else; one list for each such set."""
+    """For each other call of the same model that differs in nothing but sizes: the dimensions in which it differs."""
     found: List[List[Dimension]] = []
     for other in others:
         changed = _changed(own.leaves, other.leaves)
@@ -72,7 +72,7 @@ def varying_dimensions(own: Signature, others: Sequence[Signature]) -> List[List
 
 
 def _changed(own: Sequence[Leaf], other: Sequence[Leaf]) -> Optional[List[Dimension]]:
-    """Those that are one size in one call and another size in the other; None where something else differs, too."""
+    """The dimensions whose size differs between two calls; None if anything else differs, too."""
     theirs = {leaf.name: leaf for leaf in other}
     if [leaf.name for leaf in own] != [leaf.name for leaf in other]:
         return None
@@ -92,7 +92,7 @@ def _changed(own: Sequence[Leaf], other: Sequence[Leaf]) -> Optional[List[Dimens
 
 
 def of_layers(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> Optional[Batch]:
-    """By the contract of the first layer that has one, if what it is given has the shape of an input of the model."""
+    """By the contract of the first layer that has one, if its input has the shape of an input of the model."""
     from benchmodels.check.reference import call
     from benchmodels.tensors import flatten_call
 
@@ -109,7 +109,7 @@ def of_layers(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]
     try:
         if layers:
             call(module, args, kwargs)
-    except Exception:  # _Seen, as a rule: the rest of the call is of no interest
+    except Exception:  # usually _Seen: the rest of the call does not matter
         pass
     finally:
         for hook in hooks:
@@ -118,7 +118,7 @@ def of_layers(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]
         return None
     place = _batch_dimension(seen[0][0], len(seen[0][1]))
     name = type(seen[0][0]).__name__
-    return None if place is None else Batch(seen[0][1][place], f"dimension {place} of what its {name} is given")
+    return None if place is None else Batch(seen[0][1][place], f"dimension {place} of the input of its {name}")
 
 
 class _Seen(Exception):
@@ -130,7 +130,7 @@ def _has_contract(part: Module) -> bool:
 
 
 def _batch_dimension(layer: Module, dimensions: int) -> Optional[int]:
-    """Which dimension of its input torch defines to be the batch; None: none is, or it is not known."""
+    """The dimension of its input that torch defines to be the batch; None: none, or unknown."""
     nn = import_module("torch.nn")
     convolutions: Dict[Any, int] = {nn.modules.conv._ConvNd: 2, nn.modules.batchnorm._BatchNorm: 2}
     for kind in convolutions:
@@ -152,9 +152,9 @@ def _batch_dimension(layer: Module, dimensions: int) -> Optional[int]:
 def of_independent_entries(
     module: Module, args: Sequence[Value], kwargs: Mapping[str, Value], names: Sequence[str], varying: Varying
 ) -> Optional[Batch]:
-    """The one set of varying dimensions along which each entry of the outputs depends on its own entry of the inputs only.
+    """The only set of varying dimensions along which each entry of the outputs depends on its own entry of the inputs alone.
 
-    Tested: half of the entries are computed alone. A sequence fails that, since what comes after depends on what came before.
+    Tested by computing half of the entries alone. A sequence fails that: later entries depend on earlier ones.
     """
     found = [
         batch
@@ -192,12 +192,12 @@ def _independent(
         some = call(
             module, list(map(part, positional, args)), {name: part(name, value) for name, value in kwargs.items()}
         )
-    except Exception:  # such as a layer that must have all of its features
+    except Exception:  # such as a layer that needs all its features
         return None
     if not _entries_agree(whole, some, half, size, _alike(module)):
         return None
     place, name = cut[next(iter(cut))], next(iter(cut))
-    return Batch(size, f"dimension {place} of {name}: calls differ in it, and each entry is computed by itself")
+    return Batch(size, f"dimension {place} of {name}: calls differ in it, and each entry is computed independently")
 
 
 def _alike(module: Module) -> float:
@@ -216,7 +216,7 @@ def _entries_agree(whole: Mapping[str, Any], some: Mapping[str, Any], first: int
         places = [i for i, (a, b) in enumerate(shapes) if a != b]
         if len(array.shape) != len(some[name].shape) or len(places) > 1:
             return False
-        if not places:  # something that is not of the entries
+        if not places:  # an output without entries
             continue
         (place,) = places
         if shapes[place] != (size, size - first):

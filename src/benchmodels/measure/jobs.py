@@ -1,6 +1,6 @@
-"""The ways to come by a model that is to be measured: from a script's call, from a build, from a file of torch.export.
+"""Three sources of a model to measure: a call in a script, a build, a file of torch.export.
 
-Imported when the script is done with its own imports: numpy is among ours.
+Import it only after the script's own imports: it imports numpy.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from benchprobe.config import from_environment
 
 
 class MeasureJob:
-    """One model on one runtime. What its methods raise is a failure in `reports.stage`."""
+    """One model on one runtime. An exception is a failure of `reports.stage`."""
 
     def __init__(self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports) -> None:
         config = from_environment()
@@ -124,12 +124,12 @@ class MeasureJob:
         }
         if settings.file:
             shapes = {name: list(shape) for name, shape in settings.shapes.items()}
-            # A build may refer to the file where it lies.
+            # A build may refer to the file by its path.
             parts["path"] = os.path.abspath(settings.file)
             return {**parts, "file": digest_of(_all_files(settings.file)), "shapes": shapes}
         if (
             settings.weights_digest is None or settings.content_digest is None
-        ):  # then only the script tells what it makes
+        ):  # then only running the script shows what it makes
             parts["script"] = [digest_of([script]), list(args), settings.seed]
         told = {"weights": settings.weights_digest, "content": settings.content_digest}
         return {**parts, "identity": settings.identity, **told}
@@ -144,7 +144,7 @@ class MeasureJob:
 
 
 def _all_files(path: str) -> List[str]:
-    """Of a model file; Unsupported names the one that is not there."""
+    """Of a model file; Unsupported if it does not exist."""
     paths = [path, *(files_of(path)[1:] if os.path.isfile(path) else [])]
     for each in paths:
         if not os.path.isfile(each):

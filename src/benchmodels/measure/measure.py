@@ -1,21 +1,21 @@
 """Mode "measure": one model on one runtime, in this process.
 
-A runtime of kind "module" is given the model in the middle of its script, which then goes no further. For one of kind
-"artifact" a child builds it, unless it was built before; this process never sees the script.
+A runtime of kind "module" gets the model in the middle of its script, which then stops. For one of kind "artifact" a child
+process builds the model, unless a build is cached; this process does not run the script.
 """
 
 from __future__ import annotations
 
 import os
 from time import perf_counter_ns
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 from benchmodels.ending import leave
 from benchmodels.failures import UNAVAILABLE, UNSUPPORTED
-from benchmodels.measure.runtime_options import options_of, reports_of_probe, tell_failure
+from benchmodels.measure.runtime_options import failures_reported, options_of, reports_of_probe
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupported
-from benchmodels.runtimes.registry import UnknownRuntime, runtime_named
+from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import ModelSettings
 
 SUFFIXES = (".onnx", ".pt2", ".xml")
@@ -23,19 +23,19 @@ ANY_RUNTIME = ".pt2"  # such a file holds a module of torch, from which every ru
 
 
 def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
-    """Reports what is impossible as a failure, with exit code 0. Does not return if the script reaches its model."""
-    reports, options = reports_of_probe(), options_of(settings)
-    try:
+    """An impossible request is reported as a failure, with exit code 0. Does not return if the script reaches its model."""
+    reports = reports_of_probe()
+    with failures_reported(reports):
         runtime = runtime_named(settings.runtime)
         _refuse(runtime, settings)
         if runtime.kind != MODULE or settings.file:
-            _refuse_without(runtime, options)
-    except (UnknownRuntime, Unsupported) as error:
-        _tell(reports, error)
+            _refuse_without(runtime, options_of(settings))
+    if reports.failed:
         return 0
     if runtime.kind == MODULE and not settings.file:
         return _measure_in_script(settings, script, args, runtime, reports)
-    _guarded(reports, lambda: _measure_elsewhere(settings, script, args, runtime, reports))
+    with failures_reported(reports):
+        _measure_elsewhere(settings, script, args, runtime, reports)
     leave(0)
 
 
@@ -49,14 +49,12 @@ def _measure_in_script(
 
     def then(captured: Captured) -> Any:
         reports.measured("time.script", [(perf_counter_ns() - began_ns) / 1e9])
-        _guarded(reports, lambda: measure_captured(captured))
+        with failures_reported(reports):
+            from benchmodels.measure.jobs import MeasureJob
+
+            _refuse_without(runtime, options)  # not earlier: it may import torch before the script does
+            MeasureJob(settings, runtime, options, reports).measure_module(captured)
         leave(0)
-
-    def measure_captured(captured: Captured) -> None:
-        from benchmodels.measure.jobs import MeasureJob
-
-        _refuse_without(runtime, options)  # not before: it may import torch, which is the script's to do
-        MeasureJob(settings, runtime, options, reports).measure_module(captured)
 
     reports.stage = "script"
     return run_until_call(settings, script, list(args), then)
@@ -74,21 +72,6 @@ def _measure_elsewhere(
         job.measure_artifact(script, list(args))
 
 
-def _guarded(reports: Reports, action: Callable[[], None]) -> None:
-    """Reports any exception as a failure."""
-    try:
-        action()
-    except BaseException as error:
-        _tell(reports, error)
-
-
-def _tell(reports: Reports, error: BaseException) -> None:
-    if isinstance(error, UnknownRuntime):
-        reports.failure(UNAVAILABLE, str(error), "load")
-    else:
-        tell_failure(reports, error)
-
-
 def _refuse_without(runtime: Runtime, options: Options) -> None:
     reason = runtime.unavailable(options)
     if reason is not None:
@@ -96,7 +79,7 @@ def _refuse_without(runtime: Runtime, options: Options) -> None:
 
 
 def _refuse(runtime: Runtime, settings: ModelSettings) -> None:
-    """Unsupported if the runtime cannot do what is asked."""
+    """Unsupported if the runtime does not support the request."""
     if settings.precision not in runtime.precisions:
         text = f"{runtime.name} does not support {settings.precision}; it supports {', '.join(runtime.precisions)}"
         raise Unsupported("load", text, kind=UNSUPPORTED)

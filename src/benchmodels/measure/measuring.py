@@ -1,4 +1,4 @@
-"""Measures a model that is at hand: loads it, calls it, times it, and checks its outputs against the reference."""
+"""Measures one model: loads it, calls it, times it, and checks its outputs against the reference."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OTHER = "other"
 
 
 class Operator(NamedTuple):
-    """All nodes of one kind together: seconds and how often it ran, in one call of the model."""
+    """All nodes of one type: their seconds and runs in one call of the model."""
 
     op: str
     seconds: float
@@ -37,7 +37,7 @@ class Operator(NamedTuple):
 
 
 def operators(found: Sequence[OpTime]) -> List[Operator]:
-    """Those of one kind together, the slowest first; the rest are one, `other`."""
+    """Times by operator type, slowest first; beyond the first 20 they are summed as `other`."""
     sums: Dict[str, List[float]] = {}
     for each in found:
         of_kind = sums.setdefault(str(each.op), [0.0, 0.0])
@@ -51,21 +51,21 @@ def operators(found: Sequence[OpTime]) -> List[Operator]:
 
 
 def tell_operators(reports: Reports, found: Sequence[OpTime]) -> None:
-    """One figure for each operator: what it takes of a call."""
+    """One figure per operator type: its share of a call, in seconds."""
     for op, seconds, times in operators(found):
         reports.measured("op.time", [seconds], "s", LOWER, {"op": op, "calls": f"{times:g}"})
 
 
 SMALL_BYTES = 16_000_000
-FRESH_BYTES = 256_000_000  # of the inputs that a stream may have ready, where each call uses them up
+FRESH_BYTES = 256_000_000  # of inputs prepared ahead per stream, if calls consume them
 BATCH_UNKNOWN = "rates are in calls/s because the batch size is not known; set it with --items N"
 WORK_KINDS = {"int8-dynamic": "int8"}
 
 
 class Subject(NamedTuple):
-    """What is measured. `batch`, `reference` and `work` are asked for when all is measured: what they need is then no part of it.
+    """What is measured. `batch`, `reference` and `work` are called after measuring, so their cost does not count.
 
-    `build_s`: what its build took; None: it has none.
+    `build_s`: the time its build took; None: it has no build.
     """
 
     load: Callable[[], Session]
@@ -77,7 +77,7 @@ class Subject(NamedTuple):
 
 
 class ModelMeasurement:
-    """One model on one runtime. What it raises is the failure of `reports.stage`. `endless`: a rule stops the loop."""
+    """One model on one runtime. An exception is a failure of `reports.stage`. `endless`: a stop rule ends the loop."""
 
     def __init__(
         self, settings: ModelSettings, runtime: Runtime, options: Options, reports: Reports, endless: bool = True
@@ -117,7 +117,7 @@ class ModelMeasurement:
         self._check(outputs, subject.reference, TF32 if computed.kinds else computed.precision)
 
     def _first_calls(self, calls: _Calls, build_s: Optional[float], load_s: float) -> List[Details]:
-        """The outputs of the first call, unless they are large: kept, they would count as memory of the runtime."""
+        """The outputs of the first call, unless they are large: they would count as memory of the runtime."""
         with self._reports.at("first_run"):
             if calls.session.first_run_builds:
                 build_s = self._compile(calls)
@@ -155,7 +155,7 @@ class ModelMeasurement:
         streams = self._settings.streams
         makers = [lambda: calls.new_caller(keep) for _ in range(streams)]
         if calls.used_up:
-            with calls.apart():  # the inputs of many calls at once are ours
+            with calls.apart():  # the inputs of many calls are our memory, not the model's
                 rates = streams_rates(makers, max(1, FRESH_BYTES // max(1, calls.input_bytes())))
         else:
             rates = streams_rates(makers)
@@ -169,7 +169,7 @@ class ModelMeasurement:
             tell_operators(self._reports, found)
 
     def _tell_runtime(self, session: Session, computed: Optional[Arithmetic] = None) -> None:
-        """Told again when it is known which arithmetic the model has: the last one counts."""
+        """Reported again once the model's arithmetic is known; the last report counts."""
         options, details = self._options, session.details
         if computed is not None:
             details = {**details, "tf32": computed.where}
@@ -194,7 +194,7 @@ class ModelMeasurement:
             self._reports.measured("memory.device", [device], "B")
 
     def _tell_items(self, subject: Subject) -> Optional[Batch]:
-        """How many a call has; the loop counts calls, and whoever reads it multiplies."""
+        """Items per call. The loop counts calls; readers multiply."""
         with self._reports.at("check"):
             batch = subject.batch()
         items, source = (None, None) if batch is None else batch
@@ -237,7 +237,7 @@ class ModelMeasurement:
     def _tell_check(self, found: Agreement) -> None:
         told = {"ok": found.ok, "claimed": found.claimed, "detail": found.detail, "figures": found.figures}
         self._reports.event("check", name="outputs", **told)
-        if found.ok and not found.claimed:  # an error that says nothing is no figure to compare
+        if found.ok and not found.claimed:  # an error without a claim must not be compared
             return
         for name, direction in (
             ("max_abs", "lower"),
@@ -250,7 +250,7 @@ class ModelMeasurement:
 
 
 def _by_precision(work: CallWork, computed: Arithmetic) -> Dict[str, float]:
-    """The arithmetic of a call, where some of it is done in TF32 and the rest is not, apart."""
+    """The arithmetic of a call by precision: TF32 apart from the rest."""
     if not work.flops:
         return {}
     fast = sum(flops for kind, flops in work.kinds.items() if kind in computed.kinds)
@@ -260,7 +260,7 @@ def _by_precision(work: CallWork, computed: Arithmetic) -> Dict[str, float]:
 
 
 class _Calls:
-    """A session with inputs prepared beforehand; they are made anew for each call once one was seen to use them up."""
+    """A session and its prepared inputs, which are prepared anew for each call if calls consume them."""
 
     def __init__(self, session: Session, inputs: ModelInputs, peak: PeakMemory) -> None:
         self.session = session
@@ -276,7 +276,7 @@ class _Calls:
         return self._changed or self.session.consumes_inputs
 
     def looked_at(self, result: Value) -> Details:
-        """The outputs of the call that was made with what is prepared now; also sees whether it changed that."""
+        """The outputs of the last call; also checks whether that call changed its inputs."""
         with self.apart():
             outputs = self.session.outputs(result)
             if not self.used_up:
@@ -286,14 +286,14 @@ class _Calls:
             return outputs
 
     def prepared(self) -> Any:
-        """What the next call takes: each is to be followed by `looked_at` or to be the last."""
+        """The inputs of the next call. Follow it with `looked_at`, unless it is the last."""
         return self._prepared
 
     def fresh(self) -> Any:
         return self.session.prepare(self._inputs)
 
     def apart(self) -> ContextManager[None]:
-        """What is done inside is no memory of the model."""
+        """Memory allocated inside does not count as the model's."""
         return self._peak.apart()
 
     def input_bytes(self) -> int:
@@ -303,7 +303,7 @@ class _Calls:
         return sum(tensor.numel() * tensor.element_size() for _, tensor in flatten_call(inputs.args, inputs.kwargs))
 
     def new_caller(self, keep: bool) -> Caller:
-        """One more stream, to be asked for in its own thread. `keep` the outputs of its last call: it may have an engine of its own."""
+        """One more stream, made in its own thread. `keep`: check the outputs of its last call, since it may have its own engine."""
 
         def look(result: Value) -> None:
             if keep:
@@ -319,7 +319,7 @@ class _Calls:
 
 @contextmanager
 def _limited(seconds: float, reports: Reports, stage: str) -> Iterator[None]:
-    """Ends this process, with a failure told, if it takes longer."""
+    """Reports a failure and ends this process if it takes longer."""
     done = threading.Event()
 
     def watch() -> None:

@@ -1,4 +1,4 @@
-"""The most memory that this process had since a moment of our choosing."""
+"""Peak memory of this process since a chosen moment."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import sys
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional
 
+from benchmodels.failures import read_number
+
 
 class PeakMemory:
-    """From here on: the kernel's own mark is reset, where it lets us; else the peak of the whole life, an upper bound."""
+    """Peak from here on: resets the kernel's high-water mark if allowed; otherwise the process's lifetime peak, an upper bound."""
 
     def __init__(self) -> None:
         self.is_upper_bound = not _reset()
@@ -18,21 +20,21 @@ class PeakMemory:
 
     @contextmanager
     def apart(self) -> Iterator[None]:
-        """What is done inside is ours, and does not count."""
+        """Memory allocated inside is ours and does not count."""
         self._so_far = max(self._so_far, self.host_bytes())
         yield
         self.is_upper_bound = not _reset() or self.is_upper_bound
 
     def host_bytes(self) -> int:
-        found = None if self.is_upper_bound else _high_water_mark()
-        if found is not None:
-            return max(found, self._so_far)
+        kib = None if self.is_upper_bound else read_number("/proc/self/status", "VmHWM:")
+        if kib is not None:
+            return max(kib * 1024, self._so_far)
         self.is_upper_bound = True
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
     def device_bytes(self) -> Optional[int]:
-        """What torch had allocated on the device at most; None: torch uses none here."""
+        """Peak allocation by torch on the device; None: torch uses no device."""
         cuda = _cuda()
         return None if cuda is None else int(cuda.max_memory_allocated())
 
@@ -44,17 +46,6 @@ def _reset(path: str = "/proc/self/clear_refs") -> bool:
         return True
     except OSError:
         return False
-
-
-def _high_water_mark() -> Optional[int]:
-    try:
-        with open("/proc/self/status") as file:
-            for line in file:
-                if line.startswith("VmHWM:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return None
 
 
 def _cuda() -> Optional[Any]:
@@ -69,12 +60,6 @@ def _reset_device() -> None:
 
 
 def available_host_bytes() -> Optional[int]:
-    """What may still be taken without pushing anybody out; None: not known."""
-    try:
-        with open("/proc/meminfo") as file:
-            for line in file:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        pass
-    return None
+    """Memory available without swapping; None: not known."""
+    kib = read_number("/proc/meminfo", "MemAvailable:")
+    return None if kib is None else kib * 1024

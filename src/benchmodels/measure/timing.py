@@ -1,4 +1,4 @@
-"""The measured loops: one call after the other (latency), and several callers at once (throughput of streams)."""
+"""The measured loops: calls in sequence (latency), and concurrent callers (throughput of streams)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from benchmodels.runtimes.base import TimesItself
 from benchmodels.types import Prepared
 
 LOOP = "latency"
-CALLS_WITHOUT_RULE = 100  # where nobody said when to stop
+CALLS_WITHOUT_RULE = 100  # if there is no stop rule
 ROUND_NS = 50_000_000
 WARMUP_ROUNDS = 2
 MIN_ROUNDS, MAX_ROUNDS = 5, 20
 MIN_OWN_CALLS, MAX_OWN_CALLS = 5, 1000
-MAX_SECONDS = 20.0  # of all rounds; the fewest are made even if they take longer
+MAX_SECONDS = 20.0  # for all rounds; MIN_ROUNDS are always made
 
 
 class Caller(NamedTuple):
-    """One stream: what it calls, what gives it the inputs of its next call, and what ends it."""
+    """One stream: its call, the source of its inputs, and how to close it."""
 
     run: Callable[[Any], Any]
     inputs: Callable[[], Any]
     close: Callable[[], None]
-    look: Callable[[Any], None] = lambda result: None  # at what the last of its calls returned, which all make at once
+    look: Callable[[Any], None] = lambda result: None  # checks the result of its last call
 
 
 def latency_loop(
@@ -40,12 +40,12 @@ def latency_loop(
 ) -> None:
     """Calls `run` under the probe's loop until its stop rule is satisfied; not `endless`: a fixed number of calls.
 
-    `fresh`: makes the inputs of each call, where a call uses them up; that happens while the loop waits for its next
-    step, so the time of a call is the step's less its wait.
+    `fresh`: prepares the inputs of each call, if calls consume them. The loop counts that as waiting, so a call takes its
+    step less its wait.
     """
     probe = benchprobe.active_probe()
     gc.collect()
-    gc.freeze()  # what the script made is not searched for garbage while calls are timed
+    gc.freeze()  # no garbage collection of the script's objects while calls are timed
     count = None if endless else CALLS_WITHOUT_RULE
     try:
         with probe.host_clock() if probe is not None else nullcontext():  # a call is finished when it returns
@@ -61,7 +61,7 @@ def latency_loop(
 
 
 def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[List[Any]]:
-    """One list, in which the inputs of the next call are. The last ones are released here: that may take longer than a call."""
+    """A list with the inputs of the next call. The previous ones are released here: that may take longer than a call."""
     held: List[Any] = []
     for _ in repeat(None) if count is None else range(count):
         held.clear()
@@ -70,9 +70,9 @@ def _fresh_inputs(fresh: Callable[[], Any], count: Optional[int]) -> Iterator[Li
 
 
 def times_in_runtime(session: TimesItself, prepared: Prepared) -> Tuple[List[float], List[float]]:
-    """What the runtime's own clock says of each of some calls, and what ours says more of the same ones, in seconds.
+    """For some calls, the seconds by the runtime's own clock, and those that our clock adds.
 
-    Calls of 50 ms, or the fewest that tell something.
+    As many calls as fit into 50 ms, but at least MIN_OWN_CALLS.
     """
     inside: List[float] = []
     around: List[float] = []
@@ -87,10 +87,10 @@ def times_in_runtime(session: TimesItself, prepared: Prepared) -> Tuple[List[flo
 
 
 def streams_rates(makers: Sequence[Callable[[], Caller]], most_calls: Optional[int] = None) -> List[float]:
-    """Calls per second of all callers together, one number for each round. Each caller is made in its own thread.
+    """Calls per second of all callers together, one figure per round. Each caller is made in its own thread.
 
-    In a round each caller makes the same number of calls, enough for 50 ms but not more than `most_calls`; it lasts from
-    the first one's beginning to the last one's end. The inputs of all its calls are made before.
+    In a round each caller makes the same number of calls: enough for 50 ms, at most `most_calls`. A round lasts from the
+    first call's start to the last one's end; all inputs are prepared before it.
     """
     with _Crowd(makers) as crowd:
         once_ns = min(crowd.round(1) for _ in range(WARMUP_ROUNDS))
@@ -110,7 +110,7 @@ def streams_rates(makers: Sequence[Callable[[], Caller]], most_calls: Optional[i
 
 
 class _Crowd:
-    """A thread for each caller; between rounds they wait. What one of them raises is raised by `round`."""
+    """A thread per caller; they wait between rounds. `round` raises what a caller raised."""
 
     def __init__(self, makers: Sequence[Callable[[], Caller]]) -> None:
         self._barrier = threading.Barrier(len(makers) + 1)
@@ -134,10 +134,10 @@ class _Crowd:
             thread.join(10.0)
 
     def round(self, calls: int) -> int:
-        """So many calls by each; how long it took."""
+        """Has every caller make `calls` calls; returns the nanoseconds that took."""
         self._calls = calls
         try:
-            for _ in ("what is to be done is known", "inputs are there", "calls are made"):
+            for _ in ("calls announced", "inputs prepared", "calls made"):
                 self._barrier.wait()
         except threading.BrokenBarrierError:
             pass
@@ -146,7 +146,7 @@ class _Crowd:
         return max(end for _, end in self._spans) - min(begin for begin, _ in self._spans)
 
     def look(self) -> None:
-        """One more call by each, all at once, at whose results they look."""
+        """One more concurrent call by each, whose result is checked."""
         self._looking = True
         self.round(1)
 

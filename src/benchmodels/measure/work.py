@@ -1,10 +1,10 @@
-"""How much work one call of a model is: arithmetic and bytes, counted once.
+"""The work of one call of a model: arithmetic and bytes, counted once.
 
-Arithmetic: matrix products, convolutions and attention, as torch's own counter knows them, and some that it does not; a
-multiplication with its addition counts as two, a causal mask saves nothing, zeros that a sparse tensor does not hold
-cost nothing, and what goes over single elements is not counted. Bytes: what one call must move at least: every parameter
-and buffer, input and output once; of an embedding only the rows that are looked up. Counted on tensors without data, so
-it takes neither memory nor the time of a call, unless the model looks into its data: then in a real call.
+Arithmetic: matrix products, convolutions and attention, by the formulas of torch's counter and some of our own. A
+multiply-add counts as two operations, a causal mask saves nothing, the zeros of a sparse tensor cost nothing, and
+elementwise operations are not counted. Bytes: the least that one call must move: every parameter, buffer, input and
+output once; of an embedding only the rows looked up. Counted on tensors without data, which takes neither memory nor the
+time of a call; if the model depends on its data, in a real call.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from benchmodels.runtimes.parts.tf32 import CONVOLUTIONS, PRODUCTS, RECURRENT
 from benchmodels.tensors import flatten, rebuilt_call
 from benchmodels.types import Details, Module, Tensor, Value
 
-SMALL = 50_000_000  # parameters; one more call takes less than importing what counting without data needs
-FLOAT_BYTES = {"bf16": 2, "fp16": 2}  # of a floating number, where the precision changes it
-# Operators of others may multiply matrices, and nobody tells: rather no number than one that leaves them out.
+SMALL = 50_000_000  # parameters; for fewer, a real call is quicker than importing what counting without data needs
+FLOAT_BYTES = {"bf16": 2, "fp16": 2}  # per float, where the precision changes it
+# Other libraries' operators may multiply matrices unseen: better no number than one that leaves them out.
 KNOWN_OPERATORS = ("aten", "prim", "prims", "profiler", "higher_order")
 NO_PRODUCTS = ("torchvision::",)  # boxes and crops, all but one of them
 BUT_FOR = ("torchvision::deform_conv2d", "torchvision::_deform_conv2d")
 
 
 class CallWork(NamedTuple):
-    """Of one call, whatever its batch. None: could not be counted, and `note` says why."""
+    """Of one call, with its whole batch. None: could not be counted; `note` says why."""
 
     flops: Optional[float]
     bytes_: Optional[float]
     note: Optional[str] = None
-    kinds: Mapping[str, float] = {}  # the arithmetic by what multiplies: see `runtimes.tf32`
+    kinds: Mapping[str, float] = {}  # arithmetic by kind of operation: see `runtimes.parts.tf32`
 
 
 class _Call(NamedTuple):
-    """A call that was counted: its arithmetic, its outputs, how many numbers were looked up in the weights of each name,
-    if nothing else was done with them, and the operators whose arithmetic is not known."""
+    """A counted call: its arithmetic and outputs, how many numbers were looked up in each weight that was used for nothing
+    else, and the operators whose arithmetic is unknown."""
 
     flops: float
     output: Value
@@ -52,8 +52,7 @@ def count_work(
 ) -> CallWork:
     """Never raises, and leaves inputs and random numbers as they are.
 
-    `may_call`: whether one more real call does no harm; of a small model it is by far the quickest way to count. Else it is
-    made only if there is no other way.
+    `may_call`: a real call does no harm; for a small model it is by far the quickest way. Otherwise it is the last resort.
     """
     small = sum(tensor.numel() for tensor in module.parameters()) <= SMALL
     ways = [_on_no_device, _without_data, _for_real]
@@ -82,7 +81,7 @@ def count_work(
 
 
 def _on_no_device(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> _Call:
-    """On torch's device `meta`: the quickest, but every tensor that the model makes must be there as well."""
+    """On torch's `meta` device: the quickest, if the model creates all its tensors there, too."""
     torch = import_module("torch")
     memo: Dict[int, Any] = {}
     for tensor in (*module.parameters(), *module.buffers()):
@@ -96,7 +95,7 @@ def _on_no_device(module: Module, args: Sequence[Value], kwargs: Mapping[str, Va
 
 
 def _without_data(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value]) -> _Call:
-    """On torch's fake tensors, which seem to be on their device. Importing what they need takes a second."""
+    """On torch's fake tensors, which pretend to be on their device. Their imports take a second."""
     fake_tensor = import_module("torch._subclasses.fake_tensor")
     mode = fake_tensor.FakeTensorMode(allow_non_fake_inputs=True)
     with fake_tensor.FakeCopyMode(mode):
@@ -137,7 +136,7 @@ def _counted(module: Module, args: Sequence[Value], kwargs: Mapping[str, Value],
 
 @contextmanager
 def _recurrent_told(module: Module, counter: Any) -> Iterator[None]:
-    """While a recurrent layer runs, the counter knows: its products are made by other kernels than those of other layers."""
+    """Tells the counter while a recurrent layer runs: its products use other kernels than those of other layers."""
     layers = import_module("torch.nn").RNNBase
     hooks = []
     for part in module.modules():
@@ -194,7 +193,7 @@ def _light_counter() -> Any:
 
 
 def _own_formulas() -> Dict[Any, Callable[..., int]]:
-    """Of products that torch's counter leaves out, by its rules."""
+    """For products that torch's counter leaves out, by its rules."""
     aten = import_module("torch").ops.aten
 
     def of_matrix(matrix: Tensor, *others: Any, **values: Value) -> int:
@@ -229,7 +228,7 @@ def _own_formulas() -> Dict[Any, Callable[..., int]]:
 
 
 def _of_a_product(torch: ModuleType, args: Sequence[Value]) -> float:
-    """How much more or less one multiplication is than that of two numbers which are there."""
+    """The cost of one multiplication, relative to that of two dense real numbers."""
     factor = 1.0
     tensors = [each for each in args if isinstance(each, torch.Tensor)]
     if any(tensor.is_complex() for tensor in tensors):
@@ -241,9 +240,9 @@ def _of_a_product(torch: ModuleType, args: Sequence[Value]) -> float:
 
 
 def _held(torch: ModuleType, tensor: Tensor) -> Any:
-    """The values of a sparse tensor; ValueError where they are not there to be counted."""
+    """The stored values of a sparse tensor; ValueError if it has no data."""
     if tensor.is_meta or type(tensor).__name__ == "FakeTensor":
-        raise ValueError("how much a sparse tensor holds is only known in a real call")
+        raise ValueError("how many values a sparse tensor stores is known only in a real call")
     return tensor._values() if tensor.layout == torch.sparse_coo else tensor.values()
 
 
@@ -254,7 +253,7 @@ def _may_multiply(func: Any) -> bool:
 
 @contextmanager
 def _nothing_fused() -> Iterator[None]:
-    """Layers that are one operator on some processor are taken apart: the counter knows only the parts."""
+    """Disables fused layers: the counter knows only their parts."""
     torch = import_module("torch")
     attention = import_module("torch.nn.attention")
     fast_path = torch.backends.mha.get_fastpath_enabled()
@@ -272,7 +271,7 @@ def _nothing_fused() -> Iterator[None]:
 
 
 def _lookups(module: Module) -> Any:
-    """Notes while it is entered how many numbers are taken out of each weight, and which are used otherwise."""
+    """A context that records how many numbers are looked up in each weight, and which weights have other uses."""
     torch = import_module("torch")
     mode = import_module("torch.overrides").TorchFunctionMode
     functional = torch.nn.functional
@@ -290,7 +289,7 @@ def _lookups(module: Module) -> Any:
             result = func(*args, **kwargs)
             given = {names[id(each)]: each for each in (*args, *kwargs.values()) if id(each) in names}
             if not given or isinstance(result, torch.Size) or not isinstance(result, (torch.Tensor, tuple, list)):
-                return result  # nothing of ours, or only a question about it
+                return result  # none of our weights, or only a query about one
             if func not in taking:
                 self.used.update(given)
             for name, weight in given.items():
@@ -313,7 +312,7 @@ def _moved_bytes(module: Module, others: Any, taken: Mapping[str, int], precisio
         if name in taken and id(tensor) in weights:
             whole = weights.pop(id(tensor))
             looked_up += min(whole, taken[name] * whole // max(1, tensor.numel()))
-    given = {id(tensor): tensor for _, tensor in flatten(others)}  # one that is given twice is there once
+    given = {id(tensor): tensor for _, tensor in flatten(others)}  # a tensor given twice counts once
     return sum(weights.values()) + looked_up + sum(_bytes_of(tensor, precision) for tensor in given.values())
 
 
@@ -329,7 +328,7 @@ def _weights_bytes(module: Module, precision: str) -> Dict[int, int]:
 
 
 def _bytes_of(tensor: Tensor, precision: str) -> int:
-    """Of a sparse one what it holds, with the numbers that say where."""
+    """Of a sparse tensor, its stored values and indices."""
     torch = import_module("torch")
     if tensor.layout == torch.strided:
         return int(tensor.numel()) * _bytes_each(tensor, precision)

@@ -15,6 +15,7 @@ from io import StringIO
 from types import ModuleType
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
+from benchmodels.arrays import to_array
 from benchmodels.runtimes.base import (
     FP16,
     FP32,
@@ -42,7 +43,6 @@ from benchmodels.runtimes.parts.sessions import (
     only_the_whole,
     port_names,
 )
-from benchmodels.tensors import to_array
 from benchmodels.types import Arrays, Details, ModelInputs, Module, Prepared, Tensor, Value
 
 PROGRAM = "model.pte"

@@ -21,7 +21,7 @@ from benchmodels.runtimes.families import OnnxFamily
 from benchmodels.runtimes.mnn_session import Conversion, MnnSession, Port
 from benchmodels.runtimes.parts.artifact import Artifact, ArtifactInput, write_artifact
 from benchmodels.runtimes.parts.onnx_graph import graph_inputs, value_type
-from benchmodels.runtimes.parts.problems import explaining
+from benchmodels.runtimes.parts.problems import explaining, run_converter
 from benchmodels.types import Value
 
 MODEL, CONVERTED = "model.mnn", "converted.json"
@@ -113,16 +113,8 @@ def _convert(path: str, between: str, folder: str, steps: StepTimer) -> MnnGraph
 
 def _converter(model: str, made: str, cwd: str, settings: Sequence[str]) -> subprocess.CompletedProcess[str]:
     """Runs in the build folder, so that it cannot import a `_tools` of the user."""
-    return subprocess.run(
-        [sys.executable, "-c", CONVERTER, "-f", "ONNX", "--modelFile", model, "--MNNModel", made, *settings],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    words = ["-f", "ONNX", "--modelFile", model, "--MNNModel", made, *settings]
+    return run_converter([sys.executable, "-c", CONVERTER, *words], cwd)
 
 
 def _write_converted(folder: str, converted: Conversion) -> None:

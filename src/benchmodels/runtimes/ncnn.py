@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, List, NamedTuple, Sequence
@@ -23,7 +22,7 @@ from benchmodels.runtimes.parts.artifact import (
     write_artifact,
 )
 from benchmodels.runtimes.parts.export import FlatModel, exporting, flat_model
-from benchmodels.runtimes.parts.problems import explaining
+from benchmodels.runtimes.parts.problems import explaining, run_converter
 from benchmodels.runtimes.parts.sessions import ArtifactSession, SharedStream, only_the_whole, port_names
 from benchmodels.types import Array, Arrays, Details, ModelInputs, Prepared, Tensor, Value
 
@@ -132,17 +131,8 @@ def _run_pnnx(traced: Traced, between: str) -> None:
     spec = find_spec("pnnx")
     folders = None if spec is None else spec.submodule_search_locations
     program = os.path.join((folders or [""])[0], "pnnx")  # its Python wrapper would import torch again
-    done = subprocess.run(
-        # The default, fp16=1, silently rounds the weights.
-        [program, traced.path, f"inputshape={','.join(shapes)}", "fp16=0", *NAMES],
-        cwd=between,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        encoding="utf-8",
-        errors="replace",
-        check=False,
-    )
+    # The default, fp16=1, silently rounds the weights.
+    done = run_converter([program, traced.path, f"inputshape={','.join(shapes)}", "fp16=0", *NAMES], between)
     if done.returncode != 0 or not all(
         os.path.isfile(os.path.join(between, each)) for each in (MODEL, WEIGHTS, SCRIPT)
     ):

@@ -46,7 +46,7 @@ def test_other_errors_keep_their_words() -> None:
 def test_the_end_of_a_child_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure_of_ending(3, "export", 0) == (
         "crashed",
-        "the process that builds ended with code 3 in export",
+        "the build process ended with code 3 in export",
         "export",
         None,
     )

@@ -9,9 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from benchmodels.measure import measure  # noqa: E402
 from benchmodels.measure.jobs import MeasureJob  # noqa: E402
-from benchmodels.measure.runtime_options import options_of  # noqa: E402
+from benchmodels.measure.runtime_options import failures_reported, options_of  # noqa: E402
 from benchmodels.reports import Reports  # noqa: E402
 from benchmodels.runtimes.base import Captured  # noqa: E402
 from benchmodels.runtimes.registry import runtime_named  # noqa: E402
@@ -67,7 +66,8 @@ def measured(module: Any, *args: Any, **settings: Any) -> list[Event]:
     asked = ModelSettings(mode="measure", threads=1, **settings)
     captured = Captured(module, args or (torch.ones(2, 4),), {}, ("x", "cache")[: len(args) or 1])
     job = MeasureJob(asked, runtime_named("torch-eager"), options_of(asked), reports)
-    measure._guarded(reports, lambda: job.measure_module(captured))
+    with failures_reported(reports):
+        job.measure_module(captured)
     return events
 
 

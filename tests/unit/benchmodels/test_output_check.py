@@ -194,7 +194,7 @@ def test_a_little_more_than_usual_is_tolerated_where_the_model_itself_loses_it()
     found = compare({"y": wanted * (1 + 2e-3 * np.cos(np.arange(64)))}, {"y": wanted}, "fp32", own)
     assert (found.ok, found.claimed) == (True, True)
     assert found.figures["tolerance"] == pytest.approx(4 * own[0].relative_l2)
-    assert "the model itself loses more than usual" in found.detail
+    assert "tolerance raised to the model's own error" in found.detail
 
 
 def test_zeros_are_compared_absolutely() -> None:

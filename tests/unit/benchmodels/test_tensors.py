@@ -14,16 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmodels.tensors import (
-    flatten,
-    flatten_call,
-    is_plain,
-    load_arrays,
-    rebuilt,
-    rebuilt_call,
-    save_arrays,
-    to_arrays,
-)
+from benchmodels.arrays import load_arrays, save_arrays
+from benchmodels.tensors import flatten, flatten_call, is_plain, rebuilt, rebuilt_call, to_arrays
 
 torch = pytest.importorskip("torch")
 Pair = namedtuple("Pair", "left right")
@@ -162,7 +154,7 @@ def test_a_file_holds_every_value_and_needs_no_torch_to_be_read(tmp_path: Path):
         assert loaded[name].shape == expected.shape, name
         np.testing.assert_array_equal(loaded[name], expected, err_msg=name)
     assert os.listdir(tmp_path) == ["inputs.npz"]
-    code = f"import sys; from benchmodels.tensors import load_arrays; load_arrays({str(path)!r}); sys.exit('torch' in sys.modules)"
+    code = f"import sys; from benchmodels.arrays import load_arrays; load_arrays({str(path)!r}); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -1,11 +1,12 @@
-"""From the exception of an exporter, a converter or a compiler to a failure that says what is missing."""
+"""Running converters, and turning exceptions of exporters, converters and compilers into failures that name what is missing."""
 
 from __future__ import annotations
 
 import errno
 import re
+import subprocess
 from contextlib import contextmanager
-from typing import Iterator, List, Optional
+from typing import Iterator, List, Optional, Sequence
 
 from benchmodels.failures import is_out_of_memory
 from benchmodels.runtimes.base import Unsupported
@@ -58,7 +59,7 @@ def explained(stage: str, error: BaseException) -> Unsupported:
 
 @contextmanager
 def explaining(stage: str) -> Iterator[None]:
-    """Turns what is raised inside into Unsupported; want of memory or disk stays what it is."""
+    """Turns exceptions inside into Unsupported, except for a lack of memory or disk space."""
     try:
         yield
     except MemoryError:
@@ -72,6 +73,20 @@ def explaining(stage: str) -> Iterator[None]:
             if is_out_of_memory(link):  # a runtime's own exception, or inside of an exporter's
                 raise MemoryError(_short(_said(link))) from error
         raise explained(stage, error) from error
+
+
+def run_converter(argv: Sequence[str], cwd: str) -> subprocess.CompletedProcess[str]:
+    """A program that has ended, with all that it printed as its stdout."""
+    return subprocess.run(
+        argv,
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        check=False,
+    )
 
 
 def operator_in(text: str) -> Optional[str]:

@@ -7,10 +7,11 @@ from functools import partial
 from importlib import import_module
 from typing import Any, Callable, Iterable, List, Sequence, Tuple
 
+from benchmodels.arrays import to_array
 from benchmodels.runtimes.base import Inputs, OpTime, Options, Session, Times, slowest_first
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, SharedStream, add_time, closed
 from benchmodels.runtimes.parts.torch_modules import CAST_TO
-from benchmodels.tensors import flatten_call, is_plain, rebuilt_call, to_array, to_arrays
+from benchmodels.tensors import flatten_call, is_plain, rebuilt_call, to_arrays
 from benchmodels.types import Arrays, Details, ModelInputs, Tensor, Value
 
 NO_OPERATORS = ("[", "ProfilerStep", "cuda")

@@ -1,4 +1,4 @@
-"""How many items a call of a found model has, as far as options and parameters of its script tell."""
+"""Items per call of a found model, from options and the parameters of its script."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.model import FoundModel, ModelScript, ScriptDiscovery
 
 ITEMS_OPTION = "--items"
-NAMES = ("batch_size", "batch-size", "batchsize", "batch", "bs")  # of a parameter that is one, by its name
+NAMES = ("batch_size", "batch-size", "batchsize", "batch", "bs")  # names of parameters that are batch sizes
 
 
 class _Point(msgspec.Struct, frozen=True):
-    """A script as it was run once. `name` and `size`: of its parameter for the batch."""
+    """One run of a script. `name` and `size`: of its batch parameter."""
 
     name: str
     size: int
@@ -22,9 +22,9 @@ class _Point(msgspec.Struct, frozen=True):
 
 
 def with_batches_known(asked: Sequence[Benchmark], found: Mapping[str, ScriptDiscovery]) -> dict[str, ScriptDiscovery]:
-    """The same discoveries, by benchmark, with the items of each model where the user or a parameter tells them.
+    """The same discoveries, by benchmark, with the items per call that the user or a parameter gives.
 
-    A parameter tells them if its value is the size of one and the same dimension at every point of the sweep.
+    A parameter counts if its value is the size of the same dimension at every point of the sweep.
     """
     points: dict[str, dict[str, _Point]] = {}
     for benchmark in asked:
@@ -52,7 +52,7 @@ def _known(model: FoundModel, benchmark: Benchmark, points: Mapping[str, _Point]
 
 
 def _point(benchmark: Benchmark, discovery: ScriptDiscovery) -> _Point | None:
-    """With its parameter as the script got it, else as it was swept; None if it has none."""
+    """With the batch parameter of the script, else of the sweep; None if it has none."""
     for name, value in (*discovery.parameters.items(), *benchmark.parameters.items()):
         text = str(value)
         if name in NAMES and text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0:
@@ -61,7 +61,7 @@ def _point(benchmark: Benchmark, discovery: ScriptDiscovery) -> _Point | None:
 
 
 def _is_a_dimension(model: FoundModel, size: int, points: Sequence[_Point]) -> bool:
-    """Whether an input has a dimension of that size, which follows the parameter from point to point."""
+    """Whether an input has a dimension of that size that follows the parameter through the sweep."""
     common = _dimensions(model, size)
     for point in points:
         alike = [other for other in point.models if _alike(model, other)]
@@ -71,7 +71,7 @@ def _is_a_dimension(model: FoundModel, size: int, points: Sequence[_Point]) -> b
 
 
 def _alike(model: FoundModel, other: FoundModel) -> bool:
-    """Whether they are one model, whatever it is called with."""
+    """Whether they are the same model, with whatever inputs."""
     return (model.qualified, model.place, model.path) == (other.qualified, other.place, other.path)
 
 

@@ -1,4 +1,4 @@
-"""From what was found in a script to Benchmarks: one for each model, runtime, device and precision."""
+"""Benchmarks from the models of a script: one for each model, runtime, device and precision."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from benchwright.kinds.models.training import training_of
 from benchwright.kinds.sweep import idle_parameters, named_point
 
 SHOWN_DIGITS = 8  # of an identity
-# Precise enough to see one percent, and never for long: a slow model has few calls in these seconds.
+# Precise enough to see one percent, but bounded: a slow model makes few calls in this time.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=10.0)
 USUAL_WARMUP = Warmup(max_seconds=5.0)
 _IDLE = "--param {0}: models, weights and input shapes are the same for every value; the script may ignore it"
 
 
 def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
-    """What to measure of `asked`, whose workload is a ModelScript; the script itself as a command if it has no model.
+    """The benchmarks of `asked`, whose workload is a ModelScript; the script itself as a command if it has no model.
 
     `builds`: the folder of cached builds.
     """
@@ -53,7 +53,7 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> 
 
 
 def with_idle_parameters_noted(asked: Sequence[Benchmark], found: Mapping[str, ScriptDiscovery]) -> list[Benchmark]:
-    """The same; a script in which a swept parameter changes nothing says so: rows that differ only in it look measured."""
+    """With a note on scripts that a swept parameter does not affect: their rows would look like measurements of it."""
     scripts: dict[str, list[Benchmark]] = {}
     for benchmark in asked:
         if benchmark.parameters and benchmark.name in found:
@@ -74,7 +74,7 @@ def variants(options: ModelOptions, usual: str = DEFAULT_RUNTIME) -> list[tuple[
 
 
 def variant_name(runtime: str, device: str, precision: str) -> str:
-    """`@onnxruntime`, with device and precision where they are not the usual ones."""
+    """`@onnxruntime`, with device and precision if not the defaults."""
     rest = [word for word, usual in ((device, "cpu"), (precision, "fp32")) if word != usual]
     return "@" + ",".join([runtime, *rest])
 
@@ -84,7 +84,7 @@ def on_device(device: str) -> Placement:
 
 
 def with_profile(benchmark: Benchmark) -> list[Benchmark]:
-    """The benchmark and, if operators are to be told apart, a second one for that: profiling slows down."""
+    """The benchmark and, for times of operators, a second one: profiling slows a model down."""
     workload = benchmark.workload
     assert isinstance(workload, Model)
     if not workload.profile:
@@ -149,7 +149,7 @@ def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery
 
 
 def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str) -> Benchmark:
-    """One that was found and is not measured: it stays in the results, with the reason."""
+    """A found model that is not measured: it stays in the results, with the reason."""
     assert isinstance(asked.workload, ModelScript)
     why = model.reason or ("it is never called" if model.mode == NEVER_CALLED else f"it is in {model.mode}")
     return msgspec.structs.replace(
@@ -163,7 +163,7 @@ def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: ScriptD
 
 
 def _as_command(asked: Benchmark, discovery: ScriptDiscovery) -> Benchmark:
-    """The script as it is: it is run once more, and its own end is its result."""
+    """The whole script, run once more; its exit is its result."""
     script = asked.workload
     assert isinstance(script, ModelScript)
     note = "no model found; the whole script was measured"
@@ -213,7 +213,7 @@ def _notes(model: FoundModel, discovery: ScriptDiscovery) -> tuple[str, ...]:
 
 
 def _moved(model: FoundModel, device: str) -> tuple[str, ...]:
-    """Said if it is measured on another kind of device than its script calls it on."""
+    """A note if it is measured on another kind of device than its script uses."""
     own = (model.device or device).partition(":")[0]
     if own == device.partition(":")[0]:
         return ()
@@ -221,13 +221,13 @@ def _moved(model: FoundModel, device: str) -> tuple[str, ...]:
 
 
 def _names(models: Sequence[FoundModel]) -> dict[str, str]:
-    """By identity: the class, with digits of the identity where several have that class."""
+    """By identity: the class, with digits of the identity if several models have that class."""
     count = Counter(model.class_ for model in models)
     return {m.identity: m.class_ if count[m.class_] == 1 else f"{m.class_}-{m.identity[:4]}" for m in models}
 
 
 def _selected(discovery: ScriptDiscovery, words: Sequence[str]) -> list[FoundModel]:
-    """Those that `script.py::word,word` means, by class or by the beginning of their identity."""
+    """The models that `script.py::word,word` selects, by class or start of identity."""
     if not words:
         return list(discovery.models)
     chosen: list[FoundModel] = []

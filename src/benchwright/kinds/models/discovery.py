@@ -1,4 +1,4 @@
-"""Scripts are run once to find their models; what they tell becomes the benchmarks of the run."""
+"""Runs scripts once to find their models, which become the benchmarks of the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOG_LINES = 8
 
 
 def is_open(benchmarks: Sequence[Benchmark]) -> bool:
-    """Whether some of them are scripts whose models are still to be found."""
+    """Whether any is a script whose models are not known yet."""
     return any(isinstance(b.workload, ModelScript) for b in benchmarks)
 
 
@@ -34,9 +34,9 @@ def is_open(benchmarks: Sequence[Benchmark]) -> bool:
 def with_models_found(
     resolved: Resolved, base: BaseFolder, executor: Executor, observer: Observer
 ) -> Iterator[tuple[Resolved, Path | None]]:
-    """The same with each model in the place of its script, and the folder that holds what the scripts told.
+    """`resolved` with each script replaced by its models, and the folder with the scripts' events.
 
-    The folder is gone afterwards, if nobody took it.
+    The folder is removed at the end, unless the caller has moved it.
     """
     if not is_open(resolved.benchmarks):
         yield resolved, None
@@ -68,10 +68,10 @@ def discover(
     folder: Path | None = None,
     count_work: bool = False,
 ) -> dict[str, ScriptDiscovery]:
-    """Runs each script of `benchmarks` and tells by name what was found; Interrupted if asked to stop.
+    """Runs each script of `benchmarks`; what was found, by name. Interrupted if asked to stop.
 
-    `count_work`: a script that calls models is run once more to count their arithmetic. Counting calls them again, which must
-    not happen in the run that tells what the script does.
+    `count_work`: a script that calls models is run a second time to count their arithmetic. Counting calls them again, which
+    would falsify the first run.
     """
     scripts = [b for b in benchmarks if isinstance(b.workload, ModelScript)]
     aside = folder or _aside(base)
@@ -134,7 +134,7 @@ def _read(script: Benchmark, job: Job, outcome: Outcome) -> ScriptDiscovery:
 
 
 def _with_work(discovery: ScriptDiscovery, counted: ScriptDiscovery) -> ScriptDiscovery:
-    """With the arithmetic that another run of the script counted."""
+    """With the arithmetic that the second run counted."""
     work = {model.identity: model for model in counted.models}
 
     def counted_in(model: FoundModel) -> FoundModel:

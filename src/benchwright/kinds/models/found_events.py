@@ -1,4 +1,4 @@
-"""What a script told when its models were looked for."""
+"""The models that a script's events report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Event = dict[str, Any]
 
 
 def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | None) -> ScriptDiscovery:
-    """The models of one run of `script`, in the order they were first seen; the last word on each counts."""
+    """The models of one run of `script`, in the order of their first event; the last event of each counts."""
     models: dict[str, FoundModel] = {}
     last: Event = {}
     notes: list[str] = []
@@ -54,7 +54,7 @@ def _model(event: Event) -> FoundModel | None:
 
 
 def _merged(before: FoundModel | None, found: FoundModel) -> FoundModel:
-    """A call in the script's own process counts for more than the same one in a process it started."""
+    """A call in the script's own process takes precedence over one in a child process."""
     if before is not None and before.main_process and not found.main_process:
         return before
     return found
@@ -63,9 +63,9 @@ def _merged(before: FoundModel | None, found: FoundModel) -> FoundModel:
 def _trouble(last: Event, outcome: Outcome | None) -> str | None:
     """How the script failed, in words; None if it did not."""
     if outcome is not None and outcome.timed_out:
-        return f"it was still running after {outcome.duration_s:.0f} s and was ended"
+        return f"it was still running after {outcome.duration_s:.0f} s and was killed"
     if outcome is not None and outcome.signal is not None:
-        return outcome.detail or f"it was ended by {signal_name(outcome.signal)}"
+        return outcome.detail or f"it was killed by {signal_name(outcome.signal)}"
     if last.get("exception"):
         return str(last["exception"])
     if outcome is not None and outcome.exit_code:

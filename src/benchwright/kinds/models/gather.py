@@ -1,4 +1,4 @@
-"""What the measuring of a model told beside its loop: what it is, how it was built, whether its outputs are right."""
+"""What a measured model reports besides its loop: its identity, its build, whether its outputs are right."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from benchwright.record.verdict import LaunchVerdict
 CALLS = "calls/s"
 _OF_CALLS = ("items/s", "steps/s", CALLS)  # each step of the loop is one call
 
-_OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # which mean nothing for calls of a model
+_OF_LOOPS = ("wait_time", "step_rate", "wait_share")  # meaningless for calls of a model
 _KEPT = ("model", "items", "runtime", "check")
 _REASONS = {
     "timed_out": Reason.TIMED_OUT,
@@ -32,7 +32,7 @@ _REASONS = {
 
 
 class ModelGatherer(Gatherer):
-    """What the process of a model says of it."""
+    """Gathers the events of a model's process."""
 
     measures_itself = True
 
@@ -49,7 +49,7 @@ class ModelGatherer(Gatherer):
         elif name == "measured":
             self._figures.append(_figure(event))
         elif name == "failure":
-            self._told.setdefault(name, event)  # those that follow are its consequences
+            self._told.setdefault(name, event)  # later ones are consequences
         elif name in _KEPT:
             self._told[name] = event
 
@@ -57,7 +57,7 @@ class ModelGatherer(Gatherer):
         return self._figures
 
     def interpreted(self, found: list[Measurement]) -> list[Measurement]:
-        """Steps of its loop are calls; rates are in items where it is known how many a call has."""
+        """Steps of its loop are calls; rates are in items if items per call are known."""
         items = (self._told.get("items") or {}).get("items")
         known = items if isinstance(items, int) and items > 0 else None
         return [_in_items(m, known) for m in _of_calls(found)]
@@ -92,14 +92,14 @@ def _figure(event: Event) -> Measurement:
 
 
 def _without_frame(told: Any) -> Any:
-    """An event without what only the stream needs."""
+    """An event without the fields of the stream."""
     if isinstance(told, list):
         return [_without_frame(each) for each in told]
     return {k: v for k, v in told.items() if k not in ("event", "process", "t")}
 
 
 def _of_calls(found: list[Measurement]) -> list[Measurement]:
-    """A call is a step without the wait for its inputs."""
+    """A call is a step less the wait for its inputs."""
     steps = next((m for m in found if m.metric == "step_time"), None)
     waits = next((m for m in found if m.metric == "wait_time"), None)
     if steps is None or waits is None:
@@ -117,7 +117,7 @@ def _of_calls(found: list[Measurement]) -> list[Measurement]:
 
 
 def _in_items(m: Measurement, items: int | None) -> Measurement:
-    """Its loop and its streams count calls, and so does the energy of one step."""
+    """From calls to items: rates of its loop and streams, and the energy of a step."""
     each = float(items or 1)
     if m.metric == "energy.item":
         samples = tuple(value / each for value in m.samples)
@@ -140,10 +140,7 @@ def _without_wait(steps: Sequence[float], waits: Sequence[float]) -> Sequence[fl
 
 
 def _calls_over_latency(rate: Measurement, latency: Measurement) -> Measurement:
-    """One call over its latency: what preparing inputs takes is no part of what a model does in a second.
-
-    What the loop took for the items of a step says nothing about a call, so it is left out.
-    """
+    """One call over its latency: preparing inputs does not count in a model's throughput."""
 
     def calls(latencies: Sequence[float]) -> Sequence[float]:
         return samples_of(1 / each for each in latencies if each > 0)

@@ -1,4 +1,4 @@
-"""What scripts and model files have in common: their models are planned, gathered and checked in the same way."""
+"""The common part of scripts and model files: their models are planned, gathered and checked alike."""
 
 from __future__ import annotations
 

@@ -85,14 +85,14 @@ class ModelFileKind(ModelsKind):
 
 
 def identity_of_file(path: Path) -> str:
-    """Of its content, and of the files in which its weights are. One that is missing is told when it is to be measured."""
+    """Of its content and its weight files. A missing one is reported when the model is measured."""
     from benchmodels.files.file_content import digest_of, files_of
 
     return digest_of([file for file in files_of(str(path)) if os.path.isfile(file)])[:16]
 
 
 def _code_of_its_own(path: Path, target: str, trust: bool) -> tuple[str, ...]:
-    """What is said of a file that would run code when it is loaded; InvalidInput if it is not trusted."""
+    """The note on a file that runs code when loaded; InvalidInput if it is not trusted."""
     from benchmodels.files.file_trust import code_in
 
     try:
@@ -110,7 +110,7 @@ def _code_of_its_own(path: Path, target: str, trust: bool) -> tuple[str, ...]:
 
 
 def trusted_code(benchmarks: Iterable[Benchmark]) -> list[str]:
-    """What to say before any of them is loaded."""
+    """Warnings before any of them is loaded."""
     found = ((b.source, note) for b in benchmarks for note in b.notes if note.startswith(TRUSTED))
     return [f"{source}: {note}" for source, note in dict.fromkeys(found)]
 
@@ -127,11 +127,11 @@ def _check_nothing_for_scripts(target: str, options: KindOptions) -> None:
     for given, name in ((any(options.points), "--param"), (options.script_args, "--script-args")):
         if given:
             text = f"{name} is for scripts: a model file has no arguments"
-            raise InvalidInput(text, where=target, remedy="say its shapes with --shape, or measure it by itself")
+            raise InvalidInput(text, where=target, remedy="give its shapes with --shape, or measure it alone")
 
 
 def _check_content(path: Path, ending: str) -> None:
-    """InvalidInput for a file that cannot be what its name says."""
+    """InvalidInput for a file whose content does not match its suffix."""
     wrong = None
     if path.stat().st_size == 0:
         wrong = "is empty"
@@ -146,10 +146,10 @@ def _check_content(path: Path, ending: str) -> None:
 
 
 def _no_exported_program(path: Path) -> str | None:
-    """What it is instead."""
+    """The message for what it is instead."""
     try:
         with zipfile.ZipFile(path) as archive:
-            # Without the folder that everything in it lies in.
+            # Without the top folder of the archive.
             parts = {"/".join(name.split("/")[1:]) for name in archive.namelist()}
     except (zipfile.BadZipFile, OSError):
         return "is not an exported program: those of torch.export.save are zip files"
@@ -158,5 +158,5 @@ def _no_exported_program(path: Path) -> str | None:
     if any(part.startswith("code/") for part in parts):
         return "is a TorchScript archive; use the output of torch.export.save"
     if "data.pkl" in parts:
-        return "is what torch.save writes; use the output of torch.export.save"
+        return "is a file of torch.save; use the output of torch.export.save"
     return None

@@ -1,4 +1,4 @@
-"""Options about models from the command line or Python, checked."""
+"""Checks options about models, from the command line or Python."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _words(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _runtimes(texts: Sequence[str], python: str | None) -> tuple[str, ...]:
-    """Proper names. Those that only plug-ins of `python`, the interpreter to be measured, know are fine, too."""
+    """Proper names, including runtimes that only plug-ins of `python`, the measured interpreter, add."""
     words = _words(texts)
     if not words:
         return ()
@@ -75,7 +75,7 @@ def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:
             )
             names: dict[str, str | None] = json.loads(done.stdout)["names"]
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return dict.fromkeys(words)  # an interpreter that does not start is an error of its own, elsewhere
+            return dict.fromkeys(words)  # an interpreter that does not start is reported elsewhere
         return names
 
 

@@ -1,4 +1,4 @@
-"""What a process that finds or measures models is started with."""
+"""The command, environment and settings of processes that find or measure models."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from benchwright.plan.base import JobCommand, PlainPlanner
 from benchwright.plan.process_slots import ProcessSlot
 
 _MODULE = ("-m", "benchmodels")
-WAIT_POLICY = "PASSIVE"  # threads that spin while they wait take the cores of those that work
+WAIT_POLICY = "PASSIVE"  # spinning threads take cores from working ones
 
 
 class ModelPlanner(PlainPlanner):
-    """Plans models, scripts that are searched for models or train, and scripts or commands as they are."""
+    """Plans models, scripts to search for models, training scripts, and plain scripts or commands."""
 
     def fewer_devices(self, benchmark: Benchmark, present: int) -> str:
         if isinstance(benchmark.workload, Model):
@@ -26,7 +26,7 @@ class ModelPlanner(PlainPlanner):
         return None
 
     def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
-        """benchmodels runs the script; threads and how they wait are set here, before any library is loaded."""
+        """benchmodels runs the script; threads and wait policy are set here, before any library is loaded."""
         work, context = benchmark.workload, self.context
         if isinstance(work, ModelScript):
             probe = _discovery_settings(work, context.settings.seed, count_work=context.count_work)
@@ -40,7 +40,7 @@ class ModelPlanner(PlainPlanner):
         threads = _threads_of(work, benchmark, context.machine)
         env: dict[str, str | None] = {**thread_settings(threads)}
         if work.builds:
-            env["TORCHINDUCTOR_CACHE_DIR"] = f"{work.builds}/inductor"  # what it compiled is kept with the other builds
+            env["TORCHINDUCTOR_CACHE_DIR"] = f"{work.builds}/inductor"  # its cache is kept with the other builds
         probe = _measuring_settings(work, threads, context.settings.seed)
         return JobCommand((work.python, *_MODULE, *words), work.cwd, env | benchmark.env, probe=probe)
 
@@ -51,7 +51,7 @@ def thread_settings(threads: int) -> dict[str, str]:
 
 
 def _threads_of(model: Model, benchmark: Benchmark, machine: Machine) -> int:
-    """As asked, else one for each core it may use."""
+    """As requested, else one per core it may use."""
     return model.threads or len(benchmark.placement.cores or ()) or max(machine.cores, 1)
 
 

@@ -1,4 +1,4 @@
-"""A Python script as a target: its instrumented loop is measured, its training steps, or the models it builds and calls."""
+"""A Python script as a target: measures its instrumented loop, its training steps, or the models it calls."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _workload(
 
 
 def checked_notes(path: Path) -> ScriptNotes:
-    """What the script says of itself; InvalidInput if it is no Python."""
+    """The script's labels and traits; InvalidInput if it is not Python."""
     try:
         return read_notes(path)
     except SyntaxError as error:

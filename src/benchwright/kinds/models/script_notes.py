@@ -1,4 +1,4 @@
-"""What a model script says about itself: labels in its first line, where its model comes from in its docstring."""
+"""Facts read from a model script's source: labels in its first line, its docstring, what it imports and calls."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _LONGEST_NOTE = 2000
 
 
 class ScriptNotes(msgspec.Struct, frozen=True):
-    """Several values of a label are joined by commas, as they are written."""
+    """Several values of a label are joined by commas, as written."""
 
     labels: dict[str, str]
     docstring: str | None
-    uses_loop: bool  # iterate of benchprobe: a loop, not models, is to be measured
-    trains: bool = False  # it takes gradients and optimizer steps: those are to be measured
-    foreign: bool = False  # it imports a package of another tool, for which benchmodels.compat may stand in
+    uses_loop: bool  # benchprobe's iterate: measure its loop, not its models
+    trains: bool = False  # it takes gradients and optimizer steps: measure these
+    foreign: bool = False  # it imports another tool's package, which benchmodels.compat may replace
 
 
 def read_notes(path: Path) -> ScriptNotes:
@@ -42,7 +42,7 @@ def read_notes(path: Path) -> ScriptNotes:
 
 
 def parse_labels(line: str) -> dict[str, str]:
-    """`# labels: author::google test_group::daily,monthly`; what has no `::` is passed over."""
+    """`# labels: author::google test_group::daily,monthly`; words without `::` are ignored."""
     found = _LABELS.fullmatch(line.strip().lstrip("\ufeff"))
     if found is None:
         return {}
@@ -62,7 +62,7 @@ def _is_foreign(tree: ast.Module) -> bool:
 
 
 def _uses_loop(tree: ast.Module) -> bool:
-    """Whether `iterate` is taken from benchprobe; `parse` alone instruments nothing."""
+    """Whether it uses benchprobe's `iterate`; `parse` alone instruments nothing."""
     known = _names_of_probe(tree)
     return any(_takes_iterate(node) or _calls_iterate(node, known) for node in ast.walk(tree))
 

@@ -1,4 +1,4 @@
-"""Folders, patterns and search folders as the scripts that are meant."""
+"""The scripts of folders, patterns and search folders."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ _PASSED_OVER = ("__pycache__", "node_modules", "site-packages")
 
 
 def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
-    """The request with every script in the place of its folder, and which those are: one of them that is broken is no
-    reason to measure none."""
+    """The request with each folder replaced by its scripts, and these scripts: a broken one does not stop the others."""
     targets, many = [], set()
     for target in request.targets:
         found = _scripts_of(target, request)
@@ -31,7 +30,7 @@ def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
 
 
 def _scripts_of(target: str, request: Request) -> list[str]:
-    """The target itself; every script of a folder or pattern; one that lies in a search folder."""
+    """The target itself; every script of a folder or pattern; a script from a search folder."""
     path, member, names = target.partition(_MEMBER)
     if os.path.isdir(path):
         return _handful(_chosen(_in_folder(Path(path)), path, request), path, request)
@@ -46,7 +45,7 @@ def _scripts_of(target: str, request: Request) -> list[str]:
 
 
 def _all_scripts(request: Request) -> list[str]:
-    """Those of the search folders, if all were asked for."""
+    """All scripts of the search folders, if requested."""
     if not request.all_scripts:
         return []
     many = any(os.path.isdir(t) or any(c in t for c in "*?[") for t in request.targets)
@@ -62,7 +61,7 @@ def _checked(folder: str) -> str:
 
 
 def _in_folder(folder: Path) -> list[str]:
-    """Its scripts and those below it, by name; packages' own files and hidden ones are none."""
+    """Its scripts, recursively, by name; without the files of packages and hidden files."""
     found = []
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder).parts
@@ -82,7 +81,7 @@ def _handful(scripts: list[str], where: str, request: Request) -> list[str]:
 
 
 def _chosen(scripts: Sequence[str], where: str, request: Request) -> list[str]:
-    """Those whose labels are asked for by `--select key=value`; InvalidInput if there are none."""
+    """Scripts with the labels of `--select key=value`; InvalidInput if there are none."""
     wanted = [word.partition("=") for word in (request.suite.select if request.suite else ()) if "=" in word]
     chosen = [s for s in scripts if all(_labelled(s, key, value) for key, _, value in wanted)]
     if not chosen:

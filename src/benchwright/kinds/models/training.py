@@ -1,4 +1,4 @@
-"""Scripts that train, measured by their steps: how they are recognised, when they stop, and what it means if nothing was seen."""
+"""Training scripts, measured by their steps: how they are recognised, when they stop, and what no step means."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
 
-# Precise enough to see one percent, and never for long: a training may go on for days.
+# Precise enough to see one percent, but bounded: training may go on for days.
 USUAL_STOP = StopRule(precision=0.01, min_steps=30, max_seconds=60.0)
 _TRAINERS = ("Trainer", "SFTTrainer", "Seq2SeqTrainer")
 _NO_STEP = (
@@ -25,7 +25,7 @@ _NO_STEP = (
 
 
 class TrainingGatherer(Gatherer):
-    """Keeps how the steps were recognised; says why nothing was measured where none was seen."""
+    """Keeps how steps were recognised; without steps, says why nothing was measured."""
 
     def __init__(self) -> None:
         self._explanations: list[str] = []
@@ -55,7 +55,7 @@ def _called(call: ast.Call) -> str:
 
 
 def training_of(asked: Benchmark, discovery: ScriptDiscovery) -> list[Benchmark]:
-    """The training of a script, as a benchmark of its own, if its optimizer stepped while its models were looked for."""
+    """The training of a script as a separate benchmark, if its optimizer stepped during discovery."""
     script = asked.workload
     if not isinstance(script, ModelScript) or not discovery.optimizer_steps or script.options.select:
         return []

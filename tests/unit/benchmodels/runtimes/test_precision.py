@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmodels.arrays import to_array
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Inputs, Options, Unsupported
 from benchmodels.runtimes.parts.artifact import Artifact, as_type, without_bits, write_artifact
 from benchmodels.runtimes.parts.torch_modules import fitted
 from benchmodels.runtimes.parts.torch_session import _device_times
 from benchmodels.runtimes.registry import runtime_named
-from benchmodels.tensors import to_array, to_arrays
+from benchmodels.tensors import to_arrays
 
 torch = pytest.importorskip("torch")
 

@@ -72,7 +72,7 @@ def test_what_will_not_be_measured_says_why() -> None:
 def test_a_script_that_failed_keeps_what_was_found() -> None:
     text = render_found(discovery(BERT, trouble="ValueError: no", notes=("it started 2 processes",)))
     assert "BertModel" in text
-    assert "⚠ the script failed: ValueError: no; what it had called before that is listed" in " ".join(text.split())
+    assert "⚠ the script failed: ValueError: no; models called before that are listed" in " ".join(text.split())
     assert "⚠ it started 2 processes" in text
 
 

@@ -50,7 +50,7 @@ def test_what_is_for_scripts_is_refused(tmp_path: Path, options: dict[str, Any],
     ("names", "says"),
     [
         (["a/data.pkl", "a/code/__torch__/x.py"], "is a TorchScript archive"),
-        (["a/data.pkl", "a/data/0"], "is what torch.save writes"),
+        (["a/data.pkl", "a/data/0"], "is a file of torch.save"),
         (["a/data/aotinductor/model/x.so"], "is a compiled package of AOTInductor"),
         (["a/models/model.json", "a/data/weights/weight_0"], None),
         (["serialized_exported_program.json", "version"], None),

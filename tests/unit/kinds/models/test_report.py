@@ -143,7 +143,7 @@ class TestScreen:
         facts = {"runtime": {"name": "torch-eager", "precision": "bf16"}}
         text = screen(result(model(), launch(0.01, facts=facts)))
         assert "in bf16" in text
-        assert "fp32 was asked for; the model computes in bf16" in text
+        assert "fp32 requested; the model computes in bf16" in text
 
     def test_shapes_of_one_model_are_told_apart(self) -> None:
         shapes = [(FoundInput(name="x", shape=(1, n), dtype="int64"),) for n in (16, 17)]
@@ -349,7 +349,7 @@ class TestConditionsOfARatio:
 
 
 class TestWrongAnswers:
-    wrong = "output logits: relative L2 error 0.3, tolerated is 0.0001"
+    wrong = "output logits: relative L2 error 0.3 exceeds 0.0001"
 
     def one(self) -> Result:
         """Five launches were right, one was wrong: none counts."""

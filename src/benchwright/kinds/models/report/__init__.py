@@ -1,1 +1,1 @@
-"""What reports say of models."""
+"""Models in reports."""

@@ -1,4 +1,4 @@
-"""What `show` adds of a model: what ran it, how it was built, the parts of its first result, and how right it is."""
+"""The details of a model in `show`: its runtime, build, time to a first result, and output check."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FIRST = (("time.load", "load"), ("time.build", "build"), ("time.first_run", "fi
 
 
 def model_details(row: ModelRow) -> tuple[str, ...]:
-    """A paragraph for each thing that is known."""
+    """One paragraph per known detail."""
     said = {
         "model": _model(row),
         "items": _items(row),
@@ -36,7 +36,7 @@ def _model(row: ModelRow) -> str:
 
 
 def _items(row: ModelRow) -> str:
-    """Of one call, and how they are known; nothing if it was not measured."""
+    """Items per call with the evidence; nothing if it was not measured."""
     if row.items is None:
         return "not known, so rates count calls" if row.measured else ""
     return f"{row.items:,} in a call ({row.items_from})" if row.items_from else f"{row.items:,} in a call"

@@ -1,4 +1,4 @@
-"""What the launches of a model told beside their numbers: its check, its build, why it failed."""
+"""What the launches of a model report besides numbers: its check, its build, why it failed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from benchwright.core.model import Model
 from benchwright.core.run import Launch, Result, culprit
 
 USUAL_REFERENCE = "float64 eager"
-NOTHING_CLAIMED = "nothing is claimed"  # in the words of a check that could not judge
-_NO_BUILD = ("load", "reference", "verify", "capture", "script")  # steps that make nothing a runtime uses
+NOTHING_CLAIMED = "nothing is claimed"  # in the text of a check that could not judge
+_NO_BUILD = ("load", "reference", "verify", "capture", "script")  # steps that are not part of a build
 
 
 class Checked(msgspec.Struct, frozen=True, kw_only=True):
-    """Whether the outputs are right, over all launches: the worst counts. Not `claimed`: they could not be judged."""
+    """Whether the outputs are right, over all launches: the worst counts. Not `claimed`: not judged."""
 
     ok: bool
     claimed: bool
     error: float | None  # relative L2
-    equal: float | None  # of outputs that are whole numbers: the share of equal ones
+    equal: float | None  # share of equal ones among whole numbers
     reference: str | None
     detail: str
 
@@ -34,12 +34,12 @@ def is_model(result: Result) -> bool:
 
 
 def is_plain_script(result: Result) -> bool:
-    """One that was run as it is, since no model was found in it, or it is no Python."""
+    """A script that was run whole: it has no model, or is not Python."""
     return isinstance(result.benchmark.workload, Command) and result.benchmark.source.endswith(".py")
 
 
 def told_why(result: Result) -> bool:
-    """Whether the probe itself said what went wrong, so that the log adds nothing; what a script prints does."""
+    """Whether the probe reported what went wrong, so that the log adds nothing."""
     bad = culprit(result.launches)
     if bad is None:
         return True
@@ -48,7 +48,7 @@ def told_why(result: Result) -> bool:
 
 
 def fact(result: Result, name: str) -> Any:
-    """What the launches told under this name: the first one that counts and told it, else the first of all."""
+    """The launches' report of this name: from the first counted launch that has one, else from any."""
     return next((x.facts[name] for x in _launches(result) if x.facts.get(name)), None)
 
 
@@ -82,8 +82,7 @@ def _figures(checks: Iterable[dict[str, Any]], name: str) -> list[float]:
 
 
 def build_seconds(launches: Sequence[Launch]) -> float | None:
-    """What the steps that were really done took: the median of the launches that built; 0: the build was found in the
-    cache; None: there is nothing to build."""
+    """Seconds of the build steps: the median of the launches that built; 0: the build was cached; None: nothing to build."""
     steps = [_steps(launch) for launch in launches]
     took = [math.fsum(each) for each in (_done(of_launch) for of_launch in steps) if each]
     if took:
@@ -98,7 +97,7 @@ def steps_done(launches: Sequence[Launch]) -> dict[str, float]:
 
 
 def step_outcome(result: Result, *names: str) -> bool | None:
-    """Whether a step of the build went well; None if there was none."""
+    """Whether a build step succeeded; None if there was none."""
     steps = [s for x in result.launches for s in x.facts.get("build") or () if s.get("step") in names]
     stages = [(x.facts.get("failure") or {}).get("stage") for x in result.launches]
     if any(stage in names for stage in stages):

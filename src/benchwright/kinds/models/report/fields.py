@@ -43,14 +43,14 @@ bytes_per_s notes
 )
 Cells = dict[str, object]
 TextOf = Callable[[ModelRow], str]
-ITEMS, CALLS = "items/s", "calls/s"  # of a model whose items are not known, a rate counts calls
+ITEMS, CALLS = "items/s", "calls/s"  # if items are not known, a rate counts calls
 _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _HINTS = {
     "± 95 %": "95 % confidence interval of the median over launches",
     "vs_eager": "how many times as fast as torch-eager in fp32, on the same device and inputs",
     "error_relative_l2": "relative L2 error against the reference: ✓ within the tolerance, ~ nothing is claimed",
-    "build_s": "the steps that were really done; cached: an earlier build was used",
-    "memory_bytes": "the most host memory that the measuring process had",
+    "build_s": "steps done in this run; cached: an earlier build was used",
+    "memory_bytes": "peak host memory of the measuring process",
 }
 
 
@@ -98,7 +98,7 @@ def _value_of(cells: Mapping[int, Cells], key: str, number: int) -> Cell:
 
 
 def _rate_in(metric: str, unit: str) -> TextOf:
-    """The figure of rows that have it in that unit."""
+    """The figure, of rows that have it in that unit."""
 
     def words(row: ModelRow) -> str:
         figure = row.figure(metric)
@@ -115,7 +115,7 @@ def _bytes(summary: Summary | None) -> str:
 
 
 def _speedup(row: ModelRow) -> str:
-    """`9.30 ?` where the two were not measured under like conditions."""
+    """`9.30 ?` if the two were not measured under like conditions."""
     if row.speedup is None:
         return ""
     words = f"{row.speedup:.2f}" if row.speedup < 99.95 else format_number(round(row.speedup))
@@ -164,7 +164,7 @@ def error_words(error: float | None) -> str:
 
 
 def latency_words(row: ModelRow, percent: float | None) -> str:
-    """`41.2 ms [44.0]`: the median, and the slow end in the same unit; `[–]` where too few samples tell that."""
+    """`41.2 ms [44.0]`: the median, and the slow end in the same unit; `[–]` with too few samples for it."""
     latency = row.latency
     if latency is None:
         return ""
@@ -189,7 +189,7 @@ def _bounded(latency: Summary) -> dict[float, Percentile]:
 
 
 def _behind(name: str, row: ModelRow) -> str | None:
-    """What stands behind a cell: the check of an error, the steps of a build."""
+    """The details of a cell: the check behind an error, the steps of a build."""
     if name == "error_relative_l2" and (found := checked(row.result)) is not None:
         against = f", against {found.reference}" if found.reference else ""
         return f"{found.detail}{against}" or None
@@ -206,7 +206,7 @@ def _behind(name: str, row: ModelRow) -> str | None:
 
 
 def _script_cells(result: Result, run: Run) -> Cells:
-    """Of a script without a model, how it ended."""
+    """How a script without a model ended."""
     benchmark = result.benchmark
     words = benchmark.workload.words[1:]
     path = next((word for word in words if word.endswith(".py")), benchmark.source)
@@ -218,7 +218,7 @@ def _script_cells(result: Result, run: Run) -> Cells:
 
 
 def told_elsewhere(row: ModelRow) -> bool:
-    """A profile that went well has no figure of the whole model."""
+    """A successful profile has no figure of the whole model."""
     return row.model.profile and row.result.status is Status.OK and not row.measured
 
 
@@ -270,7 +270,7 @@ def _on_nvidia(row: ModelRow) -> bool:
 
 
 def _onnx_steps(row: ModelRow) -> Cells:
-    """Only for runtimes that build from ONNX; elsewhere these steps produce something else."""
+    """Only for runtimes that build from ONNX; for others these steps mean something else."""
     runtime, result = row.model.runtime, row.result
     through = _builds_from_onnx(runtime)
     return {

@@ -15,12 +15,12 @@ from benchwright.report.text.one_line import clip, one_line, packed
 
 FORMAT = "benchwright-found"
 VERSION = 1
-_STEP = 2  # how far a sub-module is set in
-_DEEPEST = 12  # further in, lines would have no room
+_STEP = 2  # indentation of a submodule
+_DEEPEST = 12  # deeper ones are not indented further
 
 
 def render_found(discovery: ScriptDiscovery, width: int = 80, point: str = "") -> str:
-    """A text that ends with a newline. `point`: of a sweep, as it stands in the name of a benchmark."""
+    """Text that ends with a newline. `point`: of a sweep, as in the name of a benchmark."""
     lines = [clip(f" {_script_words(discovery, point)}", width)]
     roots, parts = _tree(discovery.models)
     for model in roots:
@@ -43,7 +43,7 @@ def _script_words(discovery: ScriptDiscovery, point: str) -> str:
 
 
 def _tree(models: tuple[FoundModel, ...]) -> tuple[list[FoundModel], dict[str, list[FoundModel]]]:
-    """Models that are part of no other, and of each identity its parts; one whose whole is not known stands by itself."""
+    """Top-level models, and the parts of each identity; a part of an unknown model is top-level."""
     known = {model.identity for model in models}
     roots: list[FoundModel] = []
     parts: dict[str, list[FoundModel]] = {}
@@ -74,7 +74,7 @@ def _branch(
     lines = packed(_heading(model, depth), width, indent, indent + "    ")
     for text in _about(model):
         lines += _wrapped(text, indent + "  ", width)
-    if model.identity in above:  # what names itself as its own part ends here
+    if model.identity in above:  # a model that contains itself
         return lines
     for part in parts.get(model.identity, ()):
         lines += _branch(part, parts, depth + 1, width, above | {model.identity})
@@ -116,7 +116,7 @@ def _about(model: FoundModel) -> list[str]:
 def _calls(model: FoundModel) -> str:
     """`called 3 times, 2 of them in training; with 5 other shapes too`; nothing if it was called once, as usual."""
     words = []
-    if model.calls > 1 and model.mode != TRAINING:  # how often it was trained stands in the reason
+    if model.calls > 1 and model.mode != TRAINING:  # the reason says how often it was trained
         words.append(f"called {model.calls:,} times")
     if model.training_calls and model.mode != TRAINING:
         words.append(f"{model.training_calls:,} calls in training")
@@ -130,11 +130,11 @@ def _calls(model: FoundModel) -> str:
 def _closing(discovery: ScriptDiscovery, width: int) -> list[str]:
     lines: list[str] = []
     if discovery.trouble:
-        kept = "; what it had called before that is listed" if discovery.models else ""
+        kept = "; models called before that are listed" if discovery.models else ""
         lines += _wrapped(f"⚠ the script failed: {discovery.trouble}{kept}", "   ", width)
         lines += [f"     | {line}"[:width] for line in discovery.log]
     elif not discovery.ended:
-        lines += _wrapped("⚠ the script ended without telling so: models may be missing", "   ", width)
+        lines += _wrapped("⚠ the script ended abruptly: models may be missing", "   ", width)
     for note in discovery.notes:
         lines += _wrapped(f"⚠ {note}", "   ", width)
     can = sum(model.measurable for model in discovery.models)

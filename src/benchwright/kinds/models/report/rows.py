@@ -1,4 +1,4 @@
-"""What a run says of its models: those of one class and place together, a row for each way one was measured."""
+"""A run's models, grouped by class and place, with a row for each way they were measured."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from benchwright.core.status import Reason, Status
 from benchwright.kinds.models.report.facts import build_seconds, checked, fact, steps_done
 from benchwright.report.base import Report
 
-# Of a model; its other figures stand beside them. Of a profile there is only how long it took.
+# The main figures of a model; a profile has only its duration.
 TELLING = ("latency", "rate", "throughput.streams", "process.duration")
 _OTHER = "other"
 
 
 class OperatorTime(msgspec.Struct, frozen=True, kw_only=True):
-    """What one kind of operator takes of a call of the model; `share` is of all operators."""
+    """The time of one operator type in a call of the model; `share`: of all operators."""
 
     op: str
     seconds: float
@@ -35,16 +35,16 @@ class OperatorTime(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A model as it was measured once: runtime, device, precision and parameters."""
+    """One way a model was measured: runtime, device, precision and parameters."""
 
     number: int  # of its result in the run
     result: Result
     model: Model
-    summaries: tuple[Summary, ...]  # none if the numbers are not to be believed
+    summaries: tuple[Summary, ...]  # none if the numbers cannot be trusted
     efficiency: tuple[Efficiency, ...] = ()
-    beside: tuple[Launch, ...] = ()  # of its profile, which may be the one that built
+    beside: tuple[Launch, ...] = ()  # of its profile, which may have done the build
     speedup: float | None = None  # over torch-eager in fp32, the same model, parameters and device
-    speedup_doubt: Note | None = None  # why the two were not measured alike
+    speedup_doubt: Note | None = None  # why the two are not comparable
 
     def figure(self, metric: str) -> Summary | None:
         return next((s for s in self.summaries if s.metric == metric), None)
@@ -59,32 +59,32 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def builders(self) -> tuple[Launch, ...]:
-        """The launches, warm-up included, among which one may have built: its own, or those of its profile."""
+        """The launches that may have done the build, warm-up included: its own, or those of its profile."""
         own = self.result.launches
         return own if steps_done(own) or not steps_done(self.beside) else self.beside
 
     @property
     def build_s(self) -> float | None:
-        """0: it was cached; None: there is nothing to build."""
+        """0: cached; None: nothing to build."""
         return build_seconds(self.builders)
 
     @property
     def items(self) -> int | None:
-        """Of one call, where they are known: as its launches told, else before."""
+        """Items per call, if known: as its launches reported, else as found before."""
         told = fact(self.result, "items")
         items = self.model.items if told is None else told.get("items")
         return items if isinstance(items, int) else None
 
     @property
     def items_from(self) -> str | None:
-        """How they are known."""
+        """The evidence for them."""
         told = fact(self.result, "items")
         source = self.model.items_from if told is None else told.get("items_from")
         return source if isinstance(source, str) else None
 
     @property
     def inputs(self) -> tuple[FoundInput, ...]:
-        """Of one call; those of a file only its launches can tell."""
+        """Per call; for a file, only its launches report it."""
         told = (fact(self.result, "model") or {}).get("inputs") or ()
         try:
             return self.model.inputs or msgspec.convert(told, tuple[FoundInput, ...])
@@ -93,12 +93,12 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flops_per_item(self) -> float | None:
-        """In all precisions together; None where items are not known."""
+        """Over all precisions; None if items are not known."""
         return self._told("flops_per_item")
 
     @property
     def flops(self) -> float | None:
-        """Of one call."""
+        """Per call."""
         per_call, per_item = self._told("flops_per_call"), self.flops_per_item
         if per_call is not None:
             return per_call
@@ -113,20 +113,20 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def flop_per_s(self) -> float | None:
-        """Of all precisions together."""
+        """Over all precisions."""
         achieved = [e.achieved for e in self.efficiency if e.work.quantity == FLOPS]
         return math.fsum(achieved) if achieved else None
 
     @property
     def of_peak(self) -> float | None:
-        """The share of the time that the machine would have needed at its peaks; None if one of them is not known."""
+        """Share of peak: the time the machine would need at its peaks, over the time taken; None if a peak is not known."""
         shares = [e.share for e in self.efficiency if e.work.quantity == FLOPS]
         known = [share for share in shares if share is not None]
         return math.fsum(known) if known and len(known) == len(shares) else None
 
     @property
     def why_no_share(self) -> str | None:
-        """The first reason for which there is no share of peak."""
+        """The first reason why there is no share of peak."""
         return next((e.why_no_share for e in self.efficiency if e.work.quantity == FLOPS and e.why_no_share), None)
 
     @property
@@ -138,7 +138,7 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def precision(self) -> str:
-        """In which it really computed, where the runtime told: a model may be bfloat16 by itself."""
+        """The precision it computed in, as the runtime reported: a model may be bfloat16 itself."""
         told = (fact(self.result, "runtime") or {}).get("precision")
         return told if isinstance(told, str) and told else self.model.precision
 
@@ -149,11 +149,11 @@ class ModelRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """One model, whatever it was measured on and with which inputs. `rows`: as the run has them."""
+    """One model, on any runtime and with any inputs. `rows`: in the order of the run."""
 
     source: str  # the script or the file
     rows: tuple[ModelRow, ...]
-    profiles: tuple[ModelRow, ...] = ()  # launches that told the time of each operator
+    profiles: tuple[ModelRow, ...] = ()  # those that timed each operator
 
     @property
     def every(self) -> tuple[ModelRow, ...]:
@@ -189,9 +189,9 @@ def model_rows(report: Report) -> list[ModelRow]:
 
 
 def _against(row: ModelRow, eager: ModelRow | None) -> ModelRow:
-    """With how many times as fast it is as eager, and a doubt where the two were not measured alike.
+    """With its speed-up over eager, and a doubt if the two are not comparable.
 
-    Launches that alternated share the machine's state, so the ratios within their blocks count; others must have had like conditions.
+    Alternating launches share the machine's state, so the ratios within their blocks count; others need like conditions.
     """
     if eager is None or eager.latency is None or row.latency is None or not _right(row):
         return row
@@ -241,11 +241,11 @@ def grouped(rows: Sequence[ModelRow]) -> list[ModelGroup]:
 
 
 def operators(row: ModelRow) -> list[OperatorTime]:
-    """The slowest first, what was too little to be told apart last; empty if it was not profiled."""
+    """Slowest first, the sum of the small ones last; empty if it was not profiled."""
     best: dict[str, Summary] = {}
     for s in row.summaries:
         op = s.labels.get("op", "")
-        # The same operator with another number of calls is another series: the one of most launches counts.
+        # An operator with another number of calls is another series: the one with most launches counts.
         if s.metric == "op.time" and (op not in best or s.launches > best[op].launches):
             best[op] = s
     total = math.fsum(s.value for s in best.values())
@@ -276,20 +276,20 @@ def _only_profile(row: ModelRow) -> bool:
 
 
 def _compared(row: ModelRow) -> tuple[object, ...]:
-    """What must be the same for one to be faster than the other."""
+    """What must be equal for a speed-up."""
     model, parameters = row.model, row.result.benchmark.parameters
     where = (model.script, model.args, model.file, model.identity, model.device, model.threads)
     return (*where, tuple(sorted(parameters.items())), row.result.benchmark.placement.cores)
 
 
 def _right(row: ModelRow) -> bool:
-    """Whether its outputs are known to be right: a time for an answer that may be any is no speed-up."""
+    """Whether its outputs are known to be right: a fast wrong answer is no speed-up."""
     found = checked(row.result)
     return found is not None and found.ok and found.claimed
 
 
 def _built(row: ModelRow) -> tuple[object, ...]:
-    """What is the same for a model and its profile."""
+    """What a model and its profile share."""
     return (*_compared(row), row.model.runtime, row.model.precision)
 
 

@@ -1,4 +1,4 @@
-"""What models add to a report: a section with a table for each, what is to be said of it, and where its time goes."""
+"""The models' part of a report: for each a section with a table, its notes, and where its time goes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from benchwright.report.notes import log_of, metric_notes, result_notes, shared_
 from benchwright.report.text.metrics import efficiency_doubts
 
 _LAUNCHES = re.compile(r"^\d+ of \d+ launches(, )?")
-_FEW_ROWS = 3  # so many are named, of more how many there are
+_FEW_ROWS = 3  # named individually; more are counted
 _MOST_INPUTS = 4
 _OF_MODEL = (
     *("script", "args", "file", "class", "identity", "weights", "parameters", "place", "inputs"),
@@ -38,7 +38,7 @@ _OF_MODEL = (
 
 
 def contribution(report: Report) -> Contribution:
-    """`report`: of the same run, without what kinds add. Nothing if the run has no model."""
+    """`report`: of the same run, without the kinds' parts. Nothing if the run has no model."""
     rows = model_rows(report)
     if not rows:
         return Contribution()
@@ -73,14 +73,14 @@ def _section(group: ModelGroup, report: Report) -> ReportSection:
 
 
 def _body(row: ModelRow) -> Mapping[str, object]:
-    """What it is, and on what it was measured."""
+    """The model, and what it was measured on."""
     body = msgspec.to_builtins(row.model) | {"items": row.items, "items_from": row.items_from}
     against = {"vs_eager": row.speedup, "vs_eager_doubt": row.speedup_doubt and str(row.speedup_doubt)}
     return {"model": {name: body.get(name) for name in _OF_MODEL} | against}
 
 
 def _notes(group: ModelGroup, made: ModelTable, report: Report) -> list[Note]:
-    """Each once with the rows it is about; profiles that failed, which are in no table."""
+    """Each note once, with its rows; and failed profiles, which are in no table."""
     about: dict[str, dict[str, Note]] = {}
     labels = {row.number: made.labels.get(row.number, f"profile of {row.model.runtime}") for row in group.every}
     for row in group.every:
@@ -104,7 +104,7 @@ def _rows_words(labels: Sequence[str], rows: int) -> str:
 
 
 def _evidence(notes: Sequence[Note]) -> str | None:
-    """Of several rows the worst; in how many launches of each it was would say too much."""
+    """The worst of several rows; launch counts would be too much."""
     if len(notes) == 1:
         return notes[0].evidence
     plain = [msgspec.structs.replace(n, evidence=_LAUNCHES.sub("", n.evidence or "") or None) for n in notes]
@@ -112,7 +112,7 @@ def _evidence(notes: Sequence[Note]) -> str | None:
 
 
 def notes_of_model(row: ModelRow, report: Report) -> list[Note]:
-    """What stands out in its numbers, what was noted, and what its check could not claim."""
+    """Notes on its numbers, of its run, and on outputs that could not be judged."""
     believed = [s for s in row.summaries if s.metric in ("latency", "rate")]
     found = [note for s in believed for note in metric_notes(s)]
     found += shared_notes(believed, report)
@@ -120,7 +120,7 @@ def notes_of_model(row: ModelRow, report: Report) -> list[Note]:
     if (doubt := speedup_doubt(row)) is not None:
         found.append(doubt)
     if row.precision != row.model.precision:
-        found.append(Note(text=f"{row.model.precision} was asked for; the model computes in {row.precision}"))
+        found.append(Note(text=f"{row.model.precision} requested; the model computes in {row.precision}"))
     elif row.tf32 is not None:
         found.append(Note(text=f"computed in TF32: {row.tf32}"))
     check = checked(row.result)
@@ -133,5 +133,5 @@ def notes_of_model(row: ModelRow, report: Report) -> list[Note]:
 
 
 def _log(row: ModelRow, report: Report) -> LogTail | None:
-    """Of a failure, unless the probe told the reason."""
+    """The log of a failure, unless the probe reported the reason."""
     return log_of(row.result, report) if row.result.status is Status.FAILED and not told_why(row.result) else None

@@ -1,4 +1,4 @@
-"""The table of one model: which columns it needs and what stands in them."""
+"""The table of one model: its columns and cells."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchwright.report.text.numbers import format_value, tenths
 SHOWN_DIGITS = 8  # of an identity
 _MOST_IDENTITIES = 3
 _SHORT_HEADS = {"batch_size": "batch"}
-_PLAIN_HEADS = ("runtime", "device", "precision", "inputs", "model")  # what stands below says enough
+_PLAIN_HEADS = ("runtime", "device", "precision", "inputs", "model")  # their cells speak for themselves
 
 
 _FEW_OPERATORS = 5
@@ -28,14 +28,14 @@ _MOST_OPEN_ROWS = 25
 
 
 class ModelTable(msgspec.Struct, frozen=True, kw_only=True):
-    """`labels`: of each row, by its number, what tells it from the others, such as `batch 8 onnxruntime bf16`."""
+    """`labels`: by row number, what tells a row from the others, such as `batch 8 onnxruntime bf16`."""
 
     table: ReportTable
     labels: dict[int, str]
 
 
 def model_table(group: ModelGroup, run: Run) -> ModelTable:
-    """Of a row without numbers the reason; of one that failed in part both."""
+    """The reason for a row without numbers; both, for one that failed in part."""
     index = _index_fields(group.rows)
     measured = [row for row in group.rows if row.measured]
     cells = {row.number: model_cells(row, run) for row in measured}
@@ -115,7 +115,7 @@ def count_words(count: int) -> str:
 
 
 def trouble_words(result: Result, measured: bool) -> str | None:
-    """Why there are no numbers, or not of all launches; None if all is well."""
+    """Why numbers are missing, of all launches or some; None if none are."""
     if result.status is Status.OK:
         return None
     if result.status in (Status.INTERRUPTED, Status.PENDING):
@@ -150,7 +150,7 @@ def profile_words(row: ModelRow, beside: Sequence[ModelRow] = ()) -> str:
 
 
 def _flops_words(rows: Sequence[ModelRow]) -> str:
-    """Of a call; of an item where calls differ in their batch; nothing where that differs as well."""
+    """Per call; per item if batches differ; nothing if that differs, too."""
     for flops, unit in (
         ([row.flops for row in rows], "FLOP"),
         ([row.flops_per_item for row in rows], "FLOP an item"),
@@ -162,7 +162,7 @@ def _flops_words(rows: Sequence[ModelRow]) -> str:
 
 
 def _index_fields(rows: Sequence[ModelRow]) -> list[Field[ModelRow]]:
-    """Parameters that were asked for, then runtime; device, precision, inputs and identity only where they differ."""
+    """Requested parameters, then runtime; device, precision, inputs and identity only if they differ."""
     names = list(dict.fromkeys(name for row in rows for name in row.result.benchmark.parameters))
     found: list[tuple[str, TextOf]] = [(_SHORT_HEADS.get(name, name), _parameter(name)) for name in names]
     if _shapes_differ(rows):
@@ -186,7 +186,7 @@ def _index_field(title: str, text: TextOf) -> Field[ModelRow]:
 
 
 def _common(rows: Sequence[ModelRow]) -> list[str]:
-    """`on cuda`, `in bf16`: what is the same for all rows, and not the usual."""
+    """`on cuda`, `in bf16`: what all rows share, unless it is the default."""
     tried = [row for row in rows if row.result.benchmark.withheld is None]
     devices, precisions = {row.model.device for row in tried}, {row.precision for row in tried}
     words = [f"on {device}" for device in devices if len(devices) == 1 and device != "cpu"]
@@ -194,7 +194,7 @@ def _common(rows: Sequence[ModelRow]) -> list[str]:
 
 
 def _where_tried(text: TextOf) -> TextOf:
-    """Nothing for a model that was only listed: it was tried on no runtime."""
+    """Nothing for a model that was only listed, on no runtime."""
     return lambda row: text(row) if row.result.benchmark.withheld is None else ""
 
 
@@ -203,7 +203,7 @@ def _parameter(name: str) -> TextOf:
 
 
 def _inputs(row: ModelRow) -> str:
-    """`1×128`, or each input's shape if they differ."""
+    """`1×128`, or the shape of each input if they differ."""
     shapes = ["×".join(map(str, i.shape)) or "scalar" for i in row.inputs if i.shape is not None]
     return ", ".join(dict.fromkeys(shapes))
 
@@ -217,7 +217,7 @@ def _shapes_differ(rows: Sequence[ModelRow]) -> bool:
 
 
 def _needs_identity(rows: Sequence[ModelRow]) -> bool:
-    """Whether neither parameters nor shapes tell two models apart."""
+    """Whether two models have the same parameters and shapes."""
     seen: dict[object, set[str]] = {}
     for row in rows:
         seen.setdefault((_point(row), _inputs(row)), set()).add(row.model.identity)
