@@ -7,6 +7,7 @@ process builds the model, unless a build is cached; this process does not run th
 from __future__ import annotations
 
 import os
+import sys
 from time import perf_counter_ns
 from typing import Any, Sequence
 
@@ -14,7 +15,7 @@ from benchmodels.ending import leave
 from benchmodels.failures import UNAVAILABLE, UNSUPPORTED
 from benchmodels.measure.runtime_options import failures_reported, options_of, reports_of_probe
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupported
+from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupported, is_importable
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import ModelSettings
 
@@ -50,9 +51,9 @@ def _measure_in_script(
     def then(captured: Captured) -> Any:
         reports.measured("time.script", [(perf_counter_ns() - began_ns) / 1e9])
         with failures_reported(reports):
+            _refuse_without(runtime, options)  # not earlier: it may import torch before the script does
             from benchmodels.measure.jobs import MeasureJob
 
-            _refuse_without(runtime, options)  # not earlier: it may import torch before the script does
             MeasureJob(settings, runtime, options, reports).measure_module(captured)
         leave(0)
 
@@ -74,6 +75,8 @@ def _measure_elsewhere(
 
 def _refuse_without(runtime: Runtime, options: Options) -> None:
     reason = runtime.unavailable(options)
+    if reason is None and not is_importable("numpy"):  # what the outputs are checked with
+        reason = f"numpy not installed: {sys.executable} -m pip install numpy"
     if reason is not None:
         raise Unsupported("load", reason, kind=UNAVAILABLE)
 

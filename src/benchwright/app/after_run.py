@@ -12,6 +12,7 @@ import msgspec
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.analysis.remarks import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
+from benchwright.app.missing_module import with_missing_modules
 from benchwright.app.results.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.note import Note
@@ -76,6 +77,8 @@ def report_of(
     on the same machine reached, where this one has none. `comparisons`: between its own benchmarks.
     """
     scoring = scoring or Scoring()
+    tails = log_tails(run)
+    run = with_missing_modules(run, tails) if tails else run
     efficiency = run_efficiencies(run.results, peaks)
     scores = scores_of(run, scoring, efficiency)
     folder = RunFolder(Path(run.folder))
@@ -88,7 +91,7 @@ def report_of(
         run=run,
         summaries=summaries_of(run),
         aggregate=aggregate,
-        log_tails=log_tails(run),
+        log_tails=tails,
         logs=_without_secrets(tail_texts(folder.path, jobs, _SHOWN_LOG_LINES)),
         remarks=run_remarks(run),
         settings=settings,

@@ -34,6 +34,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     The scripts run unmodified; nothing is measured. Exit code: 0 models found, 1 a script failed, 2 wrong input, 3 no
     models found.
     """
+    from benchwright.app.missing_module import explained
     from benchwright.app.progress.terminal import open_progress
     from benchwright.app.requests import request_of
     from benchwright.app.resolve import resolve
@@ -55,6 +56,10 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
         told = discover(resolved.benchmarks, resolved.settings, folder, executor, progress, count_work=True)
     told = with_batches_known(resolved.benchmarks, told)
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
+    benchmarks = {benchmark.name: benchmark for benchmark in resolved.benchmarks}
+    for name, each in found.items():
+        if each.trouble is not None:
+            found[name] = msgspec.structs.replace(each, trouble=explained(each.trouble, benchmarks[name]))
     if not found:
         raise InvalidInput("no target is a script with models", remedy="name Python scripts")
     width = terminal_width()

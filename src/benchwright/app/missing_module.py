@@ -1,0 +1,66 @@
+"""A Python program that ended because a module is missing: which interpreter lacks it, and which one has it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.run import Result, Run, culprit
+from benchwright.core.status import Reason
+
+_MISSING = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '([\w.]+)'")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+
+
+def with_missing_modules(run: Run, logs: Mapping[str, Sequence[str]]) -> Run:
+    """The same run, in which results that failed for lack of a module say so. `logs`: the last lines of failed jobs."""
+    results = tuple(_explained(result, logs) for result in run.results)
+    return run if results == run.results else msgspec.structs.replace(run, results=results)
+
+
+def _explained(result: Result, logs: Mapping[str, Sequence[str]]) -> Result:
+    bad = culprit(result.launches) if result.reason is Reason.CRASHED else None
+    last = next((line for line in reversed(logs.get(bad.job, ()) if bad else ()) if line.strip()), "")
+    if _MISSING.match(last) is None or "no module" in (result.detail or ""):
+        return result
+    return msgspec.structs.replace(result, detail=f"{result.detail}: {explained(last, result.benchmark)}")
+
+
+def explained(trouble: str, benchmark: Benchmark) -> str:
+    """`trouble`, or which interpreter lacks the module that it names as missing."""
+    found = _MISSING.match(trouble)
+    return trouble if found is None else _missing_words(benchmark, found[1])
+
+
+def _missing_words(benchmark: Benchmark, module: str) -> str:
+    """`/usr/bin/python3 has no module 'torch'`, and what to do about it."""
+    from benchwright.app.options import OPTIONS
+    from benchwright.kinds.registry import kind_of
+
+    takes_option = not set(OPTIONS["python"].applies).isdisjoint(kind_of(benchmark).option_sorts(benchmark))
+    other = "--python PATH" if takes_option else "another interpreter"
+    used = _interpreter(benchmark)
+    what = f"{used or 'its Python'} has no module '{module}'"
+    if used is not None and used != sys.executable and _is_here(module):
+        return f"{what}, but benchwright's own has; run with {'--python ' if takes_option else ''}{sys.executable}"
+    return f"{what}; install it there, or run with {other}"
+
+
+def _interpreter(benchmark: Benchmark) -> str | None:
+    """The path of the one that the program was started with; None if it was not started by one, or elsewhere."""
+    program = next(iter(benchmark.workload.words), "")
+    if benchmark.workload.shell or not _PYTHON.fullmatch(os.path.basename(program)):
+        return None
+    return shutil.which(os.path.join(benchmark.workload.cwd, program) if os.sep in program else program)
+
+
+def _is_here(module: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(module.partition(".")[0]) is not None
