@@ -18,6 +18,11 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.fixture(autouse=True)
+def wide(bw: CommandLine) -> None:
+    bw.env["COLUMNS"] = "400"  # paths of tests are long
+
+
 @pytest.fixture
 def lean(tmp_path: Path) -> str:
     """An interpreter without any package."""
@@ -57,3 +62,56 @@ def test_find_says_it_too(bw: CommandLine, script: Write, lean: str) -> None:
     assert f"{lean} has no module 'click', but benchwright's own has" in words(
         bw("find", "a.py", "--python", lean, code=1).stdout
     )
+
+
+FOREIGN = Path(__file__).parents[1] / "compat" / "imports"
+
+
+@pytest.mark.parametrize(
+    ("name", "benchmark"),
+    [
+        ("hyperfine.json", "ls /"),
+        ("google_benchmark.json", "BM_Copy/8"),
+        ("pytest_benchmark.json", "test_sorting.py::test_sort[10]"),
+        ("asv_v2", "benchmarks.time_broken"),
+        ("driver_result.json", "small_loop"),
+        ("milabench/rijubigo.2023-03-24", "benchio"),
+    ],
+)
+def test_results_of_another_tool_can_be_shown_without_importing_them(
+    bw: CommandLine, name: str, benchmark: str
+) -> None:
+    for command in ("show", "report"):
+        assert benchmark in bw(command, str(FOREIGN / name)).stdout
+    assert not bw.base.exists() or not list(bw.base.rglob("*.db"))  # nothing was kept
+
+
+def test_results_of_another_tool_are_compared_with_a_run(bw: CommandLine) -> None:
+    bw("run", "--name", "ls /", "--", "ls", "/")
+    said = bw("compare", str(FOREIGN / "hyperfine.json"), "last", "--anyway").stdout
+    assert "ls / process.duration" in said
+
+
+def test_several_runs_of_another_tool_are_reported_and_one_of_them_must_be_named(bw: CommandLine) -> None:
+    folder = str(FOREIGN / "milabench")
+    assert bw("report", folder).stdout.count("\n ─") == 2
+    assert (
+        f"holds 2 runs (import.milabench.39816a182debdaed, import.milabench.e02be2b9563bbd2f); import them with 'benchwright import {folder}'"
+        in bw("show", folder, code=2).stderr
+    )
+
+
+def test_what_is_no_run_is_named_as_what_it_is(bw: CommandLine, script: Write) -> None:
+    script("a.py", LOOP)
+    script("notes.txt", "no result")
+    script("cut.json", '{"results": [')
+    bw("run", "--", "true")
+    for path, said in {
+        "a.py": "a.py: is a script, not a run; measure it with 'benchwright run a.py'",
+        str(bw.base): f"holds 1 run of benchwright; list them with 'benchwright runs --base {bw.base}'",
+        str(bw.base / "runs"): f"list them with 'benchwright runs --base {bw.base}'",
+        "notes.txt": "notes.txt: is neither a run nor results of hyperfine",
+        "cut.json": "cut.json:1:14: this is not JSON",
+        "nothing": "no run called 'nothing'",
+    }.items():
+        assert said in bw("show", path, code=2).stderr

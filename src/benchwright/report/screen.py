@@ -115,7 +115,7 @@ def _trouble(result: Result, name: str, report: Report) -> list[str]:
     word = "FAILED" if result.status is Status.FAILED else result.status.value
     reason = f" {result.reason.words}" if result.reason and result.status is Status.FAILED else ""
     head = f" {name}  {word}{reason}: {result.detail or ''}"
-    lines = textwrap.wrap(head, width, subsequent_indent="   ", break_long_words=True) or [head]
+    lines = textwrap.wrap(head, width, subsequent_indent="   ", break_on_hyphens=False) or [head]
     bad, log = culprit(result.launches), log_of(result, report)
     if bad and (log or len(result.launches) > 1):
         lines.append(clip(f"   {_which(bad, result)}" + (", the log's last lines:" if log else ""), width))

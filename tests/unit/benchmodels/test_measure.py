@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,15 @@ def test_a_profile_tells_the_delay_of_each_operator(models: Models) -> None:
     assert "MatMul" in operators
     assert all(value > 0 for values in operators.values() for value in values)
     assert told.all("steps") == []
+
+
+def test_numpy_that_is_missing_is_not_the_scripts_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    from benchmodels.measure import measure
+    from benchmodels.runtimes.base import Options, Unsupported
+    from benchmodels.runtimes.torch_eager import TorchEager
+
+    monkeypatch.setattr(TorchEager, "unavailable", lambda self, options: None)
+    monkeypatch.setattr(measure, "is_importable", lambda name: name != "numpy")
+    with pytest.raises(Unsupported, match=f"numpy not installed: {sys.executable} -m pip install numpy") as caught:
+        measure._refuse_without(TorchEager(), Options())
+    assert caught.value.stage == "load"

@@ -114,20 +114,34 @@ class Results:
         return str(self.base.path / "store.db")
 
     def run(self, word: str) -> Run:
-        """The run that `word` names: `last`, a folder, its name or the beginning of it, `baseline:NAME`, or an id in the store."""
+        """The run that `word` names: `last`, a folder, its name or the beginning of it, `baseline:NAME`, an id in the store, or
+        the path of another tool's results."""
+        from benchwright.app.results.foreign import refuse_several
+
+        return refuse_several(word, self._runs(word))
+
+    def _runs(self, word: str) -> list[Run]:
+        """More than one only of another tool's results."""
         if word.startswith("baseline:"):
-            return self.run(self.baseline(word.removeprefix("baseline:")))
-        found = self.find(word)
-        if found.folder is None:
-            return self.existing_store.load(found.uid)
+            return self._runs(self.baseline(word.removeprefix("baseline:")))
         try:
-            return read_run(found.folder, kind_of)
+            found = self.find(word)
+        except InvalidInput:
+            from benchwright.app.results.foreign import foreign_runs
+
+            if foreign := foreign_runs(word):
+                return foreign
+            raise
+        if found.folder is None:
+            return [self.existing_store.load(found.uid)]
+        try:
+            return [read_run(found.folder, kind_of)]
         except InvalidInput as error:
-            return self._as_stored(found.uid, error)
+            return [self._as_stored(found.uid, error)]
 
     def each(self, words: Sequence[str]) -> list[Run]:
         """The runs that the words name, each once. See `told_apart`."""
-        return told_apart({run.unique_id: run for run in map(self.run, words)}.values())
+        return told_apart({run.unique_id: run for word in words for run in self._runs(word)}.values())
 
     def _as_stored(self, uid: str, error: InvalidInput) -> Run:
         """The stored copy of a run whose folder is damaged, with a note; else the error."""
