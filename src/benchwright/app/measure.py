@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from benchwright.app.after_run import written_body
-from benchwright.app.enough import EnoughLaunches
-from benchwright.app.hooks import HookRunner
-from benchwright.app.leftovers import clear_leftovers
+from benchwright.app.launches.enough import EnoughLaunches
+from benchwright.app.launches.hooks import HookRunner
+from benchwright.app.launches.leftovers import clear_leftovers
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput

@@ -1,0 +1,1 @@
+"""What happens before, between and after the launches of a run."""
