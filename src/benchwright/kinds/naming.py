@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from itertools import takewhile
@@ -44,7 +45,8 @@ def _names(same: Sequence[Benchmark]) -> list[str]:
     lines = [words_of(b) for b in same]
     names = []
     for benchmark, line, words in zip(same, lines, _differing(lines), strict=True):
-        name = " ".join((benchmark.name, *map(_shown, words)))
+        says_it = bool(words) and os.path.basename(words[0]) == benchmark.name  # old/main.py and new/main.py
+        name = " ".join((*([] if says_it else [benchmark.name]), *map(_shown, words)))
         fits = len(name) <= _LONGEST and name.isprintable() and redact_words(line) == tuple(line)
         names.append(name if fits else benchmark.name)
     return names

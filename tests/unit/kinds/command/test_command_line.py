@@ -92,6 +92,8 @@ def test_a_launcher_is_called_after_the_script_it_launches() -> None:
         (["python3.11 t.py", "python3.12 t.py"], ["t.py python3.11", "t.py python3.12"]),
         (["t 'a b'", "t c"], ["t 'a b'", "t c"]),
         (["a x", "b x"], ["a", "b"]),
+        (["python old/t.py", "python t.py"], ["old/t.py", "t.py"]),
+        (["python old/t.py -a", "python t.py -b"], ["old/t.py -a", "t.py -b"]),
         (["t --password=hunter2", "t --password=hunter3"], ["t", "t-2"]),  # a name is shown everywhere
         (["t x", "t " + "y" * 100], ["t x", "t"]),
         (["t x", "t x"], ["t", "t-2"]),
