@@ -7,7 +7,7 @@ import json
 import os
 import time
 
-from benchwright.core.files.private_files import file_mode
+from benchwright.core.files.private_files import open_to_append
 
 VERSION = 1
 _MOST_PENDING = 2000
@@ -32,8 +32,7 @@ class StreamWriter:
         self._torn = False  # the last write was cut off in the middle of its line
         self._fd = -1
         try:
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-            self._fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(path))
+            self._fd = open_to_append(path)
         except OSError as error:
             self.trouble = _in_words(path, error)
 

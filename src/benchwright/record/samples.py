@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
 
 import msgspec
 
@@ -12,8 +11,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS, Direction, guess_direction
 from benchwright.core.note import Note
 from benchwright.core.results.peak_memory import PEAK_PSS, PEAK_RSS
-
-Event = dict[str, Any]
+from benchwright.record.reading import Event
 
 
 class _Series(msgspec.Struct, frozen=True):

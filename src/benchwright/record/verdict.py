@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -17,8 +16,7 @@ from benchwright.core.note import Note
 from benchwright.core.numbers.aggregates import AggregateError, aggregate
 from benchwright.core.numbers.columns import not_finite, not_positive
 from benchwright.core.status import Reason, Status
-
-Event = dict[str, Any]
+from benchwright.record.reading import Event
 
 
 class LaunchVerdict(msgspec.Struct, frozen=True):

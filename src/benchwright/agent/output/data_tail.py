@@ -13,7 +13,7 @@ import os
 from benchwright.agent.output.log_tail import BLOCK_BYTES, LogReader
 from benchwright.agent.supervise.program_environment import IN_LOG
 from benchwright.core.events.hidden_lines import HiddenLines
-from benchwright.core.files.private_files import file_mode
+from benchwright.core.files.private_files import open_to_append
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,10 +44,7 @@ class DataTail:
         self.stop_asked = False  # the program was measured enough and wants to be ended
         self.newest: dict[str, float] = {}
         if job.data_file is not None:
-            os.makedirs(os.path.dirname(job.data_file) or ".", exist_ok=True)
-            self.fd = os.open(
-                job.data_file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(job.data_file)
-            )
+            self.fd = open_to_append(job.data_file)
             self._file = LogReader(job.data_file, os.fstat(self.fd).st_size)
         if environment.get("DATA_FD") in IN_LOG:
             self._log = LogReader(job.log, os.stat(job.log).st_size)

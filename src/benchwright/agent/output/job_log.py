@@ -7,7 +7,7 @@ import time
 import zlib
 
 from benchwright.agent.output.log_tail import Echo, LogReader, MetricTail
-from benchwright.core.files.private_files import file_mode
+from benchwright.core.files.private_files import open_to_append
 from benchwright.core.files.whole_file import written_whole
 
 TYPE_CHECKING = False
@@ -34,8 +34,7 @@ class JobLog:
         self._job = job
         self._stream = stream
         self._speaker = speaker
-        os.makedirs(os.path.dirname(job.log) or ".", exist_ok=True)
-        self.fd = os.open(job.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(job.log))
+        self.fd = open_to_append(job.log)
         self._offset = os.fstat(self.fd).st_size
         self._required: list[MetricSpec] = []
         self._reader: LogReader | None = None

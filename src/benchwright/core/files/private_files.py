@@ -15,3 +15,9 @@ def file_mode(path: str) -> int:
     except OSError:
         return 0o666
     return _PRIVATE_FILE if is_private else 0o666
+
+
+def open_to_append(path: str) -> int:
+    """A descriptor for a file that others may append to as well; its folder is made if needed. Raises OSError."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, file_mode(path))

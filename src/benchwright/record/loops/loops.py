@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
 from benchprobe.stream.events import given_values
 from benchwright.core.note import Note
 from benchwright.record.loops.steps import Steps
+from benchwright.record.reading import Event
 
-Event = dict[str, Any]
 TRAIN = "train"  # the loop that counts by default
 ITEMS = "items"
 _LONGEST_UNIT = 24  # characters

@@ -7,14 +7,12 @@ however late it writes.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from benchwright.record.loops.loops import LoopKey
 from benchwright.record.loops.steps import NS
+from benchwright.record.reading import Event
 
-Event = dict[str, Any]
 _SLACK_S = 0.25  # the supervisor stamps a line shortly before writing it
 _CLEARLY = 0.25  # two clocks must differ by this share before one is called wrong
 

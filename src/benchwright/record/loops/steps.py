@@ -6,11 +6,10 @@ import math
 from array import array
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any
 
 from benchwright.core.numbers.columns import ratios
+from benchwright.record.reading import Event
 
-Event = dict[str, Any]
 Samples = Sequence[float]
 
 NS = 1e-9
