@@ -43,7 +43,7 @@ class StartedProcesses:
 
     def _look(self, command: Any, replaces: bool) -> None:
         try:
-            words = [_text(word) for word in _words(command)]
+            words = _words(command)
             if os.getpid() != self._process or not runs_python(words):
                 return
             if replaces and not self._reported:  # `execvp` tries every folder of the path
@@ -71,16 +71,8 @@ def _is_python(name: str) -> bool:
     return name.startswith(("python", "pypy")) or name in LAUNCHERS or name.endswith(".py")
 
 
-def _words(command: Any) -> List[Any]:
+def _words(command: Any) -> List[str]:
     if isinstance(command, (str, bytes)):
-        return ["sh", command]
-    if isinstance(command, os.PathLike):
-        return [command]
-    try:
-        return list(command)
-    except TypeError:
-        return [command]
-
-
-def _text(word: Any) -> str:
-    return os.fsdecode(word) if isinstance(word, (str, bytes, os.PathLike)) else str(word)
+        command = ["sh", command]
+    words = [command] if isinstance(command, os.PathLike) else command
+    return [os.fsdecode(word) if isinstance(word, (str, bytes, os.PathLike)) else str(word) for word in words]

@@ -34,6 +34,8 @@ MAX_LOOKS = 8  # how often a called model is examined again after the program ha
 BY_FORWARD = ".forward()"
 UNSEEN_INPUTS = "called through .forward() with inputs that could not be seen; call the module itself"
 SKIPPED = "its calls were skipped: {}"
+# A call's entry, if it has one. True: the module has no parameters yet, so note the call again when it is over.
+Noted = Tuple[bool, Optional[ModelEntry]]
 
 
 @dataclass(eq=False)
@@ -82,11 +84,8 @@ class TorchCalls:
     def is_module(self, value: Value) -> bool:
         return is_a(value, self._module_class)
 
-    def note(
-        self, module: Module, args: Any, kwargs: Any, via: Optional[str] = None
-    ) -> Tuple[bool, Optional[ModelEntry]]:
-        """Counts a call and returns its entry, if it has one. True: the module has no parameters yet; call this again
-        when the call is over."""
+    def note(self, module: Module, args: Any, kwargs: Any, via: Optional[str] = None) -> Noted:
+        """Counts a call."""
         record = self.records.get(id(module))
         if record is None or record.ref() is not module:
             record = self.record(module)
@@ -139,15 +138,13 @@ class TorchCalls:
             pass_on_signal(error)
             return None
 
-    def unknown(
-        self, record: Record, key: Any, args: Any, kwargs: Any, via: Optional[str] = None
-    ) -> Tuple[bool, Optional[ModelEntry]]:
+    def unknown(self, record: Record, key: Any, args: Any, kwargs: Any, via: Optional[str] = None) -> Noted:
         """Like `note`, for a call whose key is new to this module."""
         module = record.target()
         try:
             if module is None:
                 return False, None
-            graded = bool(self.gradients() and self.state_of(module).get("training"))
+            graded = self._is_graded(module)
             if graded in record.full and key is not None:
                 self._watcher.other_shape(record.full[graded], hash(key))
                 return False, None
@@ -163,9 +160,12 @@ class TorchCalls:
             record.skipped = self.complain_of(module, error)
             return False, None
 
+    def _is_graded(self, module: Module) -> bool:
+        return bool(self.gradients() and self.state_of(module).get("training"))
+
     def _count(self, entry: ModelEntry, record: Record, module: Module) -> None:
         entry.calls += 1
-        if self.gradients() and self.state_of(module).get("training"):
+        if self._is_graded(module):
             entry.graded += 1
             if entry.undecided > 0:
                 self.await_backward(entry, record)
@@ -309,15 +309,12 @@ class TorchCalls:
             self._hook_forward(type(owner))
             record = self.record(owner)
             if found.arguments is not None and found.caller is not None:
-                self._note_forward(record, owner, *found.arguments, found.caller)
+                function, graded = _method(owner, "forward"), self._is_graded(owner)
+                entry = self._entry(record, *found.arguments, function, graded, found.caller)
+                if entry is not None:
+                    record.entries[self.key(*found.arguments)] = entry
+                    self._count(entry, record, owner)
         return True
-
-    def _note_forward(self, record: Record, owner: Any, args: Any, kwargs: Any, frame: FrameType) -> None:
-        graded = bool(self.gradients() and self.state_of(owner).get("training"))
-        entry = self._entry(record, args, kwargs, _method(owner, "forward"), graded, frame)
-        if entry is not None:
-            record.entries[self.key(args, kwargs)] = entry
-            self._count(entry, record, owner)
 
 
 def _method(module: Module, name: str) -> Any:

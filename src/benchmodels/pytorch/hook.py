@@ -142,7 +142,7 @@ class TorchHook:
         outermost.installed.append(doors)
         if not self._options.max_depth:
             modes = getattr(sys.modules["torch"]._C, "_is_torch_function_mode_enabled", lambda: True)
-            doors = outermost.quick(self._calls, self._inside, types, self._calls.gradients, modes, self._held)
+            doors = outermost.quick(self._calls, self._inside, types, modes, self._held)
         self._hook_call(module, doors)
         self._hook_classes(module)
         note = self._calls.made if self._options.everything else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from benchmodels.arrays import is_tensor
@@ -41,17 +42,10 @@ def _kept_values(path: str, part: Module) -> Iterator[Tuple[str, Any]]:
     own = {name: value for name, value in vars(part).items() if name not in OF_TORCH}
     for name, value in [*dict(part._buffers).items(), *own.items()]:
         place = f"{path}.{name}" if path else name
-        if isinstance(value, (list, tuple)):
-            inside = list(enumerate(value[:MAX_PARTS]))
-        elif type(value) is dict:
-            inside = list(value.items())[:MAX_PARTS]
-        else:
-            inside = []
-            if is_tensor(value) or isinstance(value, NUMBERS):
-                yield place, value
-        for key, one in inside:
+        inside = value.items() if type(value) is dict else enumerate(value) if isinstance(value, (list, tuple)) else ()
+        for key, one in [(place, value), *((f"{place}.{key}", one) for key, one in islice(inside, MAX_PARTS))]:
             if is_tensor(one) or isinstance(one, NUMBERS):
-                yield f"{place}.{key}", one
+                yield key, one
 
 
 def _writes(value: Value) -> Any:

@@ -55,13 +55,12 @@ def quick(
     calls: TorchCalls,
     inside: Set[int],
     tensor_types: Any,
-    gradients: Callable[[], bool],
     function_modes: Callable[[], bool],
     held: List[Callable[[], None]],
 ) -> Doors:
     """For `nn.Module.__call__`, where sub-modules do not count."""
     find, key_of, add, discard = calls.records.get, calls.key, inside.add, inside.discard
-    state_of, tracing = calls.state_of, calls.tracing
+    state_of, tracing, gradients = calls.state_of, calls.tracing, calls.gradients
 
     def enter(module: Module, args: Any, kwargs: Any) -> Token:
         if held:
