@@ -26,6 +26,7 @@ from benchwright.core.status import Reason, Status
 from benchwright.exchange.driver.result_file import machine_uptime_s, write_driver_result
 from benchwright.kinds.registry import added_by_kinds, kind_of
 from benchwright.report.base import Report
+from benchwright.report.headline import headline_words
 from benchwright.report.run_json import run_body
 from benchwright.runs.logs import tail_texts
 from benchwright.runs.read_run import commands_of
@@ -124,8 +125,17 @@ def _compared(control: Run, run: Run) -> Comparison | None:
 
 def written_body(run: Run) -> dict[str, object]:
     """What run.json holds of `run`."""
-    report = Report(run=run, summaries=summaries_of(run), aggregate=aggregate, efficiency=run_efficiencies(run.results))
-    return run_body(run, report.summaries, report.efficiency, added_by_kinds(report).bodies)
+    efficiency = run_efficiencies(run.results)
+    score = scores_of(run, Scoring(), efficiency).ours
+    report = Report(run=run, summaries=summaries_of(run), aggregate=aggregate, efficiency=efficiency, score=score)
+    report = msgspec.structs.replace(report, added=added_by_kinds(report))
+    body = run_body(run, report.summaries, efficiency, report.added.bodies)
+    return {"headline": headline_words(report)} | body
+
+
+def headline_of(run: Run) -> str:
+    """The same as in run.json, of a run that has none."""
+    return str(written_body(run)["headline"])
 
 
 def sorted_by(run: Run, order: str) -> Run:

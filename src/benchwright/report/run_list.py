@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from benchwright.core.numbers.quantities import format_bytes
+from benchwright.report.document import Cell, Column, Field, table_of, word
+from benchwright.report.text.layout import left_out_words, table_lines
 from benchwright.report.text.one_line import clip, one_line
+
+_LEAST_NAME = 20
+_BESIDE = 42  # what the other columns take, more or less
 
 
 class RunLine(Protocol):
@@ -26,30 +31,39 @@ class RunLine(Protocol):
     @property
     def failed(self) -> int: ...
     @property
+    def headline(self) -> str: ...
+    @property
     def annotation(self) -> str | None: ...
     @property
     def size_bytes(self) -> int: ...
 
 
 def run_list(rows: Sequence[RunLine], *, width: int = 80) -> str:
-    """One line a run, or more if its id is long: an id is never cut. Its annotation stands below it, and its uid if another
-    run is called the same."""
+    """One line a run, or more if its id is long: an id is never cut. Its headline and annotation stand below it, and its uid
+    if another run is called the same."""
     if not rows:
         return "no runs\n"
     called = Counter(row.id for row in rows)
-    broadest = max(20, width - 42)
-    names = max((len(row.id) for row in rows if len(row.id) <= broadest), default=20)
-    lines = [f"{'run':<{names}}  {'status':<12} {'benchmarks':>10}  {'size':>9}  host"]
-    for row in rows:
-        name = one_line(row.id)
-        if len(name) > names:
-            lines += [name[at : at + width] for at in range(0, len(name), width)]
-            name = ""
-        count = f"{row.benchmarks}" if not row.failed else f"{row.failed}/{row.benchmarks} ✗"
-        line = f"{name:<{names}}  {row.status:<12} {count:>10}  {format_bytes(row.size_bytes):>9}  {row.host}"
-        lines.append(clip(line, width))
-        if called[row.id] > 1:
-            lines.append(clip(f"  {row.uid}", width))
-        if row.annotation:
-            lines.append(clip(f"  {row.annotation}", width))
-    return "\n".join(lines) + "\n"
+    broadest = max(_LEAST_NAME, width - _BESIDE)
+    fields: list[Field[RunLine]] = [
+        Field(Column("run"), lambda row: word(one_line(row.id) if len(row.id) <= broadest else " ")),
+        Field(Column("status"), lambda row: word(row.status)),
+        Field(Column("benchmarks", right=True), lambda row: Cell(_count(row))),
+        Field(Column("size", right=True, spare=1), lambda row: Cell(format_bytes(row.size_bytes))),
+        Field(Column("host", spare=2, setting=True), lambda row: Cell(row.host)),
+    ]
+    table = table_of(fields, rows)
+    head, *lines = table_lines(table, width)
+    shown = [head]
+    for row, line in zip(rows, lines, strict=False):
+        if len(row.id) > broadest:
+            name = one_line(row.id)
+            shown += [f" {name[at : at + width - 1]}" for at in range(0, len(name), width - 1)]
+        shown.append(line)
+        below = (row.uid if called[row.id] > 1 else "", row.headline, row.annotation)
+        shown += [clip(f"   {text}", width) for text in below if text]
+    return "\n".join([*shown, *lines[len(rows) :], *left_out_words([table], width, "--json")]) + "\n"
+
+
+def _count(row: RunLine) -> str:
+    return f"{row.failed}/{row.benchmarks} ✗" if row.failed else str(row.benchmarks)

@@ -14,7 +14,7 @@ from benchwright.report.document import ReportSection
 from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes
 from benchwright.report.tables.results import STATUS_ORDER, best_words, spread_cell
 from benchwright.report.tables.scores import DEVICES, score_section
-from benchwright.report.text.layout import left_out, section_lines, table_lines, wrapped
+from benchwright.report.text.layout import left_out_words, section_lines, table_lines, wrapped
 from benchwright.report.text.metrics import memory_words, metric_label
 from benchwright.report.text.numbers import counted, format_value, tenths
 from benchwright.report.text.one_line import clip, one_line
@@ -39,7 +39,7 @@ class ScreenReporter:
             lines += _aside(number, result, report) if table else _block(number, result, report)
         for section in report.added.sections:
             lines += section_lines(section, report.width)
-        lines += _no_room(report)
+        lines += _no_room(report, score)
         lines = [*table, *([""] if table and lines else []), *lines, *_closing(report, score)]
         return "\n".join(lines) + "\n" + _verdicts(report)
 
@@ -179,12 +179,13 @@ def _spread(summary: Summary) -> str:
     return f"{cell.text} (95 %{wider})" + (f"   best {best}" if best else "")
 
 
-def _no_room(report: Report) -> list[str]:
-    titles = dict.fromkeys(
-        t for s in report.added.sections for x in s.tables[:1] for t in left_out(x, report.width - 2)
-    )
-    text = f" no room here for: {', '.join(titles)}; a wider terminal shows all, and so does --json"
-    return textwrap.wrap(text, report.width, subsequent_indent="   ") if titles else []
+def _no_room(report: Report, score: ReportSection | None) -> list[str]:
+    """Which columns were left out, luxuries apart."""
+    scores = [table for table in score.tables[:1] if table.rows] if score is not None else []
+    return [
+        *left_out_words(scores, report.width, "--json"),
+        *left_out_words([t for s in report.added.sections for t in s.tables[:1]], report.width - 2, "--json"),
+    ]
 
 
 def _closing(report: Report, score: ReportSection | None) -> list[str]:

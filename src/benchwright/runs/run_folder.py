@@ -59,6 +59,7 @@ class Ending(msgspec.Struct):
 
     ended: Any = None
     notes: Any = None
+    headline: Any = None
 
 
 def new_uid() -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from benchwright.app.after_run import headline_of
 from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.run_digest import size_of
 from benchwright.core.benchmark import Benchmark
@@ -36,9 +37,10 @@ _OF_STORES = {status.value for status in Status}
 
 
 class ListedRun(RunRow, frozen=True, kw_only=True):
-    """One line of the list. `in_store`: the line comes from the store. `problem`: why the run cannot be read."""
+    """One line of the list. `headline`: what was measured, in a few words. `in_store`: the line comes from the store. `problem`: why the run cannot be read."""
 
     in_store: bool
+    headline: str = ""
     problem: str | None = None
 
 
@@ -92,7 +94,14 @@ def _in_store(
 
 
 def _of_row(row: RunRow) -> ListedRun:
-    return ListedRun(**msgspec.structs.asdict(row), in_store=True)
+    headline = _headline(RunFolder(Path(row.folder))) if row.folder else ""
+    return ListedRun(**msgspec.structs.asdict(row), in_store=True, headline=headline)
+
+
+def _headline(folder: RunFolder) -> str:
+    """Empty for a run whose folder is gone or damaged, or was written before there were headlines."""
+    said = folder.read_ending().headline
+    return said if isinstance(said, str) else ""
 
 
 def _to_look_at(runs: Path, standing: Sequence[RunStanding]) -> list[RunFolder]:
@@ -148,6 +157,7 @@ def _of_folder(folder: RunFolder) -> tuple[ListedRun, Sequence[Benchmark]]:
         annotation=folder.read_annotation(),
         size_bytes=0,
         in_store=False,
+        headline=_headline(folder),
         problem=problem,
     )
     return row, () if plan is None else plan.benchmarks
@@ -211,6 +221,7 @@ def _of_import(run: Run, path: Path, results: Results) -> ListedRun:
         annotation=results.beside_import(run.id).read_annotation(),
         size_bytes=path.stat().st_size,
         in_store=False,
+        headline=headline_of(run),
     )
 
 

@@ -51,6 +51,13 @@ def _split(table: ReportTable) -> tuple[ReportTable, ReportTable]:
     return part(1, middle), part(middle, None)
 
 
+def left_out_words(tables: Sequence[ReportTable], width: int, elsewhere: str) -> list[str]:
+    """Which columns `tables` had to do without here, and where they are; nothing if all had room."""
+    titles = dict.fromkeys(title for table in tables for title in left_out(table, width))
+    text = f"no room here for: {', '.join(titles)}; a wider terminal shows all, and so does {elsewhere}"
+    return wrapped(text, width, " ") if titles else []
+
+
 def left_out(table: ReportTable, width: int) -> list[str]:
     """The titles of columns that `table_lines` has no room for, luxuries apart."""
     shown = table.shown()
