@@ -57,7 +57,7 @@ def _usable_cores() -> int:
 def _memory_bytes() -> int:
     """The machine's memory, or the least that one of our control groups allows."""
     total = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return min(total, *(limit.limit_bytes for limit in read_memory_limits("/")))
+    return min([total, *(limit.limit_bytes for limit in read_memory_limits("/"))])
 
 
 def _virtual() -> str | None:

@@ -9,6 +9,7 @@ import pytest
 from processes import quickest
 
 from benchwright.agent.machine import fingerprint
+from benchwright.agent.machine.control_group import MemoryLimit
 from benchwright.agent.machine.fingerprint import read_machine
 from benchwright.agent.machine.packages import list_packages
 
@@ -32,6 +33,25 @@ def test_it_is_the_same_each_time_and_quick():
         return time.process_time() - began
 
     assert quickest(again_s, 0.2) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("quota", "limits", "cores", "memory"),
+    [
+        (None, [], 8, 1 << 34),
+        (2.4, [1 << 33, 1 << 32], 2, 1 << 32),
+        (0.3, [1 << 60], 1, 1 << 34),
+        (99.0, [], 8, 1 << 34),
+    ],
+)
+def test_control_groups_limit_cores_and_memory(monkeypatch, quota, limits, cores, memory):
+    monkeypatch.setattr(fingerprint, "read_cpu_quota", lambda root: quota)
+    found = [MemoryLimit(limit_bytes=limit, used_bytes=0) for limit in limits]
+    monkeypatch.setattr(fingerprint, "read_memory_limits", lambda root: iter(found))
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)))
+    monkeypatch.setattr(os, "sysconf", lambda name: 1 << 22 if name == "SC_PHYS_PAGES" else 4096)
+    machine = read_machine()
+    assert (machine.cores, machine.memory_bytes) == (cores, memory)
 
 
 def test_packages_are_listed_by_name_and_version(tmp_path):
