@@ -112,7 +112,7 @@ class Pinner:
         raise CannotPin(failure_of(_text(log)), _text(log))
 
     def _report(self, pip: Pip, group: PinGroup, folder: str, words: list[str], scratch: str, known: str) -> str:
-        """pip can only be told to use exactly the known versions; where it cannot, it is asked again without."""
+        """pip takes the known versions as exact requirements; if that fails, it runs again without them."""
         output = os.path.join(scratch, "report.json")
         log = os.path.join(scratch, "log")
         for again in [known, ""] if known else [""]:

@@ -91,7 +91,7 @@ class TimeLimit:
         if not self._is_armed:
             return
         if frame is None or not frame.f_globals.get("__name__", "").startswith(_OUR_CODE):
-            # Somebody else's code, called from ours, may hold a lock that an exception would leave held for ever.
+            # Code that is not ours may hold a lock, which an exception would leave locked forever.
             signal.setitimer(signal.ITIMER_VIRTUAL, _AGAIN_S)
             return
         self._is_armed = False

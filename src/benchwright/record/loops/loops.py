@@ -70,11 +70,11 @@ class LoopRecord(msgspec.Struct):
     def add_steps(self, event: Event) -> None:
         phase = event.get("phase", MEASURED)
         steps = self.phases[phase]
-        told = {name: _numbers(column, len(event["step_ns"])) for name, column in event.get("given", {}).items()}
+        given = {name: _numbers(column, len(event["step_ns"])) for name, column in event.get("given", {}).items()}
         steps.add(event)
         self._newest = phase
         self.on_device = self.on_device or event.get("device_ns") is not None
-        for name, numbers in told.items():
+        for name, numbers in given.items():
             getattr(self.given.setdefault(name, Given()), phase).extend(numbers)
 
     def break_off(self) -> None:

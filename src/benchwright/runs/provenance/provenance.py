@@ -1,4 +1,4 @@
-"""Finding out what a run's numbers depend on, when it begins and again when it is resumed."""
+"""What a run's numbers depend on: recorded at its start, and compared when it is resumed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_SAID = 8
 def provenance_of(
     plan: Plan, kinds: Kinds, keep_env: Sequence[str] = (), before: Provenance | None = None
 ) -> Provenance:
-    """What the run depends on now; repositories are compared with the commits that `before` was compared with."""
+    """What the run depends on now; repositories are compared with the same commits as in `before`."""
     also = {b.name: kinds(b).code_files(b) for b in plan.benchmarks}
     first: dict[str, Job] = {}
     for jobs in plan.launches:
@@ -51,9 +51,9 @@ def history_of_new(plan: Plan, kinds: Kinds, keep_env: Sequence[str]) -> History
 def history_of_resumed(
     folder: RunFolder, plan: Plan, kinds: Kinds, keep_env: Sequence[str], *, anyway: bool
 ) -> History:
-    """The run's history as it goes on; InvalidInput if what it depends on changed, unless that is to be marked.
+    """The history of a resumed run; InvalidInput if what it depends on changed, unless `anyway`.
 
-    Where no launch was complete, or all were, nothing can be mixed.
+    If no launch was complete, or all were, nothing can be mixed.
     """
     jobs = [job for together in plan.launches for job in together]
     complete = tuple(job.id for job in jobs if is_complete(job.stream))
