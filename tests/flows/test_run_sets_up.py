@@ -118,3 +118,12 @@ def test_ctrl_c_during_set_up_ends_with_130_and_the_same_command_goes_on_from_th
     (suite.data / "go").write_text("")
     assert bw.json("run", suite.path)["status"] == "ok"
     assert suite.environments() == installed, "the environment from before was taken"
+
+
+def test_every_phase_takes_the_folder_of_a_suite(bw: CommandLine, suite: SuiteFolder) -> None:
+    suite.add("one", {"prepare.py": PREPARE, "requirements.in": "alpha\n"}, stop={"steps": 5}, warmup=1)
+    assert bw.json("install", str(suite.folder))["groups"][0]["status"] == "built"
+    assert bw.json("prepare", str(suite.folder))["benchmarks"][0]["status"] == "prepared"
+    assert bw.json("run", str(suite.folder), "--no-setup")["status"] == "ok"
+    (suite.folder / "empty").mkdir()
+    assert "suite.yaml: no such file" in bw("install", str(suite.folder / "empty"), code=2).stderr

@@ -15,7 +15,7 @@ import msgspec
 
 from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_files
 from benchwright.app.measure import measure, plan_only
-from benchwright.app.options import OPTIONS, refuse_unrelated
+from benchwright.app.options import OPTIONS, SUITE, refuse_unrelated
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import Request, Resolved
@@ -24,7 +24,7 @@ from benchwright.core.run import Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer
-from benchwright.kinds.registry import by_kind
+from benchwright.kinds.registry import by_kind, kind_of
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
@@ -138,7 +138,7 @@ def resolve_order(order: RunOrder) -> Resolved:
 def _refuse_selection(order: RunOrder, resolved: Resolved) -> None:
     """Of scripts only labels can be selected, and only where there are several to choose from."""
     words = order.request.suite.select if order.request.suite is not None else ()
-    if not words or any(b.kind == "suite" for b in resolved.benchmarks):
+    if not words or any(SUITE in kind_of(b).option_sorts(b) for b in resolved.benchmarks):
         return
     for word in words:
         if "=" not in word:
@@ -170,7 +170,7 @@ def _warnings(order: RunOrder, resolved: Resolved) -> list[str]:
 def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
     """Writes what others want of a complete run; yields what went wrong, and what was added where."""
     yield from write_driver_files(made, Path.cwd())
-    if any(r.benchmark.kind == "suite" for r in made.results) and (said := save_scaling(made)):
+    if any(kind_of(r.benchmark).has_score for r in made.results) and (said := save_scaling(made)):
         yield said
     if order.keep:
         yield from keep_in_store(made, order.base.path, order.store)

@@ -10,6 +10,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.results.efficiency import Efficiency
 from benchwright.core.results.score import MilabenchScore, ScoreComparison, SuiteScore
 from benchwright.core.run import Run
+from benchwright.kinds.registry import kind_of
 
 OURS, MILABENCH = "ours", "milabench"
 
@@ -51,8 +52,8 @@ def scores_of(run: Run, scoring: Scoring, efficiency: Mapping[str, Sequence[Effi
 
 
 def is_suite(run: Run) -> bool:
-    """Whether the run is of a suite, made here or by milabench."""
-    return any(r.benchmark.kind == "suite" or any("milabench" in x.facts for x in r.launches) for r in run.results)
+    """Whether the run has benchmarks whose rates make a score: those of a suite, made here or by milabench."""
+    return any(kind_of(r.benchmark).has_score or any("milabench" in x.facts for x in r.launches) for r in run.results)
 
 
 def weights_of(benchmarks: Sequence[Benchmark]) -> dict[str, float]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
-from benchwright.cli.suites.options import index_options, suite_options, suite_request_from, suite_targets_of
+from benchwright.cli.suites.options import (
+    index_options,
+    index_options_from,
+    outcome_options,
+    show_outcome,
+    suite_options,
+    suite_request_from,
+    suite_targets_of,
+)
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -35,45 +41,21 @@ Examples:
     "--jobs", type=click.IntRange(1), metavar="N", help="Environments to install in parallel.  [default: up to 4]"
 )
 @index_options
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
-def command(
-    force: bool,
-    update: bool,
-    variant: str | None,
-    constraints: tuple[str, ...],
-    jobs: int | None,
-    index_url: str | None,
-    indexes: tuple[str, ...],
-    find_links: tuple[str, ...],
-    installer: str | None,
-    as_json: bool,
-    quiet: bool,
-    **values: object,
-) -> int:
+@outcome_options
+def command(as_json: bool, quiet: bool, **values: Any) -> int:
     """Create SUITE's environments, one per install group; existing ones are reused until something changes.
 
     If an install fails, the package is named and the previous environment stays in use. Exit code: 0 success, 1 an
     environment failed, 2 wrong suite, 3 the base folder cannot be used.
     """
     from benchwright.app.progress.terminal import open_progress
-    from benchwright.kinds.suite.setup.install import IndexOptions, InstallOptions, install
+    from benchwright.kinds.suite.setup.install import InstallOptions, install
 
-    options = InstallOptions(
-        force=force,
-        update=update,
-        variant=variant,
-        jobs=jobs,
-        constraints=constraints,
-        where=IndexOptions(index_url=index_url, indexes=indexes, find_links=find_links, installer=installer),
-    )
+    chosen = {name: values[name] for name in ("force", "update", "variant", "jobs", "constraints")}
+    options = InstallOptions(**chosen, where=index_options_from(values))
     with open_progress(quiet=quiet) as progress:
         done = install(suite_targets_of(values), suite_request_from(values), options, progress)
-    click.echo(json.dumps({"groups": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
-    for failed in (x for x in done if x.status == "failed"):
-        place = f"; its log: {failed.log}" if failed.log else ""
-        click.echo(f"benchwright: {failed.name}: {failed.detail}{place}", err=True)
-    return 1 if any(x.status == "failed" for x in done) else 0
+    return show_outcome("groups", done, _text(done), as_json=as_json)
 
 
 def _text(done: Sequence[Installed]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 
@@ -13,6 +15,7 @@ from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from benchwright.core.inputs.request import SuiteRequest
+    from benchwright.kinds.suite.setup.install import IndexOptions
 
 AnyFunction = TypeVar("AnyFunction", bound=Callable[..., Any])
 
@@ -28,6 +31,51 @@ def index_options(function: AnyFunction) -> AnyFunction:
     for option in reversed(_INDEX_OPTIONS):
         function = option(function)
     return function
+
+
+def index_options_from(values: Mapping[str, Any]) -> IndexOptions:
+    from benchwright.kinds.suite.setup.install import IndexOptions
+
+    return IndexOptions(**{name: values[name] for name in ("index_url", "indexes", "find_links", "installer")})
+
+
+def outcome_options(function: AnyFunction) -> AnyFunction:
+    """How the outcome of a phase is shown."""
+    quiet = click.option("-q", "--quiet", is_flag=True, help="No progress.")
+    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(quiet(function))
+
+
+class PhaseOutcome(Protocol):
+    """What became of a group or a benchmark in a phase."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+    @property
+    def detail(self) -> str | None: ...
+
+
+def show_outcome(key: str, done: Sequence[PhaseOutcome], text: str, *, as_json: bool, log_lines: int = 0) -> int:
+    """Prints what was done, as `text` or below `key` of a JSON object, and why some failed; returns the exit code."""
+    import msgspec
+
+    click.echo(json.dumps({key: msgspec.to_builtins(done)}, indent=1) if as_json else text, nl=as_json)
+    failed = [x for x in done if x.status == "failed"]
+    for one in failed:
+        log = getattr(one, "log", None)
+        click.echo(f"benchwright: {one.name}: {one.detail}" + (f"; its log: {log}" if log else ""), err=True)
+        for line in _last_lines(log, log_lines) if log and log_lines else ():
+            click.echo(f"    | {line}", err=True)
+    return 1 if failed else 0
+
+
+def _last_lines(log: str, count: int) -> list[str]:
+    try:
+        with gzip.open(log, "rb") if log.endswith(".gz") else open(log, "rb") as file:
+            return file.read().decode(errors="replace").splitlines()[-count:]
+    except (OSError, EOFError):
+        return []
 
 
 def suite_targets_of(values: Mapping[str, Any]) -> tuple[str, ...]:

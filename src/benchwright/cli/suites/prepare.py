@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
-from benchwright.cli.suites.options import suite_options, suite_request_from, suite_targets_of
+from benchwright.cli.suites.options import (
+    outcome_options,
+    show_outcome,
+    suite_options,
+    suite_request_from,
+    suite_targets_of,
+)
 from benchwright.core.numbers.quantities import format_duration
 
 if TYPE_CHECKING:
@@ -29,8 +32,7 @@ _LAST_LINES = 8
     "--on", metavar="NAME[:ARG]", default="local", help="Where the scripts run, as in run --on.  [default: local]"
 )
 @click.option("--show-output", is_flag=True, help="Show what the scripts print, on stderr.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@outcome_options
 def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, quiet: bool, **values: object) -> int:
     """Download SUITE's data and models by running its prepare scripts, so that `run` needs no network.
 
@@ -43,12 +45,7 @@ def command(force: bool, jobs: int, on: str, show_output: bool, as_json: bool, q
     options = PrepareOptions(force=force, jobs=jobs, echo=show_output, on=on)
     with open_progress(quiet=quiet) as progress:
         done = prepare(suite_targets_of(values), suite_request_from(values), options, progress)
-    click.echo(json.dumps({"benchmarks": msgspec.to_builtins(done)}, indent=1) if as_json else _text(done), nl=as_json)
-    for failed in (x for x in done if x.status == "failed"):
-        click.echo(f"benchwright: {failed.name}: {failed.detail}; its log: {failed.log}", err=True)
-        for line in _last_lines(failed.log) if not show_output else ():
-            click.echo(f"    | {line}", err=True)
-    return 1 if any(x.status == "failed" for x in done) else 0
+    return show_outcome("benchmarks", done, _text(done), as_json=as_json, log_lines=0 if show_output else _LAST_LINES)
 
 
 def _text(done: Sequence[Preparing]) -> str:
@@ -60,13 +57,3 @@ def _text(done: Sequence[Preparing]) -> str:
         + "\n"
         for x in done
     )
-
-
-def _last_lines(log: str | None) -> list[str]:
-    if log is None:
-        return []
-    try:
-        with gzip.open(log, "rb") if log.endswith(".gz") else open(log, "rb") as file:
-            return file.read().decode(errors="replace").splitlines()[-_LAST_LINES:]
-    except (OSError, EOFError):
-        return []

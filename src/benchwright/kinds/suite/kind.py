@@ -25,7 +25,7 @@ class SuiteKind(Kind):
     """Reads suites, and runs their benchmarks in the environments that `install` made for them."""
 
     name = "suite"
-    promises_rate = True
+    promises_rate = has_score = True
     fills_words = True
 
     def recognises(self, target: str) -> bool:

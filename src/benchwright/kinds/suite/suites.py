@@ -32,7 +32,6 @@ def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchma
     """The benchmarks of suite files, as `suite` selects them; InvalidInput if there is no suite, or it is wrong."""
     from benchwright.kinds.base import KindOptions
     from benchwright.kinds.suite.kind import SuiteKind
-    from benchwright.kinds.suite.shipped import named_file
 
     wanted = tuple(targets) or tuple(filter(None, [suite_from_environment(os.environ)]))
     if not wanted:
@@ -40,24 +39,28 @@ def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchma
     options = KindOptions(
         select=suite.select, exclude=suite.exclude, overrides=suite.overrides, definitions=suite.definitions
     )
-    found: list[Benchmark] = []
-    for target in map(named_file, wanted):
-        if not Path(target).is_file():
-            raise InvalidInput("no such file", where=target, remedy="check the name of the suite")
-        found += SuiteKind().read(target, options)
-    return found
+    return [benchmark for target in wanted for benchmark in SuiteKind().read(suite_path(target), options)]
+
+
+def suite_path(target: str) -> str:
+    """The file of a suite that is named by its path, its folder, or a word for one that is shipped."""
+    from benchwright.kinds.suite.kind import SuiteKind
+    from benchwright.kinds.suite.shipped import named_file
+
+    path = named_file(target)
+    if os.path.isdir(path):
+        path = SuiteKind().file_in(path) or os.path.join(path, "suite.yaml")
+    if not os.path.isfile(path):
+        raise InvalidInput("no such file", where=path, remedy="check the name of the suite")
+    return path
 
 
 def every_benchmark(target: str, suite: SuiteRequest) -> list[Benchmark]:
     """All that a suite file defines, what is not enabled too; InvalidInput if there is no such suite, or it is wrong."""
     from benchwright.kinds.base import KindOptions
     from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
-    from benchwright.kinds.suite.shipped import named_file
 
-    path = named_file(target)
-    if not Path(path).is_file():
-        raise InvalidInput("no such file", where=path, remedy="check the name of the suite")
-    return suite_benchmarks(read_suite(path), KindOptions(definitions=suite.definitions))
+    return suite_benchmarks(read_suite(suite_path(target)), KindOptions(definitions=suite.definitions))
 
 
 def suite_paths_of(suite: SuiteRequest, benchmarks: Sequence[Benchmark]) -> SuitePaths:
