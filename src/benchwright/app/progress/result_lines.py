@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from benchwright.analysis.summary import summarize
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.run import Launch, culprit
@@ -11,6 +13,8 @@ from benchwright.core.status import Status
 from benchwright.report.text.metrics import headline_metrics, metric_label
 from benchwright.report.text.numbers import counted, format_value, percent
 from benchwright.report.text.one_line import one_line
+
+_OF_WORKERS = ("total", "average_aggregate")  # depend on the number of workers, which only the report knows
 
 
 def headline(launches: Sequence[Launch]) -> str:
@@ -20,7 +24,8 @@ def headline(launches: Sequence[Launch]) -> str:
     ]
     failed = sum(x.status is not Status.OK for x in launches)
     words = f"{failed} of {counted(len(launches), 'launch', 'launches')} failed" if failed else ""
-    found = headline_metrics(summarize(good, percentiles=False))
+    plain = [replace(x, measurements=tuple(m for m in x.measurements if m.aggregate not in _OF_WORKERS)) for x in good]
+    found = headline_metrics(summarize(plain, percentiles=False))
     if not found:
         return words or "ok"
     first = found[0]

@@ -11,6 +11,7 @@ from processes import wait_for
 
 from benchwright.app.progress import progress as progress_module
 from benchwright.app.progress.progress import Progress
+from benchwright.app.progress.result_lines import headline
 from benchwright.core.run import Launch, Plan
 from benchwright.core.status import Reason
 
@@ -158,3 +159,11 @@ def test_a_resumed_run_counts_what_was_done_before() -> None:
     assert progress._schedule is not None
     assert progress._schedule.left_s(2, 1.0, None) is None
     progress.__exit__()
+
+
+@pytest.mark.parametrize("method", ["total", "average_aggregate"])
+def test_a_number_that_needs_the_workers_is_left_to_the_report(method: str) -> None:
+    needs = measurement(5.0, 7.0, metric="speed", unit="items/s", source="log", aggregate=method)
+    assert headline([launch(needs)]) == "ok"
+    plain = measurement(5.0, 7.0, metric="speed", unit="items/s", source="log")
+    assert "6" in headline([launch(needs, plain)])
