@@ -263,6 +263,7 @@ def test_source_is_compared_without_comments_and_blanks_but_with_its_blocks():
     assert text("if a:\n    b( 1 )  # c\n\nd\n") == text("if a:\n  b(1)\nd\n")
     assert text("if a:\n    b\nd\n") != text("if a:\n    b\n    d\n")
     assert text("f'{x} {{y}}'\n") != text("f'{x} {{ y}}'\n")
+    assert text("a\n\x0c\nb = 1\n") != text("a\n\x0c\nb = 2\n"), "a form feed ends no line"
 
 
 def test_weights_are_told_apart(torch):
