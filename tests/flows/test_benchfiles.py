@@ -91,3 +91,34 @@ def test_one_whose_plan_fails_is_a_failed_row_and_the_others_run(bw: CommandLine
     results = bw.json("run", suite.path, "--use-current-env", code=1)["results"]
     assert [(one["benchmark"], one["status"]) for one in results] == [("broken", "failed"), ("sound", "ok")]
     assert "benchfile.py:22: its run failed: ZeroDivisionError" in results[0]["detail"]
+
+
+INSTALL = """
+from milabench.pack import Package
+
+class Mine(Package):
+    async def install(self):
+        await super().install()
+        await self.pip_install("beta")
+        if await self.execute("python", "-c", "import sys; open('made-by', 'w').write(sys.prefix)") != 0:
+            raise RuntimeError("no python")
+
+__pack__ = Mine
+"""
+
+
+def test_an_install_of_its_own_goes_into_the_environment_or_leaves_the_old_one(
+    bw: CommandLine, suite: SuiteFolder
+) -> None:
+    files = {"requirements.in": "alpha\n", "benchfile.py": INSTALL}
+    place = suite.add("one", files)
+    assert bw.json("install", suite.path)["groups"][0]["status"] == "built"
+    assert suite.version("alpha", "one")
+    assert suite.version("beta", "one")
+    assert (place / "made-by").read_text() in [str(p.resolve()) for p in (suite.venv / "one",)]
+    assert bw.json("install", suite.path)["groups"][0]["status"] == "reused"
+    (place / "benchfile.py").write_text(INSTALL.replace('"beta"', '"no-such-package"'))
+    failed = bw.json("install", suite.path, code=1)["groups"][0]
+    assert failed["status"] == "failed"
+    assert "benchfile.py: its install failed: pip install no-such-package" in failed["detail"]
+    assert suite.version("beta", "one"), "the previous environment is gone"

@@ -79,6 +79,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     constraints: tuple[str, ...] = ()  # lines for pip
     pip_args: tuple[str, ...] = ()
     python: str | None = None  # a path or a version; None: benchwright's own interpreter
+    own_steps: str | None = None  # a file that says itself what else to install
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):

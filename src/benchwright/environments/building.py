@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
 from benchwright.environments.built import (
     EnvironmentFolders,
     ExistingEnvironment,
@@ -27,6 +29,9 @@ from benchwright.environments.locking import locked
 from benchwright.environments.tools import Stopped, Tools
 
 Say = Callable[[str, str, str], None]  # group, what is being done, its log; called from any thread
+RunTool = Callable[[Sequence[str], str, Mapping[str, str]], int]  # words, folder, further variables → exit code
+# Does the benchmark's own steps with the environment's interpreter; InvalidInput where they fail.
+FollowSteps = Callable[[Benchmark, str, RunTool], None]
 
 
 class CannotBuild(Exception):
@@ -49,6 +54,7 @@ class EnvironmentBuilder:
         *,
         force: bool = False,
         newest: bool = False,
+        follow: FollowSteps | None = None,
     ) -> None:
         self.folders = folders
         self.installer = installer
@@ -56,6 +62,7 @@ class EnvironmentBuilder:
         self.tell = say
         self.force = force
         self.newest = newest
+        self.follow = follow
         self.variables = installer.environment(os.environ)
 
     def _say(self, group: InstallGroup, what: str) -> None:
@@ -137,6 +144,7 @@ class EnvironmentBuilder:
                 scratch = os.path.join(self.folders.store, f"{group.name}.constraints")
                 for wanted in self._batches(group, scratch) if group.files or group.recipe.added else ():
                     self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
+                self._follow_own_steps(group, python, lock)
         except InterruptedError:
             raise Stopped from None
         except CannotBuild as error:
@@ -153,15 +161,33 @@ class EnvironmentBuilder:
 
     def _make(self, group: InstallGroup, folder: str, lock: int) -> None:
         self._run(group, self.installer.create(folder, group.python), lock)
-        if not group.files and not group.recipe.added:
-            return
+        python = os.path.join(folder, "bin", "python")
+        if group.files or group.recipe.added:
+            self._install(group, python, os.path.join(folder, "constraints.txt"), lock)
+        self._follow_own_steps(group, python, lock)
+
+    def _install(self, group: InstallGroup, python: str, scratch: str, lock: int) -> None:
         count = len(group.files)
         what = f"{count} requirements file{'s' if count != 1 else ''}" if count else ", ".join(group.recipe.added)
         self._say(group, f"installing {what} with {self.installer.name}")
-        python = os.path.join(folder, "bin", "python")
-        scratch = os.path.join(folder, "constraints.txt")
         for wanted in self._batches(group, scratch):
             self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
+
+    def _follow_own_steps(self, group: InstallGroup, python: str, lock: int) -> None:
+        programs, log = os.path.dirname(python), self.folders.log(group.name)
+        variables = {**self.variables, "VIRTUAL_ENV": os.path.dirname(programs)}
+        variables["PATH"] = os.pathsep.join([programs, variables.get("PATH", os.defpath)])
+
+        def run(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> int:
+            return self.tools.run(argv, log=log, env={**variables, **env}, cwd=cwd, keep_open=(lock,))
+
+        for benchmark in group.own_steps if self.follow is not None else ():
+            assert self.follow is not None
+            self._say(group, f"following the benchfile of {benchmark.name}")
+            try:
+                self.follow(benchmark, python, run)
+            except InvalidInput as error:
+                raise CannotBuild(InstallFailure(error.on_one_line)) from None
 
     def _batches(self, group: InstallGroup, scratch: str) -> list[list[str]]:
         """What to install, in batches. pip demands hashes for everything if one file has any, so it runs twice."""

@@ -271,6 +271,8 @@ def _difference(made: Recipe, group: InstallGroup) -> str | None:
     surplus = set(made.requirements) - set(wanted.requirements) - group.also
     if lacking or surplus or made.added != wanted.added:
         return "its requirements changed"
+    if made.own_steps != wanted.own_steps:
+        return "a benchfile with its own install changed"
     if made.constraints != wanted.constraints:
         return "its constraints changed"
     if made.pip_args != wanted.pip_args:

@@ -30,10 +30,12 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     pip_args: tuple[str, ...] = ()
     python: str = ""
     machine: str = ""
+    own_steps: tuple[str, ...] = ()  # digests
 
     @property
     def identity(self) -> str:
-        body = msgspec.json.encode([_FORMAT, msgspec.to_builtins(self)])
+        known = {name: value for name, value in msgspec.to_builtins(self).items() if name != "own_steps" or value}
+        body = msgspec.json.encode([_FORMAT, known])
         return hashlib.sha256(body).hexdigest()[:12]
 
 
@@ -52,6 +54,7 @@ class InstallGroup(msgspec.Struct, frozen=True, kw_only=True):
     users: dict[str, tuple[str, ...]] = {}  # requirements file → the benchmarks that use it
     notes: tuple[str, ...] = ()
     also: frozenset[str] = frozenset()  # digests of members that may be in it but need not
+    own_steps: tuple[Benchmark, ...] = ()  # those with a file that says itself what else to install, one for each file
 
 
 def groups_of(
@@ -129,6 +132,7 @@ def _group(
     files = tuple(read_requirements(path) for path in users)
     added, notes = _added(benchmarks, files)
     constraints = tuple(dict.fromkeys(line for e in environments for line in e.constraints))
+    own_steps = {b.environment.own_steps: b for b in benchmarks if b.environment and b.environment.own_steps}
     return InstallGroup(
         name=name,
         variant=chosen,
@@ -141,6 +145,7 @@ def _group(
             pip_args=tuple(dict.fromkeys(word for e in environments for word in e.pip_args)),
             python=python or sys.implementation.cache_tag,
             machine=os.uname().machine,
+            own_steps=tuple(sorted(_digest(path) for path in own_steps)),
         ),
         constraint_files=tuple(constraint_files),
         constraints=constraints,
@@ -149,7 +154,13 @@ def _group(
         users={path: tuple(names) for path, names in users.items()},
         notes=notes,
         also=also,
+        own_steps=tuple(own_steps.values()),
     )
+
+
+def _digest(path: str) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:16]
 
 
 def _constraint_digests(paths: Sequence[str]) -> list[str]:

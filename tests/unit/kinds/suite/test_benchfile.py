@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.benchfile import benchfile as reading
 from benchwright.kinds.suite.benchfile import child
-from benchwright.kinds.suite.benchfile.benchfile import PREPARE_METHODS, RUN_METHODS, BenchFacts, read_benchfile
+from benchwright.kinds.suite.benchfile.benchfile import (
+    INSTALL_METHODS,
+    PREPARE_METHODS,
+    RUN_METHODS,
+    BenchFacts,
+    read_benchfile,
+)
 
 HEAD = "from milabench.pack import Package\n"
 
@@ -142,16 +148,6 @@ def test_a_class_that_is_made_is_known_by_running_it_and_its_methods_too(tmp_pat
     assert facts.overridden[0].line == 5
 
 
-def test_an_install_of_its_own_is_refused_with_its_place(tmp_path: Path) -> None:
-    method = "    async def install(self):\n        await self.pip_install('x')\n"
-    facts = facts_of(tmp_path, f"{HEAD}class A(Package):\n{method}__pack__ = A\n")
-    error = refused(facts)
-    assert (error.where, error.line) == (str(tmp_path / "bench" / "benchfile.py"), 3)
-    assert "'install'" in error.what
-    assert "requirements.in" in (error.remedy or "")
-    assert facts.refusal({"x-benchfile": "attributes"}) is None
-
-
 @pytest.mark.parametrize(
     ("method", "phase"),
     [
@@ -159,6 +155,7 @@ def test_an_install_of_its_own_is_refused_with_its_place(tmp_path: Path) -> None
         ("    def make_env(self):\n        return {**super().make_env(), 'A': '8'}\n", RUN_METHODS),
         ("    @property\n    def argv(self):\n        return [*super().argv, '--more']\n", PREPARE_METHODS),
         ("    async def prepare(self):\n        pass\n", PREPARE_METHODS),
+        ("    async def install(self):\n        await self.pip_install('x')\n", INSTALL_METHODS),
     ],
 )
 def test_what_it_overrides_is_obeyed_unless_the_entry_says_what_to_do(
@@ -168,8 +165,11 @@ def test_what_it_overrides_is_obeyed_unless_the_entry_says_what_to_do(
     assert facts.refusal() is None
     assert facts.obeyed(phase, {})
     assert not facts.obeyed(phase, {"x-benchfile": "attributes"})
-    instead: dict[str, object] = {"prepare": "get.py"} if phase is PREPARE_METHODS else {"launcher": "torchrun"}
-    assert not facts.obeyed(phase, instead)
+    instead: dict[frozenset[str], dict[str, object]] = {
+        RUN_METHODS: {"launcher": "torchrun"},
+        PREPARE_METHODS: {"prepare": "get.py"},
+    }
+    assert facts.obeyed(phase, instead.get(phase, {})) == (phase is INSTALL_METHODS)
 
 
 def test_pinning_in_its_own_way_is_noted_and_no_reason_to_refuse(tmp_path: Path) -> None:

@@ -216,14 +216,12 @@ def test_a_missing_folder_is_noted_and_refused_only_for_a_run(tmp_path: Path) ->
         refuse_unrunnable([found])
 
 
-def test_a_benchfile_with_its_own_install_is_noted_and_refused_only_for_a_run(tmp_path: Path, code: Path) -> None:
-    (code / "benchfile.py").write_text(
-        "from milabench.pack import Package\nclass P(Package):\n    def install(self):\n        return None\n__pack__ = P\n"
-    )
+def test_a_benchfile_that_is_broken_is_noted_and_refused_only_for_a_run(tmp_path: Path, code: Path) -> None:
+    (code / "benchfile.py").write_text("from milabench.pack import Package\nclass P(Package:\n")
     found = one(tmp_path, "")
     assert len(found.notes) == 1
-    assert "it overrides 'install'" in found.notes[0]
-    with pytest.raises(InvalidInput, match="install"):
+    assert "it cannot run as it is: this is not Python" in found.notes[0]
+    with pytest.raises(InvalidInput, match="not Python"):
         refuse_unrunnable([found])
     refuse_unrunnable([one(tmp_path, "x-benchfile: attributes")])
 

@@ -33,12 +33,12 @@ ATTRIBUTES_ONLY = "attributes"
 _ANY_PHASE = frozenset(("make_env", "full_env", "argv", "working_directory", "__init__", "copy"))
 RUN_METHODS = _ANY_PHASE | {"build_run_plan", "run", "voir", "execute", "python", "main_script"}
 PREPARE_METHODS = _ANY_PHASE | {"build_prepare_plan", "prepare", "prepare_script"}
-_INSTALL_METHODS = frozenset(("install", "checked_install", "build_install_plan", "pip_install", "conda_install")) | {
+INSTALL_METHODS = frozenset(("install", "checked_install", "build_install_plan", "pip_install", "conda_install")) | {
     *("base_requirements", "requirements_map", "requirements_files")
 }
 # Pinning does not change what is run, and `benchwright pin` does it its own way.
 _NOTED_ONLY = frozenset(("pin", "build_pin_plan", "exec_pip_compile"))
-HOOKS = RUN_METHODS | PREPARE_METHODS | _INSTALL_METHODS | _NOTED_ONLY
+HOOKS = RUN_METHODS | PREPARE_METHODS | INSTALL_METHODS | _NOTED_ONLY
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,17 +84,17 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it overrides one of `methods`, and the entry does not say what to do instead."""
         plan = entry.get("plan")
         launched = "launcher" in entry or (isinstance(plan, Mapping) and "launcher" in plan)
-        replaced = "prepare" in entry if methods is PREPARE_METHODS else launched or "main" in entry
+        replaced = launched or "main" in entry
+        if methods is not RUN_METHODS:
+            replaced = methods is PREPARE_METHODS and "prepare" in entry
         return not replaced and entry.get(IGNORED) != ATTRIBUTES_ONLY and not methods.isdisjoint(self.overrides)
 
     def refusal(self, entry: Mapping[str, object] = {}) -> InvalidInput | None:
         """Why the folder cannot be run as it is, or None."""
-        benchfile = os.path.join(self.folder, BENCHFILE)
         unused = entry.get(IGNORED) == ATTRIBUTES_ONLY
-        if self.trouble is not None and not (unused and self.trouble.where == benchfile):
-            return self.trouble.error()
-        left = [one for one in self.overridden if one.name in _INSTALL_METHODS]
-        return _refusal(Path(benchfile), left[0]) if left and not unused else None
+        if self.trouble is None or (unused and self.trouble.where == os.path.join(self.folder, BENCHFILE)):
+            return None
+        return self.trouble.error()
 
 
 def read_benchfile(folder: str | os.PathLike[str]) -> BenchFacts:
@@ -252,16 +252,3 @@ def _troubled(facts: BenchFacts, what: str, line: int | None, text: str | None =
     remedy = f"fix it, or write `main:`, `prepare:` and `{IGNORED}: {ATTRIBUTES_ONLY}` in the suite's entry"
     where = os.path.join(facts.folder, BENCHFILE)
     return msgspec.structs.replace(facts, trouble=Trouble(what=what, where=where, line=line, remedy=remedy, text=text))
-
-
-def _refusal(path: Path, one: Overridden) -> InvalidInput:
-    lines = _beginning(path).decode("utf-8", "replace").splitlines()
-    return InvalidInput(
-        f"it overrides '{one.name}', and benchwright installs its own way",
-        where=str(path),
-        line=one.line,
-        column=one.column,
-        remedy="write what it installs into requirements.in, and pip's options as `pip: {args: […]}` in the suite's entry; "
-        f"`{IGNORED}: {ATTRIBUTES_ONLY}` there says that none of its methods is needed",
-        text=lines[one.line - 1] if one.line <= len(lines) else None,
-    )

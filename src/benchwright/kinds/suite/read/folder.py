@@ -10,7 +10,7 @@ import re
 from typing import Any
 
 from benchwright.core.benchmark import BenchmarkFolder, Environment, Launcher, Serving
-from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, benchmate_packages
+from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, INSTALL_METHODS, BenchFacts, benchmate_packages
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
 from benchwright.kinds.suite.yaml.merge import APPEND, is_append
@@ -49,6 +49,7 @@ def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
         constraints=_lines(pip.get("constraints")),
         pip_args=tuple(word for line in _lines(pip.get("args")) for word in line.split()),
         python=_python(entry.get("venv"), facts.folder),
+        own_steps=os.path.join(facts.folder, BENCHFILE) if facts.obeyed(INSTALL_METHODS, entry) else None,
     )
 
 

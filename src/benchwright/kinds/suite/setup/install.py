@@ -165,14 +165,20 @@ def _build(
     options: InstallOptions,
     observer: Observer,
 ) -> list[Installed]:
-    from benchwright.environments.building import EnvironmentBuilder
+    from benchwright.environments.building import EnvironmentBuilder, RunTool
     from benchwright.environments.installers import choose_installer
     from benchwright.environments.tools import Tools
 
     tools = Tools()
     installer = choose_installer(options.where.installer, package_indexes(options.where))
+
+    def follow(benchmark: Benchmark, python: str, run: RunTool) -> None:
+        from benchwright.kinds.suite.setup.own_install import follow_install
+
+        follow_install(benchmark, paths, python, run, installer.install)
+
     builder = EnvironmentBuilder(
-        folders, installer, tools, observer.on_step, force=options.force, newest=options.update
+        folders, installer, tools, observer.on_step, force=options.force, newest=options.update, follow=follow
     )
     together = options.jobs or min(_MOST_AT_ONCE, len(groups))
     if paths.python is not None:
