@@ -115,3 +115,37 @@ def test_what_is_no_run_is_named_as_what_it_is(bw: CommandLine, script: Write) -
         "nothing": "no run called 'nothing'",
     }.items():
         assert said in bw("show", path, code=2).stderr
+
+
+def test_a_command_without_dashes_is_given_back_as_the_whole_line(bw: CommandLine, script: Write) -> None:
+    line = ("--repeat", "3", "--name", "sh", "sh", "x.sh", "--lr", "a b")
+    assert (
+        "sh: is a program; put -- before it: benchwright run --repeat 3 --name sh -- sh x.sh --lr 'a b'"
+        in bw("run", *line, code=2).stderr
+    )
+    program = script("program", "#!/bin/sh\n")
+    program.chmod(0o755)
+    assert "benchwright plan -- ./program" in bw("plan", "./program", code=2).stderr
+    script("train.py", LOOP)
+    assert "did you mean 'train.py'?" in bw("run", "trian.py", code=2).stderr
+    assert "benchwright run -- python train.py" in bw("run", code=2).stderr
+
+
+def test_a_run_is_listed_resumed_and_explained_by_the_words_one_would_try(bw: CommandLine) -> None:
+    bw("--", "true")
+    name = bw.last_run().name
+    assert name in bw("list").stdout
+    assert "there is no unfinished run" in bw("resume", code=2).stderr
+    assert bw("resume", name, "-q").stdout.count("1 launch") == 1
+    assert "runs delete [OPTIONS]" in bw("help", "runs", "delete").stdout
+
+
+def test_deleting_without_a_terminal_says_what_it_needs(bw: CommandLine) -> None:
+    bw("run", "--", "true")
+    bw.is_process = True
+    assert (
+        "nothing was deleted: there is no terminal to ask on; add --yes" in bw("runs", "delete", "last", code=2).stderr
+    )
+    assert bw.last_run().exists()
+    bw("runs", "delete", "last", "--yes")
+    assert not list((bw.base / "runs").iterdir())

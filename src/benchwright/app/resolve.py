@@ -43,7 +43,8 @@ def resolve(request: Request, *, allow_nothing: bool = False) -> Resolved:
     commands = _commands(request, cwd, metrics)
     benchmarks += commands
     if not benchmarks and not allow_nothing:
-        raise InvalidInput("nothing to measure", remedy="name a target, or give a command after --")
+        remedy = "name a file (benchwright run train.py) or a command (benchwright run -- python train.py)"
+        raise InvalidInput("nothing to measure", remedy=remedy)
     if request.setup or request.prepare or request.cleanup:
         from benchwright.kinds.hooks import with_hooks
 
@@ -169,12 +170,12 @@ def _refuse_other_yaml(target: str) -> None:
 def _check_exists(target: str) -> None:
     path = Path(target.partition("::")[0])
     if not path.exists():
+        from benchwright.kinds.suite.shipped import shipped_suites
+
         is_word = os.sep not in target and "." not in target
         remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
-        if is_word:
-            from benchwright.kinds.suite.shipped import shipped_suites
-
-            remedy = did_you_mean(target, shipped_suites()) or remedy
+        near = [str(path.with_name(name)) for name in os.listdir(path.parent)] if path.parent.is_dir() else []
+        remedy = did_you_mean(str(path), [*near, *shipped_suites()]) or remedy
         raise InvalidInput("no such file", where=target, remedy=remedy)
 
 

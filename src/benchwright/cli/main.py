@@ -6,6 +6,8 @@ import atexit
 import gc
 import importlib
 import os
+import shlex
+import shutil
 import sys
 
 import click
@@ -41,7 +43,19 @@ COMMANDS = {
     "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
     "completion": ("completion", "Print a shell completion script."),
 }
-_OLD_NAMES = {"multirun": "matrix"}  # milabench's; not listed
+# What users of other tools type, with what it means here; not listed.
+_MEANT = {
+    "benchmark": ["run"],
+    "multirun": ["matrix"],
+    "list": ["runs"],
+    "ls": ["runs"],
+    "delete": ["runs", "delete"],
+    "rm": ["runs", "delete"],
+    "prune": ["runs", "prune"],
+    "annotate": ["runs", "annotate"],
+    "version": ["--version"],
+}
+_TARGETS = (".py", ".yaml", ".yml", ".cfg", ".onnx", ".pt2")
 
 START = """\
 Benchwright measures machine-learning software honestly. Four ways to a first result:
@@ -81,12 +95,36 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] in _OLD_NAMES:
-            args = [_OLD_NAMES[args[0]], *args[1:]]
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            remedy = did_you_mean(args[0], COMMANDS) or f"commands are {', '.join(COMMANDS)}"
-            raise click.UsageError(f"no such command: '{args[0]}'; {remedy}", ctx)
+            raise click.UsageError(f"no such command: '{args[0]}'; {_remedy(args)}", ctx)
         return super().resolve_command(ctx, args)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, meant(args))
+
+
+def meant(args: list[str]) -> list[str]:
+    """The words with a command of ours in front: `help X` is `X --help`, `resume X` is `run --resume=X`."""
+    word, rest = (args[0], args[1:]) if args else ("", [])
+    if word == "help":
+        words = meant(rest)
+        at = 1 if words[:1] in (["run"], ["plan"]) else len(words)  # what follows their --help is a kind of target
+        return words if words[:1] == ["--version"] else [*words[:at], "--help", *words[at:]]
+    if word == "resume":
+        named = rest and not rest[0].startswith("-")
+        return ["run", f"--resume={rest[0]}", *rest[1:]] if named else ["run", "--resume", *rest]
+    if word == "--":
+        return ["run", *args] if rest else args
+    if word not in COMMANDS and word.partition("::")[0].endswith(_TARGETS) and os.path.exists(word.partition("::")[0]):
+        return ["run", *args]
+    return [*_MEANT.get(word, [word]), *rest] if args else args
+
+
+def _remedy(args: list[str]) -> str:
+    near = did_you_mean(args[0], [*COMMANDS, *_MEANT, "help", "resume"])
+    if near is None and shutil.which(args[0]) is not None:
+        return f"to measure it, write: benchwright run -- {shlex.join(args)}"
+    return near or "list them with 'benchwright --help'"
 
 
 @click.group(

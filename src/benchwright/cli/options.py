@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import operator
+import os
 import re
+import shlex
+import shutil
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -98,6 +101,29 @@ class PassingCommand(click.Command):
 class TargetCommand(PassingCommand):
     """`--help` lists the common options, `--help KIND` those that apply to a kind of target, `--help-all` all of them."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" not in args and (at := self._program_at(ctx, args)) is not None:
+            line = shlex.join([*args[:at], "--", *args[at:]])
+            raise InvalidInput(
+                "is a program",
+                where=args[at],
+                remedy=f"put -- before it: benchwright {ctx.info_name} {line}",
+            )
+        return super().parse_args(ctx, args)
+
+    def _program_at(self, ctx: click.Context, args: list[str]) -> int | None:
+        """Where a command begins that was written without `--`: at the first target, if that is a program."""
+        for at, word in enumerate(args):
+            if word.startswith("-") or not _is_program(word):
+                continue
+            try:
+                found = self.make_parser(ctx).parse_args(list(args[: at + 1]))[0].get("targets")
+            except click.UsageError:
+                return None
+            if found == (word,):
+                return at
+        return None
+
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         return click.Option(
             ["-h", "--help"],
@@ -126,6 +152,16 @@ class TargetCommand(PassingCommand):
         for heading, records in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+
+def _is_program(word: str) -> bool:
+    if os.path.exists(word):
+        return os.path.isfile(word) and os.access(word, os.X_OK) and os.path.splitext(word)[1] in ("", ".sh")
+    if os.sep in word or shutil.which(word) is None:
+        return False
+    from benchwright.kinds.suite.shipped import shipped_suites
+
+    return word not in shipped_suites()
 
 
 def _is_listed(row: Option | None, wanted: str | None) -> bool:

@@ -56,6 +56,23 @@ def forget_stdout() -> None:
         os.close(nothing)
 
 
+def ask(question: str) -> None:
+    """Aborts unless the user agrees; InvalidInput if there is nobody to ask."""
+    import click
+
+    from benchwright.core.errors import InvalidInput
+
+    try:
+        agreed = click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise InvalidInput("nothing was deleted: there is no terminal to ask on", remedy="add --yes") from None
+    if not agreed:
+        raise click.Abort
+
+
 def with_all_scripts(request: Request, many: TooManyScripts) -> Request:
     """`request` with all scripts of its folder, if the user agrees on the terminal; else `many` is raised."""
     import click

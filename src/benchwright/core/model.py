@@ -111,6 +111,15 @@ class FoundModel(msgspec.Struct, frozen=True, kw_only=True):
     def measurable(self) -> bool:
         return self.reason is None and self.mode == INFERENCE
 
+    @property
+    def why_not_measured(self) -> str:
+        """The reason, and what to do."""
+        if self.training_calls:
+            return f"{self.reason or f'it is in {self.mode}'}; measure its steps with --as training"
+        if self.mode == NEVER_CALLED:
+            return f"{self.reason or 'it is never called'}; call it in the script, or time all of it with --as command"
+        return self.reason or f"it is in {self.mode}"
+
 
 class ScriptDiscovery(msgspec.Struct, frozen=True, kw_only=True):
     """What one run of a script found. `trouble`: how it failed, if it did; what it found until then is kept."""

@@ -48,7 +48,9 @@ def to_resume(
             where="--resume",
             remedy="undo the change, or start a new run",
         )
-    raise InvalidInput(f"there is no unfinished run in {base.runs}", where="--resume", remedy="leave --resume out")
+    raise InvalidInput(
+        f"there is no unfinished run in {base.runs}", where="--resume", remedy="list runs with 'benchwright runs'"
+    )
 
 
 def _unfinished_runs(base: BaseFolder) -> list[tuple[RunFolder, StoredPlan]]:

@@ -1,4 +1,4 @@
-"""Spellings of milabench's command line that still work."""
+"""Words that users of other tools type, and what they mean here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from benchwright.cli.main import cli
+from benchwright.cli.main import cli, meant
 from benchwright.core.errors import InvalidInput
 from benchwright.runs.known_runs import all_runs
 
@@ -28,3 +28,49 @@ def test_multirun_is_matrix_and_is_not_listed(monkeypatch: pytest.MonkeyPatch) -
     assert "no system file is named" in str(done.exception)
     assert "multirun\n" not in CliRunner().invoke(cli, ["--help"]).stdout
     assert "Usage: cli matrix " in CliRunner().invoke(cli, ["multirun", "--help"]).stdout
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant_by_it"),
+    [
+        ("list -n 3", "runs -n 3"),
+        ("ls", "runs"),
+        ("delete x --yes", "runs delete x --yes"),
+        ("benchmark x.py", "run x.py"),
+        ("resume", "run --resume"),
+        ("resume train -q", "run --resume=train -q"),
+        ("resume -q", "run --resume -q"),
+        ("help", "--help"),
+        ("help run", "run --help"),
+        ("help run suite", "run --help suite"),
+        ("help list", "runs --help"),
+        ("help runs delete", "runs delete --help"),
+        ("version", "--version"),
+        ("-- true x", "run -- true x"),
+        ("--version", "--version"),
+        ("run list", "run list"),
+        ("", ""),
+    ],
+)
+def test_words_of_other_tools_lead_to_the_command(typed: str, meant_by_it: str) -> None:
+    assert meant(typed.split()) == meant_by_it.split()
+
+
+def test_a_file_that_can_be_measured_is_a_target_of_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert meant(["a.py", "-q"]) == ["a.py", "-q"]
+    Path("a.py").touch()
+    assert meant(["a.py", "-q"]) == ["run", "a.py", "-q"]
+    assert meant(["a.py::Net"]) == ["run", "a.py::Net"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (["rn"], "did you mean 'run'?"),
+        (["sleep", "1 2"], "to measure it, write: benchwright run -- sleep '1 2'"),
+        (["qqqqqq"], "list them with 'benchwright --help'"),
+    ],
+)
+def test_an_unknown_command_leads_on(typed: list[str], said: str) -> None:
+    assert f"no such command: '{typed[0]}'; {said}" in CliRunner().invoke(cli, typed).output

@@ -503,7 +503,10 @@ def test_a_value_that_is_not_finite_is_noted_where_it_is_no_loss() -> None:
 
 def test_a_loop_that_does_not_exist_is_said_with_those_that_do() -> None:
     launch = recorded(loop(counts=False), steps("measured", [1000]), stop=StopRule(steps=5), loop="trian")
-    assert (launch.reason, launch.detail) == (Reason.NO_DATA, "no loop is called 'trian'; found 'train'")
+    assert (launch.reason, launch.detail) == (
+        Reason.NO_DATA,
+        "no loop is called 'trian'; name one with --loop: 'train'",
+    )
 
 
 def test_energy_of_an_item_is_that_of_the_measured_time() -> None:

@@ -75,7 +75,8 @@ def command(
             remedy="leave it out",
         )
     if not between and len(words) < 2:
-        raise InvalidInput("there is nothing to compare with", where="compare", remedy="name a control and a treatment")
+        remedy = "name two runs, such as: benchwright compare BEFORE last; 'benchwright runs' lists them"
+        raise InvalidInput("there is nothing to compare with", where="compare", remedy=remedy)
     with open_results(base, store) as results:
         found = [results.run(word) for word in words]
     comparisons = compare_runs(

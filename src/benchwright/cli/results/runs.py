@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from benchwright.cli.terminal import terminal_width
+from benchwright.cli.terminal import ask, terminal_width
 from benchwright.cli.where import open_results, where_options
 from benchwright.core.errors import InvalidInput, StoreTrouble
 from benchwright.core.numbers.quantities import format_bytes, parse_duration, parse_size
@@ -100,7 +100,7 @@ def delete(runs: tuple[str, ...], yes: bool, base: str | None, store: str | None
         meant = names_of(results, runs)
         if not yes:
             names = ", ".join(run.id for run in meant)
-            click.confirm(f"Delete {names} with all raw samples?", abort=True, err=True)
+            ask(f"Delete {names} with all raw samples?")
         trouble = []
         for run in meant:
             deleted = delete_run(results, run)
@@ -137,7 +137,7 @@ def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base
         if dry_run:
             return 0
         if not yes:
-            click.confirm(f"Delete these {len(meant)} runs with all raw samples?", abort=True, err=True)
+            ask(f"Delete these {len(meant)} runs with all raw samples?")
         deleted = [delete_run(results, run) for run in meant]
         click.echo(f"deleted {len(meant)} runs, {format_bytes(sum(d.freed_bytes for d in deleted))}")
     return _said([d.trouble for d in deleted if d.trouble])

@@ -151,12 +151,11 @@ def _workload(script: ModelScript, model: FoundModel, discovery: ScriptDiscovery
 def _withheld(asked: Benchmark, model: FoundModel, name: str, discovery: ScriptDiscovery, builds: str) -> Benchmark:
     """A found model that is not measured: it stays in the results, with the reason."""
     assert isinstance(asked.workload, ModelScript)
-    why = model.reason or ("it is never called" if model.mode == NEVER_CALLED else f"it is in {model.mode}")
     return msgspec.structs.replace(
         asked,
         name=name,
         workload=_workload(asked.workload, model, discovery, builds),
-        withheld=why,
+        withheld=model.why_not_measured,
         notes=(*asked.notes, *_notes(model, discovery)),
         labels=discovery.labels | asked.labels,
     )

@@ -71,7 +71,7 @@ class ModelGatherer(Gatherer):
         wanted = "op.time" if self._model.profile else "latency"
         if any(m.metric == wanted and m.samples for m in found):
             return None
-        detail = "the model was not measured: the script ended before its call"
+        detail = "the model was not measured: the script ended before its call; see 'benchwright logs last'"
         return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
 
     def facts(self) -> dict[str, object]:

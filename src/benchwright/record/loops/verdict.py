@@ -39,7 +39,7 @@ def _no_steps(fold: Fold, benchmark: Benchmark) -> LaunchVerdict | None:
         detail = f"loop '{name}' completed no step"
     else:
         others = ", ".join(f"'{n}'" for n in sorted({r.name for r in records})[:8])
-        detail = f"no loop is called '{name}'; found {others}"
+        detail = f"no loop is called '{name}'; name one with --loop: {others}"
     return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
 
 

@@ -65,7 +65,7 @@ def test_what_is_not_measured_stays_with_its_reason() -> None:
     never = model("dddd4", "Unused", mode=NEVER_CALLED, reason="it is built and never called")
     ran, listed = benchmarks_of(asked(runtimes=("torch-eager",)), found(model(), never), "")
     assert ran.withheld is None
-    assert listed.withheld == "it is built and never called"
+    assert listed.withheld == "it is built and never called; call it in the script, or time all of it with --as command"
     assert listed.name == "bert.py::Unused"
 
 

@@ -7,7 +7,7 @@ import textwrap
 
 import msgspec
 
-from benchwright.core.model import NEVER_CALLED, TRAINING, FoundModel, ScriptDiscovery
+from benchwright.core.model import TRAINING, FoundModel, ScriptDiscovery
 from benchwright.core.numbers.quantities import format_prefixed
 from benchwright.kinds.models.report.table import SHOWN_DIGITS, count_words
 from benchwright.report.text.numbers import counted
@@ -102,10 +102,8 @@ def _about(model: FoundModel) -> list[str]:
     calls = _calls(model)
     items = f"{counted(model.items, 'item')} a call ({model.items_from})" if model.items else ""
     texts = [inputs, items, calls]
-    if model.reason is not None:
-        texts.append(f"not measured: {model.reason}")
-    elif not model.measurable:
-        texts.append("not measured: " + ("it is never called" if model.mode == NEVER_CALLED else f"in {model.mode}"))
+    if model.reason is not None or not model.measurable:
+        texts.append(f"not measured: {model.why_not_measured}")
     if model.flops is None and model.flops_note:
         texts.append(f"arithmetic not counted: {model.flops_note}")
     elif model.flops_note:
@@ -140,7 +138,12 @@ def _closing(discovery: ScriptDiscovery, width: int) -> list[str]:
     can = sum(model.measurable for model in discovery.models)
     count = len(discovery.models)
     if not count:
-        return [*lines, clip(" no model was found in it", width)]
+        return [
+            *lines,
+            *_wrapped(
+                "no model was found in it; if it trains, try 'bw run' with --as training, else --as command", " ", width
+            ),
+        ]
     words = f"{count:,} model{'s' if count != 1 else ''}" + ("" if can == count else f", {can:,} to be measured")
     return [*lines, clip(f" {words}", width)]
 
