@@ -53,6 +53,12 @@ def body_of(path: Path) -> object:
         return None
 
 
+def holds(path: Path, **types: type) -> bool:
+    """Whether the file is a JSON object with these keys, of these types."""
+    body = body_of(path)
+    return isinstance(body, dict) and all(isinstance(body.get(key), kind) for key, kind in types.items())
+
+
 def shaped(value: object, shape: type[Shape], *, where: str, tool: str, at: str = "") -> Shape:
     """`value` as a Struct; InvalidInput names the place in the file that does not fit."""
     try:

@@ -20,7 +20,7 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, guess_direction
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.foreign_json import ForeignFile, body_of, load, shaped
+from benchwright.exchange.foreign_json import ForeignFile, holds, load, shaped
 from benchwright.exchange.imported_run import (
     UNKNOWN_WORKLOAD,
     as_count,
@@ -100,12 +100,7 @@ class GoogleBenchmarkImporter:
     name = TOOL
 
     def recognises(self, path: Path) -> bool:
-        body = body_of(path)
-        return (
-            isinstance(body, dict)
-            and isinstance(body.get("context"), dict)
-            and isinstance(body.get("benchmarks"), list)
-        )
+        return holds(path, context=dict, benchmarks=list)
 
     def read(self, path: Path) -> list[Run]:
         file = load(path)

@@ -14,7 +14,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.core.stop_rule import Warmup
-from benchwright.exchange.foreign_json import body_of, load, shaped
+from benchwright.exchange.foreign_json import holds, load, shaped
 from benchwright.exchange.imported_run import (
     UNKNOWN_WORKLOAD,
     as_count,
@@ -88,12 +88,7 @@ class PytestBenchmarkImporter:
     name = TOOL
 
     def recognises(self, path: Path) -> bool:
-        body = body_of(path)
-        return (
-            isinstance(body, dict)
-            and isinstance(body.get("benchmarks"), list)
-            and isinstance(body.get("machine_info"), dict)
-        )
+        return holds(path, benchmarks=list, machine_info=dict)
 
     def read(self, path: Path) -> list[Run]:
         file = load(path)

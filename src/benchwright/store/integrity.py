@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -87,6 +87,22 @@ def samples_of(connection: Connection, run: int) -> bytes:
     return b"".join(map(bytes, connection.execute(query).scalars()))
 
 
+def unpacked(rows: Iterable[Any], arrays: bytes) -> Iterator[tuple[Place, RunSamples | DamagedSamples]]:
+    """The samples of each row of `measurements`, or what is wrong with them."""
+    view, start = memoryview(arrays), 0
+    for m in rows:
+        data = bytes(view[start : start + m.size_bytes])
+        start += m.size_bytes
+        place = (m.result, m.launch, m.measurement)
+        try:
+            if checksum(data) != m.checksum:
+                raise DamagedSamples("its samples have changed since they were stored")
+            values = unpack(Packed(m.encoding, data), m.warmup_samples + m.samples)
+            yield place, RunSamples(values[: m.warmup_samples], values[m.warmup_samples :])
+        except DamagedSamples as error:
+            yield place, error
+
+
 def _lengths(connection: Connection) -> Iterator[str]:
     m = measurements.c
     wrong = (m.encoding == PLAIN) & (m.size_bytes != 8 * (m.samples + m.warmup_samples))
@@ -160,13 +176,14 @@ def _parts(connection: Connection, keys: Sequence[int]) -> list[_Parts]:
     found = {row.key: _Parts(row) for row in connection.execute(select(runs).where(runs.c.key.in_(keys)))}
     for row in connection.execute(select(documents).where(documents.c.run.in_(keys))):
         found[row.run].document = row
-    for row in connection.execute(select(results).where(results.c.run.in_(keys)).order_by(results.c.result)):
-        found[row.run].results.append(row)
-    for row in connection.execute(select(run_labels).where(run_labels.c.run.in_(keys))):
-        found[row.run].labels.append(row)
     m = select(measurements, series.c.hash).join_from(measurements, series, measurements.c.series == series.c.key)
-    for row in connection.execute(m.where(measurements.c.run.in_(keys)).order_by(measurements.c.place)):
-        found[row.run].measurements.append(row)
+    for name, query in (
+        ("results", select(results).where(results.c.run.in_(keys)).order_by(results.c.result)),
+        ("labels", select(run_labels).where(run_labels.c.run.in_(keys))),
+        ("measurements", m.where(measurements.c.run.in_(keys)).order_by(measurements.c.place)),
+    ):
+        for row in connection.execute(query):
+            getattr(found[row.run], name).append(row)
     p = select(samples).where(samples.c.run.in_(keys)).order_by(samples.c.run, samples.c.piece)
     for row in connection.execute(p):
         found[row.run].arrays.append(bytes(row.data))
@@ -175,22 +192,12 @@ def _parts(connection: Connection, keys: Sequence[int]) -> list[_Parts]:
 
 def _wrong_with(parts: _Parts, aggregate: Aggregate | None) -> Iterator[str]:
     found: dict[Place, RunSamples] = {}
-    arrays, start = memoryview(b"".join(parts.arrays)), 0
-    damaged = False
-    for m in parts.measurements:
-        data = bytes(arrays[start : start + m.size_bytes])
-        start += m.size_bytes
-        try:
-            if checksum(data) != m.checksum:
-                raise DamagedSamples("its samples have changed since they were stored")
-            values = unpack(Packed(m.encoding, data), m.warmup_samples + m.samples)
-            found[m.result, m.launch, m.measurement] = RunSamples(
-                values[: m.warmup_samples], values[m.warmup_samples :]
-            )
-        except DamagedSamples as error:
-            damaged = True
-            yield f"{_at(parts.run.called, m.result, m.launch, m.measurement)}: {error}"
-    if damaged or parts.document is None:
+    for place, values in unpacked(parts.measurements, b"".join(parts.arrays)):
+        if isinstance(values, DamagedSamples):
+            yield f"{_at(parts.run.called, *place)}: {values}"
+        else:
+            found[place] = values
+    if len(found) < len(parts.measurements) or parts.document is None:
         return  # already reported
     try:
         run = unpack_document(parts.document.data, parts.document.encoding, found)

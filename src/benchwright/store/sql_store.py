@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import Self
 
 from sqlalchemy import Connection, Engine, delete, inspect, select, update
@@ -30,11 +30,11 @@ from benchwright.store.connecting import (
     writing,
 )
 from benchwright.store.ingesting import insert_or, pack_entry, pack_run, put_runs
-from benchwright.store.integrity import duplicates, problems, samples_of
+from benchwright.store.integrity import duplicates, problems, samples_of, unpacked
 from benchwright.store.migrations import upgrade
 from benchwright.store.run_document import DamagedDocument, Place, RunSamples, plain, unpack_document
 from benchwright.store.run_query import row_of, select_runs
-from benchwright.store.samples import DamagedSamples, Packed, checksum, unpack
+from benchwright.store.samples import DamagedSamples
 
 _REBUILD = "rebuild the store from the run folders: benchwright store rebuild"
 _NEAR_RUNS = 1000  # the newest runs, among which to look for a misspelt id
@@ -200,23 +200,15 @@ class SqlStore:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    @contextmanager
-    def _reading(self, *, any_version: bool = False) -> Iterator[Connection]:
-        self._need_file()
-        if not any_version:
-            self._need_current()
-        with reading(self._engine, self.where) as connection:
-            yield connection
+    def _reading(self, *, any_version: bool = False) -> AbstractContextManager[Connection]:
+        self._need_file(any_version)
+        return reading(self._engine, self.where)
 
-    @contextmanager
-    def _writing(self, *, any_version: bool = False) -> Iterator[Connection]:
-        self._need_file()
-        if not any_version:
-            self._need_current()
-        with writing(self._engine, self.where) as connection:
-            yield connection
+    def _writing(self, *, any_version: bool = False) -> AbstractContextManager[Connection]:
+        self._need_file(any_version)
+        return writing(self._engine, self.where)
 
-    def _need_file(self) -> None:
+    def _need_file(self, any_version: bool) -> None:
         # SQLite keeps writing to a file that was removed or replaced, and those writes are lost.
         if self._database.file() != self._file:
             raise StoreGone(
@@ -224,6 +216,8 @@ class SqlStore:
                 where=self.where,
                 remedy="try again, or rebuild it from the run folders: benchwright store rebuild",
             )
+        if not any_version:
+            self._need_current()
 
     def _need_current(self) -> None:
         if self._version != schema.VERSION:
@@ -273,21 +267,16 @@ def _digest(connection: Connection, uid: str) -> str | None:
 def _samples(connection: Connection, key: int) -> dict[Place, RunSamples]:
     """DamagedSamples if the arrays do not match the measurements exactly."""
     m = schema.measurements.c
-    columns = (m.result, m.launch, m.measurement, m.warmup_samples, m.samples, m.size_bytes, m.encoding, m.checksum)
-    arrays = memoryview(samples_of(connection, key))
+    rows = connection.execute(select(schema.measurements).where(m.run == key).order_by(m.place)).all()
+    arrays = samples_of(connection, key)
     found: dict[Place, RunSamples] = {}
-    start = 0
-    for result, launch, number, warmup, measured, size, encoding, expected in connection.execute(
-        select(*columns).where(m.run == key).order_by(m.place)
-    ):
-        data = bytes(arrays[start : start + size])
-        if checksum(data) != expected:
-            raise DamagedSamples("the samples of a measurement have changed since they were stored")
-        values = unpack(Packed(encoding, data), warmup + measured)
-        found[result, launch, number] = RunSamples(values[:warmup], values[warmup:])
-        start += size
-    if start != len(arrays):
-        raise DamagedSamples(f"its arrays have {len(arrays)} bytes instead of {start}")
+    for place, samples in unpacked(rows, arrays):
+        if isinstance(samples, DamagedSamples):
+            raise samples
+        found[place] = samples
+    expected = sum(row.size_bytes for row in rows)
+    if expected != len(arrays):
+        raise DamagedSamples(f"its arrays have {len(arrays)} bytes instead of {expected}")
     return found
 
 

@@ -24,29 +24,26 @@ class _Event(msgspec.Struct, kw_only=True):
     """Used for validation only: no instance is kept."""
 
 
-class _OfProcess(_Event):
+class _OfLoop(_Event):
     process: Whole
-
-
-class _OfLoop(_OfProcess):
     loop: Whole
 
 
-class StreamEvent(_Event):
+class _Timed(_Event):
+    t: Moment | None = None
+    wall: Finite | None = None
+
+
+class StreamEvent(_Timed):
     version: Whole | None = None
-    t: Moment | None = None
-    wall: Finite | None = None
 
 
-class StartEvent(_Event):
-    t: Moment | None = None
-    wall: Finite | None = None
+class StartEvent(_Timed):
     pid: Whole | None = None
 
 
-class ProbeEvent(_OfProcess):
-    t: Moment | None = None
-    wall: Finite | None = None
+class ProbeEvent(_Timed, kw_only=True):
+    process: Whole
     rank: Whole | None = None
     python: str | None = None
     executable: str | None = None
@@ -259,9 +256,7 @@ class FailureEvent(_Event):
     operator: str | None = None
 
 
-class EndEvent(_Event):
-    t: Moment | None = None
-    wall: Finite | None = None
+class EndEvent(_Timed):
     exit_code: Whole | None = None
     signal: Whole | None = None
     timed_out: bool | None = None

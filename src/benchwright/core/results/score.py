@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 
 from benchwright.core.note import Note
@@ -106,14 +108,14 @@ class MilabenchRow(msgspec.Struct, frozen=True, kw_only=True):
     """A benchmark as in milabench's report. `perf`, `std` and `sem` are NaN without rates."""
 
     name: str
-    n: int
-    fail: int
-    ngpu: int
-    perf: float
-    std: float
-    sem: float
-    peak_memory_mib: float | None
-    score: float
+    n: int = 0
+    fail: int = 0
+    ngpu: int = 0
+    perf: float = math.nan
+    std: float = math.nan
+    sem: float = math.nan
+    peak_memory_mib: float | None = None
+    score: float = 0.0
     weight: float
     enabled: bool
     per_device: dict[str, float] = {}  # device → mean

@@ -29,7 +29,8 @@ def milabench_score(
     # milabench knows only benchmarks that left a file or have a weight in the suite.
     rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if r.launches]
     known = {row.name for row in rows}
-    rows += [_not_run(name, weight) for name, weight in given.items() if name not in known and weight > 0]
+    missing = {name: weight for name, weight in given.items() if name not in known and weight > 0}
+    rows += [MilabenchRow(name=name, weight=weight, enabled=True) for name, weight in missing.items()]
     failures, launches = sum(row.fail for row in rows), sum(row.n for row in rows)
     return MilabenchScore(value=score_of(rows), rows=tuple(rows), failure_rate=failures / max(launches, 1), price=price)
 
@@ -73,23 +74,6 @@ def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
         weight=own if weight is None else weight,
         enabled=result.benchmark.enabled and all(bool(f.get("enabled", True)) for f in facts),
         per_device=per_device,
-    )
-
-
-def _not_run(name: str, weight: float) -> MilabenchRow:
-    nan = math.nan
-    return MilabenchRow(
-        name=name,
-        n=0,
-        fail=0,
-        ngpu=0,
-        perf=nan,
-        std=nan,
-        sem=nan,
-        peak_memory_mib=None,
-        score=0.0,
-        weight=weight,
-        enabled=weight > 0,
     )
 
 
