@@ -39,9 +39,9 @@ STAGES = {"optimise": "convert", "reference": "check", "verify": "load"}
 
 
 class Reports:
-    """`put` takes an event and writes it. `stage`: the current stage, for a failure report."""
+    """`put` writes an event, by default through this process's probe. `stage`: the current stage, for a failure report."""
 
-    def __init__(self, put: Callable[[Event], None]) -> None:
+    def __init__(self, put: Callable[[Event], None] = put) -> None:
         self._put = put
         self.stage = "load"
         self.failed = False

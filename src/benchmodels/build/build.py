@@ -9,7 +9,7 @@ import os
 from typing import Any, Sequence
 
 from benchmodels.ending import end_with_parent, leave
-from benchmodels.measure.runtime_options import reports_of_probe
+from benchmodels.reports import Reports
 from benchmodels.runtimes.base import Captured
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import ModelSettings
@@ -22,7 +22,7 @@ def build(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     parent = os.environ.pop(PARENT, "")
     if parent:
         end_with_parent(int(parent))
-    runtime, reports = runtime_named(settings.runtime), reports_of_probe()
+    runtime, reports = runtime_named(settings.runtime), Reports()
     if settings.file:
         from benchmodels.build.building import Building
 

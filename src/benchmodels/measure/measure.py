@@ -13,7 +13,7 @@ from typing import Any, Sequence
 
 from benchmodels.ending import leave
 from benchmodels.failures import UNAVAILABLE, UNSUPPORTED
-from benchmodels.measure.runtime_options import failures_reported, options_of, reports_of_probe
+from benchmodels.measure.runtime_options import failures_reported, options_of
 from benchmodels.reports import Reports
 from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupported, is_importable
 from benchmodels.runtimes.registry import runtime_named
@@ -25,7 +25,7 @@ ANY_RUNTIME = ".pt2"  # such a file holds a module of torch, from which every ru
 
 def measure(settings: ModelSettings, script: str, args: Sequence[str]) -> int:
     """An impossible request is reported as a failure, with exit code 0. Does not return if the script reaches its model."""
-    reports = reports_of_probe()
+    reports = Reports()
     with failures_reported(reports):
         runtime = runtime_named(settings.runtime)
         _refuse(runtime, settings)

@@ -1,4 +1,4 @@
-"""The settings of a measuring or building process as options of a runtime, and its reports."""
+"""The settings of a measuring or building process as options of a runtime, and its failures as reports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Iterator, Optional
 
 from benchmodels.failures import UNAVAILABLE, failure_of
 from benchmodels.measure.batch import Batch, of_independent_entries, of_layers
-from benchmodels.reports import Reports, put
+from benchmodels.reports import Reports
 from benchmodels.runtimes.base import Captured, Options
 from benchmodels.runtimes.registry import UnknownRuntime
 from benchmodels.settings import ModelSettings
@@ -25,11 +25,6 @@ def _usable_cores() -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
         return os.cpu_count() or 1
-
-
-def reports_of_probe() -> Reports:
-    """Through this process's probe."""
-    return Reports(put)
 
 
 @contextmanager
@@ -50,7 +45,7 @@ def failures_reported(reports: Reports) -> Iterator[None]:
 
 def told_batch(settings: ModelSettings) -> Optional[Batch]:
     """Items per call, if already known."""
-    return None if settings.items is None else Batch(settings.items, settings.items_from or "as told")
+    return None if settings.items is None else Batch(settings.items, settings.items_from or "as given")
 
 
 def shown_batch(settings: ModelSettings, captured: Captured) -> Optional[Batch]:

@@ -188,9 +188,9 @@ class OrtSession(ArtifactSession):
             "providers": used,
             "graph_optimization": "all",
         }
-        if provider != "CPUExecutionProvider":
+        if provider != CPU:
             self.details["tf32_allowed"] = self._tf32(provider)
-        if provider == "CPUExecutionProvider" and self.precision == "fp16":
+        if provider == CPU and self.precision == "fp16":
             self.details["computes_in"] = "float32, between casts, for operators without a float16 kernel"
 
     def _tf32(self, provider: str) -> List[str]:
@@ -303,7 +303,7 @@ def _settings(runtime: ModuleType, options: Options, profile_prefix: str) -> Any
 
 
 def _provider_options(provider: str, options: Options) -> Dict[str, str]:
-    if provider == "CPUExecutionProvider":
+    if provider == CPU:
         return {}
     if provider == "TensorrtExecutionProvider":
         return {"device_id": str(options.device_index), "trt_fp16_enable": str(options.precision == "fp16")}
@@ -311,7 +311,7 @@ def _provider_options(provider: str, options: Options) -> Dict[str, str]:
 
 
 def _place(provider: str) -> str:
-    return "cpu" if provider == "CPUExecutionProvider" else "cuda"
+    return "cpu" if provider == CPU else "cuda"
 
 
 def _type_of(text: str) -> str:

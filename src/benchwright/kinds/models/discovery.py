@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from benchwright.executors.observer import Observer, usable_cores
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.models.script import ScriptKind
 from benchwright.plan.placement import make_plan
+from benchwright.record.reading import Event, read_events
+from benchwright.record.verdict import signal_name
 from benchwright.runs.base_folder import BaseFolder
 
 _LOG_LINES = 8
@@ -117,9 +119,7 @@ def discover(
 
 
 def _read(script: Benchmark, job: Job, outcome: Outcome) -> ScriptDiscovery:
-    from benchwright.kinds.models.found_events import record_discovery
     from benchwright.kinds.models.script_notes import read_notes
-    from benchwright.record.reading import read_events
     from benchwright.runs.logs import tail_texts
 
     assert isinstance(script.workload, ModelScript)
@@ -145,6 +145,67 @@ def _with_work(discovery: ScriptDiscovery, counted: ScriptDiscovery) -> ScriptDi
         return msgspec.structs.replace(model, flops=other.flops, bytes=other.bytes, flops_note=other.flops_note)
 
     return msgspec.structs.replace(discovery, models=tuple(map(counted_in, discovery.models)))
+
+
+def record_discovery(events: Iterable[Event], script: str, outcome: Outcome | None) -> ScriptDiscovery:
+    """The models of one run of `script`, in the order of their first event; the last event of each counts."""
+    models: dict[str, FoundModel] = {}
+    last: Event = {}
+    notes: list[str] = []
+    for event in events:
+        if event["event"] == "model":
+            found = _model(event)
+            if found is None:
+                notes.append("a model entry could not be read")
+            else:
+                models[found.identity] = _merged(models.get(found.identity), found)
+        elif event["event"] == "discovery_end" and (event.get("main_process", True) or not last):
+            last = event
+        elif event["event"] == "message" and event.get("severity") in ("warning", "error"):
+            notes.append(str(event.get("text")))
+    if last.get("hook_lost"):
+        notes.append("the script replaced torch.nn.Module.__call__: models it called after that may be missing")
+    if started := last.get("processes_started"):
+        notes.append(f"the script started {started} other processes; models called there are not seen")
+    return ScriptDiscovery(
+        script=script,
+        models=tuple(models.values()),
+        ended=bool(last),
+        exit_code=None if outcome is None else outcome.exit_code,
+        trouble=_trouble(last, outcome),
+        notes=tuple(dict.fromkeys(notes)),
+        parameters=dict(last.get("parameters") or {}),
+        optimizer_steps=int(last.get("optimizer_steps") or 0),
+    )
+
+
+def _model(event: Event) -> FoundModel | None:
+    try:
+        return msgspec.convert(event, FoundModel)
+    except msgspec.ValidationError:
+        return None
+
+
+def _merged(before: FoundModel | None, found: FoundModel) -> FoundModel:
+    """A call in the script's own process takes precedence over one in a child process."""
+    if before is not None and before.main_process and not found.main_process:
+        return before
+    return found
+
+
+def _trouble(last: Event, outcome: Outcome | None) -> str | None:
+    """How the script failed, in words; None if it did not."""
+    if outcome is not None and outcome.timed_out:
+        return f"it was still running after {outcome.duration_s:.0f} s and was killed"
+    if outcome is not None and outcome.signal is not None:
+        return outcome.detail or f"it was killed by {signal_name(outcome.signal)}"
+    if last.get("exception"):
+        return str(last["exception"])
+    if outcome is not None and outcome.exit_code:
+        return outcome.detail or f"it ended with exit code {outcome.exit_code}"
+    if outcome is not None and outcome.exit_code is None:
+        return outcome.detail or "it could not be started"
+    return None
 
 
 def _remove(folder: Path) -> None:

@@ -9,6 +9,11 @@ from benchwright.plan.base import JobCommand, PlainPlanner
 from benchwright.plan.process_slots import ProcessSlot
 
 _MODULE = ("-m", "benchmodels")
+# Fields of a Model that benchmodels has under the same name.
+_SAME = (
+    *("identity", "items", "items_from", "trust", "weights_in_identity", "file", "max_depth", "runtime", "precision"),
+    *("streams", "builds", "rebuild", "step_timeout_s", "profile"),
+)
 WAIT_POLICY = "PASSIVE"  # spinning threads take cores from working ones
 
 
@@ -71,29 +76,17 @@ def _discovery_settings(script: ModelScript, seed: int, *, count_work: bool) -> 
 
 def _measuring_settings(model: Model, threads: int, seed: int) -> dict[str, object]:
     """The configuration of benchmodels in a process that measures one model."""
+    same = {name: getattr(model, name) for name in _SAME}
     return {
         "models": {
+            **same,
             "mode": "measure",
-            "identity": model.identity,
             "weights_digest": model.weights,
             "content_digest": model.content,
-            "items": model.items,
-            "items_from": model.items_from,
             "varying": [[list(each) for each in dimensions] for dimensions in model.varying],
-            "trust": model.trust,
-            "weights_in_identity": model.weights_in_identity,
-            "file": model.file,
             "shapes": {name: list(shape) for name, shape in model.shapes.items()},
-            "max_depth": model.max_depth,
-            "runtime": model.runtime,
             "device": "cuda" if model.device.startswith("cuda") else model.device,
-            "precision": model.precision,
             "threads": threads,
-            "streams": model.streams,
-            "builds": model.builds,
-            "rebuild": model.rebuild,
-            "step_timeout_s": model.step_timeout_s,
-            "profile": model.profile,
             "seed": seed,
         }
     }
