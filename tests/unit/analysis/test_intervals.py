@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchwright.analysis.statistics.dependence import (
+    correlation_chance,
     effective_beyond,
     effective_sample_size,
     interval_widening,
     midranks,
     neighbour_correlation,
-    resemblance_chance,
     trend_chance,
     widening,
 )
@@ -136,7 +136,7 @@ def test_launches_that_resemble_their_neighbours_are_widened_or_flagged(correlat
         assert interval is not None
         hit = interval.low <= 0 <= interval.high
         covered += hit
-        warned = interval.widened > 1.05 or min(trend_chance(values), resemblance_chance(values)) <= 0.02
+        warned = interval.widened > 1.05 or min(trend_chance(values), correlation_chance(values)) <= 0.02
         silent += not hit and not warned
     assert covered / 600 >= least
     assert silent / 600 <= 0.02
@@ -162,9 +162,9 @@ def test_a_staircase_resembles_and_a_saw_does_not() -> None:
     assert neighbour_correlation(saw) < -0.8
     assert widening(stairs) > 2
     assert widening(saw) == 1
-    assert resemblance_chance(stairs) < 0.001
+    assert correlation_chance(stairs) < 0.001
     assert trend_chance(stairs) < 0.001
-    assert resemblance_chance(saw) > 0.99
+    assert correlation_chance(saw) > 0.99
 
 
 def test_equal_values_neither_resemble_nor_rise() -> None:

@@ -117,7 +117,7 @@ def _cut(m: Measurement, start: int, stop: int) -> Measurement:
 
 
 def alike(control: Side, treatment: Side) -> bool:
-    """Whether all launches of both measure in the same unit, with the same idea of what is better."""
+    """Whether all launches of both measure in the same unit, in the same direction."""
     return len({(m.unit, m.direction) for side in (control, treatment) for m in side.launches.values()}) == 1
 
 

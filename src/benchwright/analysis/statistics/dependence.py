@@ -82,7 +82,7 @@ def _inflation(correlation: float) -> float:
     return math.sqrt((1 + limited) / (1 - limited))
 
 
-def resemblance_chance(values: Sequence[float]) -> float:
+def correlation_chance(values: Sequence[float]) -> float:
     """P-value of serial correlation (Bartels' rank test, one-sided)."""
     n = len(values)
     if n < FEWEST:

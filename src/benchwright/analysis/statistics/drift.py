@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from benchwright.analysis.statistics.dependence import resemblance_chance, trend_chance
+from benchwright.analysis.statistics.dependence import correlation_chance, trend_chance
 from benchwright.analysis.statistics.distributions import student_two_sided
 
 ALARM = 0.018  # a little below 2 %, so that simulated rates stay below it too
@@ -34,7 +34,7 @@ def drift_of(values: Sequence[float]) -> Drift | None:
         return Drift("step", step.change, step.place)
     if trends:
         return Drift("trend", change(values))
-    if resemblance_chance(values) <= ALARM:
+    if correlation_chance(values) <= ALARM:
         return Drift("correlated", max(values) / min(values) - 1 if min(values) > 0 else 0.0)
     return None
 
