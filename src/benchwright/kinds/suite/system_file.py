@@ -4,24 +4,53 @@ from __future__ import annotations
 
 import os.path
 import re
+from typing import Any
 
-from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.errors import did_you_mean
 from benchwright.core.node.system import OPTION_KEYS, Container, Multirun, MultirunEntry, Node, System
-from benchwright.kinds.suite.yaml.checked_values import CheckedValues, parse_capacity, shown
 from benchwright.kinds.suite.yaml.nodes import Path, YamlFile, read_yaml
+from benchwright.kinds.suite.yaml.value_types import (
+    ANYTHING,
+    CAPACITY,
+    PLAIN_FLAG,
+    PLAIN_TEXT,
+    MapOf,
+    as_text,
+    check,
+    parse_capacity,
+    plain_list,
+    plain_table,
+    value_at,
+    whole,
+)
 
-SYSTEM_KEYS = ("arch", "sshkey", "nodes", "gpu", "docker", "dirs", "options")
-NODE_KEYS = ("name", "ip", "user", "main", "port", "sshport", "hostname", "local")
-GPU_KEYS = ("capacity", "count", "arch")
-DOCKER_KEYS = ("executable", "image", "base", "args")
-DIRS_KEYS = ("data", "extra", "cache", "venv", "runs")
-OPTION_SECTIONS = (*OPTION_KEYS, "dirs")
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][\w.]*)\}", re.ASCII)
 _SMALLEST_DEVICE_BYTES = 1 << 20
 _DEEPEST_REFERENCE = 10
 _MOST_GPUS = 10_000  # of one machine
 _ARCH = "arch"
 _ARCHES = ("cpu", "cuda", "rocm", "xpu", "hpu", "mps", "xla", "ipu", "mtia", "npu", "musa")
+_PORT = whole(1, 65535)
+_DIRS = plain_table("dirs", **dict.fromkeys(("data", "extra", "cache", "venv", "runs"), PLAIN_TEXT))
+_OPTIONS = {name: plain_table(f"options.{name}", **dict.fromkeys(keys, ANYTHING)) for name, keys in OPTION_KEYS.items()}
+_TEXTS = dict.fromkeys(("name", "ip", "user", "hostname"), PLAIN_TEXT)
+_NODE = plain_table("a node", **_TEXTS, main=PLAIN_FLAG, local=PLAIN_FLAG, port=_PORT, sshport=_PORT)
+_IMAGE = dict.fromkeys(("executable", "image", "base"), PLAIN_TEXT)
+_MULTIRUN = plain_table(
+    "multirun", runs=plain_list(plain_table("a run", name=ANYTHING, matrix=MapOf(ANYTHING)))
+)  # a run's name may hold {placeholders}, which YAML reads as a map
+_SYSTEM = plain_table(
+    "the system",
+    arch=PLAIN_TEXT,
+    sshkey=PLAIN_TEXT,
+    nodes=plain_list(_NODE),
+    gpu=plain_table("gpu", capacity=CAPACITY, count=whole(0, _MOST_GPUS), arch=PLAIN_TEXT),
+    docker=plain_table("docker", **_IMAGE, args=plain_list(PLAIN_TEXT)),
+    dirs=_DIRS,
+    options=plain_table("options", **_OPTIONS, dirs=_DIRS),
+    multirun=ANYTHING,
+)
+_ROOT = plain_table("a system file", system=ANYTHING, multirun=ANYTHING)
 
 
 def read_system(path: str) -> tuple[System, Multirun]:
@@ -34,33 +63,45 @@ class _SystemFile:
         self._file = file
         rooted = isinstance(file.value, dict) and "system" in file.value
         self._root: tuple[str, ...] = ("system",) if rooted else ()
-        self._values = CheckedValues(file, self._filled)
 
     def read(self) -> tuple[System, Multirun]:
-        values = self._values
         if self._root:
-            values.mapping((), "a system file", ("system", "multirun"))
-        values.mapping(self._at(), "the system", SYSTEM_KEYS if self._root else (*SYSTEM_KEYS, "multirun"))
-        values.mapping(self._at("gpu"), "gpu", GPU_KEYS)
-        sshkey = values.text(self._at("sshkey"), "sshkey")
+            check(self._file, _ROOT, "a system file")
+        check(self._file, _SYSTEM, "the system", self._root)
+        check(self._file, _MULTIRUN, "multirun", ("multirun",))
+        sshkey, capacity = self._text(self._at("sshkey")), self._get(self._at("gpu", "capacity"))
         system = System(
             arch=self._arch(self._at(_ARCH)) or self._arch(self._at("gpu", _ARCH)),
             nodes=self._nodes(),
             sshkey=None if sshkey is None else os.path.expanduser(sshkey),
-            gpu_count=values.whole(self._at("gpu", "count"), "the number of GPUs", most=_MOST_GPUS),
-            gpu_capacity_bytes=self._capacity(self._at("gpu", "capacity")),
-            container=self._container(),
+            gpu_count=self._get(self._at("gpu", "count")),
+            gpu_capacity_bytes=None if capacity is None else self._capacity(capacity),
+            container=self._container(self._at("docker")),
             dirs={**self._dirs(self._at("options", "dirs")), **self._dirs(self._at("dirs"))},
-            options=self._options(),
+            options={name: dict(body) for name in OPTION_KEYS if (body := self._get(self._at("options", name)))},
         )
         return system, self._multirun()
 
     def _at(self, *keys: object) -> tuple[object, ...]:
         return (*self._root, *keys)
 
+    def _get(self, path: Path) -> Any:
+        return value_at(self._file.value, path)
+
+    def _text(self, path: Path) -> str | None:
+        """What is written there, with its references filled; None if nothing is."""
+        value = self._get(path)
+        return None if value is None else self._filled(as_text(value), path)
+
+    def _needed(self, path: Path, what: str, remedy: str) -> str:
+        value = self._text(path)
+        if not value:
+            raise self._file.error(f"{what} is missing", path, remedy)
+        return value
+
     def _arch(self, path: Path) -> str | None:
         """One that is nearly a known word is a slip, which would have everything run on the CPU; others may be new."""
-        arch = self._values.text(path, "arch")
+        arch = self._text(path)
         if arch is None or arch.lower() in _ARCHES:
             return arch and arch.lower()
         remedy = f"write one of {', '.join(_ARCHES)}" if arch == "gpu" else did_you_mean(arch.lower(), _ARCHES)
@@ -70,98 +111,74 @@ class _SystemFile:
 
     def _nodes(self) -> tuple[Node, ...]:
         found: list[Node] = []
-        for number, _ in enumerate(self._values.items(self._at("nodes"), "nodes")):
-            node = self._node(self._at("nodes", number))
+        for number in range(len(self._get(self._at("nodes")) or ())):
+            path = self._at("nodes", number)
+            node = self._node(path)
             for other in found:
                 if other.name == node.name:
-                    raise self._file.error(
-                        f"two nodes are called '{node.name}'", self._at("nodes", number, "name"), "rename one of them"
-                    )
+                    raise self._file.error(f"two nodes are called '{node.name}'", (*path, "name"), "rename one of them")
                 if other.main and node.main:
-                    raise self._file.error(
-                        f"'{other.name}' and '{node.name}' are both the main node",
-                        self._at("nodes", number, "main"),
-                        "mark only one",
-                    )
+                    both = f"'{other.name}' and '{node.name}' are both the main node"
+                    raise self._file.error(both, (*path, "main"), "mark only one")
             found.append(node)
         return tuple(found)
 
     def _node(self, path: Path) -> Node:
-        values = self._values
-        values.mapping(path, "a node", NODE_KEYS)
-        if values.get(path) is None:
+        written = self._get(path)
+        if written is None:
             raise self._file.error("this node is empty", path, "give it a name and an ip, or remove it")
-        port = values.whole((*path, "sshport"), "the ssh port", least=1, most=65535)
-        if port is None:
-            port = values.whole((*path, "port"), "the ssh port", least=1, most=65535)
+        ports = [port for key in ("sshport", "port") if (port := written.get(key)) is not None]
         return Node(
-            name=values.needed_text((*path, "name"), "the node's name", "give it a `name`"),
-            ip=values.needed_text((*path, "ip"), "the node's ip", "give it an `ip`: an address or a host name"),
-            user=values.text((*path, "user"), "user"),
-            port=22 if port is None else port,
-            main=values.flag((*path, "main"), "main"),
-            hostname=values.text((*path, "hostname"), "hostname"),
-            local=values.flag((*path, "local"), "local"),
+            name=self._needed((*path, "name"), "the node's name", "give it a `name`"),
+            ip=self._needed((*path, "ip"), "the node's ip", "give it an `ip`: an address or a host name"),
+            user=self._text((*path, "user")),
+            port=ports[0] if ports else 22,
+            main=bool(written.get("main")),
+            hostname=self._text((*path, "hostname")),
+            local=bool(written.get("local")),
         )
 
-    def _container(self) -> Container | None:
-        path, values = self._at("docker"), self._values
-        if not values.mapping(path, "docker", DOCKER_KEYS):
+    def _container(self, path: Path) -> Container | None:
+        written = self._get(path)
+        if not written:
             return None
-        args = enumerate(values.items((*path, "args"), "args"))
         return Container(
-            executable=values.text((*path, "executable"), "executable") or "docker",
-            image=values.needed_text((*path, "image"), "the container's image", "give it an `image`"),
-            base=values.text((*path, "base"), "base"),
-            args=tuple(values.text((*path, "args", number), "an argument") or "" for number, _ in args),
+            executable=self._text((*path, "executable")) or "docker",
+            image=self._needed((*path, "image"), "the container's image", "give it an `image`"),
+            base=self._text((*path, "base")),
+            args=tuple(self._text((*path, "args", n)) or "" for n in range(len(written.get("args") or ()))),
         )
 
-    def _capacity(self, path: Path) -> int | None:
-        value = self._values.get(path)
-        if value is None:
-            return None
-        try:
-            capacity = parse_capacity(value)
-        except InvalidInput as error:
-            raise self._values.at(path, error) from None
+    def _capacity(self, value: object) -> int | None:
+        capacity = parse_capacity(value)
         if capacity is not None and capacity < _SMALLEST_DEVICE_BYTES:
-            raise self._file.error(f"{capacity} bytes is too small for a GPU", path, "give the unit: 80GiB")
+            what = f"{capacity} bytes is too small for a GPU"
+            raise self._file.error(what, self._at("gpu", "capacity"), "give the unit: 80GiB")
         return capacity
 
     def _dirs(self, path: Path) -> dict[str, str]:
-        written = self._values.mapping(path, "dirs", DIRS_KEYS)
-        found = {key: self._values.text((*path, key), f"the folder '{key}'") for key in written}
-        return {key: folder for key, folder in found.items() if folder}
-
-    def _options(self) -> dict[str, object]:
-        sections = self._values.mapping(self._at("options"), "options", OPTION_SECTIONS)
-        for section in sections:
-            if section in OPTION_KEYS:
-                self._values.mapping(self._at("options", section), f"options.{section}", OPTION_KEYS[section])
-        return {section: dict(value) for section, value in sections.items() if section in OPTION_KEYS and value}
+        return {key: folder for key in self._get(path) or () if (folder := self._text((*path, key)))}
 
     def _multirun(self) -> Multirun:
-        values = self._values
-        values.mapping(("multirun",), "multirun", ("runs",))
         runs = []
-        for number, _ in enumerate(values.items(("multirun", "runs"), "runs")):
+        for number, run in enumerate(self._get(("multirun", "runs")) or ()):
             path = ("multirun", "runs", number)
-            values.mapping(path, "a run", ("name", "matrix"))
-            matrix = values.mapping((*path, "matrix"), "matrix")
+            matrix = (run or {}).get("matrix") or {}
             for option in matrix:
                 self._check_option(option, (*path, "matrix", option))
-            name = values.get((*path, "name"))
+            name = (run or {}).get("name")
             if not isinstance(name, str) or not name:
                 raise self._file.error("the run's name is missing", (*path, "name"), 'write name: "auto.{time}"')
-            runs.append(MultirunEntry(name=name, matrix={shown(key): value for key, value in matrix.items()}))
+            runs.append(MultirunEntry(name=name, matrix=dict(matrix)))
         return Multirun(runs=tuple(runs))
 
     def _check_option(self, option: object, path: Path) -> None:
         known = [f"{section}.{key}" for section, keys in OPTION_KEYS.items() for key in keys]
         if option not in known:
-            remedy = did_you_mean(shown(option), known) or f"use {', '.join(known)}"
-            raise self._file.error(f"'{shown(option)}' is not an option", path, remedy, key=True)
-        value = self._values.get(path)
+            word = as_text(option)
+            remedy = did_you_mean(word, known) or f"use {', '.join(known)}"
+            raise self._file.error(f"'{word}' is not an option", path, remedy, key=True)
+        value = self._get(path)
         for item in value if isinstance(value, list) else [value]:
             if isinstance(item, (dict, list)):
                 raise self._file.error(f"'{option}' takes a value or a list of values", path)
@@ -171,21 +188,20 @@ class _SystemFile:
 
         def value(match: re.Match[str]) -> str:
             name = match[1].removeprefix("system.")
-            found = self._values.get(self._at(*name.split(".")))
+            found = self._get(self._at(*name.split(".")))
             if found is None and name == _ARCH:
                 return f"${{system.{_ARCH}}}"
             if found is None or isinstance(found, (dict, list)) or depth > _DEEPEST_REFERENCE:
                 near = did_you_mean(match[1], [f"system.{known}" for known in self._known()])
                 what = "refers to itself" if depth > _DEEPEST_REFERENCE else "is not a value of this file"
                 raise self._file.error(f"{match[0]} {what}", path, near)
-            return self._filled(shown(found), path, depth + 1)
+            return self._filled(as_text(found), path, depth + 1)
 
         return _REFERENCE.sub(value, text)
 
     def _known(self) -> list[str]:
-        body = self._values.get(self._root)
+        body = self._get(self._root)
         known = []
         for key, value in (body if isinstance(body, dict) else {}).items():
-            inner = [f"{key}.{k}" for k in value] if isinstance(value, dict) else [str(key)]
-            known += inner
+            known += [f"{key}.{k}" for k in value] if isinstance(value, dict) else [as_text(key)]
         return known

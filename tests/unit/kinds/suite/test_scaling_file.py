@@ -57,8 +57,8 @@ def test_a_benchmark_of_which_nothing_is_known_is_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "column", "said"),
     [
-        ("[1]", 1, 1, "is not a map"),
-        ("a: 3", 1, 4, "'a' is not a map"),
+        ("[1]", 1, 1, "a scaling file is a list, not a map"),
+        ("a: 3", 1, 4, "'a' is 3, not a map"),
         ("a: {modle: {}}", 1, 5, "did you mean 'model'?"),
         ("a: {model: {x: 3 MiB}}", 1, 13, "'x' is not a batch size"),
         ("a: {model: {0: 3 MiB}}", 1, 13, "'0' is not a batch size"),

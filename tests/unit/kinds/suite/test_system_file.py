@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Multirun, MultirunEntry, Node, System
 from benchwright.kinds.suite.system_file import read_system
-from benchwright.kinds.suite.yaml.checked_values import parse_capacity
+from benchwright.kinds.suite.yaml.value_types import parse_capacity
 
 WHOLE = """
 system:
@@ -122,16 +122,16 @@ def test_what_is_no_capacity_is_refused(written: object) -> None:
     [
         ("arhc: cuda", 1, 1, "did you mean 'arch'?"),
         ("system:\n  arch: cuda\nsytem: 1", 3, 1, "did you mean 'system'?"),
-        ("- a", 1, 1, "is not a map"),
-        ("arch: [cuda]", 1, 7, "arch is not text"),
+        ("- a", 1, 1, "the system is a list, not a map"),
+        ("arch: [cuda]", 1, 7, "arch is a list, not text"),
         ("arch: cudaa", 1, 7, "'cudaa' is not an arch; did you mean 'cuda'?"),
         ("gpu: {arch: gpu}", 1, 13, "'gpu' is not an arch; write one of cpu, cuda"),
-        ("nodes: {name: a}", 1, 8, "nodes is not a list"),
+        ("nodes: {name: a}", 1, 8, "nodes is a map, not a list"),
         ("nodes:\n  - {ip: 1.2.3.4}", 2, 5, "the node's name is missing"),
         ("nodes:\n  - {name: a}", 2, 5, "the node's ip is missing"),
         ("nodes:\n  - {name: a, ip: b, prot: 3}", 2, 22, "did you mean 'port'?"),
         ("nodes:\n  - {name: a, ip: b, port: 99999}", 2, 28, "from 1 to 65535"),
-        ("nodes:\n  - {name: a, ip: b, main: maybe}", 2, 28, "neither true nor false"),
+        ("nodes:\n  - {name: a, ip: b, main: maybe}", 2, 28, "main is 'maybe', not true or false"),
         ("nodes:\n  - {name: a, ip: b}\n  - {name: a, ip: c}", 3, 12, "two nodes are called 'a'"),
         ("nodes:\n  - {name: a, ip: b, main: yes}\n  - {name: c, ip: d, main: yes}", 3, 28, "both the main node"),
         ("nodes: [~]", 1, 9, "this node is empty"),
@@ -139,6 +139,8 @@ def test_what_is_no_capacity_is_refused(written: object) -> None:
         ("gpu: {capacity: 80}", 1, 17, "give the unit"),
         ("gpu: {count: -1}", 1, 14, "not a whole number"),
         ("gpu: {count: true}", 1, 14, "not a whole number"),
+        ("gpu: {count: '${system.arch}'}", 1, 14, "not a whole number"),
+        ("nodes: {append: [{name: a, ip: b}]}", 1, 8, "nodes is a map, not a list"),
         ("gpu: {count: 99999999}", 1, 14, "from 0 to 10000"),
         ("docker: {executable: podman}", 1, 1, "image is missing"),
         ("docker: {image: '${system.docker.bas}', base: /x}", 1, 17, "did you mean 'system.docker.base'?"),

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from benchwright.core.errors import did_you_mean
-from benchwright.kinds.suite.read.value_types import (
+from benchwright.kinds.suite.yaml.merge import DELETE
+from benchwright.kinds.suite.yaml.value_types import (
     ANYTHING,
     DURATION,
     FLAG,
+    FREE,
     SCALAR,
     Either,
     Key,
@@ -22,7 +24,6 @@ from benchwright.kinds.suite.read.value_types import (
     number,
     text,
 )
-from benchwright.kinds.suite.yaml.merge import DELETE
 
 PER_DEVICE = ("per_gpu", "per-gpu")
 TOGETHER = ("njobs", "n_jobs", "n-jobs")
@@ -30,7 +31,6 @@ LAUNCHERS = ("torchrun", "accelerate")
 INCLUDE = "include"
 EVERY = "*"  # the entry that is laid over every other
 PRIVATE = "_"  # what the name of an entry that never runs begins with
-_FREE = ("x-", "_")  # keys of a user's own
 
 _TEXTS = Either((text(), ListOf(text())))
 _WORDS = Either((MapOf(Either((SCALAR, ListOf(SCALAR)))), ListOf(SCALAR)))
@@ -274,7 +274,7 @@ def _meant(key: object) -> object:
 
 
 def _unknown(key: object) -> Problem | None:
-    if isinstance(key, str) and key.startswith(_FREE):
+    if isinstance(key, str) and key.startswith(FREE):
         return None
     if key == "<<<":
         return Problem(

@@ -178,7 +178,8 @@ def test_a_batch_size_is_chosen_told_and_noted() -> None:
     job = plan.launches[0][0]
     assert job.argv[2:] == ("bs=80",)
     assert job.env["BENCHWRIGHT_BATCH_SIZE"] == "80"
-    assert plan.notes == {"b": ("batch size 80, fitted to 80 GiB from 2 observations",)}
+    (note,) = plan.notes["b"]
+    assert note.startswith("batch size 80, fitted to 80 GiB from 2 observations; beyond the largest one observed, 16")
     assert jobs_of(entry("b", "auto_batch(4)"), gpus=1)[0].env["BENCHWRIGHT_BATCH_SIZE"] == "4"
     assert "BENCHWRIGHT_BATCH_SIZE" not in jobs_of(entry("b"), gpus=1)[0].env
 

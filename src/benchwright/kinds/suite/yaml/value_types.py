@@ -1,4 +1,5 @@
-"""Types of values in a suite file: each checks a value, says what is wrong with it, and writes itself as JSON Schema.
+"""Types of values in suite, system and scaling files: each checks a value, says what is wrong with it, and writes itself as
+JSON Schema.
 
 `null` always passes: it says nothing. So does `${…}` where one word is wanted: what it stands for is checked later.
 """
@@ -7,16 +8,21 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.numbers.quantities import parse_duration
+from benchwright.core.numbers.quantities import parse_duration, parse_size
 from benchwright.kinds.suite.yaml.merge import DELETE
+from benchwright.kinds.suite.yaml.nodes import Path, YamlFile
 
 Schema = dict[str, Any]
+FREE = ("x-", "_")  # keys that begin so are the user's own
+_LARGEST = 1 << 62
+_OCTETS = re.compile(r"(?<=[0-9 kKMGT])(i?)o$")  # French: Go is GB, Gio is GiB
 _REFERENCE: Schema = {"type": "string", "pattern": r"\$\{"}
 
 
@@ -51,9 +57,17 @@ def shown(value: object) -> str:
         return "a map" if isinstance(value, dict) else "a list"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    text = str(value)
+    text = as_text(value)
     text = text if len(text) <= 40 else text[:39] + "…"
     return f"'{text}'" if isinstance(value, str) else text
+
+
+def as_text(value: object) -> str:
+    """In full. Python refuses to write very long numbers, which a file may hold."""
+    try:
+        return str(value)
+    except ValueError:
+        return "a number without end"
 
 
 class WordType(msgspec.Struct, frozen=True):
@@ -64,9 +78,10 @@ class WordType(msgspec.Struct, frozen=True):
     right: Callable[[Any], bool]
     json: Schema
     words: tuple[str, ...] = ()
+    refers: bool = True  # whether `${…}` may stand for it
 
     def problem(self, value: object, name: str) -> Problem | None:
-        if value is None or self.right(value) or (isinstance(value, str) and "${" in value):
+        if value is None or self.right(value) or (self.refers and isinstance(value, str) and "${" in value):
             return None
         if self.words:
             near = did_you_mean(value, self.words) if isinstance(value, str) else None
@@ -146,15 +161,21 @@ DURATION = WordType(
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """A list, or `{append: […]}`, which makes an inherited list longer."""
+    """A list, or, if it `grows`, `{append: […]}`, which makes an inherited list longer."""
 
-    item: Any  # a ValueType
+    item: ValueType
     says: str = "a list"
+    grows: bool = True
 
     def problem(self, value: Any, name: str) -> Problem | None:
         if value is None:
             return None
-        if isinstance(value, dict) and list(value) == ["append"] and not isinstance(value["append"], dict):
+        if (
+            self.grows
+            and isinstance(value, dict)
+            and list(value) == ["append"]
+            and not isinstance(value["append"], dict)
+        ):
             found = self.problem(value["append"], name)
             return found and found.below("append")
         if not isinstance(value, list):
@@ -162,7 +183,7 @@ class ListOf(msgspec.Struct, frozen=True):
         for index, item in enumerate(value):
             found = self.item.problem(item, f"an item of {name}")
             if found is not None:
-                return Problem((index, *found.path), found.what, found.remedy)
+                return found.below(index)
         return None
 
     def schema(self) -> Schema:
@@ -179,7 +200,7 @@ class ListOf(msgspec.Struct, frozen=True):
 class MapOf(msgspec.Struct, frozen=True):
     """A map with keys of the user's choice."""
 
-    value: Any  # a ValueType
+    value: ValueType
     says: str = "a map"
 
     def problem(self, value: Any, name: str) -> Problem | None:
@@ -191,7 +212,7 @@ class MapOf(msgspec.Struct, frozen=True):
             if item is not DELETE:
                 found = self.value.problem(item, f"{key} of {name}")
                 if found is not None:
-                    return Problem((key, *found.path), found.what, found.remedy)
+                    return found.below(key)
         return None
 
     def schema(self) -> Schema:
@@ -201,7 +222,7 @@ class MapOf(msgspec.Struct, frozen=True):
 class Either(msgspec.Struct, frozen=True):
     """Any of several types; the nearest one explains what is wrong."""
 
-    types: tuple[Any, ...]
+    types: tuple[ValueType, ...]
 
     @property
     def says(self) -> str:
@@ -227,16 +248,17 @@ class Either(msgspec.Struct, frozen=True):
 class Key(NamedTuple):
     """What a key of a Table takes, and what it means."""
 
-    type: Any  # a ValueType
+    type: ValueType
     meaning: str
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A map with known keys. `open`: others are left alone, unless they look like a misspelt one."""
+    """A map with known keys. `open`: others are left alone, unless they look like a misspelt one; `free`: the user's own are."""
 
     noun: str
     keys: Mapping[str, Key]
     open: bool = False
+    free: bool = False
     says: str = "a map"
 
     def problem(self, value: object, name: str) -> Problem | None:
@@ -258,11 +280,13 @@ class Table(msgspec.Struct, frozen=True):
 
     def unknown(self, key: object) -> Problem | None:
         """What is wrong with a key that is not known; None if nothing is."""
-        word = str(key)
+        word = as_text(key)
+        if self.free and word.startswith(FREE):
+            return None
         if self.open and not (isinstance(key, str) and difflib.get_close_matches(word, self.keys, n=1, cutoff=0.85)):
             return None
         near = did_you_mean(word, self.keys)
-        return Problem((), f"'{key}' is not a key of {self.noun}", near or f"use {', '.join(self.keys)}", at_key=True)
+        return Problem((), f"'{word}' is not a key of {self.noun}", near or f"use {', '.join(self.keys)}", at_key=True)
 
     def schema(self) -> Schema:
         return {
@@ -270,3 +294,78 @@ class Table(msgspec.Struct, frozen=True):
             "properties": {name: {"description": key.meaning, **key.type.schema()} for name, key in self.keys.items()},
             "additionalProperties": self.open,
         }
+
+
+# Of files that no other is merged with, and that have no placeholders but their own.
+PLAIN_TEXT = WordType(
+    "text", "it in quotes", lambda v: isinstance(v, str) or _is_number(v), {"type": ["string", "number", "null"]}
+)
+PLAIN_FLAG = msgspec.structs.replace(FLAG, refers=False)
+PLAIN_NUMBER = msgspec.structs.replace(number(), refers=False)
+
+
+def _is_capacity(value: object) -> bool:
+    try:
+        parse_capacity(value)
+    except InvalidInput:
+        return False
+    return True
+
+
+def parse_capacity(value: object) -> int | None:
+    """Bytes; None for `All`, the whole of the device. InvalidInput, without a place, if it is no amount of memory."""
+    text = as_text(value).strip()
+    if text.lower() == "all":
+        return None
+    try:
+        if isinstance(value, str) or _is_number(value):
+            return parse_size(_OCTETS.sub(r"\1B", text).replace("k", "K"))
+    except (InvalidInput, OverflowError):
+        pass
+    raise InvalidInput(f"'{text}' is not {CAPACITY.says}", remedy=f"write {CAPACITY.example}")
+
+
+CAPACITY = WordType(
+    "an amount of memory",
+    "80GiB or 81920 MiB, or All",
+    _is_capacity,
+    {"type": ["string", "number", "null"]},
+    refers=False,
+)
+
+
+def plain_list(item: ValueType) -> ListOf:
+    return ListOf(item, grows=False)
+
+
+def plain_table(noun: str, **types: ValueType) -> Table:
+    return Table(noun, {name: Key(of, "") for name, of in types.items()}, free=True)
+
+
+def whole(least: int = 0, most: int | None = None) -> WordType:
+    """A whole number in a range."""
+    span = f"of {least} or more" if most is None else f"from {least} to {most}"
+
+    def right(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and least <= value <= (most or _LARGEST)
+
+    return WordType(f"a whole number {span}", "one", right, {"type": ["integer", "null"]}, refers=False)
+
+
+def check(file: YamlFile, of: ValueType, name: str, path: Path = ()) -> None:
+    """InvalidInput that points at what is wrong below `path`."""
+    problem = of.problem(value_at(file.value, path), name)
+    if problem is not None:
+        raise file.error(problem.what, (*path, *problem.path), problem.remedy, key=problem.at_key)
+
+
+def value_at(value: object, path: Path) -> Any:
+    """What is written there; None if nothing is."""
+    for key in path:
+        if isinstance(value, dict):
+            value = value.get(key)
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            return None
+    return value
