@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchwright.cli.terminal import terminal_width
+from benchwright.cli.working import Working
 from benchwright.executors.observer import Observer
 
 if TYPE_CHECKING:
@@ -45,10 +46,11 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ)
-    with LocalExecutor() as executor, _Progress(quiet=as_json) as progress:
+    with LocalExecutor() as executor, Working("reading the machine", quiet=as_json) as working:
+        observer = None if as_json else _Noise(working)
 
         def measure(request: Request, base: BaseFolder) -> Run:
-            return run(RunOrder(request=request, base=base, keep=False), progress)
+            return run(RunOrder(request=request, base=base, keep=False), observer)
 
         checkup = check(folder, executor=executor, measure=None if quick else measure, registries=all_registries())
     if as_json:
@@ -61,24 +63,15 @@ def command(quick: bool, as_json: bool, base: str | None) -> int:
     return 1 if checkup.errors else 0
 
 
-class _Progress(Observer):
-    """One line on stderr, redrawn on a terminal."""
+class _Noise(Observer):
+    """How far the measurement of the noise is. Without a terminal, one line at its beginning."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        self.quiet = quiet
-        self.live = sys.stderr.isatty()
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.live and not self.quiet:
-            click.echo("\r\x1b[K", nl=False, err=True)
+    def __init__(self, working: Working) -> None:
+        self.working = working
 
     def on_run(self, folder: Path, plan: Plan, machine: Machine) -> None:
-        if not self.quiet and not self.live:
-            click.echo(f"measuring the noise: {len(plan.launches)} launches of a small program…", err=True)
+        if not sys.stderr.isatty():
+            self.working.echo(f"measuring the noise: {len(plan.launches)} launches of a small program…", err=True)
 
     def on_launch(self, number: int, total: int, jobs: Sequence[Job]) -> None:
-        if not self.quiet and self.live:
-            click.echo(f"\r\x1b[Kmeasuring the noise: launch {number} of {total}", nl=False, err=True)
+        self.working.now(f"measuring the noise: launch {number} of {total}")

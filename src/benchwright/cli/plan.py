@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import click
 
 from benchwright.cli.options import TargetCommand, order_from, target_options
+from benchwright.cli.working import Working
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
 from benchwright.core.run import Plan
@@ -34,7 +35,8 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **va
     from benchwright.app.run import plan
 
     order = order_from(ctx, values, targets)
-    found = plan(order)
+    with Working("reading the targets and the machine", quiet=as_json):
+        found = plan(order)
     click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found), nl=as_json)
     if not as_json and not isinstance(order.request.repeat, int):
         click.echo(f"at most: --repeat {values['repeat']} ends when that is reached")

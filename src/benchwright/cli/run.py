@@ -48,10 +48,13 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
             from benchwright.cli.suites.batch_sizes import search_batches
 
             return search_batches(order, progress, as_json=as_json)
+        progress.begin("getting ready")
         try:
             made = run(order, progress)
         except TooManyScripts as many:
-            order = msgspec.structs.replace(order, request=with_all_scripts(order.request, many))
+            with progress.aside():
+                request = with_all_scripts(order.request, many)
+            order = msgspec.structs.replace(order, request=request)
             made = run(order, progress)
     try:
         click.echo(_report(made, order, as_json=as_json), nl=False)

@@ -52,12 +52,16 @@ class Schedule:
 class Step:
     """Something other than a launch that goes on: an install, a download, reading many files."""
 
-    def __init__(self, what: str, now: float, log: str | None) -> None:
-        self.what, self.began, self.log = what, now, log
+    def __init__(self, what: str, now: float, log: str | None = None, *, announced: bool = False) -> None:
+        self.what, self.began, self.log, self.announced = what, now, log, announced
 
     def words(self, now: float) -> str:
         said = last_line(self.log) if self.log is not None else ""
         return f"{self.what}{_GAP}{clock(now - self.began)}" + (f"{_GAP}{said}" if said else "")
+
+
+def step_line(name: str, step: Step, now: float) -> str:
+    return f"{name}: {step.words(now)}" if name else step.words(now)
 
 
 def clock(seconds: float) -> str:
@@ -150,5 +154,5 @@ def panel_lines(head: str, jobs: Sequence[RunningJob], steps: dict[str, Step], *
     now = time.monotonic()
     lines = [head] if head else []
     room = max(1, height - len(lines))
-    lines += [clip(f"{name}: {step.words(now)}", width) for name, step in list(steps.items())[:room]]
+    lines += [clip(step_line(name, step, now), width) for name, step in list(steps.items())[:room]]
     return lines + job_lines(jobs, now, width, max(1, room - len(steps)))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol, Self
 from urllib.parse import unquote
 
-from benchwright.app.progress.panel import Schedule, Step, head_line, panel_lines
+from benchwright.app.progress.panel import Schedule, Step, head_line, panel_lines, step_line
 from benchwright.app.progress.result_lines import failure_words, headline
 from benchwright.app.progress.running_job import RunningJob
 from benchwright.core.benchmark import Benchmark
@@ -92,11 +93,11 @@ class Progress(Observer):
     # A run.
 
     def on_discovery(self, number: int, total: int, script: Benchmark) -> None:
-        self._begin(f"[{number}/{total}] {script.name}", "looking for models")
+        self.begin("looking for models", f"[{number}/{total}] {script.name}")
 
     def on_discovered(self, script: Benchmark, found: ScriptDiscovery) -> None:
         with self._lock:
-            self._steps = {k: v for k, v in self._steps.items() if not k.endswith(f"] {script.name}")}
+            self._steps = {}
         if found.trouble and not self._quiet:
             self._say(f"{script.name}: {found.trouble}")
 
@@ -104,6 +105,7 @@ class Progress(Observer):
         if self._verbose:
             self._say(f"run folder: {folder}")
         with self._lock:
+            self._steps = {}
             self._plan, self._schedule = plan, Schedule(plan, time.monotonic())
             self._launches = {}
             self._planned = {}
@@ -151,6 +153,8 @@ class Progress(Observer):
             self._tell(number, total, benchmark, launches, complete=complete)
         with self._lock:
             self._running = {k: v for k, v in self._running.items() if k not in {x.job for x in launches}}
+        if number == total and not self._running:
+            self.begin("saving the results")
 
     def _benchmark_of(self, launch: Launch) -> str:
         plan = self._plan.launches if self._plan is not None else ()
@@ -158,10 +162,8 @@ class Progress(Observer):
 
     def _tell(self, number: int, total: int, benchmark: str, launches: Sequence[Launch], *, complete: bool) -> None:
         """A failure always; a result when its benchmark is complete, and without a panel that of each longer launch."""
-        took = launches[0].duration_s
         bad = failure_words(launches)
         several, repeated = len(self._planned) > 1, self._planned.get(benchmark, 1) > len(launches)
-        seconds = "" if took is None else f", {format_duration(took)}"
         place = f"[{number}/{total}] {_readable(launches[0].job)}"
         if bad is not None:
             if total > 1 or self._is_slow(_FIRST_WORD_S):  # else the report says it at the same moment
@@ -169,7 +171,7 @@ class Progress(Observer):
         elif self._surface.live and complete and several and self._is_slow(_FIRST_DRAW_S):
             self._say(f"{benchmark}: {headline(self._launches[benchmark])}")
         elif not self._surface.live and (self._announced or self._verbose or self._is_silent(_SILENCE_S)):
-            self._say(f"{place}: {headline(launches)}{seconds}")
+            self._say(f"{place}: {headline(launches, took=True)}")
         if not self._surface.live and complete and repeated and self._is_slow(_FIRST_WORD_S) and bad is None:
             self._say(f"{benchmark}: {headline(self._launches[benchmark])}")
 
@@ -179,8 +181,12 @@ class Progress(Observer):
     # Anything else.
 
     def on_step(self, name: str, what: str, log: str | None = None) -> None:
-        self._begin(name, what, log)
-        if not self._quiet:
+        plain = not self._surface.live
+        with self._lock:
+            self._steps.pop("", None)
+            self._steps[name] = Step(what, time.monotonic(), log, announced=plain)
+        self._start()
+        if plain and not self._quiet:
             self._say(f"{name}: {what}")
 
     def on_step_done(self, name: str, how: str = "") -> None:
@@ -193,10 +199,19 @@ class Progress(Observer):
         if not self._quiet:
             self._say(f"note: {text}")
 
-    def _begin(self, name: str, what: str, log: str | None = None) -> None:
+    def begin(self, what: str, name: str = "") -> None:
+        """A step that is worth a word only if it takes a while. Begun again, it says what is done now."""
         with self._lock:
-            self._steps[name] = Step(what, time.monotonic(), log)
+            step = self._steps.setdefault(name, Step(what, time.monotonic()))
+            step.what = what
         self._start()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Others can write to the terminal meanwhile."""
+        with self._lock:
+            self._surface.close()
+            yield
 
     # Showing it.
 
@@ -234,8 +249,8 @@ class Progress(Observer):
         width, height = self._surface.size
         jobs = list(self._running.values()) if self._with_jobs else []
         self._surface.draw(panel_lines(self._head(width), jobs, self._steps, width=width, height=height))
-        measured = any(running.phase in ("measuring", "running") for running in self._running.values())
-        return _CALM_S if measured else _REDRAW_S
+        hurried = any(running.phase not in ("measuring", "running") for running in self._running.values())
+        return _REDRAW_S if hurried else _CALM_S / 2 if self._steps else _CALM_S
 
     def _head(self, width: int) -> str:
         if not self._running or self._schedule is None:
@@ -272,8 +287,12 @@ class Progress(Observer):
             first = next(iter(self._running.values()))
             rate = f", {first.rate[0]:.4g} {first.rate[1]}" if first.rate is not None else ""
             self._say(f"{self._launch_words()}: {first.phase} for {format_duration(now - first.began)}{rate}")
-        elif self._steps and self._is_silent(_SILENCE_S):
-            self._say("; ".join(f"{name}: {step.words(now)}" for name, step in self._steps.items()))
+        for name, step in self._steps.items():
+            if not step.announced and now - step.began > _FIRST_WORD_S:
+                step.announced = True
+                self._say(f"{name}: {step.what}" if name else step.what)
+        if self._steps and self._is_silent(_SILENCE_S):
+            self._say("; ".join(step_line(name, step, now) for name, step in self._steps.items()))
         return _REDRAW_S
 
 

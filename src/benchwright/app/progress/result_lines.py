@@ -17,8 +17,11 @@ from benchwright.report.text.one_line import one_line
 _OF_WORKERS = ("total", "average_aggregate")  # depend on the number of workers, which only the report knows
 
 
-def headline(launches: Sequence[Launch]) -> str:
-    """`829.4 samples/s ± 1.2 % (8 launches)`: the first metric of the report; failed launches are counted."""
+def headline(launches: Sequence[Launch], *, took: bool = False) -> str:
+    """`829.4 samples/s ± 1.2 % (8 launches)`: the first metric of the report; failed launches are counted.
+
+    `took`: with the duration of the first launch, unless that is the metric.
+    """
     good = [x for x in launches if x.status is Status.OK and not x.warmup] or [
         x for x in launches if x.status is Status.OK
     ]
@@ -33,6 +36,8 @@ def headline(launches: Sequence[Launch]) -> str:
     count = f" ({counted(first.launches, 'launch', 'launches')})" if first.launches > 1 else ""
     name = "" if first.metric in ("rate", "process.duration") else f"{metric_label(first.metric)} "
     text = f"{name}{format_value(first.value, first.unit)}{about}{count}"
+    if took and first.metric != "process.duration" and launches[0].duration_s is not None:
+        text += f", {format_duration(launches[0].duration_s)}"
     return one_line(f"{words}; {text}" if words else text)
 
 

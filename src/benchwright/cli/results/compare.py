@@ -7,6 +7,7 @@ import click
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_percentage
 
@@ -77,18 +78,21 @@ def command(
     if not between and len(words) < 2:
         remedy = "name two runs, such as: benchwright compare BEFORE last; 'benchwright runs' lists them"
         raise InvalidInput("there is nothing to compare with", where="compare", remedy=remedy)
-    with open_results(base, store) as results:
-        found = [results.run(word) for word in words]
-    comparisons = compare_runs(
-        found,
-        between=between,
-        margin=parse_percentage(margin, where="--margin"),
-        metrics=metrics,
-        all_metrics=all_metrics,
-        anyway=anyway,
-        **({} if run_to_run is None else {"run_to_run": parse_percentage(run_to_run, where="--run-to-run")}),
-    )
-    put_out(render(comparisons, found, format_, terminal_width()), format_, output)
+    with Working("reading the runs") as working:
+        with open_results(base, store) as results:
+            found = [results.run(word) for word in words]
+        working.now("comparing")
+        comparisons = compare_runs(
+            found,
+            between=between,
+            margin=parse_percentage(margin, where="--margin"),
+            metrics=metrics,
+            all_metrics=all_metrics,
+            anyway=anyway,
+            **({} if run_to_run is None else {"run_to_run": parse_percentage(run_to_run, where="--run-to-run")}),
+        )
+        text = render(comparisons, found, format_, terminal_width())
+    put_out(text, format_, output)
     failed = [c for c in comparisons if fail_on and failing(c, fail_on)]
     for comparison in failed:
         why = "; ".join([count_words(comparison), *comparison.lost])

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 
 
 @click.command(epilog="Example: benchwright diff-env train.2026-11-14 last")
@@ -19,7 +20,7 @@ def command(control: str, treatment: str, as_json: bool, base: str | None, store
     """Show how the machine, the settings and the package versions of two runs differ."""
     from benchwright.analysis.comparison.differences import differences
 
-    with open_results(base, store) as results:
+    with Working("reading the runs"), open_results(base, store) as results:
         found = differences(results.run(control), results.run(treatment))
     if as_json:
         click.echo(json.dumps(msgspec.to_builtins(found), indent=1))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,12 +45,15 @@ def command(runs: tuple[str, ...], output: str, format_: str | None, base: str |
             remedy="use .json, .csv or .parquet, or give --format",
         )
     write = {"json": export_json, "csv": export_csv, "parquet": export_parquet, "milabench": export_milabench}[chosen]
-    with open_results(base, store) as results:
-        found = results.each(runs or ("last",))
+    with Working("reading the runs") as working:
+        with open_results(base, store) as results:
+            found = results.each(runs or ("last",))
+        working.now("writing the samples")
+        if output != "-":
+            write(found, Path(output))
     if output == "-":
         _to_stdout(write, found)
         return
-    write(found, Path(output))
     click.echo(f"written: {output}", err=True)
 
 

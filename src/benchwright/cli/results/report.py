@@ -12,6 +12,7 @@ import click
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 
@@ -94,14 +95,16 @@ def command(
         format_, output = "html", html
     format_ = chosen_format("report", format_, output, as_json=as_json)
     reporter = reporter_named(format_)
-    with open_results(base, store) as results:
-        found = [sorted_by(run, sort) for run in results.each(runs or ("last",))]
-        asked = scoring_of(scoring, results, base)
-        peaks = peaks_for(found, results)
-    width, with_logs = terminal_width(), format_ == "html"
-    built = partial(report_of, width=width, with_logs=with_logs, scoring=asked)
-    reports = [built(run, peaks=peaks.get(run.id), comparisons=compare_commands(run)) for run in found]
-    text = render_several(reporter, reports)
+    with Working("reading the runs") as working:
+        with open_results(base, store) as results:
+            found = [sorted_by(run, sort) for run in results.each(runs or ("last",))]
+            asked = scoring_of(scoring, results, base)
+            peaks = peaks_for(found, results)
+        working.now("writing the report")
+        width, with_logs = terminal_width(), format_ == "html"
+        built = partial(report_of, width=width, with_logs=with_logs, scoring=asked)
+        reports = [built(run, peaks=peaks.get(run.id), comparisons=compare_commands(run)) for run in found]
+        text = render_several(reporter, reports)
     put_out(text, format_, output)
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from benchwright.cli.terminal import ask, terminal_width
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 from benchwright.core.errors import InvalidInput, StoreTrouble
 from benchwright.core.numbers.quantities import format_bytes, parse_duration, parse_size
 
@@ -71,7 +72,7 @@ def list_(
     from benchwright.app.option_values import label_of
     from benchwright.app.results.listing import list_runs
 
-    with open_results(base, store, patience_s=_PATIENCE_S) as results:
+    with Working("listing the runs"), open_results(base, store, patience_s=_PATIENCE_S) as results:
         listed = list_runs(results, labels=dict(map(label_of, labels)), limit=limit, **wanted)
     rows = sorted(listed.rows, key=_SORTS[sort]) if sort != "started" else listed.rows
     for row in rows:
@@ -138,7 +139,11 @@ def prune(keep: str | None, max_size: str | None, dry_run: bool, yes: bool, base
             return 0
         if not yes:
             ask(f"Delete these {len(meant)} runs with all raw samples?")
-        deleted = [delete_run(results, run) for run in meant]
+        deleted = []
+        with Working(f"deleting {len(meant):,} runs") as working:
+            for number, run in enumerate(meant, start=1):
+                deleted.append(delete_run(results, run))
+                working.now(f"deleting runs: {number:,} of {len(meant):,}")
         click.echo(f"deleted {len(meant)} runs, {format_bytes(sum(d.freed_bytes for d in deleted))}")
     return _said([d.trouble for d in deleted if d.trouble])
 

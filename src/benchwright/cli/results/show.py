@@ -9,6 +9,7 @@ import click
 from benchwright.cli.results.output import chosen_format, put_out
 from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 
 
 @click.command(epilog="Example: benchwright show last")
@@ -27,7 +28,7 @@ def command(run: str, as_json: bool, output: str | None, base: str | None, store
     from benchwright.report.screen import ScreenReporter
 
     format_ = chosen_format("show", None, output, as_json=as_json, known=("html", "json", "screen"))
-    with open_results(base, store) as results:
+    with Working("reading the run"), open_results(base, store) as results:
         found = results.run(run)
         annotation = results.annotation(found)
         peaks = peaks_for([found], results)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 
 
 @click.command(epilog="Examples: benchwright import hyperfine.json .benchmarks/ · benchwright import milabench runs/")
@@ -31,21 +32,22 @@ def command(paths: tuple[str, ...], tool: str | None, base: str | None, store: s
     if tool is not None:
         importer_named(tool)  # report a misspelt name once, not for every file
     problems, wrong = 0, 0
-    with open_results(base, store) as results:
-        for path in paths:
+    with Working("opening the store") as working, open_results(base, store) as results:
+        for number, path in enumerate(paths, start=1):
+            working.now(f"importing {path} ({number:,} of {len(paths):,})")
             try:
                 imported = import_results(Path(path), tool=tool)
             except InvalidInput as error:
                 wrong += 1
-                click.echo(f"benchwright: {error}", err=True)
+                working.echo(f"benchwright: {error}", err=True)
                 continue
             for run in imported.runs:
                 added = results.keep(run)
-                click.echo(f"{run.id}: {len(run.results)} benchmarks, {'imported' if added else 'already imported'}")
+                working.echo(f"{run.id}: {len(run.results)} benchmarks, {'imported' if added else 'already imported'}")
             for problem in imported.problems:
                 problems += 1
-                click.echo(f"benchwright: {problem}", err=True)
+                working.echo(f"benchwright: {problem}", err=True)
             if not imported.runs and not imported.problems:
                 problems += 1
-                click.echo(f"benchwright: {path}: no results in it; was the tool interrupted?", err=True)
+                working.echo(f"benchwright: {path}: no results in it; was the tool interrupted?", err=True)
     return 2 if wrong else 1 if problems else 0

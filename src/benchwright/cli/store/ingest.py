@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 
 
 @click.command(epilog="Example: benchwright ingest /mnt/cluster/runs/*")
@@ -18,15 +19,16 @@ def command(folders: tuple[str, ...], base: str | None, store: str | None) -> in
     from benchwright.runs.run_folder import RunFolder
 
     failed = 0
-    with open_results(base, store) as results:
-        for name in folders:
+    with Working("opening the store") as working, open_results(base, store) as results:
+        for number, name in enumerate(folders, start=1):
+            working.now(f"adding run {number:,} of {len(folders):,} to the store")
             try:
                 added = results.ingest(RunFolder(Path(name).absolute()))
-                click.echo(f"{name}: {'ingested' if added else 'already there'}")
+                working.echo(f"{name}: {'ingested' if added else 'already there'}")
             except InvalidInput as error:
                 failed += 1
-                click.echo(f"benchwright: {error}", err=True)
+                working.echo(f"benchwright: {error}", err=True)
             except OSError as error:
                 failed += 1
-                click.echo(f"benchwright: {error.filename or name}: {error.strerror or error}", err=True)
+                working.echo(f"benchwright: {error.filename or name}: {error.strerror or error}", err=True)
     return 2 if failed else 0

@@ -7,6 +7,7 @@ import json
 import click
 
 from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
 
 
 @click.group(epilog="Example: benchwright store check")
@@ -25,11 +26,12 @@ def check(folders: bool, as_json: bool, base: str | None, store: str | None) -> 
     """
     from benchwright.app.results.check_store import folder_problems
 
-    with open_results(base, store) as results:
+    with Working("checking the store", quiet=as_json) as working, open_results(base, store) as results:
         problems = results.existing_store.check()
         version = results.existing_store.schema_version()
         notes = results.existing_store.duplicates() if not problems else []
         if folders and not problems:
+            working.now("comparing the store with the run folders")
             problems = list(folder_problems(results))
     if as_json:
         body = {"url": results.where, "version": version, "problems": problems, "notes": notes}
@@ -50,11 +52,12 @@ def rebuild(base: str | None, store: str | None) -> int:
     from benchwright.app.results.rebuild import rebuild as rebuilt
 
     total = failed = 0
-    with open_results(base, store) as results:
+    with Working("rebuilding the store") as working, open_results(base, store) as results:
         for outcome in rebuilt(results):
+            working.now(f"rebuilding the store: {total + 1:,} runs")
             if outcome.problem:
                 said = outcome.problem if outcome.run is None else f"{outcome.run}: {outcome.problem}"
-                click.echo(f"benchwright: {said}", err=True)
+                working.echo(f"benchwright: {said}", err=True)
             total += outcome.run is not None
             failed += outcome.run is not None and outcome.problem is not None
     click.echo(f"{total - failed} of {total} runs are in {results.where}")
@@ -65,6 +68,6 @@ def rebuild(base: str | None, store: str | None) -> int:
 @where_options
 def migrate(base: str | None, store: str | None) -> None:
     """Upgrade the store to this version of benchwright."""
-    with open_results(base, store) as results:
+    with Working("upgrading the store") as working, open_results(base, store) as results:
         results.existing_store.migrate()
-        click.echo(f"{results.where}: version {results.existing_store.schema_version()}")
+        working.echo(f"{results.where}: version {results.existing_store.schema_version()}")

@@ -133,7 +133,7 @@ def test_a_step_shows_the_last_line_of_its_log(tmp_path: Path) -> None:
         assert wait_for(lambda: bool(paper.drawn))
         progress.on_step_done("torch", "built in 2.5 s")
     assert paper.drawn[0] == ["torch: installing  0:00  Downloading torch (797.4MiB)"]
-    assert paper.said == ["torch: installing", "torch: built in 2.5 s"]
+    assert paper.said == ["torch: built in 2.5 s"]
 
 
 @pytest.mark.usefixtures("hurried")
@@ -167,3 +167,26 @@ def test_a_number_that_needs_the_workers_is_left_to_the_report(method: str) -> N
     assert headline([launch(needs)]) == "ok"
     plain = measurement(5.0, 7.0, metric="speed", unit="items/s", source="log")
     assert "6" in headline([launch(needs, plain)])
+
+
+def test_a_step_that_is_worth_a_word_only_if_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress_module, "_FIRST_WORD_S", 0.3)
+    paper = Paper(live=False)
+    with Progress(paper) as progress:
+        progress.begin("getting ready")
+        progress.on_run(Path("/x"), Plan(benchmarks=(), launches=()), MACHINE)  # it was quick
+        progress.begin("saving the results")
+        assert wait_for(lambda: bool(paper.said))
+    assert paper.said == ["saving the results"]
+
+
+@pytest.mark.usefixtures("hurried")
+def test_nothing_is_drawn_while_others_write_to_the_terminal() -> None:
+    paper = Paper(live=True)
+    with Progress(paper) as progress:
+        progress.begin("getting ready")
+        assert wait_for(lambda: bool(paper.drawn))
+        with progress.aside():
+            drawn, closed = len(paper.drawn), paper.closed
+            progress_module.time.sleep(0.8)
+            assert (len(paper.drawn), closed) == (drawn, True)
