@@ -89,7 +89,7 @@ def test_rebuilding_and_ingesting_at_once_are_all_well(bw: CommandLine, kept: Ke
     jobs = [["store", "rebuild"]] + [["ingest", *(str(f.path) for f in folders)]] * 2
     started = [subprocess.Popen(bw.argv(*job), env=bw.env, cwd=bw.cwd, stderr=subprocess.PIPE) for job in jobs]
     ended = [process.communicate(timeout=100)[1].decode() for process in started]
-    assert ended == [""] * 3
+    assert not [text for text in ended if "benchwright:" in text]
     assert "intact" in bw("store", "check").stdout
     assert len(json.loads(bw("runs", "--json").stdout)) == 4
     assert [p.name for p in bw.base.glob("store.db*")] == ["store.db"]

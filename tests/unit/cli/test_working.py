@@ -17,7 +17,7 @@ from benchwright.cli.working import Working
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     monkeypatch.setattr(working_module, "SLOW_S", 0.05)
-    monkeypatch.setattr(progress_module, "_FIRST_WORD_S", 0.05)
+    monkeypatch.setattr(progress_module, "_FIRST_WORD_OF_STEP_S", 0.05)
     stream = io.StringIO()
     monkeypatch.setattr(terminal, "surface_of", lambda _: terminal.PlainLines(stream))
     monkeypatch.setattr(working_module.click, "echo", lambda text, err: stream.write(f"{text}\n"))

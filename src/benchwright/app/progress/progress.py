@@ -26,6 +26,7 @@ _REDRAW_S = 0.25
 _CALM_S = 1.0  # while something is measured on the same cores
 _FIRST_DRAW_S = 0.7  # shorter work needs no panel
 _FIRST_WORD_S = 2.0  # nor lines
+_FIRST_WORD_OF_STEP_S = 10.0  # in a log, what is neither install nor launch matters only if it lasts
 _SILENCE_S = 15.0  # without a panel, a line now and then shows that it still runs
 _LONG_SILENCE_S = 30.0
 _NO_IMPORTS = ("command", "tasks")  # kinds whose programs need not be Python
@@ -150,7 +151,10 @@ class Progress(Observer):
             if self._running and self._schedule is not None:
                 self._schedule.took(number, time.monotonic() - self._launch_began)
         if not self._quiet:
-            self._tell(number, total, benchmark, launches, complete=complete)
+            try:
+                self._tell(number, total, benchmark, launches, complete=complete)
+            except Exception as error:  # a line of progress is never worth a run; the report will say what is wrong
+                self._say(f"[{number}/{total}] {benchmark}: {type(error).__name__}: {error}")
         with self._lock:
             self._running = {k: v for k, v in self._running.items() if k not in {x.job for x in launches}}
         if number == total and not self._running:
@@ -288,7 +292,7 @@ class Progress(Observer):
             rate = f", {first.rate[0]:.4g} {first.rate[1]}" if first.rate is not None else ""
             self._say(f"{self._launch_words()}: {first.phase} for {format_duration(now - first.began)}{rate}")
         for name, step in self._steps.items():
-            if not step.announced and now - step.began > _FIRST_WORD_S:
+            if not step.announced and now - step.began > _FIRST_WORD_OF_STEP_S:
                 step.announced = True
                 self._say(f"{name}: {step.what}" if name else step.what)
         if self._steps and self._is_silent(_SILENCE_S):

@@ -170,7 +170,7 @@ def test_a_number_that_needs_the_workers_is_left_to_the_report(method: str) -> N
 
 
 def test_a_step_that_is_worth_a_word_only_if_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "_FIRST_WORD_S", 0.3)
+    monkeypatch.setattr(progress_module, "_FIRST_WORD_OF_STEP_S", 0.3)
     paper = Paper(live=False)
     with Progress(paper) as progress:
         progress.begin("getting ready")
@@ -190,3 +190,14 @@ def test_nothing_is_drawn_while_others_write_to_the_terminal() -> None:
             drawn, closed = len(paper.drawn), paper.closed
             progress_module.time.sleep(0.8)
             assert (len(paper.drawn), closed) == (drawn, True)
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_result_that_cannot_be_put_into_words_does_not_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> str:
+        raise ZeroDivisionError("odd numbers")
+
+    monkeypatch.setattr(progress_module, "headline", broken)
+    paper = Paper(live=False)
+    make_run(Progress(paper), ["a"], good)
+    assert paper.said == ["[1/1] a: ZeroDivisionError: odd numbers"]
