@@ -112,7 +112,9 @@ def _key(key: object) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def real_folder(base: str, definition: str) -> str:
-    """`definition` relative to the folder `base`, absolute and without links."""
+    """`definition` relative to the folder `base`, absolute and without links; of a benchfile.py its folder."""
+    if os.path.basename(definition) == BENCHFILE:
+        definition = os.path.dirname(definition) or "."
     return os.path.realpath(os.path.join(base, os.path.expanduser(definition)))
 
 
