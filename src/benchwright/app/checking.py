@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 
 _MEASURED = ("suite", "tasks", "script")
@@ -138,30 +136,10 @@ def _check_tasks(path: str) -> CheckedFile:
 
 def _check_suite(path: str) -> CheckedFile:
     """Every entry, disabled ones too. What cannot run on this machine is a warning: it may on another."""
+    from benchwright.kinds.suite.plan.obeyed import unrunnable
     from benchwright.kinds.suite.read.suite import read_suite, suite_benchmarks
 
     suite = read_suite(path)
     benchmarks = suite_benchmarks(suite)
-    warnings = (*suite.warnings, *_unrunnable([b for b in benchmarks if b.enabled]))
+    warnings = (*suite.warnings, *unrunnable([b for b in benchmarks if b.enabled]))
     return CheckedFile(path, "suite", tuple(b.name for b in benchmarks), warnings)
-
-
-def _unrunnable(benchmarks: Sequence[Benchmark]) -> Iterator[str]:
-    """A sentence for each whose script or benchfile cannot be used. Folders that are missing may be cloned, or elsewhere."""
-    from benchwright.agent.machine.fingerprint import read_machine
-    from benchwright.core.node.system import SuitePaths
-    from benchwright.kinds.suite.plan.machine_facts import machine_facts
-    from benchwright.kinds.suite.plan.obeyed import obeyed_plan
-    from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
-    from benchwright.kinds.suite.read.suite import refuse_unrunnable
-
-    base = tempfile.gettempdir()  # nothing is written there
-    paths = SuitePaths(base=base, data=base, extra=base, cache=base, venv=base, runs=base)
-    facts = machine_facts(read_machine(), paths.system)
-    for benchmark in benchmarks:
-        try:
-            if benchmark.folder is not None and os.path.isdir(benchmark.folder.path):
-                refuse_unrunnable([benchmark])
-                obeyed_plan(benchmark, BenchmarkPlace(benchmark, paths), facts)
-        except InvalidInput as error:
-            yield f"{benchmark.name} cannot run: {error.on_one_line}"

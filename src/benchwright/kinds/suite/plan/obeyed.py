@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
+from benchwright.core.node.system import SuitePaths
 from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, RUN_METHODS, read_benchfile
 from benchwright.kinds.suite.benchfile.child import VOIR_CONFIG, PlannedProcess, ask_benchfile
-from benchwright.kinds.suite.plan.machine_facts import MachineFacts
+from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
 from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 from benchwright.plan.process_slots import LOCALHOST, ProcessSlot
 
@@ -77,6 +79,23 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
     config["voir"] = config.get("voir") or {"options": {}}
     variables = {name: value for name, value in place.variables().items() if value is not None}
     return {"config": config, "names": facts.names, "variables": variables}
+
+
+def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
+    """A sentence for each whose script or benchfile cannot be used. Folders that are missing may be cloned, or elsewhere."""
+    from benchwright.agent.machine.fingerprint import read_machine
+    from benchwright.kinds.suite.read.suite import refuse_unrunnable
+
+    base = tempfile.gettempdir()  # nothing is written there
+    paths = SuitePaths(base=base, data=base, extra=base, cache=base, venv=base, runs=base)
+    facts = machine_facts(read_machine(), paths.system)
+    for benchmark in benchmarks:
+        try:
+            if benchmark.folder is not None and os.path.isdir(benchmark.folder.path):
+                refuse_unrunnable([benchmark])
+                obeyed_plan(benchmark, BenchmarkPlace(benchmark, paths), facts)
+        except InvalidInput as error:
+            yield f"{benchmark.name} cannot run: {error.on_one_line}"
 
 
 def _slot(process: PlannedProcess, node: str, rank: int, machines: int, facts: MachineFacts) -> ProcessSlot:
