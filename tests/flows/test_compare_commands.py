@@ -48,6 +48,7 @@ def test_as_many_launches_as_the_interval_needs(bw: CommandLine) -> None:
         assert (
             f"'{word}' is not a number of launches; write 6" in bw("run", "--repeat", word, "--", "true", code=2).stderr
         )
+    assert "[1, at most 1000] sleep" in bw("run", "--repeat", "500ms", "-v", "--", "sleep", "0.3").stderr
     assert "at most: --repeat 30s ends" in bw("plan", "--repeat", "30s", "--", "true").stdout
 
 

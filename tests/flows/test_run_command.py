@@ -193,7 +193,7 @@ def test_the_start_help_and_a_mistyped_command(bw: CommandLine) -> None:
         ("--cores=", "not a list of cores"),
         ("--cores=0-999999999999", "not a list of cores"),
         ("--timeout=", "not a duration"),
-        ("--timeout=0", "is no time limit"),
+        ("--timeout=0", "is not a time limit"),
         ("--stop=", "not a stop rule"),
     ],
 )

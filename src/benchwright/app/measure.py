@@ -82,7 +82,7 @@ def measure(
     check_workers(benchmarks, settings)
     if resume is None:
         if not benchmarks:
-            raise InvalidInput("nothing to measure", remedy="name a target or give a command after --")
+            raise InvalidInput("nothing to measure", remedy="name a file, or write a command after --")
         _refuse_if_none_is_ready(benchmarks, settings, failed or {})
         folder = RunFolder.create(base.runs, name, shared=settings.shared)
         started = datetime.now().astimezone().isoformat(timespec="seconds")

@@ -56,7 +56,9 @@ def cores_of(text: str) -> tuple[int, ...]:
 def timeout_of(text: str) -> float:
     seconds = parse_duration(text, where="--timeout")
     if seconds <= 0:
-        raise InvalidInput(f"{text} is no time limit", where="--timeout", remedy="leave it out for no limit")
+        raise InvalidInput(
+            f"{text} is not a time limit", where="--timeout", remedy="write 90s or 10m, or drop --timeout for no limit"
+        )
     return seconds
 
 
@@ -64,7 +66,7 @@ def interleave_of(asked: bool | None, turns: str | None) -> bool | None:
     if turns is None:
         return asked
     if asked is False:
-        raise InvalidInput("contradicts --no-interleave", where="--turns", remedy="leave one out")
+        raise InvalidInput("contradicts --no-interleave", where="--turns", remedy="drop one of them")
     return True
 
 

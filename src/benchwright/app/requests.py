@@ -43,7 +43,7 @@ def order_of(
         # `--resume tasks.cfg` means the newest run of tasks.cfg: a file is no run folder.
         resume, targets = NEWEST, (resume, *targets)
     if values["anyway"] and resume is None:
-        raise InvalidInput("only a run that is resumed can continue anyway", where="--anyway", remedy="add --resume")
+        raise InvalidInput("only applies to a resumed run", where="--anyway", remedy="add --resume")
     _check_placeholders(values["run_name"] or "")
     base = BaseFolder.choose(values["base"], os.environ)
     return RunOrder(

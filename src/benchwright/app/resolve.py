@@ -138,7 +138,7 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
         raise InvalidInput(
             "is not a suite, task file, Python script or model file",
             where=target,
-            remedy="give its kind with --format, or put a command after --",
+            remedy=f"give its kind with --format; to run it as a program: benchwright run -- {target}",
         )
     found = kind.read(target, _kind_options(request, cwd, metrics))
     return [b if b.kind == kind.name else msgspec.structs.replace(b, kind=kind.name) for b in found]
@@ -237,10 +237,10 @@ def _unique(benchmarks: list[Benchmark]) -> list[Benchmark]:
 
 def _named(benchmarks: list[Benchmark], name: str) -> list[Benchmark]:
     if not name.strip():
-        raise InvalidInput("the name is empty", where="--name", remedy="write a name, or leave --name out")
+        raise InvalidInput("the name is empty", where="--name", remedy="write a name, or drop --name")
     if len(benchmarks) != 1:
         raise InvalidInput(
-            f"one name for {len(benchmarks)} benchmarks", where="--name", remedy="measure one, or leave --name out"
+            f"cannot name {len(benchmarks)} benchmarks at once", where="--name", remedy="measure one, or drop --name"
         )
     return [msgspec.structs.replace(benchmarks[0], name=name)]
 

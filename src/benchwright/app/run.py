@@ -153,9 +153,9 @@ def _refuse_changes(given: frozenset[str]) -> None:
         if option.of_target:
             flag = option.flags[-1]
             raise InvalidInput(
-                f"{flag} has no effect on a run that is resumed without its target",
+                f"{flag} cannot change a run that is resumed without naming its target",
                 where="--resume",
-                remedy=f"leave {flag} out, or name the target again to have it compared",
+                remedy=f"drop {flag}, or name the target again",
             )
 
 

@@ -212,6 +212,8 @@ def order_from(ctx: click.Context, values: dict[str, object], targets: tuple[str
 
     command = ctx.meta.get("command", ())
     if "command" in ctx.meta and not command:
-        raise InvalidInput("there is no command after --", remedy="write benchwright run -- COMMAND ARGUMENTS")
+        raise InvalidInput(
+            "there is no command after --", remedy="write one, such as: benchwright run -- python train.py"
+        )
     given = [name for name in OPTIONS if ctx.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE]
     return order_of(values, given, targets=targets, command=command)

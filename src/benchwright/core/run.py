@@ -108,6 +108,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     benchmarks: tuple[Benchmark, ...]
     launches: tuple[tuple[Job, ...], ...]
     skipped: dict[str, tuple[Reason, str]] = {}  # benchmark name → why it will not run
+    up_to: bool = False  # fewer launches may be enough
     notes: dict[str, tuple[str, ...]] = {}  # benchmark name → the planner's remarks, one sentence each
 
 

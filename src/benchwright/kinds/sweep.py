@@ -30,7 +30,7 @@ def sweep_points(texts: Sequence[str], how: str = "grid") -> list[Point]:
             count *= len(each)
         if count > _MOST_POINTS:
             raise InvalidInput(
-                f"{count} combinations are too many", where="--param", remedy=f"sweep at most {_MOST_POINTS} at once"
+                f"{count} combinations are too many", where="--param", remedy=f"measure at most {_MOST_POINTS} at once"
             )
         rows = list(itertools.product(*values.values()))
     return [dict(zip(names, row, strict=True)) for row in rows]
@@ -78,9 +78,11 @@ def _parsed(texts: Sequence[str]) -> dict[str, list[str]]:
         name = name.strip().lstrip("-")
         given = [value.strip() for value in rest.split(",")]
         if not equals or not re.fullmatch(r"[A-Za-z_][\w-]*", name) or not all(given):
-            raise InvalidInput(f"'{text}' is not a sweep", where="--param", remedy="write NAME=VALUE,VALUE")
+            raise InvalidInput(
+                f"'{text}' is not a parameter with values", where="--param", remedy="write NAME=VALUE,VALUE"
+            )
         if name in values:
-            raise InvalidInput(f"'{name}' is swept twice", where="--param", remedy="give all its values at once")
+            raise InvalidInput(f"'{name}' is given twice", where="--param", remedy="give all its values at once")
         if len(set(given)) < len(given):
             raise InvalidInput(f"'{text}' names a value twice", where="--param", remedy="name each value once")
         values[name] = given
@@ -94,6 +96,6 @@ def _same_length(values: dict[str, list[str]]) -> list[list[str]]:
             raise InvalidInput(
                 f"'{name}' has {len(given)} values where another has {longest}",
                 where="--param",
-                remedy="give as many, or one for all, or leave --sweep zip out",
+                remedy="give each the same number or a single value, or drop --sweep zip",
             )
     return [given * longest if len(given) == 1 else given for given in values.values()]

@@ -73,7 +73,8 @@ def make_plan(
         for position, slot in enumerate(order_of_launches(len(runnable), settings))
     ]
     notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
-    return Plan(benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, notes=notes)
+    up_to = settings.enough is not None
+    return Plan(benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=up_to, notes=notes)
 
 
 class _Planners:

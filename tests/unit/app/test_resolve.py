@@ -118,7 +118,7 @@ def test_options_are_laid_over_every_benchmark() -> None:
 
 
 def test_one_name_for_two_commands_is_refused() -> None:
-    with pytest.raises(InvalidInput, match="one name for 2"):
+    with pytest.raises(InvalidInput, match="cannot name 2 benchmarks"):
         resolve(Request(lines=("true", "false"), name="x"))
 
 

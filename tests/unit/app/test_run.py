@@ -93,7 +93,7 @@ def test_the_doctor_makes_its_runs_in_the_same_way_and_keeps_none(
 
 
 WRONG = {
-    "no time": ({"timeout": 0}, ("--timeout", "0"), "is no time limit"),
+    "no time": ({"timeout": 0}, ("--timeout", "0"), "is not a time limit"),
     "no launch": ({"repeat": 0}, ("--repeat", "0"), "0'? is not"),
     "no store": ({"store": "ftp://x"}, ("--store", "ftp://x"), "is not a kind of store"),
     "another kind's": ({"threads": 2}, ("--threads", "2"), "applies to models"),

@@ -168,7 +168,7 @@ class Progress(Observer):
         """A failure always; a result when its benchmark is complete, and without a panel that of each longer launch."""
         bad = failure_words(launches)
         several, repeated = len(self._planned) > 1, self._planned.get(benchmark, 1) > len(launches)
-        place = f"[{number}/{total}] {_readable(launches[0].job)}"
+        place = f"{self._place(number, total)} {_readable(launches[0].job)}"
         if bad is not None:
             if total > 1 or self._is_slow(_FIRST_WORD_S):  # else the report says it at the same moment
                 self._say(f"{place}: {bad}")
@@ -263,13 +263,16 @@ class Progress(Observer):
         elapsed = time.monotonic() - self._launch_began
         shares = [s for running in self._running.values() if (s := running.share_done()) is not None]
         share = min(shares) if len(shares) == len(self._running) else None
-        left = self._schedule.left_s(number, elapsed, share)
+        left = None if self._plan and self._plan.up_to else self._schedule.left_s(number, elapsed, share)
         if left is not None:
             whole: float | None = (passed := time.monotonic() - self._schedule.began) / (passed + left or 1.0)
         else:
             whole = (number - 1) / total if total > 1 else None
-        position = f"[{number}/{total}]"
+        position = self._place(number, total)
         return head_line(self._names(), position, time.monotonic() - self._schedule.began, left, whole, width)
+
+    def _place(self, number: int, total: int) -> str:
+        return f"[{number}, at most {total}]" if self._plan and self._plan.up_to else f"[{number}/{total}]"
 
     def _names(self) -> str:
         return ", ".join(dict.fromkeys(running.job.benchmark for running in self._running.values()))

@@ -52,7 +52,7 @@ def command(
 
     anyway, quiet = values.pop("anyway"), values["quiet"]
     if anyway and not resume:
-        raise InvalidInput("only runs that are resumed can continue anyway", where="--anyway", remedy="add --resume")
+        raise InvalidInput("only applies to resumed runs", where="--anyway", remedy="add --resume")
     order = msgspec.structs.replace(order_from(ctx, values, targets), anyway=anyway)
     file = values["system"] or next((v for name in SYSTEM_VARIABLES if (v := os.environ.get(name))), None)
     if file is None:
