@@ -1,4 +1,4 @@
-"""Errors about a suite's words, told where the suite says them: known only when the words are filled, long after reading."""
+"""Points errors about a command line at the line of the suite it comes from; they appear only when placeholders are filled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def words_placed(benchmarks: Sequence[Benchmark]) -> Iterator[None]:
 
 
 def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
-    """None if the place cannot be told: the file has changed or is gone."""
+    """None if the file has changed or is gone."""
     from benchwright.kinds.suite.read.resolution import resolve_entries
     from benchwright.kinds.suite.read.suite import suite_file
 

@@ -34,7 +34,7 @@ class SuiteKind(Kind):
         return target.lower().endswith(SUFFIXES) and os.path.isfile(target) and yaml_kind(target) == "suite"
 
     def file_in(self, folder: str) -> str | None:
-        """The suite that a folder holds; of several the one that `bw new` makes, or one called like a suite."""
+        """The suite in `folder`; of several, suite.yaml or the dev.yaml that `bw new` makes."""
         from benchwright.kinds.suite.read.suite import SUFFIXES
 
         names = sorted(name for name in os.listdir(folder) if name.lower().endswith(SUFFIXES))
@@ -58,7 +58,7 @@ class SuiteKind(Kind):
         return msgspec.structs.replace(settings, suite_paths=suite_paths_of(request.suite, benchmarks))
 
     def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
-        """Folders or scripts that are missing, benchfiles that cannot be obeyed, environments or data that are lacking."""
+        """Missing folders, scripts, environments and data, and benchfiles we cannot follow."""
         if settings.suite_paths is None:
             return {}
         from benchwright.kinds.suite.setup.readiness import readiness
@@ -85,8 +85,8 @@ class SuiteKind(Kind):
         return set_up_missing(usable, settings.suite_paths, request.suite, options, observer)
 
     def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
-        """Benchmarks that lack the same are named together."""
-        assert settings.suite_paths is not None  # else nothing could lack
+        """Names benchmarks with the same problem together."""
+        assert settings.suite_paths is not None  # else nothing could be missing
         from benchwright.kinds.suite.setup.readiness import readiness_together
 
         for error in _unrunnable(benchmarks).values():
@@ -137,7 +137,7 @@ def _unrunnable(benchmarks: Sequence[Benchmark]) -> dict[str, InvalidInput]:
 
 
 def _observations(benchmark: Benchmark) -> int | None:
-    """How many observations voir is told to make."""
+    """The number of observations voir will make."""
     options = (benchmark.folder.voir or {}).get("options") if benchmark.folder is not None else None
     stop = options.get("stop") if isinstance(options, dict) else None
     return stop if isinstance(stop, int) and not isinstance(stop, bool) and stop > 0 else None

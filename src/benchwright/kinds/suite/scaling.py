@@ -33,7 +33,7 @@ def observations_of(run: Run, plan: Plan) -> dict[str, list[Observation]]:
 
 
 def observation(result: Result, size: int) -> Observation | None:
-    """What `result` tells about batches of `size`; None if it tells nothing about memory."""
+    """Memory use and rate of `result` at batches of `size`; None if its memory use is unknown."""
     if ran_out_of_memory(result):
         return Observation(batch_size=size, memory_bytes=None, time=time.time())
     peak = peak_memory(result.counted)
@@ -49,7 +49,7 @@ def ran_out_of_memory(result: Result) -> bool:
 
 
 def performance(launches: Sequence[Launch]) -> float | None:
-    """The rate of a process, which of one with several ranks is what they did together; None if none was told."""
+    """The rate of a process, summed over its ranks; None if it reported none."""
     rates = [
         process_value(x, "rate") for x in launches if any(m.metric == "rate" and m.samples for m in x.measurements)
     ]

@@ -1,4 +1,4 @@
-"""What suites need beyond their files: the benchmarks that are meant, and where they find their things."""
+"""A suite's selected benchmarks, and the folders, machines and batch sizes they use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DATA_VARIABLES = ("BENCHWRIGHT_DATA_DIR", "MILABENCH_DATA_DIR")
 
 
 def suite_from_environment(environment: Mapping[str, str]) -> str | None:
-    """The suite that is meant when none is named."""
+    """The default suite, from the environment."""
     # Inside a benchmark's own process $MILABENCH_CONFIG holds JSON, not a path.
     return next((v for name in CONFIG_VARIABLES if (v := environment.get(name)) and not v.startswith("{")), None)
 
@@ -143,7 +143,7 @@ def _with_options(system: System, options: Mapping[str, object]) -> System:
 
 
 def is_this_machine(node: Node) -> bool:
-    """Whether a node of a system file is where this process runs."""
+    """Whether a node of a system file is this machine."""
     if node.ip in ("localhost", "127.0.0.1", "::1"):
         return True
     if socket.gethostname() in (node.ip, node.hostname):

@@ -100,7 +100,7 @@ class _SystemFile:
         return value
 
     def _arch(self, path: Path) -> str | None:
-        """One that is nearly a known word is a slip, which would have everything run on the CPU; others may be new."""
+        """A near miss of a known word is a typo, after which everything would run on the CPU; other words may be new vendors."""
         arch = self._text(path)
         if arch is None or arch.lower() in _ARCHES:
             return arch and arch.lower()

@@ -35,7 +35,7 @@ class FlagChange(msgspec.Struct, frozen=True):
 
 
 class Rewritten(msgspec.Struct, frozen=True):
-    """The command after the changes, and the changes that found no place: the flag is not there, or cannot be added."""
+    """The command after the changes, and the changes that could not be made: the flag is absent, or cannot be added."""
 
     line: str
     missing: tuple[FlagChange, ...] = ()
@@ -92,7 +92,7 @@ def flag_edits(words: Sequence[Word], change: FlagChange) -> list[Edit]:
 
 
 def nearest_flag(line: str, flag: str) -> str | None:
-    """A flag of the command that may be the one that was meant: `--kv-store` for `--kvstore`."""
+    """The flag of the command that was probably meant: `--kv-store` for `--kvstore`."""
     flags = [w.text.partition("=")[0] for w in read_line(line).words if not w.operator and w.text.startswith("-")]
     near = difflib.get_close_matches(flag, [f for f in flags if f != flag], n=1, cutoff=0.7)
     return near[0] if near else None

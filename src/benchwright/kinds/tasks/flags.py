@@ -21,7 +21,7 @@ def flag_changes(overrides: TaskOverrides) -> list[FlagChange]:
 def notes_on_missing(
     task: str, rewritten: Rewritten, overrides: TaskOverrides, fail: Fail, own_gpus: int
 ) -> tuple[str, ...]:
-    """A sentence for each option that changed nothing: the driver said nothing, and 400 epochs ran where 2 were asked for."""
+    """A sentence for each option that changed nothing; the driver stayed silent and ran 400 epochs instead of 2."""
     notes = []
     for change in rewritten.missing:
         if change.add:

@@ -125,7 +125,7 @@ def task_faults(path: str) -> list[InvalidInput]:
 
 
 def policies_by_content(path: str) -> list[str]:
-    """Sections that are policies although their names do not say so."""
+    """Policies whose names do not begin with metrics_."""
     sections = read_task_file(path).sections.values()
     return [s.name for s in sections if is_policy(s) and not s.name.startswith(POLICY_PREFIX)]
 

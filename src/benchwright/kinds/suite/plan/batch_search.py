@@ -1,4 +1,4 @@
-"""Which batch size to try next, when the largest that fits is looked for: double until one does not, then halve the gap."""
+"""The search for the largest batch that fits: double until one does not, then halve the gap."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def contained(
 
 
 def outermost(folders: Iterable[str]) -> list[str]:
-    """`folders` without those that lie inside another of them."""
+    """`folders` without those inside another of them."""
     kept: list[str] = []
     for folder in sorted({os.path.normpath(f) for f in folders}):
         if not any(folder == k or folder.startswith(k.rstrip("/") + "/") for k in kept):

@@ -1,4 +1,4 @@
-"""What one benchmark of a suite says, with every placeholder filled."""
+"""The command-line words of a benchmark, with every placeholder filled."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from benchwright.core.benchmark import Launcher
 from benchwright.core.errors import InvalidInput, did_you_mean
 
 DEFAULT_PORT = 29400
-STATIC = "static"  # torchrun's plain rendezvous: every node is told its rank and where the first one is
+STATIC = "static"  # torchrun's plain rendezvous: every node gets its rank and the address of the first
 
 
 class Gathering(msgspec.Struct, frozen=True):

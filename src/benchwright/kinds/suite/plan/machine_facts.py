@@ -1,4 +1,4 @@
-"""What a suite's words and conditions may say of the machine, as the system file corrects it."""
+"""Facts about the machine that placeholders and conditions may use, as corrected by the system file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchwright.kinds.suite.plan.system_options import check_options, switch, w
 
 _SAME_NAME = ("cpu", "cuda", "xpu", "hpu", "mps", "xla", "ipu", "mtia")  # arch and torch's device are one word
 _CCL = {"cuda": "nccl", "rocm": "rccl", "hpu": "hccl", "xpu": "ccl"}
-_COUNTED = ("cuda", "cpu")  # their number is known: the driver tells CUDA's, and a CPU has none
+_COUNTED = ("cuda", "cpu")  # their number is known: the driver reports CUDA's, and a CPU has none
 _SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _FEWEST_WORKERS, _MOST_WORKERS = 2, 16
 

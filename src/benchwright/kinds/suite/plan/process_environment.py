@@ -1,4 +1,4 @@
-"""What a suite's script finds around it: interpreter, folders, configuration, devices."""
+"""The surroundings of a suite's script: interpreter, folders, configuration, devices."""
 
 from __future__ import annotations
 

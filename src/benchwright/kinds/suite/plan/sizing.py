@@ -12,7 +12,7 @@ from benchwright.core.numbers.quantities import format_bytes
 
 
 class BatchSize(msgspec.Struct, frozen=True):
-    """`note`: why it is this one, where that is not plain from the suite; one sentence."""
+    """`note`: why this size, in one sentence, where the suite does not say."""
 
     size: int
     note: str | None = None
@@ -40,7 +40,7 @@ def _default(default: int, why: str) -> BatchSize:
 
 
 def _optimized(default: int, known: Scaling, capacity: int | None) -> BatchSize:
-    """What the file says is best; else the fastest that was seen to fit."""
+    """The optimum the file states; else the fastest that fitted."""
     if known.optimized is not None:
         return BatchSize(max(1, known.optimized), f"batch size {known.optimized}, the optimized size")
     fitting = [

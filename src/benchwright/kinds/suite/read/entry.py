@@ -20,7 +20,7 @@ MOST_JOBS = 10_000  # of one launch: what is more is a slip, and would take all 
 
 
 class Folders:
-    """What the folders of a suite say, each looked at once."""
+    """Facts about a suite's folders, each read once."""
 
     def __init__(self, definitions: str) -> None:
         self._definitions = definitions
@@ -35,7 +35,7 @@ class Folders:
         return self._facts[folder]
 
     def notes(self, entry: dict[str, object], facts: BenchFacts, script: str) -> tuple[str, ...]:
-        """What a reader should know of the entry's folder, and of the script in it."""
+        """Remarks on the entry's folder and script."""
         if facts.folder not in self._notes:
             missing = not os.path.isdir(facts.folder)
             cloned = isinstance(entry["definition"], dict)
@@ -58,7 +58,7 @@ class Folders:
 
 
 def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes: tuple[str, ...] = ()) -> Benchmark:
-    """The benchmark that `entry`, which JSON can hold, describes; Wrong points at a key of it that cannot be meant."""
+    """The benchmark of an `entry` that JSON can hold; Wrong points at an invalid key."""
     if not entry.get("definition"):
         raise Wrong((), f"'{entry['name']}' has no definition", "name the folder of its main.py: definition: ./folder")
     measuring = loop_rules_of(entry)

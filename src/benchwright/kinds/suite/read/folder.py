@@ -21,7 +21,7 @@ DEFAULT_SERVER = "server.py"
 
 
 def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder:
-    """The folder of an entry whose folder `facts` is about; Wrong points at a key that cannot be meant."""
+    """The folder of an entry, from the `facts` about it; Wrong points at an invalid key."""
     git, branch = _repository(entry)
     return BenchmarkFolder(
         path=facts.folder,
@@ -38,7 +38,7 @@ def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder
 
 
 def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
-    """The environment of an entry whose folder `facts` is about; Wrong points at a key that cannot be meant."""
+    """The environment of an entry, from the `facts` about its folder; Wrong points at an invalid key."""
     pip, variant = entry.get("pip") or {}, entry.get("install_variant")
     return Environment(
         name=folder_name(entry, "install_group"),
@@ -54,7 +54,7 @@ def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
 
 
 def _packages(facts: BenchFacts) -> tuple[str, ...]:
-    """What its folder needs beyond its requirements files."""
+    """Packages the folder needs beyond its requirements files."""
     benchmate = benchmate_packages(facts.benchmate) if facts.benchmate is not None else ()
     return (*(("voir",) if facts.uses_voir or benchmate else ()), *benchmate)
 
@@ -69,7 +69,7 @@ def _python(venv: object, folder: str) -> str | None:
 
 
 def folder_of(entry: dict[str, object], definitions: str) -> str:
-    """The definition's folder, absolute; of a git one the place it is cloned to."""
+    """The definition's absolute folder; for git, the clone's."""
     git, branch = _repository(entry)
     if git is None:
         return str(entry["definition"])
@@ -94,7 +94,7 @@ def main_script(entry: dict[str, Any], facts: BenchFacts) -> str:
 
 
 def plain(value: object) -> Any:
-    """`value` as JSON can hold it: keys are text, and a number that is none is text too."""
+    """`value` for JSON: keys become text, and so do NaN and infinity."""
     if isinstance(value, dict):
         return {key if isinstance(key, str) else _key(key): plain(item) for key, item in value.items()}
     if isinstance(value, list):

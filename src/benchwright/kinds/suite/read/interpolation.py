@@ -26,7 +26,7 @@ Fail = Callable[[Path, str, str], Exception]  # where in the entry, what, what t
 
 
 def interpolate(entry: dict[str, object], fail: Fail) -> dict[str, object]:
-    """`entry` with every `${…}` of its own put in; raises what `fail` makes of one that leads nowhere."""
+    """`entry` with its `${…}` references filled in; raises what `fail` makes of one that leads nowhere."""
     filled: dict[str, object] = _Filler(entry, fail).fill(entry, ())
     return filled
 
@@ -69,7 +69,7 @@ class _Filler:
         return filled
 
     def _value(self, reference: str, path: Path) -> object:
-        """What a reference at `path` stands for; as it is written if only the plan can know."""
+        """The value of a reference at `path`; unchanged if only the planner can know it."""
         written, target = f"${{{reference}}}", self._target(reference, path)
         if target is None:
             raise self._failed(path, f"{written} is not a key of the entry", _PLAIN)
@@ -95,7 +95,7 @@ class _Filler:
         return value
 
     def _target(self, reference: str, path: Path) -> Path | None:
-        """The way from the entry's root; None: there is none."""
+        """The path from the entry's root; None if there is none."""
         name = reference.strip()
         dots = len(name) - len(name.lstrip("."))
         keys = tuple(_INDEX.sub(r".\1", name[dots:]).split("."))

@@ -234,7 +234,7 @@ JOB = "job"
 
 
 def entry_problem(entry: dict[Any, Any]) -> Problem | None:
-    """The first thing that is wrong with an entry as it is written; None: nothing."""
+    """The first problem of an entry as written; None if there is none."""
     keys = ENTRY.keys
     for key, value in entry.items():
         known = keys.get(key)

@@ -1,4 +1,4 @@
-"""A suite file and the files it includes, as layers: what comes later is laid over what came before."""
+"""A suite file and its includes as layers; later ones override earlier ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KIND = "suite file"
 
 
 class Layer(msgspec.Struct, frozen=True):
-    """One file: its checked entries, each with the folder and the file it is said in. An entry may be DELETE."""
+    """One file and its checked entries, each with the folder and file it comes from. An entry may be DELETE."""
 
     file: YamlFile
     folder: str
@@ -27,14 +27,14 @@ class Layer(msgspec.Struct, frozen=True):
 
 
 def read_layers(path: str) -> list[Layer]:
-    """The layers of the file at `path`, lowest first. A file that is included twice is there twice."""
+    """The layers of the file at `path`, lowest first. A file included twice appears twice."""
     if "\0" in path:
         raise InvalidInput("this is not a path", where=path, remedy=f"name a {KIND}")
     return _Reader().layers(path)
 
 
 def check_layer(file: YamlFile, entries: dict[Any, Any]) -> None:
-    """InvalidInput at the first thing in `entries` that cannot be meant."""
+    """InvalidInput at the first invalid thing in `entries`."""
     for name, entry in entries.items():
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise file.error(
@@ -55,7 +55,7 @@ def check_layer(file: YamlFile, entries: dict[Any, Any]) -> None:
 
 
 def top_level(file: YamlFile) -> dict[Any, Any]:
-    """The map that a suite file is; InvalidInput if it is something else."""
+    """The file's top-level map; InvalidInput if it is something else."""
     if file.value is None:
         raise file.error("the file has no entries", (), "an entry has a name, a definition and a plan")
     if not isinstance(file.value, dict):
@@ -75,7 +75,7 @@ class _Reader:
         return self.found
 
     def _add(self, path: str, place: str, chain: tuple[str, ...]) -> None:
-        """The layers of `path`, behind those found already; `chain` are the files that include it."""
+        """Appends the layers of `path`; `chain`: the files that include it."""
         real = os.path.realpath(place)
         if real not in self.read:
             self.read[real] = _read_layer(path, place)

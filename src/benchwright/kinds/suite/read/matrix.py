@@ -42,13 +42,13 @@ def expand_matrices(entries: dict[str, Any], places: Places) -> Expanded:
 
 
 def _is_made(entry: dict[str, object]) -> bool:
-    """Whether it is what a matrix made, as `resolve` prints it: its matrix is the one value of each key."""
+    """Whether a matrix already made this entry, as `resolve` prints it: each key of its matrix has one value."""
     matrix = entry[MATRIX]
     return JOB not in entry and isinstance(matrix, dict) and not any(isinstance(v, list) for v in matrix.values())
 
 
 def combinations(matrix: dict[str, object]) -> Iterator[dict[str, object]]:
-    """Every choice of one value for each key; the first key changes fastest. What is no list is one value."""
+    """Every combination of values; the first key changes fastest. A value that is not a list counts as one."""
     chosen: dict[str, object] = {}
     keys = list(matrix)
     choices = [value if isinstance(value, list) else [value] for value in matrix.values()]

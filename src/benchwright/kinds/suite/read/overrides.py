@@ -24,7 +24,7 @@ class Override(msgspec.Struct, frozen=True):
     value: Any
 
     def layer(self) -> dict[str, Any]:
-        """The map that says the same."""
+        """The override as a map."""
         value = self.value
         for key in reversed(self.path):
             value = {key: value}
@@ -55,7 +55,7 @@ def parse_override(text: str, names: Iterable[str]) -> Override | None:
 
 
 def unknown_entry(text: str, names: Sequence[str]) -> InvalidInput:
-    """The error about an override that no entry is called for."""
+    """The error for an override of an unknown entry."""
     named = text.partition("=")[0].partition(".")[0]
     remedy = did_you_mean(named, names) or f"name an entry of the suite, or {EVERY} for all"
     return InvalidInput(f"the suite has no entry '{named}'", where=WHERE, remedy=remedy, text=text)

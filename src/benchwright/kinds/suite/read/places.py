@@ -1,4 +1,4 @@
-"""Where a suite says something: found only when an error needs it, by the rules that put it there."""
+"""Finds the place in a suite that a value came from; only when an error needs it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Places(msgspec.Struct, frozen=True):
     def error(
         self, name: str, path: tuple[object, ...], what: str, remedy: str | None = None, *, key: bool = False
     ) -> InvalidInput:
-        """An InvalidInput that points at where the entry `name` got what is at `path` in it; at the entry if nowhere."""
+        """An InvalidInput that points at the source of `path` in the entry `name`, or at the entry."""
         for length in range(len(path), 0, -1):
             for source, at in self._candidates(name, path[:length]):
                 if isinstance(source, Override):
@@ -36,12 +36,12 @@ class Places(msgspec.Struct, frozen=True):
         return file.error(what, at, remedy, key=True)
 
     def folder(self, name: str) -> str:
-        """The folder of the last file that says something of the entry."""
+        """The folder of the last file that mentions the entry."""
         file = self.entry(name)[0]
         return next(layer.folder for layer in self.layers if layer.file is file)
 
     def entry(self, name: str) -> tuple[YamlFile, tuple[object, ...]]:
-        """The last file that says something of the entry, and the way to it there."""
+        """The last file that mentions the entry, and the path in it."""
         written = self.made.get(name, name)
         for layer in reversed(self.layers):
             if written in layer.entries:
@@ -49,7 +49,7 @@ class Places(msgspec.Struct, frozen=True):
         return self.layers[-1].file, ()
 
     def _candidates(self, name: str, path: tuple[object, ...]) -> list[tuple[YamlFile | Override, tuple[object, ...]]]:
-        """Places that may have given `name` its `path`, the strongest first: `*`, the entry, what it inherits."""
+        """Possible sources of `path` in `name`, strongest first: `*`, the entry, what it inherits."""
         ways: list[tuple[object, ...]] = [(EVERY, *path)]
         current: str | None = name
         while current is not None and len(ways) < _LONGEST:

@@ -22,7 +22,7 @@ _LISTS = ("argv", "tags", "requires_capabilities", "url")  # where {append: […
 
 
 class Resolution(msgspec.Struct, frozen=True):
-    """`entries`: public ones, by name, with everything put in that does not depend on the machine."""
+    """`entries`: the public ones, by name, resolved as far as the machine does not matter."""
 
     entries: dict[str, dict[str, Any]]
     places: Places
@@ -76,7 +76,7 @@ def _laid_over(below: dict[str, object], layer: Layer, notes: dict[str, list[str
 
 
 class _Overrides:
-    """Overrides, taken as soon as the entry they name is there: a matrix makes entries late."""
+    """Overrides, applied once their entry exists: a matrix makes entries late."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self.left = list(texts)
@@ -99,7 +99,7 @@ class _Overrides:
 
 
 def _finished(name: str, entry: dict[str, Any], places: Places, interpolating: bool) -> dict[str, Any]:
-    """`entry` with its name, its groups and its folder; everything in it that refers to itself put in."""
+    """`entry` with its name, groups and folder, and its references to itself filled in."""
     finished = {"name": name} | entry | {"name": name}
     for key, default in (("group", "${name}"), ("install_group", "${group}"), ("install_variant", ARCH)):
         if finished.get(key) is None:

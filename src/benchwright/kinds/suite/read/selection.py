@@ -1,4 +1,4 @@
-"""`--select` and `--exclude`: which entries of a suite are meant."""
+"""`--select` and `--exclude`: choosing entries of a suite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchwright.kinds.suite.read.inheritance import tag_list
 
 
 class Selection(msgspec.Struct, frozen=True):
-    """Names in the order of the suite. `forced` are disabled in it and run because `--select` calls them by name."""
+    """Names in the order of the suite. `forced`: disabled ones that `--select` names."""
 
     run: tuple[str, ...]
     disabled: tuple[str, ...]  # meant too, but not enabled: reported as skipped where `--select` is given
@@ -43,7 +43,7 @@ def choose(entries: dict[str, dict[str, object]], select: Sequence[str], exclude
 
 
 def enabled(entry: dict[str, object]) -> bool:
-    """Whether an entry says nothing against being run."""
+    """Whether an entry is enabled."""
     return entry.get("enabled") is not False
 
 

@@ -16,7 +16,7 @@ _DEFAULT_INTERVAL = "1s"
 
 
 class Wrong(Exception):
-    """Something cannot be meant, at the end of `path` in the entry."""
+    """The value at `path` of an entry is invalid."""
 
     def __init__(self, path: tuple[object, ...], what: str, remedy: str | None) -> None:
         super().__init__(what)
@@ -26,7 +26,7 @@ class Wrong(Exception):
 
 
 class LoopRules(msgspec.Struct, frozen=True):
-    """How much is measured, and what a reader should know of it."""
+    """How much to measure, and remarks on that."""
 
     stop: StopRule | None
     warmup: Warmup
@@ -57,7 +57,7 @@ def seconds_of(value: Any, path: tuple[Any, ...]) -> float:
 
 
 def whole_of(value: object, path: tuple[object, ...], least: int) -> int:
-    """A number that was written, or that `${…}` stood for."""
+    """A number, written out or from a `${…}`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise Wrong(path, f"{path[-1]} is '{value}', not a whole number", f"write {least} or more")
     return value

@@ -89,7 +89,7 @@ def suite_benchmarks(suite: Suite, options: KindOptions = KindOptions()) -> list
 
 
 def suite_file(benchmark: Benchmark) -> str | None:
-    """The file that was named to read `benchmark`, if it came from a suite."""
+    """The suite file the user named to get `benchmark`, if it came from one."""
     if benchmark.folder is None:
         return None
     place = benchmark.source.removesuffix(f" [{benchmark.name}]")
@@ -138,7 +138,7 @@ def yaml_kind(path: str) -> str | None:
 
 
 def _beginning(path: str) -> str:
-    """As much of the file as tells what it is, cut where a new entry begins."""
+    """Enough of the file to recognise it by, cut where a new entry begins."""
     try:
         with open(path, "rb") as file:
             content = file.read(_SNIFFED_BYTES + 1)
@@ -151,7 +151,7 @@ def _beginning(path: str) -> str:
 
 
 def _can_run(suite: Suite, name: str, select: Sequence[str]) -> bool:
-    """An entry without a definition is not run, as in milabench; one that is asked for by its name is an error."""
+    """Entries without a definition are skipped, as in milabench; selecting one by name is an error."""
     return bool(suite.entries[name].get("definition")) or any(name in words.split(",") for words in select)
 
 

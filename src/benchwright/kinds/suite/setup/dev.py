@@ -26,7 +26,7 @@ class DevSession(msgspec.Struct, frozen=True):
 def development_session(
     targets: Sequence[str], suite: SuiteRequest, command: Sequence[str], tell: Callable[[str], None] | None = None
 ) -> DevSession:
-    """`command` empty: the user's shell; `tell`: whom to tell what was put right. InvalidInput if more than one benchmark is meant, or it is not installed."""
+    """`command` empty: the user's shell. `tell` gets what was repaired. InvalidInput unless exactly one installed benchmark is selected."""
     from benchwright.agent.machine.fingerprint import read_machine
     from benchwright.artifacts.probe_folder import probe_folder
     from benchwright.kinds.suite.setup.process import suite_process
@@ -55,7 +55,7 @@ def development_session(
 
 
 def _one(benchmarks: Sequence[Benchmark]) -> Benchmark:
-    """The one that is meant; any of those that share a folder and an environment."""
+    """The selected benchmark; any of them if all share a folder and an environment."""
     if not benchmarks:
         raise InvalidInput("no benchmark is selected", where="--select", remedy="name one")
     places = {(b.environment.folder, b.environment.name) for b in benchmarks if b.environment is not None}

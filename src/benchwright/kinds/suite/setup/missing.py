@@ -1,4 +1,4 @@
-"""Before a run: clones, installs and prepares what its benchmarks lack, one phase at a time."""
+"""Before a run: clones, installs and prepares what is missing, one phase at a time."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _install(benchmarks: Sequence[Benchmark], paths: SuitePaths, suite: SuiteReq
     everything = read_benchmarks(targets, msgspec.structs.replace(suite, select=(), exclude=()))
     members: dict[str, list[Benchmark]] = {}
     for benchmark in benchmarks:
-        assert benchmark.environment is not None  # else it would lack nothing
+        assert benchmark.environment is not None  # only what has one can miss it
         members.setdefault(benchmark.environment.name, []).append(benchmark)
     failed: Reasons = {}
     groups: list[InstallGroup] = []

@@ -26,7 +26,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}", re.ASCII)
 
 
 def make_benchmark(name: str, template: str, parent: Path, *, force: bool = False) -> Path:
-    """The new folder `parent/name`. One that is there already is left as it is, unless `force`: then the
+    """Creates the folder `parent/name`. An existing one is refused, unless `force`: then the
     template's files are written into it, over those of the same name."""
     check_name(name)
     files = template_files(template, name)

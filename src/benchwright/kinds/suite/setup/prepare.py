@@ -103,7 +103,7 @@ class _Preparation:
 
     def all(self, benchmarks: Sequence[Benchmark], needing: dict[str, Preparation]) -> dict[str, Preparing]:
         done: dict[str, Preparing] = {}
-        first: dict[str, Benchmark] = {}  # of those that need the same
+        first: dict[str, Benchmark] = {}  # of benchmarks with the same preparation
         for benchmark in benchmarks:
             identity = needing[benchmark.name].identity
             if self._is_done(identity) and not self.options.force:

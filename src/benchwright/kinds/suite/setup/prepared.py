@@ -1,4 +1,4 @@
-"""Preparations: what a benchmark's prepare script depends on, and the marks of those that were made."""
+"""What a prepare script depends on, and the marks that finished preparations leave."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def _digest_of_code(script: str, folder: BenchmarkFolder) -> bytes:
 
 
 def _code_of(script: str, folder: BenchmarkFolder) -> list[str]:
-    """The script, and the modules of the benchmark's folder that it imports, and those that they import."""
+    """The script and the modules of the benchmark's folder that it imports, directly or not."""
     found: list[str] = []
     todo = [script]
     while todo:

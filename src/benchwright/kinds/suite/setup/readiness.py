@@ -1,4 +1,4 @@
-"""What a suite's benchmarks still lack before they can run, told from a few small files."""
+"""What is missing before a suite's benchmarks can run, read from a few small files."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def readiness(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> dict[str, s
 
 
 def readiness_together(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[str]:
-    """The same with one sentence, and one command, for all that lack the same."""
+    """As `readiness`, with one sentence and one command for all benchmarks with the same problem."""
     groups: dict[tuple[str, str, str], list[Benchmark]] = {}
     for lack in lacks(benchmarks, paths):
         groups.setdefault((lack.why, lack.phase, _suite_of(lack.benchmark)), []).append(lack.benchmark)
@@ -76,13 +76,13 @@ def not_installed(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> dict[st
 
 
 def outdated(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[str]:
-    """Benchmarks that run in the environment from before, because their requirements were installed in vain."""
+    """Benchmarks that run in their previous environment, because installing their new requirements failed."""
     environments = _Environments(paths)
     return [b.name for b in benchmarks if b.environment is not None and environments.is_outdated(b.environment)]
 
 
 def phase_command(phase: str, benchmarks: Sequence[Benchmark], paths: SuitePaths) -> str:
-    """What to type, for benchmarks of one suite; of many, those that are not meant are taken along."""
+    """The command for benchmarks of one suite; where they are many, for all of the suite."""
     words = ["benchwright", phase, _suite_of(benchmarks[0])]
     if len(benchmarks) <= _MOST_NAMED:
         words += ["--select", ",".join(b.name for b in benchmarks)]

@@ -1,4 +1,4 @@
-"""Maps laid over each other: what is said later over what was said before, and `!delete`."""
+"""Merging maps: later values override earlier ones, and `!delete` removes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Delete:
 
 
 DELETE = Delete()
-NothingRemoved = Callable[[tuple[Any, ...]], None]  # told the way to a `!delete` that removed nothing
+NothingRemoved = Callable[[tuple[Any, ...]], None]  # called with the path of a `!delete` that removed nothing
 
 
 def merge(below: object, above: Any) -> Any:
@@ -67,7 +67,7 @@ def _merge_layers(below: object, above: object, unused: NothingRemoved, path: tu
 
 
 def _cleaned(value: object, unused: NothingRemoved, path: tuple[object, ...]) -> object:
-    """`value` without what says `!delete`: there is nothing below it to be removed."""
+    """`value` without its `!delete` marks: there is nothing below to remove."""
     if isinstance(value, list):
         return [_cleaned(item, unused, (*path, index)) for index, item in enumerate(value)]
     if not isinstance(value, dict):

@@ -40,11 +40,11 @@ class YamlFile(msgspec.Struct, frozen=True):
         return {key.value: key.start_mark.line + 1 for key, _ in pairs if isinstance(key, ScalarNode)}
 
     def holds(self, path: Path) -> bool:
-        """Whether something is written at `path`."""
+        """Whether the file has a value at `path`."""
         return _walk(self.root, path)[2]
 
     def place(self, path: Path, *, key: bool = False) -> TextPlace:
-        """Where the value at `path` stands, or its key; the nearest thing around it if it is not there."""
+        """The place of the value at `path`, or of its key; of the nearest value around it if there is none."""
         key_node, node, found = _walk(self.root, path)
         at = key_node if key_node is not None and (key or not found) else node
         return TextPlace(1, 1) if at is None else TextPlace(at.start_mark.line + 1, at.start_mark.column + 1)
@@ -90,7 +90,7 @@ def _error(path: str, text: str, what: str, place: TextPlace, remedy: str | None
 
 
 def _walk(root: Node | None, path: Path) -> tuple[Node | None, Node | None, bool]:
-    """Key and value as far along `path` as there is something, and whether that is its end."""
+    """Key and value as far along `path` as it exists, and whether all of it does."""
     key, node, rest = None, root, list(path)
     while rest and node is not None:
         step = _step(node, rest)
@@ -120,7 +120,7 @@ def _step(node: Node, path: Path) -> tuple[Node | None, Node, int] | None:
 
 
 def _means(key: Node, wanted: object) -> bool:
-    """Whether a key stands for that value: `off` is false, and nothing is null."""
+    """Whether the key node reads as `wanted`: `off` is false, an empty key is null."""
     if isinstance(wanted, bool):
         return bool(key.tag.endswith(":bool")) and (key.value.lower() in ("true", "yes", "on")) is wanted
     if wanted is None:

@@ -279,7 +279,7 @@ class Table(msgspec.Struct, frozen=True):
         return None
 
     def unknown(self, key: object) -> Problem | None:
-        """What is wrong with a key that is not known; None if nothing is."""
+        """The problem with an unknown key; None if it is allowed."""
         word = as_text(key)
         if self.free and word.startswith(FREE):
             return None

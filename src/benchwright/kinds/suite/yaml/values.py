@@ -19,7 +19,7 @@ _AS_WRITTEN = {_STANDARD + "timestamp", _STANDARD + "value", _MERGE}
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """Something in a file that is allowed and hardly meant."""
+    """Something in a file that is allowed but probably a mistake."""
 
     what: str
     line: int
