@@ -127,3 +127,11 @@ def test_every_phase_takes_the_folder_of_a_suite(bw: CommandLine, suite: SuiteFo
     assert bw.json("run", str(suite.folder), "--no-setup")["status"] == "ok"
     (suite.folder / "empty").mkdir()
     assert "suite.yaml: no such file" in bw("install", str(suite.folder / "empty"), code=2).stderr
+
+
+def test_nothing_is_installed_for_a_benchmark_that_this_machine_skips(bw: CommandLine, suite: SuiteFolder) -> None:
+    suite.add("here", stop={"steps": 5}, warmup=1)
+    suite.add("elsewhere", {"requirements.in": "nothere\n"}, requires_capabilities=["gpu['count'] > 99"])
+    body = bw.json("run", suite.path)
+    assert {r["benchmark"]: r["status"] for r in body["results"]} == {"here": "ok", "elsewhere": "skipped"}
+    assert not (suite.venv / ".environments").exists()

@@ -70,17 +70,23 @@ class SuiteKind(Kind):
     def set_up(
         self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
     ) -> dict[str, str] | None:
-        """Clones definitions; once they are here, installs; once that is done, prepares."""
+        """Clones definitions; once they are here, installs; once that is done, prepares. Leaves out what is skipped here."""
         if settings.suite_paths is None or request.suite is None:
             return None
-        from benchwright.kinds.suite.setup.missing import clone_missing, set_up_missing
+        from benchwright.kinds.suite.setup.missing import clone_missing, runnable_here, set_up_missing
         from benchwright.kinds.suite.setup.prepare import PrepareOptions
 
-        failed = clone_missing(benchmarks, observer)
+        lacking = self.not_ready(benchmarks, settings)
+        todo = [b for b in benchmarks if b.name in lacking]
+        if (
+            settings.on in (None, "local") and not settings.suite_paths.system.nodes
+        ):  # what others skip is not known here
+            todo = runnable_here(todo, settings.suite_paths)
+        failed = clone_missing(todo, observer)
         if failed is not None:
             return failed
-        wrong = _unrunnable(benchmarks)
-        usable = [b for b in benchmarks if b.name not in wrong]
+        wrong = _unrunnable(todo)
+        usable = [b for b in todo if b.name not in wrong]
         options = PrepareOptions(on=settings.on or "local", echo=settings.echo)
         return set_up_missing(usable, settings.suite_paths, request.suite, options, observer)
 

@@ -32,6 +32,18 @@ BATCH_SIZE = "BENCHWRIGHT_BATCH_SIZE"
 _IMAGES_PYTHON = "python"
 
 
+def lacks_capability(benchmark: Benchmark, facts: MachineFacts) -> tuple[Reason, str] | None:
+    """Why this system cannot run it, whatever is installed."""
+    with words_placed([benchmark]):
+        if (missing := unmet_condition(benchmark, facts)) is not None:
+            return Reason.LACKS_CAPABILITY, missing
+    needed, present = benchmark.placement.needs_devices, len(facts.devices)
+    if needed > present:
+        what = f"needs {needed} devices, the system has {present or 'none'}; override its plan"
+        return Reason.LACKS_DEVICES, what
+    return None
+
+
 class SuitePlanner(Planner):
     """Plans a suite's benchmarks. A word that cannot be filled is reported where the suite says it."""
 
@@ -45,15 +57,8 @@ class SuitePlanner(Planner):
         self._obeyed: dict[str, ObeyedPlan | None] = {}
 
     def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
-        with words_placed([benchmark]):
-            if (missing := unmet_condition(benchmark, self._facts)) is not None:
-                return Reason.LACKS_CAPABILITY, missing
-        needed, present = benchmark.placement.needs_devices, len(self._facts.devices)
-        if needed > present:
-            return (
-                Reason.LACKS_DEVICES,
-                f"needs {needed} devices, the system has {present or 'none'}; override its plan",
-            )
+        if (missing := lacks_capability(benchmark, self._facts)) is not None:
+            return missing
         try:
             self._obeyed_plan(benchmark)
         except InvalidInput as error:

@@ -20,6 +20,18 @@ from benchwright.kinds.suite.setup.readiness import INSTALL, PREPARE, lacks
 Reasons = dict[str, str]  # of benchmarks that cannot be set up
 
 
+def runnable_here(benchmarks: Sequence[Benchmark], paths: SuitePaths) -> list[Benchmark]:
+    """Those that this machine does not skip: nothing is downloaded for the others."""
+    if not benchmarks:
+        return []
+    from benchwright.agent.machine.fingerprint import read_machine
+    from benchwright.kinds.suite.plan.machine_facts import machine_facts
+    from benchwright.kinds.suite.plan.planner import lacks_capability
+
+    facts = machine_facts(read_machine(), paths.system)
+    return [b for b in benchmarks if lacks_capability(b, facts) is None]
+
+
 def clone_missing(benchmarks: Sequence[Benchmark], observer: Observer) -> Reasons | None:
     """Gets definitions that live in git repositories. None: all are here."""
     missing = [b for b in benchmarks if b.folder is not None and b.folder.git and not os.path.isdir(b.folder.path)]
