@@ -405,3 +405,16 @@ def test_an_export_can_go_into_a_pipe(bw: CommandLine, format_: str) -> None:
         bw("export", "--format", format_, "-o", "pipe")
         assert b"process.duration" in reader.communicate(timeout=60)[0]
     assert (bw.cwd / "pipe").is_fifo()
+
+
+def test_plot_draws_a_run_and_a_benchmark_over_runs(bw: CommandLine) -> None:
+    name = measure(bw, 100, repeat=3)
+    measure(bw, 200, repeat=3)
+    bench = json.loads(bw("report", name, "--json").stdout)["results"][0]["benchmark"]
+    assert "3 launches" in bw("plot").stdout
+    assert "3 launches" in bw("plot", name, bench).stdout
+    drawn = bw("plot", bench, "--history").stdout
+    assert len([line for line in drawn.splitlines() if "┃" in line and "median" not in line]) == 2
+    assert "\x1b" not in drawn
+    assert "did not measure 'nothing'" in bw("plot", "last", "nothing", code=2).stderr
+    assert "neither a run nor a benchmark is called 'nothing'" in bw("plot", "nothing", code=2).stderr

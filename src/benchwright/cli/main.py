@@ -31,6 +31,7 @@ COMMANDS = {
     "new": ("suites.new", "Create a benchmark from a template."),
     "runs": ("results.runs", "List, delete, prune and annotate runs."),
     "show": ("results.show", "Show everything about a run."),
+    "plot": ("results.plot", "Draw a run or a benchmark's history in the terminal."),
     "logs": ("results.logs", "Show a program's output."),
     "report": ("results.report", "Report runs as text, HTML, Markdown, CSV or JSON."),
     "export": ("results.export", "Export raw samples as JSON, CSV or Parquet."),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 
 MOST_TICKS = 5
 _MOST_DIGITS = 6  # after the point; smaller numbers are written with an exponent
+_FARTHEST = 8e307  # of an end, so that the length of an axis is a number
 _ROUND = (1, 2, 2.5, 5, 10)
 _LOGARITHMIC_FROM = 8.0  # times the least value; below, a linear axis shows the same values better
 Ticks = tuple[tuple[float, str], ...]
@@ -17,9 +17,9 @@ def reach(values: Sequence[float], *, least: float = 0.0) -> tuple[float, float]
     """From the least to the greatest finite value with some air; at least `least` wide."""
     finite = [v for v in values if math.isfinite(v)] or [0.0]
     low, high = min(finite), max(finite)
-    half = max((high - low) / 2 * 1.08, least / 2) or abs(low) * 0.05 or 1.0
+    half = max((high / 2 - low / 2) * 1.08, least / 2) or abs(low) * 0.05 or 1.0
     middle = low / 2 + high / 2
-    return middle - half, middle + half
+    return max(middle - half, -_FARTHEST), min(middle + half, _FARTHEST)
 
 
 def wants_logarithm(values: Sequence[float]) -> bool:
@@ -35,7 +35,8 @@ def ticks(low: float, high: float, words: Callable[[float], str] | None = None, 
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in _ROUND if m * power >= raw * (1 - 1e-9))
     first = math.ceil(low / step - 1e-9)
-    marks = itertools.takewhile(lambda v: v <= high + step * 1e-9, (i * step for i in itertools.count(first)))
+    # Bounded: where neighbouring floats are farther apart than `step`, no mark would ever pass the end.
+    marks = [v for v in ((first + i) * step for i in range(most + 2)) if v <= high + step * 1e-9]
     digits = max(0, -math.floor(math.log10(step) + 1e-9) + (step / power == 2.5))
     plain = f",.{digits}f" if digits <= _MOST_DIGITS else ".6g"
     return tuple((v + 0.0, words(v) if words else f"{v + 0.0:{plain}}") for v in marks)
