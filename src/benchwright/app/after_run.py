@@ -26,8 +26,8 @@ from benchwright.core.status import Reason, Status
 from benchwright.exchange.driver.result_file import machine_uptime_s, write_driver_result
 from benchwright.kinds.registry import added_by_kinds, kind_of
 from benchwright.report.base import Report
-from benchwright.report.headline import headline_words
 from benchwright.report.run_json import run_body
+from benchwright.report.run_list import headline_words
 from benchwright.runs.logs import tail_texts
 from benchwright.runs.read_run import commands_of
 from benchwright.runs.run_folder import RunFolder

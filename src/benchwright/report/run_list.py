@@ -1,4 +1,4 @@
-"""A list of runs for the terminal."""
+"""A list of runs for the terminal, and a run in a few words."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from benchwright.core.numbers.quantities import format_bytes
+from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, table_of, word
 from benchwright.report.text.layout import left_out_words, table_lines
+from benchwright.report.text.metrics import metric_name
+from benchwright.report.text.numbers import counted, format_number, format_value, short_unit
 from benchwright.report.text.one_line import clip, one_line
 
 _LEAST_NAME = 20
+_MOST = 3  # benchmarks that a headline names
 _BESIDE = 42  # what the other columns take, more or less
 
 
@@ -67,3 +71,21 @@ def run_list(rows: Sequence[RunLine], *, width: int = 80) -> str:
 
 def _count(row: RunLine) -> str:
     return f"{row.failed}/{row.benchmarks} ✗" if row.failed else str(row.benchmarks)
+
+
+def headline_words(report: Report) -> str:
+    """`score 573.7 over 4 of 6` of a suite; else what each benchmark reached: `rate 1,340.0 items/s`; empty without numbers."""
+    score = report.score
+    if score is not None and score.value is not None:
+        over = f" over {score.counted} of {score.expected}" if score.counted < score.expected else ""
+        return f"score {format_number(score.value)}{over}"
+    found = []
+    for number, result in enumerate(report.run.results):
+        if summary := next(iter(report.headline(number)), None):
+            figure = format_value(summary.value, short_unit(summary.unit))
+            alone = len(report.run.results) == 1
+            found.append(
+                f"{metric_name(summary.metric, {})} {figure}" if alone else f"{result.benchmark.name}: {figure}"
+            )
+    more = [f"and {counted(len(found) - _MOST, 'more', 'more')}"] if len(found) > _MOST else []
+    return " ".join([", ".join(found[:_MOST]), *more]).strip()

@@ -7,7 +7,7 @@ from example_reports import ordinary_report, report, result
 
 from benchwright.app.after_run import headline_of
 from benchwright.core.status import Reason, Status
-from benchwright.report.headline import headline_words
+from benchwright.report.run_list import headline_words
 
 
 def test_one_benchmark_is_known_by_its_metric() -> None:
