@@ -29,6 +29,7 @@ class Schedule:
         ]
         self.began = now
         self.total = len(self._groups)
+        self.up_to = plan.up_to
         self._seconds: dict[str, list[float]] = {}  # what its launches took
 
     def took(self, number: int, seconds: float) -> None:
@@ -78,9 +79,9 @@ def roughly(seconds: float) -> str:
     return f"{max(1, minutes)} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def head_line(name: str, position: str, elapsed_s: float, left_s: float | None, share: float | None, width: int) -> str:
+def head_line(name: str, position: str, elapsed_s: float, left: str, share: float | None, width: int) -> str:
     """`[3/12] bert  ━━━━━━────  1:05, about 4 min left`."""
-    times = clock(elapsed_s) + (f", about {roughly(left_s)} left" if left_s is not None else "")
+    times = clock(elapsed_s) + (f", {left} left" if left else "")
     room = width - columns_of(position) - columns_of(times) - 4
     bar = "" if share is None or room < columns_of(name) + 10 else _bar(share, min(_BAR, room - columns_of(name) - 2))
     return clip(_GAP.join(filter(None, (f"{position} {clip(name, max(8, room))}".strip(), bar, times))), width)

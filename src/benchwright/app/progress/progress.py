@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol, Self
 from urllib.parse import unquote
 
-from benchwright.app.progress.panel import Schedule, Step, head_line, panel_lines, step_line
+from benchwright.app.progress.panel import Schedule, Step, head_line, panel_lines, roughly, step_line
 from benchwright.app.progress.result_lines import failure_words, headline
 from benchwright.app.progress.running_job import RunningJob
 from benchwright.core.benchmark import Benchmark
@@ -268,8 +268,10 @@ class Progress(Observer):
             whole: float | None = (passed := time.monotonic() - self._schedule.began) / (passed + left or 1.0)
         else:
             whole = (number - 1) / total if total > 1 else None
-        position = self._place(number, total)
-        return head_line(self._names(), position, time.monotonic() - self._schedule.began, left, whole, width)
+        bound = "at most" if self._schedule.up_to else "about"
+        words = "" if left is None else f"{bound} {roughly(left)}"
+        position, elapsed_s = self._place(number, total), time.monotonic() - self._schedule.began
+        return head_line(self._names(), position, elapsed_s, words, whole, width)
 
     def _place(self, number: int, total: int) -> str:
         return f"[{number}, at most {total}]" if self._plan and self._plan.up_to else f"[{number}/{total}]"

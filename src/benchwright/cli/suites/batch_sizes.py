@@ -11,29 +11,31 @@ from benchwright.core.numbers.quantities import format_bytes
 
 if TYPE_CHECKING:
     from benchwright.app.batch_search import BatchSearch, Trial
+    from benchwright.app.progress.progress import Progress
     from benchwright.app.run import RunOrder
-    from benchwright.executors.observer import Observer
 
 
-def search_batches(order: RunOrder, observer: Observer, *, as_json: bool) -> int:
+def search_batches(order: RunOrder, progress: Progress, *, as_json: bool) -> int:
     """Looks for the largest batch of every benchmark whose size is ours to choose; each trial is a run of its own."""
     from benchwright.app.batch_search import search_suite
 
-    found = search_suite(order, observer, _tell)
+    def tell(benchmark: str, size: int, trial: Trial) -> None:
+        with progress.aside():
+            click.echo(_trial(benchmark, size, trial), err=True)
+
+    found = search_suite(order, progress, tell)
     file = found.scaling_file
-    if as_json:
-        click.echo(json.dumps({"scaling_file": file, "searches": [_body(s) for s in found.searches]}, indent=1))
-    else:
-        for search in found.searches:
-            click.echo(_words(search))
-        click.echo(f"saved: {file}; use it with --size auto --scaling {file}")
+    body = {"scaling_file": file, "searches": [_body(s) for s in found.searches]}
+    words = [*map(_words, found.searches), f"saved: {file}; use it with --size auto --scaling {file}"]
+    with progress.aside():
+        click.echo(json.dumps(body, indent=1) if as_json else "\n".join(words))
     return 1 if any(search.problem for search in found.searches) else 0
 
 
-def _tell(benchmark: str, size: int, trial: Trial) -> None:
+def _trial(benchmark: str, size: int, trial: Trial) -> str:
     word = "fits" if trial.fits else "does not fit" if not trial.failed else "failed"
     memory = "" if trial.memory_bytes is None else f", {format_bytes(trial.memory_bytes)}"
-    click.echo(f"{benchmark}: batch {size} {word}{memory}", err=True)
+    return f"{benchmark}: batch {size} {word}{memory}"
 
 
 def _words(search: BatchSearch) -> str:

@@ -56,7 +56,7 @@ def test_estimates_are_rounded(seconds: float, words: str) -> None:
 @pytest.mark.parametrize("width", [20, 32, 40, 60, 79, 200])
 @pytest.mark.parametrize("name", ["bert", "a-very-long-name-of-a-benchmark-that-goes-on", "模型训练脚本很长的名字"])
 def test_every_line_fits(tmp_path: Path, width: int, name: str) -> None:
-    head = head_line(name, "[3/12]", 65.0, 240.0, 0.25, width)
+    head = head_line(name, "[3/12]", 65.0, "about 4 min", 0.25, width)
     several = [measuring(tmp_path, id=f"{name}.D{i}", benchmark=name) for i in range(3)]
     lines = [head, *job_lines(several, 1.0, width, most=10)]
     assert all(columns_of(line) <= width for line in lines)
