@@ -206,6 +206,8 @@ class Progress(Observer):
     def begin(self, what: str, name: str = "") -> None:
         """A step that is worth a word only if it takes a while. Begun again, it says what is done now."""
         with self._lock:
+            if name:
+                self._steps.pop("", None)
             step = self._steps.setdefault(name, Step(what, time.monotonic()))
             step.what = what
         self._start()

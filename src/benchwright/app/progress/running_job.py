@@ -31,6 +31,7 @@ class _Event(msgspec.Struct):
     loop: int = 0
     total: int | None = None
     counts: bool = False
+    name: str | None = None
     unit: str | None = None
     step: str | int | None = None  # of a build, its name
 
@@ -144,7 +145,8 @@ class RunningJob:
         pace = self._paces.get(event.process)
         if event.event == "loop" and event.counts:
             if pace is None or pace.loop != event.loop:
-                pace = self._paces[event.process] = _Pace(event.loop, event.unit)
+                calls = event.name == "latency" and "benchmodels" in self.job.argv  # a step is a call of a model
+                pace = self._paces[event.process] = _Pace(event.loop, "calls" if calls else event.unit)
                 self.phase, self.detail = "warm-up", ""
             pace.total = None if event.total is None else pace.steps + event.total
         elif event.event in ("measure", "stop") and pace is not None and pace.loop == event.loop:

@@ -15,7 +15,8 @@ class Written:
 
     def __init__(self, folder: Path, **fields: object) -> None:
         self.stream, self.log = folder / "b.data", folder / "b.log"
-        made = job(id="b.D0", stream=str(self.stream), log=str(self.log), **fields)
+        given = {"id": "b.D0", "stream": str(self.stream), "log": str(self.log)} | fields
+        made = job(**given)  # type: ignore[arg-type]
         self.running = RunningJob(made, now=0.0)
 
     def event(self, **event: object) -> None:
@@ -76,6 +77,14 @@ def test_steps_of_unknown_size_are_counted_as_steps_and_units_are_named(tmp_path
         written.steps(10, 2.0, items=items)
         written.look()
     assert (unknown.running.rate, tokens.running.rate) == ((10.0, "steps/s"), (5120.0, "tokens/s"))
+
+
+def test_calls_of_a_model_are_called_so(tmp_path: Path) -> None:
+    written = Written(tmp_path, argv=("python", "-m", "benchmodels", "measure"))
+    written.event(event="loop", process=1, loop=1, name="latency", total=None, counts=True, unit=None)
+    written.steps(0, 1.0, items=1)
+    written.steps(10, 2.0, items=1)
+    assert written.look().rate == (10.0, "calls/s")
 
 
 def test_processes_of_a_job_are_added_up_and_the_slowest_tells_how_far_it_is(tmp_path: Path) -> None:
