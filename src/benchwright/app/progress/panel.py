@@ -29,7 +29,6 @@ class Schedule:
         ]
         self.began = now
         self.total = len(self._groups)
-        self.up_to = plan.up_to
         self._seconds: dict[str, list[float]] = {}  # what its launches took
 
     def took(self, number: int, seconds: float) -> None:

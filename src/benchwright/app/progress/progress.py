@@ -270,8 +270,7 @@ class Progress(Observer):
             whole: float | None = (passed := time.monotonic() - self._schedule.began) / (passed + left or 1.0)
         else:
             whole = (number - 1) / total if total > 1 else None
-        bound = "at most" if self._schedule.up_to else "about"
-        words = "" if left is None else f"{bound} {roughly(left)}"
+        words = "" if left is None else f"about {roughly(left)}"
         position, elapsed_s = self._place(number, total), time.monotonic() - self._schedule.began
         return head_line(self._names(), position, elapsed_s, words, whole, width)
 

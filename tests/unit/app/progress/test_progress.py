@@ -203,13 +203,13 @@ def test_a_result_that_cannot_be_put_into_words_does_not_end_the_run(monkeypatch
     assert paper.said == ["[1/1] a: ZeroDivisionError: odd numbers"]
 
 
-@pytest.mark.parametrize(("at_most", "words"), [(False, "about 5 s left"), (True, "at most 5 s left")])
+@pytest.mark.parametrize(("up_to", "words"), [(False, ", about 5 s left"), (True, "[2, at most 3]")])
 @pytest.mark.usefixtures("hurried")
-def test_the_time_left_is_a_bound_where_launches_may_be_left_out(at_most: bool, words: str) -> None:
+def test_no_time_is_promised_where_launches_may_be_left_out(up_to: bool, words: str) -> None:
     paper = Paper(live=True)
     jobs = [job(id=f"a.R{i}", benchmark="a") for i in range(3)]
     progress = Progress(paper)
-    plan = Plan(benchmarks=(benchmark("a"),), launches=tuple((j,) for j in jobs), up_to=at_most)
+    plan = Plan(benchmarks=(benchmark("a"),), launches=tuple((j,) for j in jobs), up_to=up_to)
     progress.on_run(Path("/x"), plan, MACHINE)
     progress.on_launch(1, 3, jobs[:1])
     progress.on_recorded(1, 3, [good("a.R0")])
@@ -217,3 +217,4 @@ def test_the_time_left_is_a_bound_where_launches_may_be_left_out(at_most: bool, 
     progress._draw()
     progress.__exit__()
     assert words in paper.drawn[-1][0]
+    assert ("left" in paper.drawn[-1][0]) != up_to
