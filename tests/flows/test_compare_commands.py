@@ -93,7 +93,7 @@ def test_hooks_get_the_value_of_the_parameter_and_one_prepare_for_each_is_taken(
     )
     assert {p.name for p in bw.cwd.iterdir()} == {"s1", "s2", "a", "b2"}
     three = [word for name in "abc" for word in ("--prepare", f"touch {name}")]
-    assert "3 for 1 benchmarks; give one for all" in bw("run", *three, "--", "true", code=2).stderr
+    assert "3 for 1 benchmark; give one for all" in bw("run", *three, "--", "true", code=2).stderr
 
 
 def test_a_prepare_that_fails_fails_the_launch_and_shows_what_it_printed(bw: CommandLine) -> None:
@@ -132,3 +132,8 @@ def test_an_interrupt_still_cleans_up_and_the_resumed_run_sets_up_again(bw: Comm
     assert started.returncode == 130
     assert b"resume with" in said
     assert (bw.cwd / "said").read_text().split() == ["setup", "prepare", "launch", "cleanup"]
+
+
+def test_what_a_setup_leaves_running_is_ended_and_said(bw: CommandLine) -> None:
+    done = bw("run", "--shell", "--setup", "sleep 100 & true", "-c", "true")
+    assert "--setup: the program ended, but 1 process(es) it had started were still running and were" in done.stderr

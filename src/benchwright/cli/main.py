@@ -122,7 +122,7 @@ def meant(args: list[str]) -> list[str]:
 
 
 def _remedy(args: list[str]) -> str:
-    near = did_you_mean(args[0], [*COMMANDS, *_MEANT, "help", "resume"])
+    near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if near is None and shutil.which(args[0]) is not None:
         return f"to measure it, write: benchwright run -- {shlex.join(args)}"
     return near or "list them with 'benchwright --help'"

@@ -19,7 +19,7 @@ def with_hooks(benchmarks: Sequence[Benchmark], request: Request, cwd: str) -> l
     prepares = [_command(line, "--prepare", request, cwd) for line in request.prepare]
     if len(prepares) > 1 and len(prepares) != len(benchmarks):
         raise InvalidInput(
-            f"there are {len(prepares)} for {len(benchmarks)} benchmarks",
+            f"there are {len(prepares)} for {len(benchmarks)} benchmark{'' if len(benchmarks) == 1 else 's'}",
             where="--prepare",
             remedy="give one for all, or one for each",
         )

@@ -21,7 +21,9 @@ from benchwright.core.benchmark import Command
 from benchwright.core.job import Job, Outcome
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redact import redact_text, redact_words
-from benchwright.executors.base import Executor, Listener
+from benchwright.executors.base import Executor
+from benchwright.executors.observer import Observer
+from benchwright.record import read_events
 
 _RARELY_S = 60.0  # nobody reads what is sampled of a hook
 Hook = Literal["setup", "prepare", "cleanup"]
@@ -41,18 +43,18 @@ class HookRunner:
         self._broken: dict[Command, _Failure] = {}  # setups
         self._began = False
 
-    def before(self, launch: Sequence[Job], executor: Executor, listener: Listener) -> bool:
+    def before(self, launch: Sequence[Job], executor: Executor, observer: Observer) -> bool:
         """Runs what a launch needs first. False: that failed, and the launch is recorded as failed."""
         first = launch[0]
         hooks = self._benchmarks[first.benchmark].hooks
         if not self._began:
             self._began = True
             for number, (command, job) in enumerate(self._distinct("setup"), start=1):
-                if failure := _run("setup", command, job, f"setup-{number}", executor, listener):
+                if failure := _run("setup", command, job, f"setup-{number}", executor, observer):
                     self._broken[command] = failure
         failure = None if hooks.setup is None else self._broken.get(hooks.setup)
         if failure is None and hooks.prepare is not None:
-            failure = _run("prepare", hooks.prepare, first, f"{first.id}.prepare", executor, listener)
+            failure = _run("prepare", hooks.prepare, first, f"{first.id}.prepare", executor, observer)
         if failure is None:
             return True
         for job in launch:
@@ -62,10 +64,10 @@ class HookRunner:
                 Path(failure.job.log).with_suffix(ending).rename(Path(first.log).with_suffix(ending))
         return False
 
-    def after(self, executor: Executor, listener: Listener) -> Iterator[str]:
+    def after(self, executor: Executor, observer: Observer) -> Iterator[str]:
         """Runs the cleanups, unless nothing was launched; yields what went wrong."""
         for number, (command, job) in enumerate(self._distinct("cleanup") if self._began else (), start=1):
-            if failure := _run("cleanup", command, job, f"cleanup-{number}", executor, listener):
+            if failure := _run("cleanup", command, job, f"cleanup-{number}", executor, observer):
                 run = Path(job.stream).parent.name
                 yield f"{failure.why}; see 'benchwright logs {run} {failure.job.id}'"
 
@@ -83,7 +85,7 @@ class HookRunner:
         return list(found.items())
 
 
-def _run(hook: Hook, command: Command, like: Job, name: str, executor: Executor, listener: Listener) -> _Failure | None:
+def _run(hook: Hook, command: Command, like: Job, name: str, executor: Executor, observer: Observer) -> _Failure | None:
     """Where and in the environment in which `like` runs. None: it ended well, or was stopped together with the run."""
     folder = Path(like.stream).parent
     job = Job(
@@ -103,8 +105,11 @@ def _run(hook: Hook, command: Command, like: Job, name: str, executor: Executor,
         echo=like.echo,
         discard_log=True,
     )
-    (outcome,) = executor.run([job], listener)
+    (outcome,) = executor.run([job], observer)
     with suppress(OSError):  # there is none if it was stopped before it began
+        for event in read_events(job.stream):
+            if event.get("event") == "message" and event.get("severity") == "warning":  # it left processes behind
+                observer.on_trouble(f"--{hook}: {event.get('text')}")
         Path(job.stream).unlink()
     if outcome.stopped and hook != "cleanup":
         return None
