@@ -86,9 +86,10 @@ def test_a_run_within_a_second_did_not_take_0_ms() -> None:
 @pytest.mark.parametrize(
     ("value", "unit", "shown"),
     [
-        (1.234e12, "FLOP/s", "1.23 TFLOP/s"),
+        (1.2344e12, "FLOP/s", "1.234 TFLOP/s"),
         (41.7e9, "B/s", "41.7 GB/s"),
-        (999.6e6, "B/s", "1 GB/s"),
+        (999.96e6, "B/s", "1 GB/s"),
+        (999.6e6, "B/s", "999.6 MB/s"),
         (12.0, "B/s", "12 B/s"),
         (2.1e9, "FLOP", "2.1 GFLOP"),
         (1.5 * 2**30, "B", "1.5 GiB"),

@@ -62,16 +62,16 @@ def format_duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def format_prefixed(value: float, unit: str) -> str:
-    """`1.23 TFLOP/s`, `41.7 GB/s`: three digits and a decimal prefix, as usual for arithmetic and bandwidth."""
+def format_prefixed(value: float, unit: str, *, digits: int = 3) -> str:
+    """`1.23 TFLOP/s`, `41.7 GB/s`: with a decimal prefix, as usual for arithmetic and bandwidth."""
     if not math.isfinite(value):
         return f"{value} {unit}"
     prefix, scaled = "", value
     for larger in "kMGTPE":
-        if abs(scaled) < 999.5:
+        if abs(scaled) < 1000 - 0.5 / 10 ** (digits - 3):  # more is rounded up to 1000
             break
         prefix, scaled = larger, scaled / 1000
-    return f"{scaled:.3g} {prefix}{unit}"
+    return f"{scaled:.{digits}g} {prefix}{unit}"
 
 
 def format_bytes(count: float) -> str:

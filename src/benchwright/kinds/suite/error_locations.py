@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, UnfilledWord
@@ -24,6 +23,7 @@ def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
     """None if the file has changed or is gone."""
     from benchwright.kinds.suite.read.resolution import resolve_entries
     from benchwright.kinds.suite.read.suite import suite_file
+    from benchwright.kinds.suite.yaml.value_types import value_at
 
     path = suite_file(benchmark)
     if path is None or benchmark.folder is None:
@@ -35,7 +35,7 @@ def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
         return None
     if way is None or benchmark.name not in resolution.entries:
         return None
-    if _at(resolution.entries[benchmark.name], way) != _at(benchmark.folder.config, way):
+    if value_at(resolution.entries[benchmark.name], way) != value_at(benchmark.folder.config, way):
         return InvalidInput(error.what, where="--override", remedy=error.remedy, text=error.word)
     return resolution.places.error(benchmark.name, way, error.what, error.remedy)
 
@@ -51,12 +51,3 @@ def _way_to(value: object, word: str) -> tuple[object, ...] | None:
         if isinstance(item, list) and ",".join(map(str, item)) == word:
             return (key,)
     return None
-
-
-def _at(value: Any, way: tuple[Any, ...]) -> Any:
-    for key in way:
-        try:
-            value = value[key]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return value

@@ -42,6 +42,14 @@ def read_benchmarks(targets: Sequence[str], suite: SuiteRequest) -> list[Benchma
     return [benchmark for target in wanted for benchmark in SuiteKind().read(suite_path(target), options)]
 
 
+def wanted_of(benchmarks: Sequence[Benchmark], suite: SuiteRequest) -> list[Benchmark]:
+    """Without disabled ones, unless `--select` names them; InvalidInput if none is left."""
+    wanted = [b for b in benchmarks if b.enabled or b.name in suite.select]
+    if not wanted:
+        raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
+    return wanted
+
+
 def suite_path(target: str) -> str:
     """The file of a suite that is named by its path, its folder, or a word for one that is shipped."""
     from benchwright.kinds.suite.kind import SuiteKind

@@ -17,7 +17,7 @@ def format_value(value: float, unit: str | None, *, bare: bool = False) -> str:
     if unit == "B" and math.isfinite(value) and value >= 0:
         return format_bytes(value)
     if unit in _PREFIXED:
-        return format_prefixed(value, unit)
+        return format_prefixed(value, unit, digits=4)
     if unit == "s" and 0 < abs(value) < 1:
         size = abs(value)
         scale, short = (1e3, "ms") if size >= 1e-3 else (1e6, "µs") if size >= 1e-6 else (1e9, "ns")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any, NamedTuple
 
 from benchwright.core.errors import did_you_mean
@@ -49,20 +50,9 @@ def _is_made(entry: dict[str, object]) -> bool:
 
 def combinations(matrix: dict[str, object]) -> Iterator[dict[str, object]]:
     """Every combination of values; the first key changes fastest. A value that is not a list counts as one."""
-    chosen: dict[str, object] = {}
-    keys = list(matrix)
     choices = [value if isinstance(value, list) else [value] for value in matrix.values()]
-
-    # A loop for each key, the last key's outermost: the order in which milabench makes them.
-    def choose(index: int) -> Iterator[dict[str, object]]:
-        if index < 0:
-            yield {str(key): chosen[key] for key in keys}
-            return
-        for value in choices[index]:
-            chosen[keys[index]] = value
-            yield from choose(index - 1)
-
-    return choose(len(keys) - 1)
+    for values in product(*reversed(choices)):  # the last key's loop is the outermost, as in milabench
+        yield dict(zip(map(str, matrix), reversed(values), strict=True))
 
 
 def fill(text: str, values: dict[str, object]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Sequence
 
@@ -108,13 +109,11 @@ def package_indexes(options: IndexOptions) -> PackageIndexes:
 
 
 def read_suite(targets: Sequence[str], suite: SuiteRequest) -> tuple[list[Benchmark], list[Benchmark]]:
-    """What is selected, and all there is. A disabled benchmark is installed only when it is named."""
-    from benchwright.kinds.suite.suites import read_benchmarks
+    """The selected benchmarks, and all of the suite."""
+    from benchwright.kinds.suite.suites import read_benchmarks, wanted_of
 
     found = read_benchmarks(targets, suite)
-    wanted = [b for b in found if b.enabled or b.name in suite.select]
-    if not wanted:
-        raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
+    wanted = wanted_of(found, suite)
     if not suite.select and not suite.exclude:
         return wanted, found
     return wanted, read_benchmarks(targets, msgspec.structs.replace(suite, select=(), exclude=()))
@@ -152,7 +151,7 @@ def bring_about(
                 done[group.name] = reused(group, folders, found)
     left = [group for group in groups if group.name not in done]
     if left:
-        _check_writable(folders.store)
+        check_writable(folders.store)
         for installed in _build(left, folders, paths, options, observer):
             done[installed.name] = installed
     return [done[group.name] for group in groups]
@@ -248,10 +247,11 @@ def clone_definitions(benchmarks: Sequence[Benchmark], *, anew: bool, observer: 
     return True
 
 
-def _check_writable(folder: str) -> None:
+def check_writable(folder: str, *, other: str = "--base") -> None:
+    """Creates the folder; CannotMeasure if that is impossible or nothing can be written there."""
     try:
         os.makedirs(folder, exist_ok=True)
         if not os.access(folder, os.W_OK):
-            raise PermissionError(13, os.strerror(13))
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
-        raise CannotMeasure(f"{folder}: {error.strerror or error}; choose another folder with --base") from None
+        raise CannotMeasure(f"{folder}: {error.strerror or error}; choose another folder with {other}") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 import time
@@ -12,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.job import Job, Outcome
 from benchwright.core.node.system import SuitePaths
@@ -21,6 +20,7 @@ from benchwright.environments.locking import locked
 from benchwright.executors.base import Listener
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
+from benchwright.kinds.suite.setup.install import check_writable
 from benchwright.kinds.suite.setup.prepared import (
     Marks,
     Preparation,
@@ -57,13 +57,10 @@ def prepare(
     targets: Sequence[str], suite: SuiteRequest, options: PrepareOptions, observer: Observer | None = None
 ) -> list[Preparing]:
     """Every selected benchmark; one that fails does not stop the others. Raises Interrupted if asked to stop."""
-    from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of
+    from benchwright.kinds.suite.suites import read_benchmarks, suite_paths_of, wanted_of
 
-    observer = observer or Observer()
-    benchmarks = [b for b in read_benchmarks(targets, suite) if b.enabled or b.name in suite.select]
-    if not benchmarks:
-        raise InvalidInput("no benchmark is enabled", remedy="name one with --select, or set enabled: true")
-    return prepare_benchmarks(benchmarks, suite_paths_of(suite, benchmarks), options, observer)
+    benchmarks = wanted_of(read_benchmarks(targets, suite), suite)
+    return prepare_benchmarks(benchmarks, suite_paths_of(suite, benchmarks), options, observer or Observer())
 
 
 def prepare_benchmarks(
@@ -124,7 +121,8 @@ class _Preparation:
 
         machine = read_machine()
         processes = [suite_process(benchmark, self.paths, machine) for benchmark in benchmarks]
-        self._make_folders()
+        for place in (self.paths.data, self.paths.cache, self.marks.folder, self.logs):
+            check_writable(place, other="--base or $BENCHWRIGHT_DATA_DIR")
         return [
             _Task(b, needing[b.name], self._job(b, needing[b.name], process))
             for b, process in zip(benchmarks, processes, strict=True)
@@ -155,18 +153,6 @@ class _Preparation:
         self.stopped.set()
         for stop in list(self.stops):
             stop()
-
-    def _make_folders(self) -> None:
-        places = (self.paths.data, self.paths.cache, self.marks.folder, self.logs)
-        for place in places:
-            try:
-                os.makedirs(place, exist_ok=True)
-                if place in (self.marks.folder, self.logs) and not os.access(place, os.W_OK):
-                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-            except OSError as error:
-                raise CannotMeasure(
-                    f"{place}: {error.strerror or error}; choose another folder with --base or $BENCHWRIGHT_DATA_DIR"
-                ) from None
 
     def _run_all(self, todo: Sequence[_Task]) -> dict[str, Preparing]:
         from concurrent.futures import ThreadPoolExecutor
