@@ -13,7 +13,7 @@ from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import Cell, Column, Field, LogTail, ReportSection, ReportTable, Row, table_of, word
-from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes
+from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes, shared_by_several
 from benchwright.report.tables.results import STATUS_ORDER, metric_rows, results_table
 from benchwright.report.tables.scores import DEVICES, checks_table, score_section
 from benchwright.report.text.one_line import titled
@@ -138,13 +138,16 @@ def _metrics(report: Report) -> list[str]:
 def _notes(report: Report) -> list[str]:
     """Each once: what was noted of the run, of benchmarks and launches, and what stands out in the metrics of the first table."""
     texts = [plain(str(note)) for note in run_notes(report)]
+    shared = shared_by_several(report)
     for number, result in enumerate(report.run.results):
         if number in report.added.shown:
             continue
         name = code(result.benchmark.name)
         for s in report.headline(number):
             texts += [f"{name} {code(s.metric)}: {plain(str(note))}" for note in metric_notes(s)]
-        texts += [f"{name}: {plain(str(note))}" for note in benchmark_notes(number, report)]
+        own = (note for note in benchmark_notes(number, report) if note.text not in shared)
+        texts += [f"{name}: {plain(str(note))}" for note in own]
+    texts += [note.text(code, plain) for note in shared.values()]
     return ["\n".join(f"- ⚠ {text}" for text in dict.fromkeys(texts))] if texts else []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,6 +19,7 @@ from benchwright.report.text.numbers import counted, percent
 from benchwright.report.text.one_line import titled
 
 _FEWEST_FOR_INTERVAL = 6
+_MOST_PLACES = 12  # benchmarks that a shared note names
 _OF_LAUNCHES = "few_launches"  # the same for all metrics of a benchmark
 _REMEDIES = {
     Reason.CRASHED: "Read the last lines of its log, then run the command by itself.",
@@ -87,6 +89,33 @@ def benchmark_notes(number: int, report: Report) -> list[Note]:
     doubts = efficiency_doubts(report.efficiency.get(result.benchmark.name, ()))
     shared = shared_notes(report.headline(number), report)
     return [*shared, *(Note(text=text) for text in doubts), *result_notes(result)]
+
+
+class SharedNote(NamedTuple):
+    """A note that says the same of several benchmarks: `number` counts these notes from 1, `places` are name and evidence."""
+
+    number: int
+    note: Note
+    places: tuple[tuple[str, str], ...]
+
+    def text(self, name: Callable[[str], str] = str, words: Callable[[str], str] = str) -> str:
+        """`what: a (evidence), b (evidence) and 3 more; remedy`. `name` and `words` write names, and all else, in a format."""
+        shown = [f"{name(n)} ({words(said)})" if said else name(n) for n, said in self.places[:_MOST_PLACES]]
+        more = f" and {len(self.places) - _MOST_PLACES} more" if len(self.places) > _MOST_PLACES else ""
+        remedy = f"; {words(self.note.remedy)}" if self.note.remedy else ""
+        return f"{words(self.note.text)}: {', '.join(shown)}{more}{remedy}"
+
+
+def shared_by_several(report: Report) -> dict[str, SharedNote]:
+    """The notes that are the same for two benchmarks or more, by their text; what kinds say in their own sections apart."""
+    same: dict[str, tuple[Note, dict[str, str]]] = {}
+    for number, result in enumerate(report.run.results):
+        for note in benchmark_notes(number, report) if number not in report.added.shown else ():
+            same.setdefault(note.text, (note, {}))[1].setdefault(result.benchmark.name, note.evidence or "")
+    several = [(note, places) for note, places in same.values() if len(places) > 1]
+    return {
+        note.text: SharedNote(number, note, tuple(places.items())) for number, (note, places) in enumerate(several, 1)
+    }
 
 
 def merged_texts(notes: Sequence[Note]) -> list[str]:

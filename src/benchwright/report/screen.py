@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from benchwright.core.numbers.quantities import format_bytes, format_duration
 from benchwright.core.results.summary import Summary
@@ -11,7 +11,7 @@ from benchwright.core.run import Launch, Result, culprit
 from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import ReportSection
-from benchwright.report.notes import benchmark_notes, log_of, metric_notes, run_notes
+from benchwright.report.notes import SharedNote, benchmark_notes, log_of, metric_notes, run_notes, shared_by_several
 from benchwright.report.tables.results import STATUS_ORDER, best_words, spread_cell
 from benchwright.report.tables.scores import DEVICES, score_section
 from benchwright.report.text.layout import left_out_words, section_lines, table_lines, wrapped
@@ -34,11 +34,17 @@ class ScreenReporter:
         score = score_section(report)
         table = _scores(report, score)
         lines: list[str] = []
+        shared = shared_by_several(report)
         results = [(n, r) for n, r in enumerate(report.run.results) if n not in report.added.shown]
         for number, result in sorted(results, key=lambda pair: min(2, STATUS_ORDER[pair[1].status])):
-            lines += _aside(number, result, report) if table else _block(number, result, report)
+            lines += _aside(number, result, report, shared) if table else _block(number, result, report, shared)
         for section in report.added.sections:
             lines += section_lines(section, report.width)
+        lines += [
+            line
+            for note in shared.values()
+            for line in wrapped(f"{_mark(note.note.severity)} [{note.number}] {note.text()}", report.width, " ")
+        ]
         lines += _no_room(report, score)
         lines = [*table, *([""] if table and lines else []), *lines, *_closing(report, score)]
         return "\n".join(lines) + "\n" + _verdicts(report)
@@ -69,19 +75,19 @@ def _scores(report: Report, section: ReportSection | None) -> list[str]:
     return lines
 
 
-def _aside(number: int, result: Result, report: Report) -> list[str]:
+def _aside(number: int, result: Result, report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
     """What the suite's table does not say of a benchmark: the log of one that failed, and notes."""
     name, width = one_line(result.benchmark.name), report.width
     if result.status is Status.FAILED:
-        return [*_trouble(result, name, report), *_notes(number, report)]
+        return [*_trouble(result, name, report), *_notes(number, report, shared)]
     lines = [
         x for s in report.headline(number) for note in metric_notes(s) for x in _note(f"{_label(s)}: {note}", width)
     ]
-    lines += _notes(number, report)
+    lines += _notes(number, report, shared)
     return [clip(f" {name}", width), *lines] if lines else []
 
 
-def _block(number: int, result: Result, report: Report) -> list[str]:
+def _block(number: int, result: Result, report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
     summaries, width = report.summaries.get(result.benchmark.name, ()), report.width
     name = one_line(result.benchmark.name)
     if result.status is not Status.OK:
@@ -95,16 +101,23 @@ def _block(number: int, result: Result, report: Report) -> list[str]:
     for summary in report.headline(number):
         lines += _metric_lines(summary, width)
         lines += [line for note in metric_notes(summary) for line in _note(str(note), width)]
-    return lines + _notes(number, report)
+    return lines + _notes(number, report, shared)
 
 
-def _notes(number: int, report: Report) -> list[str]:
+def _notes(number: int, report: Report, shared: Mapping[str, SharedNote]) -> list[str]:
+    """Its own notes; those that it shares with others stand below, and here only their numbers."""
     found = benchmark_notes(number, report)
-    return [line for note in found for line in _note(str(note), report.width, note.severity)]
+    lines = [x for note in found if note.text not in shared for x in _note(str(note), report.width, note.severity)]
+    below = dict.fromkeys(f"[{shared[note.text].number}]" for note in found if note.text in shared)
+    return lines + (_note(f"see {' '.join(below)} below", report.width) if below else [])
 
 
 def _note(text: str, width: int, severity: str = "warning") -> list[str]:
-    return wrapped(f"{'·' if severity == 'info' else '⚠'} {text}", width - 3, "   ")
+    return wrapped(f"{_mark(severity)} {text}", width - 3, "   ")
+
+
+def _mark(severity: str) -> str:
+    return "·" if severity == "info" else "⚠"
 
 
 def _trouble(result: Result, name: str, report: Report) -> list[str]:

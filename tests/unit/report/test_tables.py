@@ -24,6 +24,7 @@ from benchwright.core.run import Launch, Result
 from benchwright.report.base import Report
 from benchwright.report.csv import CsvReporter
 from benchwright.report.markdown import MarkdownReporter
+from benchwright.report.screen import ScreenReporter
 from benchwright.report.tables.results import FIELDS
 
 CSV_COLUMNS = tuple(field.column.key for field in FIELDS if field.column.key)
@@ -157,3 +158,28 @@ class TestMarkdown:
         assert "<td><code>other</code></td>" in page
         known = "h3 code table thead tbody tr th td strong details summary pre p".split()
         assert set(re.findall(r"</?([a-z0-9]+)", page)) <= set(known)
+
+
+class TestSharedNotes:
+    """The same note of several benchmarks is said once, with the names."""
+
+    @staticmethod
+    def made() -> Report:
+        busy = [Note(text="ran while the machine was busy", evidence=f"got {n} %") for n in (36, 40)]
+        noted = [msgspec.structs.replace(launch(2.0), notes=(note,)) for note in busy]
+        hot = msgspec.structs.replace(noted[1], notes=(busy[1], Note(text="lowered its clock")))
+        return report(result("a", noted[0]), result("b|c", hot))
+
+    def test_the_screen_has_it_once_and_its_number_beside_each(self) -> None:
+        text = ScreenReporter().render(self.made())
+        assert text.count("ran while the machine was busy") == 1
+        assert " ⚠ [1] ran while the machine was busy: a (got 36 %), b|c (got 40 %)" in text
+        assert text.count("see [1] below") == 2
+        assert text.index("lowered its clock") < text.index("ran while")
+
+    def test_markdown_has_it_once_with_safe_names(self) -> None:
+        text = MarkdownReporter().render(self.made())
+        (line,) = [line for line in text.splitlines() if "ran while the machine was busy" in line]
+        assert "`a`" in line
+        assert "`b\\|c`" in line
+        assert "got 40 %" in line
