@@ -61,10 +61,14 @@ def test_shared_pages_count_once_in_the_headline_and_once_for_each_process_in_rs
     assert "MiB RSS" in screen
     page = bw("report", "last", "--format", "html").stdout
     assert "MiB PSS</td>" in page
-    for how in ("markdown", "csv", "json"):
+    for how, pss_name, rss_name in (
+        ("markdown", "peak memory (PSS)", "peak memory (RSS)"),
+        ("csv", "memory.peak_pss", "memory.peak_rss"),
+        ("json", "memory.peak_pss", "memory.peak_rss"),
+    ):
         text = bw("report", "last", "--format", how).stdout
-        assert "memory.peak_pss" in text
-        assert "memory.peak_rss" in text
+        assert pss_name in text
+        assert rss_name in text
 
 
 def test_the_drivers_figure_stays_the_resident_memory_of_the_tree(
