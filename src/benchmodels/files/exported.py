@@ -24,7 +24,9 @@ class ExportedFile:
             self._torch = import_module("torch")
             export = import_module("torch.export")
         except ImportError:
-            raise Unsupported("load", ".pt2 files need torch; pip install torch", kind="unavailable") from None
+            raise Unsupported(
+                "load", ".pt2 files need torch; pip install 'benchwright[torch]'", kind="unavailable"
+            ) from None
         try:
             self._program = export.load(path)
         except Exception as error:

@@ -58,7 +58,7 @@ class OnnxFile:
         try:
             runtime = import_module("onnxruntime")
         except ImportError:
-            raise Unsupported("reference", "outputs of .onnx files are checked by onnxruntime; pip install onnxruntime", kind="unavailable") from None  # fmt: skip
+            raise Unsupported("reference", "outputs of .onnx files are checked by onnxruntime; pip install 'benchwright[onnx]'", kind="unavailable") from None  # fmt: skip
         options = runtime.SessionOptions()
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.intra_op_num_threads = options.inter_op_num_threads = 1

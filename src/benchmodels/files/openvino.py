@@ -24,7 +24,9 @@ class OpenvinoFile:
         try:
             library = openvino()
         except ImportError:
-            raise Unsupported("load", ".xml files need openvino; pip install openvino", kind="unavailable") from None
+            raise Unsupported(
+                "load", ".xml files need openvino; pip install 'benchwright[openvino]'", kind="unavailable"
+            ) from None
         try:
             self._core = library.Core()
             self._model = self._core.read_model(path)

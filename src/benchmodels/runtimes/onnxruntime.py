@@ -45,7 +45,7 @@ class OnnxRuntime(OnnxFamily):
     precisions: Tuple[str, ...] = (FP32, BF16, FP16, INT8_DYNAMIC)
     packages = ("onnxruntime-gpu", "onnxruntime-openvino", "onnxruntime-rocm", "onnxruntime")
     modules = ("onnxruntime",)
-    install = "onnxruntime"
+    install = "'benchwright[onnx]'"
     # torch calls ROCm devices "cuda", too.
     providers: Mapping[str, Sequence[str]] = {
         "cpu": (CPU,),

@@ -42,6 +42,7 @@ class OpenVino(OnnxFamily):
     accepts = (".xml", ".onnx")
     precisions = (FP32, BF16, FP16, INT8_DYNAMIC)
     packages = ("openvino",)
+    install = "'benchwright[openvino]'"
     build_packages = ("nncf", *OnnxFamily.build_packages)
     modules = ("openvino",)
 

@@ -59,10 +59,12 @@ _MEANT = {
 _TARGETS = (".py", ".yaml", ".yml", ".cfg", ".onnx", ".pt2")
 
 START = """\
-Benchwright measures machine-learning software honestly. Four ways to a first result:
+Benchwright measures machine-learning software honestly. Five ways to a first result:
 
   benchwright run --repeat 6 -- python train.py
       a command's run time with its confidence interval, and its memory use
+  benchwright run --repeat 8 -c 'python old.py' -c 'python new.py'
+      which of two commands is faster, as a verdict
   benchwright run --metric 'speed=Speed: ([\\d.]+) samples/sec' -- python train.py
       a number from its log
   benchwright run model.py --runtime torch-eager,onnxruntime

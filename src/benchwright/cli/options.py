@@ -52,6 +52,18 @@ class TableOption(click.Option):
         return extra
 
 
+class Count(click.IntRange):
+    """A whole number, with an error in words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            span = "" if self.min is None else f" of {self.min:g} or more"
+            span = span if self.max is None else f" from {self.min or 0:g} to {self.max:g}"
+            self.fail(f"give a whole number{span}, not '{value}'.", param, ctx)
+
+
 def _form(row: Option) -> dict[str, Any]:
     """What click calls the form of an option."""
     match row.form:
@@ -60,7 +72,7 @@ def _form(row: Option) -> dict[str, Any]:
         case "switch":
             return {"default": None}
         case "count":
-            return {"type": click.IntRange(row.least, row.most), "default": row.default}
+            return {"type": Count(row.least, row.most), "default": row.default}
         case "choice":
             return {"type": click.Choice(row.choices), "default": row.default}
         case "list" | "words" | "pairs":

@@ -74,3 +74,16 @@ def test_a_file_that_can_be_measured_is_a_target_of_run(tmp_path: Path, monkeypa
 )
 def test_an_unknown_command_leads_on(typed: list[str], said: str) -> None:
     assert f"no such command: '{typed[0]}'; {said}" in CliRunner().invoke(cli, typed).output
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--jobs=0", "give a whole number of 1 or more, not '0'."),
+        ("--jobs=x", "give a whole number of 1 or more, not 'x'."),
+        ("--streams=999", "give a whole number from 1 to 256, not '999'."),
+        ("--seed=x", "give a whole number, not 'x'."),
+    ],
+)
+def test_a_wrong_number_is_said_in_words(option: str, said: str) -> None:
+    assert said in CliRunner().invoke(cli, ["run", option, "--", "true"]).output

@@ -32,7 +32,7 @@ class Fitted(NamedTuple):
 def unavailable(options: Options) -> Optional[str]:
     """Why torch cannot run on that device. Imports torch only if an accelerator is asked for."""
     if find_spec("torch") is None:
-        return "torch is not installed: pip install torch"
+        return "torch is not installed: pip install 'benchwright[torch]'"
     kind = options.device_type
     if kind == "cpu":
         return None
