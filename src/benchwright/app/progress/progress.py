@@ -19,6 +19,7 @@ from benchwright.core.machine import Machine
 from benchwright.core.model import ScriptDiscovery
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.run import Launch, Plan
+from benchwright.core.secrets.redact import redact_words
 from benchwright.executors.observer import Observer
 
 _SHORTEST_S = 0.125  # between two drawings
@@ -125,7 +126,7 @@ class Progress(Observer):
             }
         self._changed.set()
         if self._verbose:
-            self._say(f"{self._launch_words()}: {' '.join(jobs[0].argv)}")
+            self._say(f"{self._launch_words()}: {' '.join(redact_words(jobs[0].argv))}")
 
     def on_progress(self, job_id: str, values: Mapping[str, object]) -> None:
         with self._lock:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from benchwright.core.job import Job
+from benchwright.core.secrets.redact import redact_text
 
 _MOST_BYTES = 1 << 18  # of a stream, at one look; what comes before is skipped
 _LOG_BYTES = 2048
@@ -76,6 +77,7 @@ class GrowingFile:
         self._path = path
         self._at = 0
         self._rest = b""
+        self.skipped = False
 
     def lines(self) -> list[bytes]:
         try:
@@ -84,7 +86,7 @@ class GrowingFile:
                 if size <= self._at:
                     return []
                 if size - self._at > _MOST_BYTES:
-                    self._at, self._rest = size - _MOST_BYTES, b""
+                    self._at, self._rest, self.skipped = size - _MOST_BYTES, b"", True
                 file.seek(self._at)
                 data = self._rest + file.read(size - self._at)
         except OSError:
@@ -128,8 +130,10 @@ class RunningJob:
             if head is None:
                 self._take(line)
                 continue
-            pace = self._paces.setdefault(int(head[1]), _Pace(int(head[2])))
-            if pace.loop == int(head[2]):
+            pace = self._paces.get(int(head[1]))
+            if pace is None and self._stream.skipped:  # its `loop` event, too, perhaps
+                pace = self._paces[int(head[1])] = _Pace(int(head[2]))
+            if pace is not None and pace.loop == int(head[2]):
                 new.setdefault(int(head[1]), []).append(head)
                 self.phase = _PHASES.get(head[4], self.phase)
         for process, heads in new.items():
@@ -195,7 +199,8 @@ class RunningJob:
 
 
 def last_line(path: str) -> str:
-    """The newest line of a log that is not empty, as a terminal would show it; of a progress bar its newest state."""
+    """The newest line of a log that is not empty, as a terminal would show it, without what looks secret; of a progress bar
+    its newest state."""
     try:
         with open(path, "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _LOG_BYTES))
@@ -204,5 +209,5 @@ def last_line(path: str) -> str:
         return ""
     for line in reversed(re.split(r"[\r\n]", text)):
         if shown := _CONTROL.sub("", line).strip():
-            return shown
+            return redact_text(shown)
     return ""

@@ -109,6 +109,14 @@ def test_another_loop_and_a_foreign_line_change_nothing(tmp_path: Path) -> None:
     assert (written.look().rate, written.running.steps) == ((40.0, "items/s"), (20, None))
 
 
+def test_loops_that_do_not_count_are_not_shown(tmp_path: Path) -> None:
+    written = Written(tmp_path)
+    written.event(event="loop", process=1, loop=1, name="eval", total=None, counts=False)
+    written.steps(0, 1.0)
+    written.steps(10, 2.0)
+    assert (written.look().rate, written.running.steps) == (None, None)
+
+
 def test_a_line_that_is_half_written_is_read_when_it_is_whole(tmp_path: Path) -> None:
     written = Written(tmp_path)
     whole = b'{"event":"loop","process":1,"loop":1,"total":null,"counts":true}\n'
@@ -155,5 +163,7 @@ def test_the_last_line_of_a_log_is_what_a_terminal_would_show(tmp_path: Path) ->
     assert last_line(str(log)) == ""
     log.write_bytes(b"first\n\x1b[31m 10%|#   |\r\x1b[1m 45%|##  | 3.1M/7M\x1b[0m\r\n\n")
     assert last_line(str(log)) == "45%|##  | 3.1M/7M"
+    log.write_bytes(b"Looking in indexes: https://me:hunter2secret@example.org/simple\n")
+    assert "hunter2" not in last_line(str(log))
     log.write_bytes(b"\x1b[2J\x07bell \xff\n")
     assert last_line(str(log)) == "bell �"
