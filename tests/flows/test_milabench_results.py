@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -21,6 +22,21 @@ def test_their_runs_are_imported_once_and_give_their_figures(bw: CommandLine) ->
     report = bw("report", "--score", "milabench").stdout
     for figure in ("7979.82", "2.9%", "17.2%", "7980.82"):
         assert figure in report
+
+
+def test_a_benchmark_that_they_skipped_is_skipped_here_and_costs_no_score(bw: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / "skipping"
+    shutil.copytree(RUNS / "rijubigo.2023-03-24", folder)
+    text = "Skip llm-nodes because the following capability is not satisfied: len(nodes) >= 2"
+    line = {"event": "message", "data": {"message": text}, "pipe": None}
+    (folder / "llm-nodes.data").write_text(json.dumps(line) + "\n")
+    assert "2 benchmarks, imported" in bw("import", "milabench", str(folder)).stdout
+    report = bw("report", "--score", "milabench").stdout
+    assert "Score: 7980.82" in report
+    why = "llm-nodes (lacks capability: needs len(nodes) >= 2, which did not hold there)"
+    assert f"not in milabench's report: {why}" in " ".join(report.split())
+    assert "went away" not in report
+    assert "no end" not in report
 
 
 def test_what_is_not_theirs_is_refused_with_its_place(bw: CommandLine, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
+from benchwright.runs.assembly import status_of
 from benchwright.exchange.foreign_json import ForeignFile
 
 UNKNOWN_WORKLOAD = Command(argv=(UNKNOWN,), cwd=UNKNOWN)
@@ -50,7 +51,7 @@ def make_run(
             name=PurePath(file.path).stem or tool,
             started=started or moment(file.changed) or UNKNOWN,
             folder=os.path.abspath(file.path),
-            status=_status(results),
+            status=status_of([result.status for result in results]),
             machine=machine,
             results=tuple(_with_unique_names(results)),
             labels=dict(labels) | {"imported_from": tool},
@@ -136,13 +137,6 @@ def at(values: Sequence[Any] | None, index: int) -> Any:
 def as_count(value: float | None) -> int:
     """As an integer; 0, which means unknown, if it is not a positive number."""
     return int(value) if value is not None and math.isfinite(value) and value > 0 else 0
-
-
-def _status(results: Sequence[Result]) -> Status:
-    statuses = {result.status for result in results}
-    if Status.FAILED in statuses:
-        return Status.FAILED
-    return Status.OK if Status.OK in statuses else Status.SKIPPED
 
 
 def _with_unique_names(results: Sequence[Result]) -> list[Result]:

@@ -235,6 +235,56 @@ class TestAFile:
         assert run.results[0].overlap == pytest.approx(1 / 2)
 
 
+def skip_message(name: str, condition: str) -> dict[str, Any]:
+    text = f"Skip {name} because the following capability is not satisfied: {condition}"
+    return event("message", {"message": text}, None)
+
+
+class TestSkippedBenchmarks:
+    """milabench writes a file with nothing but a message for each."""
+
+    def test_they_are_skipped_with_the_condition_that_does_not_hold(self, tmp_path: Path) -> None:
+        write(tmp_path / "run", "bert.D0", job_lines())
+        conditions = ("len(nodes) >= 2", "gpu['count'] > 1")
+        write(tmp_path / "run", "llm-nodes", [skip_message("llm-nodes", c) for c in (*conditions, conditions[0])])
+        (run,) = MilabenchImporter().read(tmp_path / "run")
+        skipped = next(r for r in run.results if r.benchmark.name == "llm-nodes")
+        assert (skipped.status, skipped.reason, skipped.launches) == (Status.SKIPPED, Reason.LACKS_CAPABILITY, ())
+        assert skipped.detail == "needs len(nodes) >= 2 and gpu['count'] > 1, which did not hold there"
+        assert run.status is Status.OK
+
+    def test_they_do_not_lower_the_score(self, tmp_path: Path) -> None:
+        write(tmp_path / "run", "bert.D0", job_lines())
+        alone = milabench_score(MilabenchImporter().read(tmp_path / "run")[0])
+        write(tmp_path / "run", "llm-nodes", [skip_message("llm-nodes", "len(nodes) >= 2")])
+        (run,) = MilabenchImporter().read(tmp_path / "run")
+        score = milabench_score(run)
+        assert (score.value, score.rows) == (alone.value, alone.rows)
+        assert len(score.left_out) == 1
+        weighed = milabench_score(run, weights={"bert": 1.0, "llm-nodes": 1.0})
+        assert ([row.n for row in weighed.rows], weighed.left_out) == ([1, 0], ())  # with the suite's weights it counts as 0, as theirs does
+
+    def test_a_run_of_nothing_else_is_skipped(self, tmp_path: Path) -> None:
+        write(tmp_path / "run", "llm-nodes", [skip_message("llm-nodes", "len(nodes) >= 2")])
+        (run,) = MilabenchImporter().read(tmp_path / "run")
+        assert run.status is Status.SKIPPED
+
+    def test_a_benchmark_that_ran_later_in_the_same_folder_is_not_skipped(self, tmp_path: Path) -> None:
+        write(tmp_path / "run", "bert", [skip_message("bert", "len(nodes) >= 2")])
+        write(tmp_path / "run", "bert.D0", job_lines())
+        (result,) = MilabenchImporter().read(tmp_path / "run")[0].results
+        assert (result.status, [x.job for x in result.launches]) == (Status.OK, ["bert.D0"])
+
+    def test_a_process_that_died_is_not_skipped_whatever_it_said(self, one: Callable[..., Launch]) -> None:
+        launch = one(end=None, message=skip_message("bert", "len(nodes) >= 2"))
+        assert (launch.status, launch.reason) == (Status.FAILED, Reason.AGENT_LOST)
+
+    def test_an_error_before_the_start_is_told(self, tmp_path: Path) -> None:
+        write(tmp_path / "run", "bert", [event("error", {"type": "KeyError", "message": "plan"}, None)])
+        (result,) = MilabenchImporter().read(tmp_path / "run")[0].results
+        assert (result.reason, result.detail) == (Reason.CRASHED, "never started: KeyError: plan")
+
+
 class TestFolders:
     def test_the_same_folder_gives_the_same_run_and_a_changed_one_another(self, tmp_path: Path) -> None:
         write(tmp_path / "a", "bert.D0", job_lines())

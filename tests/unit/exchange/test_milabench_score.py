@@ -102,6 +102,9 @@ def test_a_file_that_their_report_leaves_out_counts_nowhere() -> None:
     broken = launch(5.0, facts={"milabench": {"success": False, "counted": False, "device": None}})
     row = milabench_row(result("b", imported(10.0), broken))
     assert (row.n, row.fail, row.perf) == (1, 0, 10.0)
+    both = milabench_score(run(result("a", imported(99.0)), result("b", broken)))
+    assert ([row.name for row in both.rows], both.value) == (["a"], pytest.approx(100.0))
+    assert [text.partition(" ")[0] for text in both.left_out] == ["b"]
 
 
 @given(st.lists(st.floats(0.01, 1e6), min_size=1, max_size=12), st.randoms())

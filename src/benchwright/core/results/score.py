@@ -133,6 +133,7 @@ class MilabenchScore(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[MilabenchRow, ...]
     failure_rate: float
     price: float | None = None
+    left_out: tuple[str, ...] = ()  # benchmarks that milabench's report does not know, each with why
 
     @property
     def passed(self) -> bool:

@@ -20,7 +20,8 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _LINES_LOOKED_AT = 20
 _REPEAT = re.compile(r"R(\d+)")
 _DEVICE = re.compile(r"D(\d+)")
-_SILENT = frozenset({"line", "message", "binary"})  # program output, which is long
+_SILENT = frozenset({"line", "binary"})  # program output, which is long
+_SKIPPED = re.compile(r"Skip .+? because the following capability is not satisfied: (.+)", re.DOTALL)
 
 
 class JobFile(msgspec.Struct, kw_only=True):
@@ -38,6 +39,12 @@ class JobFile(msgspec.Struct, kw_only=True):
     starts: int = 0
     ends: int = 0
     broken: int = 0
+    unmet: list[str] = []  # the conditions of `requires_capabilities` for which milabench skipped it
+
+    @property
+    def skipped(self) -> bool:
+        """milabench leaves a file with nothing but a message where the machine lacks a capability."""
+        return bool(self.unmet) and self.config is None and self.start is None
 
     @property
     def tag(self) -> list[str]:
@@ -161,6 +168,11 @@ def _add(job: JobFile, event: dict[str, object], number: int) -> None:
     if kind in ("config", "meta"):
         if getattr(job, kind) is None:
             setattr(job, kind, about)
+    elif kind == "message":
+        text = about.get("message", data)
+        found = _SKIPPED.fullmatch(text) if isinstance(text, str) else None
+        if found and found[1] not in job.unmet:
+            job.unmet.append(found[1])
     elif kind == "start":
         job.start, job.starts = job.start or about, job.starts + 1
     elif kind == "end":

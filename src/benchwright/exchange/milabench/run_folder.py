@@ -25,6 +25,7 @@ from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.imported_run import UNKNOWN_WORKLOAD, as_count, instant, make_machine, measurement, moment
 from benchwright.exchange.milabench.data_file import JobFile, looks_like_milabench, read_job_file
+from benchwright.runs.assembly import status_of
 
 TOOL = "milabench"
 _NO_RUNS = ("install.", "prepare.")  # folders of its other phases, which measure nothing
@@ -79,8 +80,9 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
     results: list[Result] = []
     position = 0
     for name, same in groups.items():
-        results.append(_result(name, same, position))
-        position += len({job.repeat for job in same})
+        ran = [job for job in same if not job.skipped]
+        results.append(_result(name, ran, position) if ran else _skipped(name, same))
+        position += len({job.repeat for job in ran})
     meta = next((job.meta for job in jobs if job.meta), {})
     config = next((job.config for job in jobs if job.config), {})
     began = [time for job in jobs if (time := job.time(job.start)) is not None]
@@ -93,14 +95,13 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
     machine = _machine(meta)
     if not machine.known:
         remarks.append("milabench did not record which machine it measured on")
-    statuses = {result.status for result in results}
     return Run(
         id=f"import.{TOOL}.{digest[:16]}",
         name=path.name.removesuffix(".data"),
         started=started,
         ended=moment(max(ended)) if ended else None,
         folder=os.path.abspath(path),
-        status=Status.FAILED if Status.FAILED in statuses else Status.OK,
+        status=status_of([result.status for result in results]),
         machine=machine,
         results=tuple(results),
         labels=_labels(meta, config) | {"imported_from": TOOL},
@@ -135,6 +136,17 @@ def _result(name: str, jobs: list[JobFile], position: int) -> Result:
         detail=bad.detail if bad else None,
         launches=launches,
         overlap=worst_overlap(launches),
+    )
+
+
+def _skipped(name: str, files: list[JobFile]) -> Result:
+    """A benchmark of which there is only milabench's word that the machine lacks what it requires."""
+    unmet = dict.fromkeys(condition for file in files for condition in file.unmet)
+    return Result(
+        benchmark=Benchmark(name=name, workload=UNKNOWN_WORKLOAD, source=TOOL),
+        status=Status.SKIPPED,
+        reason=Reason.LACKS_CAPABILITY,
+        detail=f"needs {' and '.join(unmet)}, which did not hold there",
     )
 
 
@@ -201,6 +213,8 @@ def _verdict(job: JobFile) -> tuple[Status, Reason | None, str | None]:
     """By our own rules: what came after an early stop counts too, except for how milabench ended the process."""
     code = job.return_code
     error = f": {job.said.errors[0]}" if job.said.errors else ""
+    if job.start is None and error:
+        return Status.FAILED, Reason.CRASHED, f"never started{error}"
     if job.end is None:
         return Status.FAILED, Reason.AGENT_LOST, "the file has no end: milabench or the machine died"
     if not job.said.stopped and code != 0:

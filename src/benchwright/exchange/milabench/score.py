@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.results.score import MilabenchRow, MilabenchScore
-from benchwright.core.run import Launch, Result, Run
+from benchwright.core.run import Launch, Result, Run, why
 
 _FEWEST_TO_TRIM = 5
 _MIB = 2**20
@@ -26,13 +26,20 @@ def milabench_score(
 ) -> MilabenchScore:
     """`weights`, by name, override the run's own; a benchmark that has one but was not run counts with score 0."""
     given = weights or {}
-    # milabench knows only benchmarks that left a file or have a weight in the suite.
-    rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if r.launches]
+    # milabench knows only benchmarks that left a finished file or have a weight in the suite.
+    rows = [milabench_row(r, given.get(r.benchmark.name)) for r in run.results if _counted(r)]
     known = {row.name for row in rows}
     missing = {name: weight for name, weight in given.items() if name not in known and weight > 0}
     rows += [MilabenchRow(name=name, weight=weight, enabled=True) for name, weight in missing.items()]
+    shown = {row.name for row in rows}
     failures, launches = sum(row.fail for row in rows), sum(row.n for row in rows)
-    return MilabenchScore(value=score_of(rows), rows=tuple(rows), failure_rate=failures / max(launches, 1), price=price)
+    return MilabenchScore(
+        value=score_of(rows),
+        rows=tuple(rows),
+        failure_rate=failures / max(launches, 1),
+        price=price,
+        left_out=tuple(f"{r.benchmark.name} ({why(r)})" for r in run.results if r.benchmark.name not in shown),
+    )
 
 
 def score_of(rows: Sequence[MilabenchRow]) -> float:
@@ -45,7 +52,7 @@ def score_of(rows: Sequence[MilabenchRow]) -> float:
 
 def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
     """Pools the rates of all launches, failed ones too."""
-    launches = [x for x in result.launches if not x.warmup and _facts(x).get("counted", True)]
+    launches = _counted(result)
     facts = [_facts(x) for x in launches]
     pooled: list[float] = []
     by_device: dict[str, list[float]] = {}
@@ -75,6 +82,11 @@ def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
         enabled=result.benchmark.enabled and all(bool(f.get("enabled", True)) for f in facts),
         per_device=per_device,
     )
+
+
+def _counted(result: Result) -> list[Launch]:
+    """The launches that milabench's report reads; of its own files, the finished ones."""
+    return [x for x in result.launches if not x.warmup and _facts(x).get("counted", True)]
 
 
 def _figures(values: Sequence[float]) -> _Figures:

@@ -41,7 +41,7 @@ def score_section(report: Report) -> ReportSection | None:
         title, words, about, first = (
             "Score, as milabench computes it",
             milabench_words(theirs),
-            [],
+            [f"not in milabench's report: {text}" for text in theirs.left_out],
             milabench_table(theirs),
         )
     elif score is not None:
@@ -214,6 +214,7 @@ def score_bodies(
     if milabench is not None:
         theirs = ("failure_rate", "passed", "price", "price_per_score")
         body["milabench"] = {"score": json_number(milabench.value)} | {n: getattr(milabench, n) for n in theirs}
+        body["milabench"]["left_out"] = list(milabench.left_out)
         body["milabench"]["benchmarks"] = milabench_table(milabench).records()
     if compared is not None:
         records = compared_table(compared).records()
