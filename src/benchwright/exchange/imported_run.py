@@ -19,8 +19,8 @@ from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Result, Run
 from benchwright.core.status import Status
-from benchwright.runs.assembly import status_of
 from benchwright.exchange.foreign_json import ForeignFile
+from benchwright.runs.assembly import status_of
 
 UNKNOWN_WORKLOAD = Command(argv=(UNKNOWN,), cwd=UNKNOWN)
 SOURCE = "import"

@@ -262,7 +262,10 @@ class TestSkippedBenchmarks:
         assert (score.value, score.rows) == (alone.value, alone.rows)
         assert len(score.left_out) == 1
         weighed = milabench_score(run, weights={"bert": 1.0, "llm-nodes": 1.0})
-        assert ([row.n for row in weighed.rows], weighed.left_out) == ([1, 0], ())  # with the suite's weights it counts as 0, as theirs does
+        assert ([row.n for row in weighed.rows], weighed.left_out) == (
+            [1, 0],
+            (),
+        )  # with the suite's weights it counts as 0, as theirs does
 
     def test_a_run_of_nothing_else_is_skipped(self, tmp_path: Path) -> None:
         write(tmp_path / "run", "llm-nodes", [skip_message("llm-nodes", "len(nodes) >= 2")])
