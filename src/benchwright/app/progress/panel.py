@@ -10,7 +10,7 @@ from benchwright.core.job import Job
 from benchwright.core.numbers.quantities import format_bytes
 from benchwright.core.run import Plan
 from benchwright.plan.turns import started_together
-from benchwright.report.text.numbers import format_number
+from benchwright.report.text.numbers import format_number, format_value
 from benchwright.report.text.one_line import clip, columns_of
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -128,7 +128,7 @@ def _job_line(running: RunningJob, name: str, column: int, now: float, width: in
 
 def _figure(running: RunningJob) -> str:
     if (rate := running.rate) is not None:
-        return f"{format_number(rate[0])} {rate[1]}".rjust(14)
+        return format_value(*rate).rjust(14)
     return ", ".join(f"{name} {format_number(value)}" for name, value in list(running.metrics.items())[:3])
 
 

@@ -71,6 +71,11 @@ def test_where_room_is_short_the_rate_stays_longest(tmp_path: Path) -> None:
     assert "829.4" in narrow
 
 
+def test_arithmetic_and_bandwidth_have_their_prefix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RunningJob, "rate", (7_392_978_144.0, "B/s"))
+    assert "7.393 GB/s" in job_lines([measuring(tmp_path)], 1.0, 79, most=5)[0]
+
+
 def test_of_many_jobs_the_first_are_shown(tmp_path: Path) -> None:
     many = [measuring(tmp_path, id=f"b.D{i}") for i in range(64)]
     lines = panel_lines("head", many, {}, width=79, height=10)
