@@ -41,7 +41,7 @@ def test_the_panel_shows_the_phase_and_results_stay_above_it(bw: CommandLine, lo
         assert first[-2].startswith("[1/3] loop.py")
         assert " of 150" in first[-1]
         second = terminal.until(lambda lines: any(line.startswith("[2/3]") for line in lines))
-        assert any(line.startswith("loop.py: ") and line.endswith("items/s") for line in second)
+        assert any(line.startswith("loop.py 150: ") and line.endswith("items/s") for line in second)
         assert terminal.end() == 1
         after = terminal.lines()
         assert not any("[1/3]" in line or "[2/3]" in line for line in after)  # the panel is gone
@@ -75,8 +75,8 @@ def test_a_pipe_gets_one_line_for_each_event_without_control_characters(bw: Comm
     said = bw(*loops, code=1).stderr.splitlines()
     assert all(line.isprintable() for line in said)
     starts = [line for line in said if line.endswith(": started")]
-    assert [line.split(":")[0] for line in starts] == ["[1/3] loop.py.D0", "[2/3] loop.py-2.D0"]
-    assert any(line.startswith("[1/3] loop.py.D0: ") and "items/s, " in line for line in said)
+    assert [line.split(":")[0] for line in starts] == ["[1/3] loop.py 150.D0", "[2/3] loop.py 100.D0"]
+    assert any(line.startswith("[1/3] loop.py 150.D0: ") and "items/s, " in line for line in said)
     assert said[-1].startswith("[3/3] ")
     assert "FAILED after" in said[-1]
 
