@@ -178,6 +178,16 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     margin: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
 
+    def is_beyond(self, value: float) -> bool:
+        """Whether it has no place on the axis, which shows it at its end."""
+        return not self.low <= value <= self.high
+
+    @property
+    def cuts(self) -> bool:
+        """Whether anything lies beyond the axis."""
+        known = (v for row in self.rows for v in (row.value, row.low, row.high, *row.dots) if v is not None)
+        return any(map(self.is_beyond, known))
+
     def at(self, value: float) -> float:
         """Where a value lies, as a fraction of the axis; what is beyond it lies at its end."""
         if self.logarithmic:

@@ -151,7 +151,11 @@ def _against(report: Report, comparison: Comparison, drawn: dict[int, Summary]) 
     """The metric that each benchmark is known by, or all if none of those was compared."""
     known = {(report.run.results[n].benchmark.name, s.metric) for n, s in drawn.items()}
     chosen = [e for e in comparison.effects if (e.benchmark, e.metric) in known] or list(comparison.effects)
-    return _effects(comparison, chosen, f"Compared with {comparison.control}")
+    compared = {e.benchmark for e in chosen}
+    names = {n: report.run.results[n].benchmark.name for n in drawn}
+    others = [FigureRow(name=x, text="not compared", link=f"b{n}") for n, x in names.items() if x not in compared]
+    figure = _effects(comparison, chosen, f"Compared with {comparison.control}")
+    return None if figure is None else replace(figure, rows=(*figure.rows, *others))
 
 
 def _effects(
@@ -179,7 +183,12 @@ def _effects(
     if len(severe) > _MOST_SEVERE:
         severe = [*severe[:_MOST_SEVERE], f"⚠ {len(severe) - _MOST_SEVERE} more such differences"]
     level = f"{comparison.confidence * 100:g} %"
-    about = f"Lines are {level} confidence intervals; shaded: differences up to {margin:g} % count as the same."
+    lines = (
+        f"Lines are {level} confidence intervals"
+        if any(row.low is not None for row in rows)
+        else "No intervals: too few launches"
+    )
+    about = f"{lines}; shaded: differences up to {margin:g} % count as the same."
     return Figure(
         title=title,
         axis="change in %",

@@ -20,6 +20,7 @@ from benchwright.report.document import Figure
 from benchwright.report.html.picture import html_picture
 from benchwright.report.pictures import comparison_picture, run_picture
 from benchwright.report.text.axis import log_ticks, ticks
+from benchwright.report.text.picture import figure_lines
 
 
 def measured(name: str, *values: float, metric: str = "rate", unit: str = "items/s") -> Result:
@@ -126,9 +127,12 @@ def test_a_baseline_is_what_everything_is_compared_with() -> None:
     comparison = Comparison(
         control="old", treatment="new", margin=0.02, effects=(effect("a", 0.9, 0.85, 0.95),), differences=(severe,)
     )
-    figure = picture(msgspec.structs.replace(report([measured("a", 9, 10, 11)]), against=comparison))
+    figure = picture(
+        msgspec.structs.replace(report([measured("a", 9, 10, 11), measured("new one", 1)]), against=comparison)
+    )
     assert figure.title == "Compared with old"
-    (row,) = figure.rows
+    row, other = figure.rows
+    assert (other.name, other.value, other.text) == ("new one", None, "not compared")
     assert (row.value, row.low, row.high) == pytest.approx((-10, -15, -5))
     assert figure.at(0) == 0.5
     assert figure.margin == (-2, 2)
@@ -141,6 +145,9 @@ def test_an_effect_beyond_the_axis_lies_at_its_end() -> None:
     figure = comparison_picture(Comparison(control="c", treatment="t", margin=0.02, effects=effects))
     assert figure is not None
     assert figure.at(3900.0) == 1.0
+    assert 'class="dot off"' in html_picture(figure)
+    assert "beyond the axis" in html_picture(figure)
+    assert "›" in "".join(figure_lines(figure, 80))
     assert [row.value is None for row in figure.rows] == [False, True]
     assert "nan" not in html_picture(figure)
 

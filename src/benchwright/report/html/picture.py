@@ -16,7 +16,8 @@ def html_picture(figure: Figure, at: str = "") -> Markup:
     """`at` ends every place of a page that holds several runs."""
     rows = "".join(_row(figure, row, at) for row in figure.rows)
     axis = f"<small>{escaped(figure.axis)}</small>" if figure.axis else ""
-    notes = "".join(f'<p class="note">{escaped(text)}</p>' for text in figure.notes)
+    beyond = ("Hollow marks, and lines that reach the edge, go beyond the axis.",) if figure.cuts else ()
+    notes = "".join(f'<p class="note">{escaped(text)}</p>' for text in (*beyond, *figure.notes))
     # Every text of it went through `escaped`, and drawings are made of numbers.
     return Markup(  # noqa: S704
         f'<figure class="picture card"><figcaption>{escaped(figure.title)}{axis}</figcaption>'
@@ -61,12 +62,18 @@ def _drawn(figure: Figure, row: FigureRow) -> str:
         ends = f'x1="{_place(figure, row.low):.2f}%" x2="{_place(figure, row.high):.2f}%"'
         parts.append(f'<line class="whisker" {ends} y1="{middle}" y2="{middle}"/>')
     dots = row.dots if len(row.dots) <= _MOST_DOTS else row.dots[:: -(-len(row.dots) // _MOST_DOTS)]
-    parts += [f'<circle class="launch" cx="{_place(figure, v):.2f}%" cy="{middle}" r="3"/>' for v in dots]
+    parts += [
+        f'<circle class="launch{_off(figure, v)}" cx="{_place(figure, v):.2f}%" cy="{middle}" r="3"/>' for v in dots
+    ]
     if row.dots:
         parts.append(f'<line class="median" x1="{here:.2f}%" x2="{here:.2f}%" y1="4" y2="{_HEIGHT - 4}"/>')
     elif not figure.bars:
-        parts.append(f'<circle class="dot" cx="{here:.2f}%" cy="{middle}" r="5"/>')
+        parts.append(f'<circle class="dot{_off(figure, row.value)}" cx="{here:.2f}%" cy="{middle}" r="5"/>')
     return "".join(parts)
+
+
+def _off(figure: Figure, value: float) -> str:
+    return " off" if figure.is_beyond(value) else ""
 
 
 def _behind(figure: Figure) -> list[str]:

@@ -31,7 +31,8 @@ def figure_lines(figure: Figure, width: int) -> list[str]:
         if start >= 0 and not "".join(marks[max(start - 1, 0) : start + len(words) + 1]).strip():
             marks[start : start + len(words)] = words
     lines.append(f" {'':<{names}}  {''.join(marks)}".rstrip())
-    return lines + [line for note in figure.notes for line in wrapped(note, width, " ")]
+    beyond = ("‹ and › lie beyond the axis.",) if figure.cuts else ()
+    return lines + [line for note in (*beyond, *figure.notes) for line in wrapped(note, width, " ")]
 
 
 def _drawn(figure: Figure, row: FigureRow, room: int) -> str:
@@ -49,4 +50,6 @@ def _drawn(figure: Figure, row: FigureRow, room: int) -> str:
     for dot in row.dots:
         cells[at(dot)] = "·" if cells[at(dot)] == " " else cells[at(dot)]
     cells[at(row.value)] = "┃" if row.dots else "●"
+    for value in (v for v in (row.value, row.low, row.high, *row.dots) if v is not None and figure.is_beyond(v)):
+        cells[0 if value < figure.low else -1] = "‹" if value < figure.low else "›"
     return "".join(cells)
