@@ -6,7 +6,9 @@ import os
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from benchwright.analysis.comparison.compare import DEFAULT_MARGIN
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
@@ -18,7 +20,7 @@ from benchwright.app.results.compare import compare_runs
 from benchwright.app.results.kept_runs import Results
 from benchwright.app.run import run as run_order
 from benchwright.core.errors import InvalidInput, did_you_mean
-from benchwright.core.run import Run
+from benchwright.core.run import Result, Run
 
 if TYPE_CHECKING:
     from benchwright.core.results.comparison import Comparison
@@ -148,11 +150,13 @@ class ShownRun(Run, frozen=True, kw_only=True, eq=False):
         comparisons = self._comparisons()
         return run_cell(self._report()) + (comparison_cell(comparisons) if comparisons else "")
 
+    def result(self, name: str) -> ShownResult:
+        found = Run.result(self, name)
+        return ShownResult(**_fields(found, Result), run=replace(self, results=(found,)))
+
     def __eq__(self, other: object) -> bool:
         """How it is shown makes no difference."""
-        if not isinstance(other, Run):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in Run.__struct_fields__)
+        return _fields(self, Run) == _fields(other, Run) if isinstance(other, Run) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]  # like a Run, it holds what cannot be hashed
 
@@ -165,6 +169,23 @@ class ShownRun(Run, frozen=True, kw_only=True, eq=False):
         from benchwright.app.results.compare import compare_commands
 
         return compare_commands(self) if len(self.results) > 1 else []
+
+
+class ShownResult(Result, frozen=True, kw_only=True, eq=False):
+    """A Result that shows itself, as the only one of its run."""
+
+    run: ShownRun
+
+    def __repr__(self) -> str:
+        return repr(self.run)
+
+    def _repr_html_(self) -> str:
+        return self.run._repr_html_()
+
+    def __eq__(self, other: object) -> bool:
+        return _fields(self, Result) == _fields(other, Result) if isinstance(other, Result) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 class ComparedRuns:
@@ -236,7 +257,11 @@ def compare(control: Run | Text, *treatments: Run | Text, **options: Unpack[Comp
 
 
 def _shown(run: Run) -> ShownRun:
-    return ShownRun(**{name: getattr(run, name) for name in Run.__struct_fields__})
+    return ShownRun(**_fields(run, Run))
+
+
+def _fields(of: object, kind: type[Run | Result]) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in kind.__struct_fields__}
 
 
 class _Watching(Progress):

@@ -48,6 +48,15 @@ def test_a_run_equals_the_one_that_is_read_from_its_folder(base: Path) -> None:
     assert run != "a run"
 
 
+def test_a_result_shows_itself_alone_and_is_still_the_result() -> None:
+    run = _shown(built(result("a", launch(measurement(5.0))), result("b", launch(measurement(7.0)))))
+    one = run.result("b")
+    assert (one == run.results[1], run.results[1] == one, one == run.results[0]) == (True, True, False)
+    assert all("7 items/s" in text and "5 items/s" not in text for text in (repr(one), one._repr_html_()))
+    with pytest.raises(KeyError):
+        run.result("c")
+
+
 def test_kept_runs_are_loaded_by_any_name(base: Path) -> None:
     run = bw.run([sys.executable, "-c", "pass"])
     assert bw.load("last") == bw.load(run.id) == bw.load(Path(run.folder)) == run
