@@ -31,6 +31,16 @@ _REASONS = {
 }
 
 
+class LoopGatherer(Gatherer):
+    """A script that was to be measured by its loop, and reported nothing, was not measured."""
+
+    def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
+        if any(m.source not in ("process", "sampler") for m in found):
+            return None
+        detail = "benchprobe.iterate was never called; time all of the script with --as command"
+        return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
+
+
 class ModelGatherer(Gatherer):
     """Gathers the events of a model's process."""
 

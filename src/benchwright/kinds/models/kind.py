@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.model import DEFAULT_RUNTIME, Model, ModelScript
 from benchwright.kinds.base import Kind
-from benchwright.kinds.models.gather import ModelGatherer
+from benchwright.kinds.models.gather import LoopGatherer, ModelGatherer
 from benchwright.kinds.models.plan import ModelPlanner
 from benchwright.kinds.models.training import TrainingGatherer
 from benchwright.plan.base import PlanContext, Planner
@@ -41,7 +41,9 @@ class ModelsKind(Kind):
         work = benchmark.workload
         if isinstance(work, Model):
             return ModelGatherer(work)
-        return TrainingGatherer() if isinstance(work, Script) and work.training else PlainGatherer()
+        if isinstance(work, Script):
+            return TrainingGatherer() if work.training else LoopGatherer()
+        return PlainGatherer()
 
     def report(self, report: Report) -> Contribution:
         from benchwright.kinds.models.report.sections import contribution
