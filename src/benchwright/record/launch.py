@@ -104,7 +104,7 @@ def _judge(
     verdict = judge(benchmark, fold.end, fold.extraction, measurements, fold.voir, needs_rate=_speaks_voir(job))
     if verdict.status is not Status.OK:
         return verdict
-    if (wrong := fold.gatherer.judge(measurements) or judge_loops(fold, benchmark, counting)) is not None:
+    if (wrong := judge_loops(fold, benchmark, counting) or fold.gatherer.judge(measurements)) is not None:
         return wrong
     problem = lost_ranks(fold.loops.values()) or authorship.problem(fold.unreadable)
     if problem is not None:
