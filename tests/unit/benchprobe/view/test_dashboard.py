@@ -183,3 +183,14 @@ def test_no_line_is_left_behind_in_a_terminal_when_the_program_ends(programs):
     assert "\r\x1b[K" in shown
     left = [line.rpartition("\r\x1b[K")[2] for line in shown.split("\r\n")]
     assert not [line for line in left if line.startswith("train [")]
+
+
+def test_a_rate_names_what_the_loop_counts():
+    summary = StreamSummary()
+    summary.add(
+        {"event": "loop", "process": 1, "loop": 1, "name": "train", "counts": True, "total": None, "unit": "tokens"}
+    )
+    steps = {"step_ns": [10**9], "wait_ns": [0], "items": 4, "phase": "measured"}
+    summary.add({"event": "steps", "process": 1, "loop": 1, **steps})
+    assert summary.shown.rate == (4.0, "tokens/s")
+    assert any("4 tokens/s" in line for line in table(summary, "title"))
