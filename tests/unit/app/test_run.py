@@ -98,7 +98,7 @@ WRONG = {
     "no store": ({"store": "ftp://x"}, ("--store", "ftp://x"), "is not a kind of store"),
     "another kind's": ({"threads": 2}, ("--threads", "2"), "applies to models"),
     "no label": ({"labels": ["x"]}, ("--label", "x"), "is not a label"),
-    "anyway": ({"anyway": True}, ("--anyway",), "only a run that is resumed"),
+    "anyway": ({"anyway": True}, ("--anyway",), "only applies to a resumed run"),
     "no time stamp": ({"run_name": "{x}"}, ("--run-name", "{x}"), "{x} has no meaning"),
 }
 
@@ -129,5 +129,5 @@ def test_a_store_that_cannot_be_used_is_a_warning_in_python(folder: Path) -> Non
 
 def test_an_option_has_no_effect_on_a_run_that_is_resumed_without_its_target(folder: Path) -> None:
     run = benchwright.run([sys.executable, "-c", "pass"])
-    with pytest.raises(InvalidInput, match="--repeat has no effect"):
+    with pytest.raises(InvalidInput, match="--repeat cannot change a run that is resumed"):
         benchwright.run([], resume=run.id, repeat=3)
