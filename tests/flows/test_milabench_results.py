@@ -39,6 +39,28 @@ def test_a_benchmark_that_they_skipped_is_skipped_here_and_costs_no_score(bw: Co
     assert "no end" not in report
 
 
+def test_several_runs_are_pooled_in_one_table(bw: CommandLine, tmp_path: Path) -> None:
+    halves = []
+    for repeat in ("R0", "R1"):
+        folder = tmp_path / repeat
+        folder.mkdir()
+        for file in (RUNS / "rijubigo.2023-03-24").glob(f"*.{repeat}.data"):
+            shutil.copy(file, folder)
+        halves.append(str(folder))
+    report = bw("report", *halves, "--score", "milabench").stdout
+    assert report.count("Score:") == 1
+    assert [line.split()[:3] for line in report.splitlines() if line.startswith(" benchio")] == [["benchio", "0", "4"]]
+    for figure in ("7979.82", "2.9%", "17.2%", "Score: 7980.82"):
+        assert figure in report
+    body = json.loads(bw("report", *halves, "--score", "milabench", "--json").stdout)
+    assert [run["milabench"]["benchmarks"][0]["n"] for run in body["runs"]] == [2, 2]
+    assert (body["milabench"]["benchmarks"][0]["n"], round(body["milabench"]["score"], 2)) == (4, 7980.82)
+    assert "7980.82" in bw("report", *halves, "--score", "milabench", "--format", "markdown").stdout
+    page = bw("report", *halves, "--score", "milabench", "--format", "html").stdout
+    assert "7980.82" in page
+    assert "Score: 7980.82" not in bw("report", *halves).stdout  # ours is never pooled
+
+
 def test_what_is_not_theirs_is_refused_with_its_place(bw: CommandLine, tmp_path: Path) -> None:
     other = tmp_path / "x.data"
     other.write_text('{"event": "stream"}\n')

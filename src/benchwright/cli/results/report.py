@@ -84,6 +84,8 @@ def command(
     from benchwright.app.after_run import report_of, sorted_by
     from benchwright.app.results.compare import compare_commands
     from benchwright.app.results.peaks import peaks_for
+    from benchwright.app.results.scoring import MILABENCH
+    from benchwright.exchange.milabench.pooled_run import pooled_run
     from benchwright.report.multi_run import render_several
     from benchwright.report.registry import reporter_named
 
@@ -104,7 +106,8 @@ def command(
         width, with_logs = terminal_width(), format_ == "html"
         built = partial(report_of, width=width, with_logs=with_logs, scoring=asked)
         reports = [built(run, peaks=peaks.get(run.id), comparisons=compare_commands(run)) for run in found]
-        text = render_several(reporter, reports)
+        together = built(sorted_by(pooled_run(found), sort)) if asked.rule == MILABENCH else None
+        text = render_several(reporter, reports, together)
     put_out(text, format_, output)
 
 

@@ -66,7 +66,7 @@ def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
     per_device = {device: _figures(rates).mean for device, rates in by_device.items()}
     whole = math.fsum(v for v in per_device.values() if not math.isnan(v))
     score = (whole if whole > 0 else figures.mean) * (1 - failed / max(len(launches), 1))
-    stated = next((f for f in facts if f.get("weight") is not None), {})
+    stated = next((f for f in reversed(facts) if f.get("weight") is not None), {})  # of several runs, the last
     own = float(stated["weight"]) if stated else result.benchmark.weight
     return MilabenchRow(
         name=result.benchmark.name,
@@ -79,7 +79,7 @@ def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
         peak_memory_mib=_peak_memory(launches),
         score=0.0 if math.isnan(score) else score,
         weight=own if weight is None else weight,
-        enabled=result.benchmark.enabled and all(bool(f.get("enabled", True)) for f in facts),
+        enabled=bool(facts[-1].get("enabled", result.benchmark.enabled)) if facts else result.benchmark.enabled,
         per_device=per_device,
     )
 
