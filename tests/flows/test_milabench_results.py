@@ -39,6 +39,25 @@ def test_a_benchmark_that_they_skipped_is_skipped_here_and_costs_no_score(bw: Co
     assert "no end" not in report
 
 
+def test_their_energy_columns_are_shown_where_power_was_recorded(bw: CommandLine, tmp_path: Path) -> None:
+    config = {"name": "bert", "tag": ["bert", "D0"], "device": 0, "weight": 2.0, "enabled": False}
+    said: list[tuple[str, object]] = [("config", config), ("start", {"command": ["x"], "time": 1750000000.0})]
+    for n in range(3):
+        gpu = {"0": {"memory": [9, 99], "load": 0.5, "power": 250.0}}
+        said.append(("data", {"task": "main", "gpudata": gpu, "time": 1750000001.0 + 4 * n}))
+        said.append(("data", {"task": "train", "rate": 30.0, "units": "items/s"}))
+    said.append(("end", {"command": ["x"], "time": 1750000010.0, "return_code": 0}))
+    (tmp_path / "power").mkdir()
+    text = "".join(json.dumps({"event": kind, "data": data, "pipe": None}) + "\n" for kind, data in said)
+    (tmp_path / "power" / "bert.D0.data").write_text(text)
+    body = json.loads(bw("report", str(tmp_path / "power"), "--score", "milabench", "--json").stdout)
+    (row,) = body["milabench"]["benchmarks"]
+    figures = {key: row[key] for key in ("ngpu", "energy_kj", "perf_watt", "weight", "enabled")}
+    assert figures == {"ngpu": 1, "energy_kj": 2.0, "perf_watt": 120.0, "weight": 2.0, "enabled": False}
+    table = bw("report", str(tmp_path / "power"), "--score", "milabench", "--format", "markdown").stdout
+    assert "| enabled | energy | perf\\_watt |" in table
+
+
 def test_several_runs_are_pooled_in_one_table(bw: CommandLine, tmp_path: Path) -> None:
     halves = []
     for repeat in ("R0", "R1"):

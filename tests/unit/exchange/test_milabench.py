@@ -206,6 +206,54 @@ class TestAFile:
         assert launch.facts["milabench"]["counted"] is False
 
     @pytest.mark.parametrize(
+        ("config", "ngpu"),
+        [
+            ({"device": 3, "devices": [3], "plan": {"method": "per_gpu"}}, 1),
+            ({"devices": [0, 1, 2, 3], "plan": {"method": "njobs", "n": 1}}, 4),
+            ({"devices": [0, 1], "plan": {"method": "njobs", "n": 1}, "num_machines": 2}, 4),
+            ({"plan": {"method": "njobs", "n": 2}}, 0),
+            ({}, 1),
+        ],
+    )
+    def test_ngpu_is_counted_for_each_process(
+        self, one: Callable[..., Launch], config: dict[str, Any], ngpu: int
+    ) -> None:
+        launch = one(config=event("config", {"name": "bert", "tag": ["bert"], **config}, None))
+        assert launch.facts["milabench"]["ngpu"] == ngpu
+
+    def test_energy_is_the_power_of_its_own_device_over_the_time_between_samples(
+        self, one: Callable[..., Launch]
+    ) -> None:
+        def seen(time: float | None, *watts: float | None) -> dict[str, Any]:
+            gpus = {
+                str(device): {"memory": [9, 99], "load": 0.5} | ({} if w is None else {"power": w})
+                for device, w in enumerate(watts)
+            }
+            return event("data", {"task": "main", "gpudata": gpus} | ({} if time is None else {"time": time}))
+
+        def energy(*gpus: dict[str, Any], **config: Any) -> Any:
+            about = {"name": "bert", "tag": ["bert"], **config}
+            parts = {f"gpu {n}": gpu for n, gpu in enumerate(gpus)} | {"gpu": None, "same gpu": None}
+            return one(config=event("config", about, None), **parts).facts["milabench"]["energy"]
+
+        samples = [seen(1750000001.0, 100, 7), seen(1750000003.0, 200, 5), seen(1750000007.0, 300, 10)]
+        assert energy(*samples, device=0) == pytest.approx((1.6, 6.0))  # 2 s of 200 W, 4 s of 300 W
+        assert energy(*samples, device=1) == pytest.approx((0.05, 6.0))
+        assert energy(*samples) == pytest.approx((1.65, 6.0))
+        assert energy(*samples, samples[-1]) == pytest.approx((1.65, 6.0))  # said twice
+        assert energy(*samples[:1]) is None
+        assert energy(*(seen(1750000001.0 + n, None) for n in range(3))) is None
+        assert energy(*(seen(None, 100.0) for n in range(3))) is None
+        assert energy() is None
+
+    def test_no_data_is_expected_of_further_ranks(self, one: Callable[..., Launch]) -> None:
+        silent: dict[str, Any] = dict.fromkeys(("rate0", "rate1", "eval", "loss", "gpu", "same gpu", "peak"))
+        config = {"name": "bert", "tag": ["bert", "node1", "nolog"]}
+        launch = one(config=event("config", config, None), **silent)
+        assert (launch.status, launch.facts["milabench"]["success"]) == (Status.OK, True)
+        assert one(**silent).status is Status.FAILED
+
+    @pytest.mark.parametrize(
         ("stem", "name", "repeat", "device"),
         [
             ("bert.R2.D7", "bert", 2, 7),

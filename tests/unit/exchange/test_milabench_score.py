@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from suite_runs import failed, launch, measured, on_devices, result, run
 
 from benchwright.core.measurement import Measurement
@@ -37,7 +38,7 @@ def test_warm_up_is_pooled_as_they_do() -> None:
 
 def test_devices_are_summed_by_their_own_means() -> None:
     row = milabench_row(result("b", imported(10.0, 20.0, device=0), imported(100.0, device=1)))
-    assert (row.score, row.per_device, row.ngpu) == (pytest.approx(115.0), {"0": 15.0, "1": 100.0}, 2)
+    assert (row.score, row.per_device) == (pytest.approx(115.0), {"0": 15.0, "1": 100.0})
     assert milabench_row(result("b", imported(10.0, 20.0), imported(30.0))).score == pytest.approx(20.0)
 
 
@@ -96,6 +97,32 @@ def test_the_peak_of_memory_is_of_busy_moments_without_the_very_largest() -> Non
     assert milabench_row(result("b", launch(1.0, more=more))).peak_memory_mib == 4
     assert milabench_row(result("b", launch(1.0, more=more[:1]))).peak_memory_mib == 5
     assert milabench_row(result("b", launch(1.0))).peak_memory_mib is None
+
+
+def test_ngpu_is_that_of_one_process() -> None:
+    def said(ngpu: int) -> Launch:
+        return launch(1.0, facts={"milabench": {"success": True, "ngpu": ngpu}})
+
+    assert milabench_row(result("b", said(0), said(8))).ngpu == 8  # of a failed one it may be 0
+    assert milabench_row(on_devices("b", (10.0, 30.0))).ngpu == 1
+    assert milabench_row(result("b", launch(1.0))).ngpu == 0
+
+
+def test_energy_is_that_of_the_first_process_and_perf_is_divided_by_its_kilowatts() -> None:
+    def said(energy: tuple[float, float] | None) -> Launch:
+        return launch(30.0, facts={"milabench": {"success": True, "energy": energy}})
+
+    row = milabench_row(result("b", said((1.5, 5.0)), said((99.0, 1.0))))
+    assert (row.energy_kj, row.perf_watt) == (1.5, pytest.approx(30 / 0.3))
+    unknown = milabench_row(result("b", said(None)))
+    assert (unknown.energy_kj, unknown.perf_watt) == (None, None)
+    assert milabench_row(result("b", said((0.0, 5.0)))).perf_watt is None
+
+
+def test_energy_of_a_run_of_ours_is_what_its_sampler_saw() -> None:
+    used = measured("gpu.energy", 3000.0, unit="J", source="sampler", labels={"device": "0"})
+    row = milabench_row(result("b", replace(launch(30.0, more=(used,)), duration_s=10.0)))
+    assert (row.energy_kj, row.perf_watt) == (3.0, pytest.approx(100.0))
 
 
 def test_a_file_that_their_report_leaves_out_counts_nowhere() -> None:

@@ -115,6 +115,8 @@ class MilabenchRow(msgspec.Struct, frozen=True, kw_only=True):
     std: float = math.nan
     sem: float = math.nan
     peak_memory_mib: float | None = None
+    energy_kj: float | None = None  # of the first process, as in milabench's report
+    perf_watt: float | None = None  # perf for each kilowatt of the first process
     score: float = 0.0
     weight: float
     enabled: bool

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,8 +21,16 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _LINES_LOOKED_AT = 20
 _REPEAT = re.compile(r"R(\d+)")
 _DEVICE = re.compile(r"D(\d+)")
+_FIRST_TIME_NS = 10**15  # smaller ones are no wall-clock times, but numbers of lines
 _SILENT = frozenset({"line", "binary"})  # program output, which is long
 _SKIPPED = re.compile(r"Skip .+? because the following capability is not satisfied: (.+)", re.DOTALL)
+
+
+class Energy(NamedTuple):
+    """What accelerators used, and between which samples."""
+
+    kilojoules: float
+    elapsed_s: float
 
 
 class JobFile(msgspec.Struct, kw_only=True):
@@ -89,6 +98,40 @@ class JobFile(msgspec.Struct, kw_only=True):
         return tuple(int(str(word)) for word in words if re.fullmatch(r"\d{1,4}", str(word)))
 
     @property
+    def ngpu(self) -> int:
+        """How many accelerators milabench says the process had: those listed for `njobs`, else one, on each machine."""
+        config = self.config or {}
+        plan, machines, listed = (config.get(key) for key in ("plan", "num_machines", "devices"))
+        alone = not isinstance(plan, dict) or plan.get("method") != "njobs"
+        each = 1 if alone else len(listed) if isinstance(listed, list) else 0
+        return each * (machines if isinstance(machines, int) and 0 < machines < 100_000 else 1)
+
+    @property
+    def has_no_log(self) -> bool:
+        """A rank above 0 of several machines: no data is expected of it."""
+        return "nolog" in self.tag
+
+    @property
+    def energy(self) -> Energy | None:
+        """Of its own accelerator, else of all that it saw; None if samples have no power or no time."""
+        own = None if self.device is None else str(self.device)
+        joules, first, last = 0.0, None, None
+        for t, seen in itertools.groupby(self.said.gpus, key=lambda gpu: gpu.t):
+            if t < _FIRST_TIME_NS:  # its line's number
+                return None
+            first = t if first is None else first
+            watts = [gpu.values.get("power_w") for gpu in seen if own in (None, gpu.device)]
+            if not watts:
+                continue
+            if last is not None:
+                if any(w is None for w in watts):
+                    return None
+                joules += math.fsum(w for w in watts if w is not None) * (t - last) / 1e9
+            last = t
+        elapsed_s = 0.0 if first is None or last is None else (last - first) / 1e9
+        return Energy(joules / 1000, elapsed_s) if elapsed_s > 0 else None
+
+    @property
     def return_code(self) -> int | str | None:
         code = (self.end or {}).get("return_code")
         return code if isinstance(code, str) or (isinstance(code, int) and abs(code) < 2**31) else None
@@ -110,7 +153,8 @@ class JobFile(msgspec.Struct, kw_only=True):
     def success(self) -> bool:
         """By milabench's own rule, which trusts an early stop whatever came after."""
         nan = any(math.isnan(loss) for losses in self.said.losses.values() for loss in losses)
-        return self.said.stopped or (self.return_code == 0 and not nan and bool(self.train_rates))
+        measured = self.return_code == 0 and not nan and bool(self.train_rates)
+        return self.said.stopped or measured or self.has_no_log
 
     def time(self, event: dict[str, object] | None) -> float | None:
         """The time of its start or end event, in seconds since 1970."""

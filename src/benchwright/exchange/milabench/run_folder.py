@@ -181,6 +181,8 @@ def _launch(job: JobFile, position: int, seat: int | None) -> Launch:
             "enabled": bool(config.get("enabled", True)),
             "early_stop": job.said.stopped,
             "return_code": job.return_code,
+            "ngpu": job.ngpu,
+            "energy": job.energy,
         },
         "voir": {
             "early_stop": job.said.stopped,
@@ -223,7 +225,7 @@ def _verdict(job: JobFile) -> tuple[Status, Reason | None, str | None]:
         return Status.FAILED, Reason.CRASHED, f"exit code {code}{error}"
     if job.has_nan_loss:
         return Status.FAILED, Reason.INVALID, "a loss is not a finite number"
-    if not any(job.said.rates.values()):
+    if not any(job.said.rates.values()) and not job.has_no_log:
         return Status.FAILED, Reason.NO_DATA, f"the file has no rate{error}"
     return Status.OK, None, None
 

@@ -63,20 +63,24 @@ def milabench_row(result: Result, weight: float | None = None) -> MilabenchRow:
             by_device.setdefault(device, []).extend(rates)
     failed = sum(1 for launch, fact in zip(launches, facts, strict=True) if not _succeeded(launch, fact))
     figures = _figures(pooled)
+    energy = _energy(result, launches[0]) if launches else None
     per_device = {device: _figures(rates).mean for device, rates in by_device.items()}
     whole = math.fsum(v for v in per_device.values() if not math.isnan(v))
     score = (whole if whole > 0 else figures.mean) * (1 - failed / max(len(launches), 1))
-    stated = next((f for f in reversed(facts) if f.get("weight") is not None), {})  # of several runs, the last
+    # Of several runs, the last one's.
+    stated: Mapping[str, Any] = next((f for f in reversed(facts) if f.get("weight") is not None), {})
     own = float(stated["weight"]) if stated else result.benchmark.weight
     return MilabenchRow(
         name=result.benchmark.name,
         n=len(launches),
         fail=failed,
-        ngpu=len(by_device) or max((len(x.devices) for x in launches), default=0),
+        ngpu=max((_ngpu(result, launch) for launch in launches), default=0),
         perf=figures.mean,
         std=figures.std / figures.mean if figures.mean else math.nan,
         sem=figures.sem / figures.mean if figures.mean else math.nan,
         peak_memory_mib=_peak_memory(launches),
+        energy_kj=energy[0] if energy else None,
+        perf_watt=figures.mean * energy[1] / energy[0] if energy and energy[0] > 0 else None,
         score=0.0 if math.isnan(score) else score,
         weight=own if weight is None else weight,
         enabled=bool(facts[-1].get("enabled", result.benchmark.enabled)) if facts else result.benchmark.enabled,
@@ -123,6 +127,27 @@ def _device(result: Result, launch: Launch, facts: Mapping[str, Any]) -> str | N
         return None if facts["device"] is None else str(facts["device"])
     alone = result.benchmark.placement.per_device and len(launch.devices) == 1
     return str(launch.devices[0]) if alone else None
+
+
+def _ngpu(result: Result, launch: Launch) -> int:
+    """Of one process: 1 of a plan for each GPU, else all that it was given."""
+    found = _facts(launch).get("ngpu")
+    return found if isinstance(found, int) else 1 if result.benchmark.placement.per_device else len(launch.devices)
+
+
+def _energy(result: Result, launch: Launch) -> tuple[float, float] | None:
+    """Kilojoules of its accelerators, and in how many seconds; None if nobody recorded their power."""
+    facts = _facts(launch)
+    if facts:
+        found = facts.get("energy")
+        return (float(found[0]), float(found[1])) if isinstance(found, list | tuple) and len(found) == 2 else None
+    device = _device(result, launch, facts)
+    used = [
+        m.samples[-1]
+        for m in launch.measurements
+        if m.metric == "gpu.energy" and m.samples and device in (None, m.labels.get("device"))
+    ]
+    return (math.fsum(used) / 1000, launch.duration_s) if used and launch.duration_s else None
 
 
 def _succeeded(launch: Launch, facts: Mapping[str, Any]) -> bool:

@@ -300,6 +300,10 @@ def _memory(row: MilabenchRow) -> str:
     return "" if row.peak_memory_mib is None else f"{row.peak_memory_mib:.0f}"
 
 
+def _two_digits_or_none(value: float | None) -> str:
+    return "" if value is None else _two_digits(value)
+
+
 def _per_device(row: MilabenchRow) -> Cell:
     return Cell(value={device: json_number(mean) for device, mean in row.per_device.items()})
 
@@ -314,8 +318,9 @@ THEIRS: tuple[Field[MilabenchRow], ...] = (
     _of_row("std%", lambda r: _share(r.std), "std", 2),
     _of_row("peak_memory", _memory, "peak_memory_mib", 5),
     _of_row("score", lambda r: _two_digits(r.score), "score"),
-    _of_row("weight", lambda r: f"{r.counts:.2f}", "", 3),
-    _of_row("", lambda r: "", "weight"),
-    _of_row("", lambda r: "", "enabled"),
+    _of_row("weight", lambda r: f"{r.weight:.2f}", "weight", 3),
+    _of_row("enabled", lambda r: "" if r.enabled else "no", "enabled", 3),
+    _of_row("energy", lambda r: _two_digits_or_none(r.energy_kj), "energy_kj", 6),
+    _of_row("perf_watt", lambda r: _two_digits_or_none(r.perf_watt), "perf_watt", 6),
     Field(Column(key="per_device"), _per_device),
 )
