@@ -53,7 +53,11 @@ def _pooled(results: Sequence[Result]) -> Result:
 
 def _notes(runs: Sequence[Run]) -> list[Note]:
     found = list(dict.fromkeys(note for run in runs for note in run.notes))
-    found.append(Note(text=f"{len(runs)} runs pooled as milabench does: {', '.join(os.path.basename(run.folder) for run in runs)}"))
+    found.append(
+        Note(
+            text=f"{len(runs)} runs pooled as milabench does: {', '.join(os.path.basename(run.folder) for run in runs)}"
+        )
+    )
     if len({run.machine.fingerprint for run in runs if run.machine.known}) > 1:
         found.append(Note(text="the pooled runs are from different machines"))
     return found
