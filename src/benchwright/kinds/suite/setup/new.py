@@ -18,7 +18,6 @@ TEMPLATES = {
     "stdout": "a program that prints its numbers, and the patterns to read them",
     "model": "a torch model and its training loop",
 }
-SUITE = "dev.yaml"
 _SUFFIX = ".template"  # keeps what is no code of ours from being taken for it
 _PLACEHOLDER = "BENCHMARK_NAME"
 _EXECUTABLE = ("prepare.py",)

@@ -31,9 +31,7 @@ from benchwright.kinds.suite.setup.prepared import (
     preparation_of,
 )
 from benchwright.kinds.suite.setup.process import SuiteProcess, suite_process
-from benchwright.kinds.suite.setup.readiness import not_installed, readiness
-
-__all__ = ["PrepareOptions", "Preparing", "prepare", "readiness"]
+from benchwright.kinds.suite.setup.readiness import not_installed
 
 
 class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
