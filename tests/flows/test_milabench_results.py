@@ -58,6 +58,12 @@ def test_their_energy_columns_are_shown_where_power_was_recorded(bw: CommandLine
     assert "| enabled | energy | perf\\_watt |" in table
 
 
+def test_a_benchmark_without_rates_has_null_in_json(bw: CommandLine) -> None:
+    replay = str(RUNS / "replays" / "ensure_rate.data")
+    (row,) = json.loads(bw("report", replay, "--score", "milabench", "--json").stdout)["milabench"]["benchmarks"]
+    assert (row["perf"], row["sem"], row["std"], row["fail"]) == (None, None, None, 1)
+
+
 def test_several_runs_are_pooled_in_one_table(bw: CommandLine, tmp_path: Path) -> None:
     halves = []
     for repeat in ("R0", "R1"):

@@ -5,7 +5,6 @@ What makes a number doubtful stands beside it in each of them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -24,7 +23,7 @@ from benchwright.report.tables.comparison import (
     sorted_effects,
 )
 from benchwright.report.text.layout import wrapped
-from benchwright.report.text.numbers import format_value
+from benchwright.report.text.numbers import format_value, json_body
 from benchwright.report.text.one_line import clip
 
 
@@ -122,13 +121,4 @@ def comparison_body(comparison: Comparison) -> dict[str, object]:
     body |= {"doubts": list(map(str, comparison.doubts)), "remarks": list(map(str, comparison.remarks))}
     for shown, effect in zip(body["effects"], comparison.effects, strict=True):
         shown["doubts"] = list(map(str, effect.doubts))
-    return {key: _finite(value) for key, value in body.items()}
-
-
-def _finite(value: object) -> object:
-    """JSON has no NaN and no infinity: they are written as text, as in run.json."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    if isinstance(value, dict):
-        return {k: _finite(v) for k, v in value.items()}
-    return [_finite(v) for v in value] if isinstance(value, list | tuple) else value
+    return json_body(body)

@@ -13,7 +13,7 @@ from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.base import Report
 from benchwright.report.tables.scores import score_bodies
-from benchwright.report.text.numbers import json_number
+from benchwright.report.text.numbers import json_body
 
 
 class JsonReporter:
@@ -37,7 +37,7 @@ def run_body(
     added: Mapping[int, Mapping[str, object]] | None = None,
 ) -> dict[str, object]:
     """What run.json holds and `--json` prints; documented in docs/reference/files.md. `added`: what kinds say of results."""
-    return {
+    body: dict[str, object] = {
         "id": run.id,
         "uid": run.uid,
         "name": run.name,
@@ -55,6 +55,7 @@ def run_body(
         ],
         "pairs": _pairs(run),
     }
+    return json_body(body)
 
 
 def _result(result: Result, summaries: Sequence[Summary], efficiency: Sequence[Efficiency]) -> dict[str, object]:
@@ -84,11 +85,11 @@ def _summary(summary: Summary) -> dict[str, object]:
         "direction": summary.direction.value,
         "source": summary.source,
         "labels": summary.labels,
-        "value": json_number(summary.value),
+        "value": summary.value,
         "interval_95": None if interval is None else [interval.low, interval.high],
         "widened": None if interval is None else interval.widened,
         "launches": summary.launches,
-        "values": [json_number(v) for v in summary.values],
+        "values": summary.values,
         "remarks": [{"kind": r.kind, "text": r.text, "advice": r.remedy} for r in summary.remarks],
         "percentiles": [msgspec.to_builtins(p) for p in summary.percentiles],
     }

@@ -115,7 +115,7 @@ def test_names_of_others_cannot_paint_on_the_terminal_or_break_the_table() -> No
 def test_json_has_no_bare_nan() -> None:
     body = json.loads(json.dumps(comparison_body(with_effect(ratio=math.nan))), parse_constant=pytest.fail)
     assert (body["format"], body["version"]) == ("benchwright-comparison", 1)
-    assert body["effects"][0]["ratio"] == "nan"
+    assert body["effects"][0]["ratio"] is None
 
 
 def test_what_has_no_ratio_is_said_and_not_drawn() -> None:

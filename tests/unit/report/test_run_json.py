@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import builders
 from builders import measurement
+from msgspec.structs import replace
 
 from benchwright.analysis.summary import summarize
 from benchwright.core.run import Launch, Run
@@ -22,14 +23,17 @@ def run_of(**launches: tuple[Launch, ...]) -> Run:
     return builders.run(*(builders.result(name, *of_it) for name, of_it in launches.items()))
 
 
-def test_a_number_that_is_not_finite_is_text_so_that_every_reader_of_json_can_read_it() -> None:
+def test_a_number_that_is_not_finite_is_null_so_that_every_reader_of_json_can_read_it() -> None:
     def refuse(constant: str) -> NoReturn:
         raise AssertionError(f"{constant} is not JSON")
 
-    run = run_of(a=(launch("a.R0", math.nan), launch("a.R1", math.inf)))
+    odd = replace(launch("a.R0", math.nan), facts={"loops": [{"rate": -math.inf}]})
+    run = run_of(a=(odd, launch("a.R1", math.inf)))
     text = json.dumps(run_body(run, {"a": summarize(run.results[0].counted)}))
-    (summary,) = json.loads(text, parse_constant=refuse)["results"][0]["metrics"]
-    assert (summary["value"], summary["values"]) == ("nan", ["nan", "inf"])
+    result = json.loads(text, parse_constant=refuse)["results"][0]
+    (summary,) = result["metrics"]
+    assert result["launches"][0]["facts"] == {"loops": [{"rate": None}]}
+    assert (summary["value"], summary["values"]) == (None, [None, None])
 
 
 def test_the_jobs_of_a_pair_stand_in_the_order_they_ran() -> None:

@@ -23,7 +23,7 @@ from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import LUXURY, NONE, Cell, Column, Field, ReportSection, ReportTable, table_of, word
 from benchwright.report.text.metrics import MEMORY
-from benchwright.report.text.numbers import format_number, format_value, json_number, share_words, tenths
+from benchwright.report.text.numbers import format_number, format_value, json_body, share_words, tenths
 
 DEVICES = "each device against the best"  # the title of a table
 _SLOW = 0.9  # a device that is a tenth slower than the best stands out
@@ -213,7 +213,7 @@ def score_bodies(
         body["score"] |= {"why_no_interval": no_interval_words(score), "benchmarks": score_table(score).records()}
     if milabench is not None:
         theirs = ("failure_rate", "passed", "price", "price_per_score")
-        body["milabench"] = {"score": json_number(milabench.value)} | {n: getattr(milabench, n) for n in theirs}
+        body["milabench"] = {"score": milabench.value} | {n: getattr(milabench, n) for n in theirs}
         body["milabench"]["left_out"] = list(milabench.left_out)
         body["milabench"]["benchmarks"] = milabench_table(milabench).records()
     if compared is not None:
@@ -222,7 +222,7 @@ def score_bodies(
         whole = records[-1] if compared.whole else None
         body["compared"] = {"control": compared.control, "score": whole, "benchmarks": named}
         body["compared"] |= {"left_out": list(compared.left_out), "doubts": compared_words(compared)}
-    return body
+    return json_body(body)
 
 
 def _name(s: BenchmarkScore) -> Cell:
@@ -291,7 +291,7 @@ def _share(value: float) -> str:
 def _of_row(title: str, text: Callable[[MilabenchRow], str], key: str = "", spare: int = 0) -> Field[MilabenchRow]:
     def cell(row: MilabenchRow) -> Cell:
         value = getattr(row, key) if key else None
-        return Cell(text(row), json_number(value) if isinstance(value, float) else value)
+        return Cell(text(row), value)
 
     return Field(Column(title, key, right=True, spare=spare), cell)
 
@@ -305,7 +305,7 @@ def _two_digits_or_none(value: float | None) -> str:
 
 
 def _per_device(row: MilabenchRow) -> Cell:
-    return Cell(value={device: json_number(mean) for device, mean in row.per_device.items()})
+    return Cell(value=row.per_device)
 
 
 THEIRS: tuple[Field[MilabenchRow], ...] = (

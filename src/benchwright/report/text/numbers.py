@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from datetime import datetime
 
 from benchwright.core.numbers.quantities import format_bytes, format_duration, format_prefixed
@@ -69,9 +70,17 @@ def plain_number(value: float | None) -> float | None:
     return float(f"{value:.9g}") if value is not None and math.isfinite(value) else None
 
 
-def json_number(value: float) -> float | str:
-    """JSON has no NaN: what is not finite is written as text."""
-    return value if math.isfinite(value) else str(value)
+def json_body(body: Mapping[str, object]) -> dict[str, object]:
+    """The same with null for every number that is not finite, since JSON has none of them."""
+    return {key: _json_value(value) for key, value in body.items()}
+
+
+def _json_value(value: object) -> object:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return json_body(value)
+    return [_json_value(v) for v in value] if isinstance(value, list | tuple) else value
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
