@@ -161,7 +161,7 @@ class SuitePlanner(Planner):
             env |= {"MILABENCH_USE_STDOUT": "1"}
         # Only voir itself, started by us, inherits descriptor 3: else, events are hidden in the output.
         inherits = argv[1:3] == ("-m", "voir") and not process.use_stdout and self._paths.system.container is None
-        if inherits or process.use_stdout or config in argv:
+        if process.logs and (inherits or process.use_stdout or config in argv):
             env["DATA_FD"] = "3" if inherits else "1"
         return argv, files, os.path.join(self.context.folder, f"{job}.voir") if inherits else None
 
