@@ -59,7 +59,7 @@ def test_a_launch_that_ended_because_everything_was_killed_is_repeated(bw: Comma
 def test_an_option_that_would_change_nothing_is_refused(bw: CommandLine) -> None:
     interrupted(bw, *TWO_LAUNCHES)
     refused = bw("run", "--resume", "--repeat", "6", code=2)
-    assert "--repeat has no effect" in refused.stderr
+    assert "--repeat cannot change a run" in refused.stderr
 
 
 def test_output_is_shown_if_the_resumed_run_is_asked_to(bw: CommandLine) -> None:
