@@ -37,6 +37,8 @@ class RunLine(Protocol):
     @property
     def headline(self) -> str: ...
     @property
+    def ending(self) -> str: ...
+    @property
     def annotation(self) -> str | None: ...
     @property
     def size_bytes(self) -> int: ...
@@ -66,6 +68,7 @@ def run_list(rows: Sequence[RunLine], *, width: int = 80) -> str:
         shown.append(line)
         below = (row.uid if called[row.id] > 1 else "", row.headline, row.annotation)
         shown += [clip(f"   {text}", width) for text in below if text]
+        shown += [f"   {one_line(text)}" for text in row.ending.split("; ") if text]  # a command to type is never cut
     return "\n".join([*shown, *lines[len(rows) :], *left_out_words([table], width, "--json")]) + "\n"
 
 

@@ -21,16 +21,33 @@ def all_runs(runs: Path) -> list[RunFolder]:
 
 def by_start(runs: Path, is_meant: Callable[[Path], bool]) -> list[RunFolder]:
     """Those for which `is_meant` is true, which is asked before anything is opened."""
-    try:
-        entries = [entry for entry in runs.iterdir() if not entry.name.startswith(".") and is_meant(entry)]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
     begun = []
-    for entry in entries:
+    for entry in _entries(runs):
+        if not is_meant(entry):
+            continue
         head = RunFolder(entry).read_head()
         if head is not None:
             begun.append(((head.started, head.written_ns, entry.name), RunFolder(entry, head)))
     return [folder for _, folder in sorted(begun, key=lambda found: found[0], reverse=True)]
+
+
+def unplanned(runs: Path) -> list[RunFolder]:
+    """Folders without a plan, newest first: the run is still being planned, or was killed before that was done."""
+    found = []
+    for entry in _entries(runs):
+        try:
+            if not (entry / "plan.json").exists():
+                found.append(((entry / "lock").stat().st_mtime, RunFolder(entry)))
+        except OSError:  # no run folder, or gone meanwhile
+            continue
+    return [folder for _, folder in sorted(found, key=lambda pair: pair[0], reverse=True)]
+
+
+def _entries(runs: Path) -> list[Path]:
+    try:
+        return [entry for entry in runs.iterdir() if not entry.name.startswith(".")]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def find_run(runs: Path, word: str) -> RunFolder:
@@ -38,8 +55,8 @@ def find_run(runs: Path, word: str) -> RunFolder:
     beginning of) its uid."""
     if (path := _folder_at(word)) is not None:
         return RunFolder(path)
-    if os.path.basename(word) == word and not word.startswith(".") and _is_run(runs / word):
-        return RunFolder(runs / word)  # without reading all the others
+    if os.path.basename(word) == word and not word.startswith(".") and _is_run(runs / word, "plan.json", "lock"):
+        return RunFolder(runs / word)  # without reading all the others; one that was killed before it had a plan too
     known = all_runs(runs)
     if word == "last":
         if known:
@@ -89,8 +106,8 @@ def _folder_at(word: str) -> Path | None:
         return None
 
 
-def _is_run(path: Path) -> bool:
+def _is_run(path: Path, *files: str) -> bool:
     try:
-        return (path / "plan.json").is_file()
+        return any((path / name).is_file() for name in files or ("plan.json",))
     except (OSError, ValueError):  # too long, or with a NUL
         return False

@@ -15,12 +15,19 @@ class Row(msgspec.Struct, kw_only=True):
     benchmarks: int = 1
     failed: int = 0
     headline: str = ""
+    ending: str = ""
     annotation: str | None = None
     size_bytes: int = 2048
 
 
 SHORT = "train.2026-11-15_10:00:00"
 LONG = "the-nightly-run-of-the-whole-suite-on-all-machines.2026-11-15_10:00:00"
+
+
+def test_how_a_run_was_killed_stands_whole_below_it() -> None:
+    ending = f"killed after 1 of 3 launches; continue: bw run --resume={LONG}"
+    lines = run_list([Row(id=SHORT, status="killed", ending=ending)]).splitlines()
+    assert lines[2:] == ["   killed after 1 of 3 launches", f"   continue: bw run --resume={LONG}"]
 
 
 def test_a_long_id_stands_whole_on_a_line_of_its_own() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.kinds.registry import kind_of
 from benchwright.plan.file_names import safe_name
-from benchwright.runs.known_runs import by_start
+from benchwright.runs.known_runs import by_start, unplanned
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 from benchwright.runs.stored_plan import StoredPlan
@@ -37,10 +38,12 @@ _OF_STORES = {status.value for status in Status}
 
 
 class ListedRun(RunRow, frozen=True, kw_only=True):
-    """One line of the list. `headline`: what was measured, in a few words. `in_store`: the line comes from the store. `problem`: why the run cannot be read."""
+    """One line of the list. `headline`: what was measured, in a few words. `in_store`: the line comes from the store.
+    `ending`: how far a killed run got, and how to go on. `problem`: why the run cannot be read."""
 
     in_store: bool
     headline: str = ""
+    ending: str = ""
     problem: str | None = None
 
 
@@ -69,7 +72,11 @@ def _rows(
 ) -> list[ListedRun]:
     standing = [] if store is None else store.standing()
     on_disk = _to_look_at(results.base.runs, standing)
-    sources = [_on_disk(on_disk, where, status), _imported(results, standing, where, status)]
+    sources = [
+        _on_disk(on_disk, where, status),
+        _unplanned(results.base.runs, where, status),
+        _imported(results, standing, where, status),
+    ]
     if store is not None:
         sources.append(_in_store(store, {folder.unique_id for folder in on_disk}, where, status, limit))
     merged = heapq.merge(*sources, key=lambda found: found[0], reverse=True)
@@ -123,8 +130,38 @@ def _on_disk(folders: Sequence[RunFolder], where: RunFilter, status: str | None)
 
 
 def _measured(row: ListedRun) -> ListedRun:
-    """With its size, which takes a stat of every file; only for lines that are shown."""
-    return msgspec.structs.replace(row, size_bytes=size_of(Path(row.folder)))
+    """With its size, which takes a stat of every file, and how it was killed; only for lines that are shown."""
+    ending = _how_killed(RunFolder(Path(row.folder))) if row.status == KILLED else ""
+    return msgspec.structs.replace(row, size_bytes=size_of(Path(row.folder)), ending=ending)
+
+
+def _how_killed(folder: RunFolder) -> str:
+    """By what its streams say: run.json may be some seconds older."""
+    jobs = folder.read_jobs()
+    try:
+        launches = [x for result in read_run(folder, kind_of).results for x in result.launches]
+    except InvalidInput:
+        launches = []
+    done = len({x.position for x in launches if x.status in (Status.OK, Status.FAILED)})
+    planned = f" of {len(jobs.launches):,}" if jobs is not None else ""
+    return f"killed after {done:,}{planned} launches; continue: bw run --resume={folder.id}"
+
+
+def _unplanned(runs: Path, where: RunFilter, status: str | None) -> Iterator[Dated]:
+    """Runs whose folder exists, but not yet their plan."""
+    from benchwright.store.run_query import matches
+
+    for folder in unplanned(runs):
+        begun_s = folder.path.stat().st_mtime
+        killed = not folder.is_being_made()
+        row = ListedRun(
+            id=folder.id, uid=folder.id, name=folder.id, ended=None, status=KILLED if killed else RUNNING, machine="",
+            started=datetime.fromtimestamp(begun_s).astimezone().isoformat(timespec="seconds"), host="", labels={},
+            folder=str(folder.path), benchmarks=0, failed=0, annotation=None, size_bytes=size_of(folder.path),
+            in_store=False, ending="killed while it was being planned; nothing was measured" if killed else "",
+        )  # fmt: skip
+        if (status is None or row.status == status) and matches(row, (), where):
+            yield begun_s, row
 
 
 def _of_folder(folder: RunFolder) -> tuple[ListedRun, Sequence[Benchmark]]:

@@ -77,6 +77,35 @@ def test_how_it_stands_with_a_run_that_is_not_complete_is_told(kept: Kept) -> No
         assert ids(kept, status="running") == [folders["running"].id]
 
 
+def test_how_far_a_killed_run_got_is_told_by_its_streams(kept: Kept) -> None:
+    folder, ended = kept("x"), kept("y")
+    said_of(folder, ended=None, status="interrupted", state="running", results=[])  # older than the streams
+    endings = {row.id: row.ending for row in listed(kept).rows}
+    whole = f"killed after 1 of 1 launches; continue: bw run --resume={folder.id}"
+    assert endings == {folder.id: whole, ended.id: ""}
+    for stream in folder.path.glob("*.data"):
+        stream.unlink()
+    assert listed(kept, status="killed").rows[0].ending.startswith("killed after 0 of 1 launches")
+    (folder.path / "jobs.json").write_text("damaged")
+    assert listed(kept, status="killed").rows[0].ending.startswith("killed after 0")
+
+
+def test_a_run_is_listed_before_it_has_a_plan(kept: Kept) -> None:
+    planned = kept("planned")
+    runs = planned.path.parent
+    early = RunFolder.create(runs, "early")
+    with early.locked():
+        (row,) = listed(kept, name="early*").rows
+        assert (row.id, row.status, row.ending) == (early.id, "running", "")
+    (row,) = listed(kept, status="killed").rows
+    assert (row.id, row.ending) == (early.id, "killed while it was being planned; nothing was measured")
+    assert ids(kept) == [early.id, planned.id]
+    assert ids(kept, benchmark="*") == [planned.id]
+    (runs / "notes").mkdir()  # no run
+    (runs / "file").write_text("")
+    assert ids(kept) == [early.id, planned.id]
+
+
 @pytest.mark.parametrize("body", [b"\xff", b"", b"[]", b'{"status": 5}', b'{"status": "ok", "ended": null'])
 def test_a_run_json_that_is_damaged_is_not_believed(kept: Kept, body: bytes) -> None:
     folder = kept("x")
