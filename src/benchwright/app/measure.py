@@ -17,7 +17,7 @@ from benchwright.app.launches.hooks import HookRunner
 from benchwright.app.launches.leftovers import clear_leftovers
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.files.whole_file import write_whole
 from benchwright.core.job import Job, Outcome
 from benchwright.core.note import Note
@@ -112,7 +112,7 @@ def measure(
                 failed=failed or {},
                 another=another,
             )
-        except BenchwrightError:
+        except BaseException:  # Ctrl-C too
             if resume is None:
                 folder.remove_unused()
             raise
