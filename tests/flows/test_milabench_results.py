@@ -64,6 +64,14 @@ def test_a_benchmark_without_rates_has_null_in_json(bw: CommandLine) -> None:
     assert (row["perf"], row["sem"], row["std"], row["fail"]) == (None, None, None, 1)
 
 
+def test_a_folder_of_replays_is_imported(bw: CommandLine, tmp_path: Path) -> None:
+    for file in (RUNS / "replays").glob("*.data"):
+        shutil.copy(file, tmp_path / f"{file.stem}.txt")
+    assert "2 benchmarks, imported" in bw("import", "milabench", str(tmp_path)).stdout
+    assert "2 benchmarks, already imported" in bw("import", str(tmp_path)).stdout
+    assert "davit_large-multi" in bw("report", "--score", "milabench").stdout
+
+
 def test_several_runs_are_pooled_in_one_table(bw: CommandLine, tmp_path: Path) -> None:
     halves = []
     for repeat in ("R0", "R1"):

@@ -40,8 +40,8 @@ def importer_named(name: str) -> Importer:
 
 
 def import_results(path: Path, *, tool: str | None = None) -> Imported:
-    """The runs in a file, or in every `*.json` and every folder of `*.data` below a folder that an importer recognises;
-    each run once.
+    """The runs in a file, or in every `*.json` and every folder of `*.data` or `*.txt` below a folder that an importer
+    recognises; each run once.
 
     A damaged file is InvalidInput if it was named, and a problem if it was found in a folder.
     """
@@ -81,8 +81,8 @@ def _all(broken: list[str]) -> list[Importer]:
 
 
 def _result_files(folder: Path) -> list[Path]:
-    """What may hold results below a folder: regular `*.json` files, and folders of `*.data`."""
-    data = {path.parent for path in folder.rglob("*.data") if path.is_file()}
+    """What may hold results below a folder: regular `*.json` files, and folders of `*.data` or `*.txt`."""
+    data = {path.parent for end in ("*.data", "*.txt") for path in folder.rglob(end) if path.is_file()}
     return [*sorted(path for path in folder.rglob("*.json") if path.is_file()), *sorted(data)]
 
 

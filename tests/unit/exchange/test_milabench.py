@@ -367,6 +367,36 @@ class TestFolders:
         with pytest.raises(InvalidInput, match="no known result file in this folder"):
             import_results(tmp_path)
 
+    def test_a_folder_of_replays_is_read_like_one_of_data_files(self, tmp_path: Path) -> None:
+        for file in (SAMPLES / "replays").glob("*.data"):
+            (tmp_path / "as-data").mkdir(exist_ok=True)
+            (tmp_path / "as-data" / file.name).write_bytes(file.read_bytes())
+            (tmp_path / "replays").mkdir(exist_ok=True)
+            (tmp_path / "replays" / f"{file.stem}.txt").write_bytes(file.read_bytes())
+        (tmp_path / "replays" / "requirements.txt").write_text("torch\n")
+        (data,) = import_results(tmp_path / "as-data").runs
+        (replays,) = import_results(tmp_path / "replays").runs
+        assert (replays.id, len(replays.results)) == (data.id, len(data.results))
+        assert not any("requirements" in note.text for note in replays.notes)
+        assert [x.job for x in replays.results[0].launches] == [x.job for x in data.results[0].launches]
+
+    def test_one_replay_is_a_run(self, tmp_path: Path) -> None:
+        path = tmp_path / "loss.txt"
+        path.write_bytes((SAMPLES / "replays" / "loss.data").read_bytes())
+        (run,) = import_results(path).runs
+        assert (run.name, run.results[0].reason) == ("loss", Reason.INVALID)
+
+    def test_text_files_beside_data_files_are_not_read(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "run", "bert.D0", job_lines())
+        (tmp_path / "run" / "copy.txt").write_bytes(path.read_bytes())
+        (run,) = import_results(tmp_path).runs
+        assert [x.job for x in run.results[0].launches] == ["bert.D0"]
+
+    def test_other_text_files_are_no_results(self, tmp_path: Path) -> None:
+        (tmp_path / "notes.txt").write_text('{"event": "x"}\nhello\n')
+        with pytest.raises(InvalidInput, match="no known result file in this folder"):
+            import_results(tmp_path)
+
     def test_a_file_that_is_none_of_theirs_is_left_out_with_a_note(self, tmp_path: Path) -> None:
         write(tmp_path / "run", "bert.D0", job_lines())
         (tmp_path / "run" / "junk.data").write_bytes(b"\xff\x00junk")

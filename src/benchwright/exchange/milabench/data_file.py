@@ -181,7 +181,7 @@ def read_job_file(path: Path) -> JobFile:
     except (OSError, ValueError) as error:
         what = getattr(error, "strerror", None) or str(error)
         raise InvalidInput(f"cannot be read: {what}", where=where) from error
-    stem = path.name.removesuffix(".data")
+    stem = path.name.removesuffix(".data").removesuffix(".txt")
     digest = hashlib.sha256(raw).hexdigest()
     job = JobFile(path=where, stem=stem, digest=digest, changed=changed, said=VoirRecord())
     known = 0
@@ -199,7 +199,7 @@ def read_job_file(path: Path) -> JobFile:
             "not a file of milabench: no line is an object of event, data and pipe",
             where=where,
             line=1,
-            remedy="give a .data file, or a folder of them",
+            remedy="give a .data file or a replay (.txt), or a folder of them",
         )
     return job
 

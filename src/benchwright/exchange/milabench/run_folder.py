@@ -46,7 +46,7 @@ class MilabenchImporter:
         if not path.is_dir():
             return looks_like_milabench(path)
         try:
-            return any(looks_like_milabench(file) for file in sorted(path.glob("*.data")))
+            return any(map(looks_like_milabench, _files(path)))
         except OSError:
             return False
 
@@ -58,19 +58,26 @@ class MilabenchImporter:
             return []
         jobs: list[JobFile] = []
         trouble = []
-        for file in sorted(path.glob("*.data")):
+        for file in _files(path):
             try:
                 jobs.append(read_job_file(file))
             except InvalidInput as error:
                 trouble.append(f"{file.name} was left out: {error.what}")
         if not jobs:
             raise InvalidInput(
-                "cannot be read: it has no .data file of milabench",
+                "cannot be read: it has no .data file and no replay of milabench",
                 where=str(path),
                 remedy="give a folder such as runs/<name>.<time>",
             )
         digest = hashlib.sha256("".join(f"{job.stem}\0{job.digest}\n" for job in jobs).encode())
         return [_run(path, jobs, digest.hexdigest(), trouble)]
+
+
+def _files(folder: Path) -> list[Path]:
+    """Its `.data` files; where there are none, the replays among its `.txt` files, which have the same lines."""
+    return sorted(folder.glob("*.data")) or [
+        file for file in sorted(folder.glob("*.txt")) if looks_like_milabench(file)
+    ]
 
 
 def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Run:
@@ -97,7 +104,7 @@ def _run(path: Path, jobs: list[JobFile], digest: str, trouble: list[str]) -> Ru
         remarks.append("milabench did not record which machine it measured on")
     return Run(
         id=f"import.{TOOL}.{digest[:16]}",
-        name=path.name.removesuffix(".data"),
+        name=path.name.removesuffix(".data").removesuffix(".txt"),
         started=started,
         ended=moment(max(ended)) if ended else None,
         folder=os.path.abspath(path),
