@@ -12,6 +12,7 @@ import sys
 
 import click
 
+from benchwright.cli import milabench_words
 from benchwright.cli.terminal import fill_closed, forget_stdout
 from benchwright.core.errors import BenchwrightError, did_you_mean
 from benchwright.version import __version__
@@ -105,6 +106,14 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, meant(args))
 
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except click.NoSuchOption as error:
+            if instead := milabench_words.instead_of_option(error.option_name):
+                raise click.UsageError(f"no such option: {error.option_name}; {instead}", error.ctx) from None
+            raise
+
 
 def meant(args: list[str]) -> list[str]:
     """The words with a command of ours in front: `help X` is `X --help`, `resume X` is `run --resume=X`."""
@@ -124,6 +133,8 @@ def meant(args: list[str]) -> list[str]:
 
 
 def _remedy(args: list[str]) -> str:
+    if instead := milabench_words.COMMANDS.get(args[0]):
+        return instead
     near = did_you_mean(args[0], COMMANDS) or did_you_mean(args[0], [*_MEANT, "help", "resume"])
     if near is None and shutil.which(args[0]) is not None:
         return f"to measure it, write: benchwright run -- {shlex.join(args)}"

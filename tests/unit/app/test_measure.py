@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -85,6 +86,18 @@ def make(tmp_path: Path) -> Making:
 
 def streams(folder: RunFolder) -> dict[str, str]:
     return {p.name: p.read_text() for p in folder.path.glob("*.data")}
+
+
+def test_a_run_that_is_interrupted_while_it_is_planned_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_: FakeExecutor) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakeExecutor, "machine", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Making(tmp_path)(benchmark())
+    assert list((tmp_path / "runs").iterdir()) == []
 
 
 def test_a_resumed_run_repeats_only_what_had_not_completed(make: Making) -> None:

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from benchwright.cli.main import cli, meant
+from benchwright.cli.milabench_words import COMMANDS, OPTIONS
 from benchwright.core.errors import InvalidInput
 from benchwright.runs.known_runs import all_runs
 
@@ -74,6 +75,37 @@ def test_a_file_that_can_be_measured_is_a_target_of_run(tmp_path: Path, monkeypa
 )
 def test_an_unknown_command_leads_on(typed: list[str], said: str) -> None:
     assert f"no such command: '{typed[0]}'; {said}" in CliRunner().invoke(cli, typed).output
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("pip install x", "no such command: 'pip'; use 'bw dev --select NAME -- uv pip ...'"),
+        ("archive", "no such command: 'archive'; pack the folders themselves"),
+        ("run --fulltrace -- true", "no such option: --fulltrace; logs are always kept whole"),
+        ("run --noterm -- true", "no such option: --noterm; use --quiet"),
+        ("run suite.yaml --capabilities nodes=2", "no such option: --capabilities; write 'nodes' into the system file"),
+        ("report --filter_failures", "no such option: --filter_failures; the default score leaves failed"),
+        ("report --filter-failures", "no such option: --filter-failures; the default score leaves failed"),
+        ("report --latest", "no such option: --latest; name the run, or write 'bw report last'"),
+        ("report --consolidate", "no such option: --consolidate; several runs are pooled"),
+        ("report --publish KEY", "no such option: --publish; put results into a shared store"),
+        ("compare --last 3", "no such option: --last; name the runs"),
+    ],
+)
+def test_what_milabench_has_and_we_have_not_leads_to_what_we_have(typed: str, said: str) -> None:
+    done = CliRunner().invoke(cli, typed.split())
+    assert (done.exit_code, said in done.output) == (2, True), done.output
+
+
+def test_an_option_that_nobody_has_is_refused_as_before() -> None:
+    assert "o such option" in CliRunner().invoke(cli, ["report", "--qqqqqq"]).output
+
+
+def test_each_declined_word_is_in_the_page_for_users_of_milabench() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "coming-from-milabench.md").read_text()
+    missing = [w for w in (*COMMANDS, *OPTIONS) if f"`{w}" not in page and f" {w}" not in page.replace("_", "-")]
+    assert not missing
 
 
 @pytest.mark.parametrize(
