@@ -139,7 +139,7 @@ def test_a_run_of_which_nothing_is_known_is_refused(bw: CommandLine) -> None:
 
 
 def test_anyway_is_for_runs_that_are_resumed(bw: CommandLine) -> None:
-    assert "--anyway: only a run that is resumed" in bw("run", "--anyway", "--", "true", code=2).stderr
+    assert "--anyway: only applies to a resumed run" in bw("run", "--anyway", "--", "true", code=2).stderr
 
 
 def test_a_secret_of_the_command_line_has_to_be_given_again(bw: CommandLine) -> None:
