@@ -137,3 +137,21 @@ def test_an_interrupt_still_cleans_up_and_the_resumed_run_sets_up_again(bw: Comm
 def test_what_a_setup_leaves_running_is_ended_and_said(bw: CommandLine) -> None:
     done = bw("run", "--shell", "--setup", "sleep 100 & true", "-c", "true")
     assert "--setup: the program ended, but 1 process(es) it had started were still running and were" in done.stderr
+
+
+def test_settings_of_a_script_alternate_and_end_with_a_verdict(bw: CommandLine) -> None:
+    (bw.cwd / "loop.py").write_text(
+        "import os, time\nfrom benchprobe import iterate\n"
+        "for step in iterate('train', range(15), batch_size=1):\n    time.sleep(float(os.environ['PAUSE']))\n"
+    )
+    body = bw.json(
+        "run", "loop.py", "--as", "loop", "--param", "env:PAUSE=0.001,0.03", "--repeat", "6", "--warmup", "2"
+    )
+    assert [r["benchmark"] for r in body["results"]] == [f"loop.py[env:PAUSE={value}]" for value in ("0.001", "0.03")]
+    (comparison,) = body["comparisons"]
+    assert {e["metric"]: e["verdict"] for e in comparison["effects"]}["rate"] == "regressed"
+
+
+def test_a_variable_of_a_command_is_swept_too(bw: CommandLine) -> None:
+    body = bw.json("plan", "--param", "env:MODE=a,b", "--", "true")
+    assert [one["jobs"][0]["env"]["MODE"] for one in body["benchmarks"]] == ["a", "b"]

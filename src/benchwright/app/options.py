@@ -109,7 +109,7 @@ def _what() -> Iterable[Option]:
     yield _option(WHAT, "--all", "flag", name="all_scripts", applies=_SCRIPTS,
         help="Every script of a folder, however many, or of the --search-dir folders.")
     yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=(COMMAND, *_SCRIPTS), common=True,
-        help="Measure once for each value. It fills {NAME} in a command, and --NAME of a script. Repeatable.")
+        help="Measure once for each value. It fills {NAME} in a command, --NAME of a script; env:NAME is a variable. Repeatable.")
     yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=(COMMAND, *_SCRIPTS),
         help="Combine several --param: every combination, or value by value.  [default: grid]")
 

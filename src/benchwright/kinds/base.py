@@ -80,6 +80,10 @@ class Kind(Protocol):
         """Whether the launches of a run with this benchmark alternate, unless the user says otherwise."""
         return False
 
+    def ends_with_verdict(self, benchmark: Benchmark) -> bool:
+        """Whether a run in which it alternated with others of the kind ends with a comparison of them."""
+        return False
+
     def settings(self, settings: RunSettings, request: Request, benchmarks: Sequence[Benchmark]) -> RunSettings:
         """`settings` with what a run of `benchmarks`, all of this kind, needs."""
         return settings

@@ -1,4 +1,4 @@
-"""Parameter sweeps: `--param batch_size=1,8 --param height=224,384` as the points to measure."""
+"""Parameter sweeps: `--param batch_size=1,8 --param env:MODE=fast,slow` as the points to measure."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from benchwright.core.benchmark import Command
 from benchwright.core.errors import InvalidInput
 
 _MOST_POINTS = 1000
+_VARIABLE = "env:"  # what a parameter that sets an environment variable begins with
 Point = dict[str, str]
 
 
@@ -38,7 +39,17 @@ def sweep_points(texts: Sequence[str], how: str = "grid") -> list[Point]:
 
 def script_arguments(point: Point) -> tuple[str, ...]:
     """The words a script gets for it: `--batch_size 8`."""
-    return tuple(word for name, value in point.items() for word in (f"--{name}", value))
+    return tuple(word for name, value in point.items() if not is_variable(name) for word in (f"--{name}", value))
+
+
+def is_variable(name: str) -> bool:
+    """Whether the parameter `name` sets an environment variable."""
+    return name.startswith(_VARIABLE)
+
+
+def variables(point: Point) -> dict[str, str | None]:
+    """The environment variables it sets."""
+    return {name.removeprefix(_VARIABLE): value for name, value in point.items() if is_variable(name)}
 
 
 def with_values(command: Command, point: Point) -> Command:
@@ -77,9 +88,11 @@ def _parsed(texts: Sequence[str]) -> dict[str, list[str]]:
         name, equals, rest = text.partition("=")
         name = name.strip().lstrip("-")
         given = [value.strip() for value in rest.split(",")]
-        if not equals or not re.fullmatch(r"[A-Za-z_][\w-]*", name) or not all(given):
+        if not equals or not re.fullmatch(rf"({_VARIABLE})?[A-Za-z_][\w-]*", name) or not all(given):
             raise InvalidInput(
-                f"'{text}' is not a parameter with values", where="--param", remedy="write NAME=VALUE,VALUE"
+                f"'{text}' is not a parameter with values",
+                where="--param",
+                remedy="write NAME=VALUE,VALUE or env:NAME=…",
             )
         if name in values:
             raise InvalidInput(f"'{name}' is given twice", where="--param", remedy="give all its values at once")

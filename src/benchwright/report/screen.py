@@ -108,8 +108,8 @@ def _notes(number: int, report: Report, shared: Mapping[str, SharedNote]) -> lis
     """Its own notes; those that it shares with others stand below, and here only their numbers."""
     found = benchmark_notes(number, report)
     lines = [x for note in found if note.text not in shared for x in _note(str(note), report.width, note.severity)]
-    below = dict.fromkeys(f"[{shared[note.text].number}]" for note in found if note.text in shared)
-    return lines + (_note(f"see {' '.join(below)} below", report.width) if below else [])
+    below = sorted({shared[note.text].number for note in found if note.text in shared})
+    return lines + (_note(f"see {' '.join(f'[{number}]' for number in below)} below", report.width) if below else [])
 
 
 def _note(text: str, width: int, severity: str = "warning") -> list[str]:

@@ -10,6 +10,7 @@ from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import describes_work
 from benchwright.core.results.comparison import Comparison, Verdict
 from benchwright.core.run import Result, Run
+from benchwright.kinds.registry import kind_of
 
 # Figures of the process and of samplers are compared only on request.
 _QUIET_SOURCES = ("sampler", "process")
@@ -75,10 +76,8 @@ def compare_runs(
 
 def compare_commands(run: Run) -> list[Comparison]:
     """The first of the commands that alternated in `run` against each of the others, as `compare --between` would."""
-    commands = [
-        r for r in run.results if r.benchmark.kind == "command" and any(x.block is not None for x in r.launches)
-    ]
-    return compare_alternating(run, commands)
+    alternated = [r for r in run.results if any(x.block is not None for x in r.launches)]
+    return compare_alternating(run, [r for r in alternated if kind_of(r.benchmark).ends_with_verdict(r.benchmark)])
 
 
 def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]:

@@ -16,7 +16,7 @@ from benchwright.core.metric import MetricSpec
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.command_words import command_from_line
 from benchwright.kinds.naming import told_apart, words_of
-from benchwright.kinds.sweep import Point, named_point, with_values
+from benchwright.kinds.sweep import Point, is_variable, named_point, variables, with_values
 
 _INTERPRETER = re.compile(
     r"(?:python|pypy)[\d.]*|bash|sh|dash|zsh|node|perl|ruby|Rscript|julia|torchrun|accelerate|mpirun|srun|deepspeed"
@@ -30,6 +30,9 @@ class CommandKind(Kind):
     """A command is never recognised: it is given behind `--`, or with `-c`."""
 
     name = "command"
+
+    def ends_with_verdict(self, benchmark: Benchmark) -> bool:
+        return True
 
     def recognises(self, target: str) -> bool:
         return False
@@ -56,7 +59,7 @@ def read_commands(request: Request, options: KindOptions) -> list[Benchmark]:
 
 def _refuse_unused(benchmarks: Sequence[Benchmark], points: Sequence[Point]) -> None:
     for name in points[0]:
-        if not any(_mentions(benchmark, name) for benchmark in benchmarks):
+        if not is_variable(name) and not any(_mentions(benchmark, name) for benchmark in benchmarks):
             placeholder = f"{{{name}}}"
             raise InvalidInput(
                 f"no command has {placeholder} in it",
@@ -73,12 +76,15 @@ def _filled(benchmark: Benchmark, points: Iterable[Point]) -> Iterable[Benchmark
     """One for each combination of the parameters it mentions. A value stays one word, in a shell's line too."""
     command = benchmark.workload
     assert isinstance(command, Command)
-    for point in {tuple((k, v) for k, v in point.items() if _mentions(benchmark, k)): None for point in points}:
+    for point in {
+        tuple((k, v) for k, v in point.items() if is_variable(k) or _mentions(benchmark, k)): None for point in points
+    }:
         yield msgspec.structs.replace(
             benchmark,
             name=benchmark.name + named_point(dict(point)),
             workload=with_values(command, dict(point)),
             parameters=dict(point),
+            env={**benchmark.env, **variables(dict(point))},
         )
 
 

@@ -25,7 +25,11 @@ class ModelsKind(Kind):
         return ("models",) if isinstance(work, ModelScript) else ("script",)
 
     def alternates(self, benchmark: Benchmark) -> bool:
-        return isinstance(benchmark.workload, Model | ModelScript)
+        return isinstance(benchmark.workload, Model | ModelScript) or bool(benchmark.parameters)
+
+    def ends_with_verdict(self, benchmark: Benchmark) -> bool:
+        """Of a script's own settings; the table of models says itself how they compare."""
+        return bool(benchmark.parameters) and not isinstance(benchmark.workload, Model | ModelScript)
 
     def next_steps(self, benchmark: Benchmark) -> list[str]:
         work = benchmark.workload

@@ -15,7 +15,7 @@ from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.models.kind import ModelsKind
 from benchwright.kinds.models.script_notes import ScriptNotes, read_notes
 from benchwright.kinds.models.training import USUAL_STOP
-from benchwright.kinds.sweep import named_point, script_arguments
+from benchwright.kinds.sweep import named_point, script_arguments, variables
 
 MEMBER = "::"  # script.py::BertModel
 
@@ -53,6 +53,7 @@ class ScriptKind(ModelsKind):
                     metrics=metrics,
                     stop=stop,
                     parameters=point,
+                    env=variables(point),
                     labels=notes.labels,
                 )
             )
