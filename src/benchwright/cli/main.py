@@ -70,7 +70,7 @@ Benchwright measures machine-learning software honestly. Five ways to a first re
       a number from its log
   benchwright run model.py --runtime torch-eager,onnxruntime
       the models in a script, on several runtimes
-  benchwright new mybench && benchwright run mybench/dev.yaml
+  benchwright new mybench && benchwright run mybench
       your own benchmark, as part of a suite
 
 In a training loop: `for batch in benchprobe.iterate("train", loader): …`

@@ -10,6 +10,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.report.document import Cell, Column, Field, ReportTable, table_of, word
 from benchwright.report.tables.results import labels_text
+from benchwright.report.text.metrics import metric_name
 from benchwright.report.text.numbers import format_value
 
 MARKS = {Verdict.REGRESSED: "▼", Verdict.IMPROVED: "▲", Verdict.SAME: "=", Verdict.INCONCLUSIVE: "?"}
@@ -59,7 +60,7 @@ def metric_words(effect: Effect) -> str:
     """The metric with what tells it apart."""
     labels = ", ".join(f"{k} {v}" for k, v in effect.labels.items() if k not in ("loop",))
     neither = " (no better or worse)" if effect.direction is Direction.NEITHER else ""
-    return effect.metric + (f" [{labels}]" if labels else "") + neither
+    return metric_name(effect.metric, {}) + (f" [{labels}]" if labels else "") + neither
 
 
 def small_print(effect: Effect) -> list[str]:
