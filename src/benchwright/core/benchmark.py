@@ -114,6 +114,7 @@ class BenchmarkFolder(msgspec.Struct, frozen=True, kw_only=True):
     voir: dict[str, Any] | None = None  # voir's configuration, if voir runs the script
     launcher: Launcher | None = None
     serving: Serving | None = None
+    benchmate: str | None = None  # the folder that holds milabench's package of this name, if its scripts import it
     config: dict[str, Any] = {}
 
     @property

@@ -170,7 +170,7 @@ def test_a_server_that_dies_while_the_client_runs_ends_the_client(bench):
     began = time.monotonic()
     code, _, errors = bench.run(bench.server(), client)
     assert code == 1
-    assert "the server ended with code 9 while the client ran; the client was ended" in errors
+    assert "the server ended with code 9 while the client ran; the client was stopped" in errors
     assert time.monotonic() - began < 20
 
 

@@ -10,6 +10,7 @@ from benchwright.core.benchmark import Benchmark, BenchmarkFolder, Script
 from benchwright.core.errors import InvalidInput, UnfilledWord
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.status import Reason
+from benchwright.kinds.suite.benchfile.benchfile import read_benchfile
 from benchwright.kinds.suite.error_locations import words_placed
 from benchwright.kinds.suite.plan.containers import contained
 from benchwright.kinds.suite.plan.filled_words import FilledWords, filled_words
@@ -55,6 +56,7 @@ class SuitePlanner(Planner):
         self._backend = text(paths.system, "torchrun", "backend") or STATIC
         self._parts: dict[str, _Parts] = {}
         self._obeyed: dict[str, ObeyedPlan | None] = {}
+        self._has_methods: dict[str, bool] = {}  # folder → whether its benchfile overrides any
 
     def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
         if (missing := lacks_capability(benchmark, self._facts)) is not None:
@@ -144,6 +146,11 @@ class SuitePlanner(Planner):
         return argv, files, data_file
 
     def _obeyed_plan(self, benchmark: Benchmark) -> ObeyedPlan | None:
+        path = benchmark.folder.path if benchmark.folder is not None else ""
+        if path not in self._has_methods:
+            self._has_methods[path] = bool(read_benchfile(path).overridden)
+        if not self._has_methods[path]:
+            return None
         if benchmark.name not in self._obeyed:
             place = BenchmarkPlace(benchmark, self._paths)
             self._obeyed[benchmark.name] = obeyed_plan(benchmark, place, self._facts)

@@ -10,7 +10,6 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.secrets.redact import redact
-from benchwright.kinds.suite.benchfile.benchfile import read_benchfile
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts
 from benchwright.plan.process_slots import ProcessSlot
 
@@ -60,8 +59,8 @@ class BenchmarkPlace:
             "TORCH_HOME": f"{folders['cache']}/torch",
             "HF_HOME": f"{folders['cache']}/huggingface",
         }
-        if (benchmate := read_benchfile(self.folder.path).benchmate) is not None:
-            variables["PYTHONPATH"] = benchmate
+        if self.folder.benchmate is not None:
+            variables["PYTHONPATH"] = self.folder.benchmate
         if self.python == f"{folders['venv']}/bin/python":
             variables["VIRTUAL_ENV"] = folders["venv"]
         return variables

@@ -34,6 +34,7 @@ def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder
         launcher=_launcher(entry),
         serving=_serving(entry),
         config=entry,
+        benchmate=facts.benchmate,
     )
 
 
