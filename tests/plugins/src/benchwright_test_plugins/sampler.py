@@ -9,7 +9,7 @@ class DiskSampler(Sampler):
     """Bytes since each process began, summed over the job's processes. Its metrics are `disk.read` and `disk.written`."""
 
     name = "disk"
-    budget = 0.01  # at most a hundredth of one core
+    budget = 0.005  # at most half a percent of one core
 
     def __init__(self, job: SampledJob) -> None:
         self._job = job
