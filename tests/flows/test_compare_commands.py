@@ -28,6 +28,9 @@ def test_the_verdict_in_json_is_the_one_of_compare(bw: CommandLine) -> None:
     between = ("compare", "last", "--between", "sleep 0.01", "sleep 0.03", "--json")
     assert comparison == json.loads(bw(*between).stdout)
     assert comparison["effects"][0]["metric"] == "process.duration"
+    page = bw("report", "last", "--format", "markdown").stdout
+    assert "`sleep 0.03` compared with `sleep 0.01`: 1 regressed of 1" in page
+    assert f"{(comparison['effects'][0]['ratio'] - 1) * 100:+.1f} %" in page
 
 
 def test_no_verdict_says_why(bw: CommandLine) -> None:

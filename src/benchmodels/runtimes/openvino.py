@@ -35,7 +35,7 @@ PRECISIONS = {"f32": FP32, "bf16": BF16, "f16": FP16}
 
 
 class OpenVino(OnnxFamily):
-    """Keeps weights in float32; the device is told the precision to compute in, since its default may be bfloat16."""
+    """Keeps weights in float32 and sets the precision the device computes in, since its default may be bfloat16."""
 
     name = "openvino"
     aliases = ("ov",)

@@ -78,7 +78,8 @@ def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request
 
 
 def _with_files(request: Request) -> tuple[Request, frozenset[str]]:
-    """With suites or scripts in the place of their folders, and the files of shipped suites; and which are one of many."""
+    """The request with folders replaced by their suites or scripts, and names of shipped suites by their files; and which
+    targets are one of many."""
     if not request.targets and not request.all_scripts:
         return request, frozenset()
     from benchwright.kinds.models.scripts import with_scripts

@@ -51,7 +51,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
 def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
     """Makes the run and returns it; Interrupted if it was asked to stop.
 
-    `observer` is told what went wrong that is no reason to fail. `executor`: instead of the one that the settings mean.
+    `observer` hears of problems that do not fail the run. `executor` replaces the one the settings name.
     """
     observer = observer or Observer()
     if order.keep:

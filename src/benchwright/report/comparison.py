@@ -110,6 +110,14 @@ def comparison_markdown(comparison: Comparison) -> str:
     return "\n\n".join([*blocks, *(["\n".join(below)] if below else [])]) + "\n"
 
 
+def verdict_blocks(comparisons: Sequence[Comparison]) -> list[str]:
+    """As `verdict_text`, in Markdown."""
+    return [
+        f"{code(c.treatment)} compared with {code(c.control)}: {count_words(c)}\n\n{markdown_table(comparison_table([c]))}"
+        for c in comparisons
+    ]
+
+
 def comparison_csv(comparisons: Sequence[Comparison]) -> str:
     """One row for each effect, and one without figures for each benchmark or metric that is not compared."""
     return csv_text([comparison_table(comparisons, missing=True)])

@@ -32,6 +32,10 @@ class MarkdownReporter:
             blocks += _section(section)
         blocks += _troubles(report)
         blocks += _metrics(report)
+        if report.comparisons:
+            from benchwright.report.comparison import verdict_blocks  # which needs the tables of this module
+
+            blocks += verdict_blocks(report.comparisons)
         blocks += _notes(report)
         return "\n\n".join(blocks) + "\n"
 

@@ -1,7 +1,7 @@
 """Where float32 is computed in TF32: with ten bits after the point, which NVIDIA's GPUs do from compute capability 8.0 on.
 
-torch does so in convolutions and recurrent layers unless it is told not to, and in products of matrices only if it is told
-to. So a model is said to compute in TF32 only if everything it multiplies does; of any other it is said where.
+By default torch uses it in convolutions and recurrent layers, but not in matrix products. So a model is labelled TF32 only if
+everything it multiplies uses it; for any other, the label says where it does.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def _moved(module: Module, device: str, dtype: Any) -> Any:
     weights = [*module.parameters(), *module.buffers()]
     if all(t.device == target and (dtype is None or t.dtype == dtype or not t.is_floating_point()) for t in weights):
         return _in_eval(module)
-    # deepcopy finds these in the place of the weights, so they are never in memory a third time.
+    # deepcopy takes these instead of the weights, so the weights are never in memory a third time.
     copies: Dict[int, Any] = {}
     for tensor in weights:
         new = tensor.detach().to(device=target, dtype=dtype if tensor.is_floating_point() else None, copy=True)

@@ -45,7 +45,7 @@ class Surface(Protocol):
         ...
 
     def draw(self, lines: Sequence[str]) -> None:
-        """In the place of what was drawn before."""
+        """Replaces what was drawn before."""
         ...
 
     def say(self, text: str) -> None:

@@ -137,7 +137,7 @@ def name_of(argv: Sequence[str]) -> str:
     program = os.path.basename(argv[0]) or argv[0]
     if not _INTERPRETER.fullmatch(program):
         return program
-    if program in _LAUNCHERS:  # their own options take values of any form, so the script is told by its ending
+    if program in _LAUNCHERS:  # their own options take values of any form, so the script is recognised by its ending
         script = next((word for word in argv[1:] if word.endswith(".py")), None)
         return os.path.basename(script) if script else program
     arguments = iter(argv[1:])

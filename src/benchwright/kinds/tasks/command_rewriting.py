@@ -16,7 +16,7 @@ _NEGATIVE_NUMBER = re.compile(r"-(\d|\.\d)")
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """Put `words` in the place of the word `index`; none removes it."""
+    """Replaces the word `index` by `words`; without words, removes it."""
 
     index: int
     words: tuple[str, ...] = ()
