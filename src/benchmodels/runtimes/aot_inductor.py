@@ -20,7 +20,7 @@ from benchmodels.runtimes.base import (
 )
 from benchmodels.runtimes.families import ArtifactRuntime
 from benchmodels.runtimes.parts import torch_modules
-from benchmodels.runtimes.parts.artifact import Artifact, by_name, in_order, write_artifact
+from benchmodels.runtimes.parts.artifact import BuiltModel, by_name, in_order, write_artifact
 from benchmodels.runtimes.parts.compiled_code import cpu_kind, gpu_models, remove_damaged
 from benchmodels.runtimes.parts.export import exporting, flat_model, numbered_inputs
 from benchmodels.runtimes.parts.problems import explaining
@@ -67,9 +67,11 @@ class AotInductor(ArtifactRuntime):
             inductor.aoti_compile_and_package(
                 program, package_path=path, inductor_configs={"cpp.threads": options.threads}
             )
-        write_artifact(folder, Artifact(PACKAGE, flat.precision, numbered_inputs(flat), flat.outputs, options.threads))
+        write_artifact(
+            folder, BuiltModel(PACKAGE, flat.precision, numbered_inputs(flat), flat.outputs, options.threads)
+        )
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         if options.device_type == "cpu" and artifact.threads not in (None, options.threads):
             text = f"compiled for {artifact.threads} threads, not {options.threads}: build it again"
             raise Unsupported("load", text, kind="changed")
@@ -89,7 +91,7 @@ class PackageSession:
     first_run_builds = False
     consumes_inputs = False
 
-    def __init__(self, inner: TorchSession, artifact: Artifact, stream: Optional[Session] = None) -> None:
+    def __init__(self, inner: TorchSession, artifact: BuiltModel, stream: Optional[Session] = None) -> None:
         self._inner = inner
         self._artifact = artifact
         self.provider = f"inductor {inner.provider.partition(' ')[2]}"

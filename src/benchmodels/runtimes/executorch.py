@@ -32,7 +32,7 @@ from benchmodels.runtimes.base import (
 )
 from benchmodels.runtimes.families import ArtifactRuntime
 from benchmodels.runtimes.parts import torch_modules
-from benchmodels.runtimes.parts.artifact import Artifact, by_name, in_order, write_artifact
+from benchmodels.runtimes.parts.artifact import BuiltModel, by_name, in_order, write_artifact
 from benchmodels.runtimes.parts.export import exporting, flat_model, numbered_inputs
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import (
@@ -107,13 +107,13 @@ class Executorch(ArtifactRuntime):
             with open(os.path.join(folder, PROGRAM), "wb") as program_file:
                 lowered.write_to_file(program_file)
         precision = INT8_DYNAMIC if as_int8 else flat.precision
-        write_artifact(folder, Artifact(PROGRAM, precision, numbered_inputs(flat), flat.outputs))
+        write_artifact(folder, BuiltModel(PROGRAM, precision, numbered_inputs(flat), flat.outputs))
         with open(os.path.join(folder, DELEGATION), "w", encoding="utf-8") as file:
             json.dump(delegation._asdict(), file, indent=1)
         del program, edge, lowered
         self._try_out(folder, options, list(tensors))
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         with open(os.path.join(artifact.folder, DELEGATION), encoding="utf-8") as file:
             delegation = Delegation(**json.load(file))
         return ExecutorchSession(artifact, delegation, options)
@@ -206,7 +206,7 @@ def bindings() -> ModuleType:
 class ExecutorchSession(ArtifactSession):
     """One loaded method. Each call copies the inputs into the program's memory; outputs stay there."""
 
-    def __init__(self, artifact: Artifact, delegation: Delegation, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, delegation: Delegation, options: Options) -> None:
         super().__init__(artifact, options)
         self._native = bindings()
         self._delegation = delegation

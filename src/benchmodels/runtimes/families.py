@@ -18,7 +18,7 @@ from benchmodels.runtimes.base import (
     Unsupported,
     is_importable,
 )
-from benchmodels.runtimes.parts.artifact import Artifact, read_artifact
+from benchmodels.runtimes.parts.artifact import BuiltModel, read_artifact
 from benchmodels.runtimes.parts.export import OnnxExport, export_onnx
 from benchmodels.runtimes.parts.problems import explaining
 
@@ -33,7 +33,7 @@ class ArtifactRuntime(RuntimeBase):
         with explaining("load"):
             return self.open(artifact, options)
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         raise NotImplementedError
 
 

@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from benchmodels.runtimes.base import BF16, FP16, FP32, Captured, OpTime, Options, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import OnnxFamily
-from benchmodels.runtimes.parts.artifact import Artifact, by_name, without_bits, write_artifact
+from benchmodels.runtimes.parts.artifact import BuiltModel, by_name, without_bits, write_artifact
 from benchmodels.runtimes.parts.compiled_code import cpu_kind
 from benchmodels.runtimes.parts.onnx_graph import (
     described_inputs,
@@ -83,7 +83,7 @@ class Iree(OnnxFamily):
             between = os.path.dirname(exported.path)
             _convert(exported.path, between, folder, steps)
             _compile(between, folder, steps)
-        write_artifact(folder, Artifact(MODULE, exported.precision, exported.inputs, exported.outputs))
+        write_artifact(folder, BuiltModel(MODULE, exported.precision, exported.inputs, exported.outputs))
 
     def build_file(
         self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
@@ -100,9 +100,11 @@ class Iree(OnnxFamily):
                 onnx.save(model, own)
             _convert(own, between, folder, steps, os.path.dirname(os.path.abspath(path)))
             _compile(between, folder, steps)
-        write_artifact(folder, Artifact(MODULE, weights_precision(model), described_inputs(model), output_names(model)))
+        write_artifact(
+            folder, BuiltModel(MODULE, weights_precision(model), described_inputs(model), output_names(model))
+        )
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         return IreeSession(artifact, options)
 
 
@@ -216,7 +218,7 @@ class IreeSession(ArtifactSession):
     releases inputs and outputs itself, whoever still refers to them.
     """
 
-    def __init__(self, artifact: Artifact, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, options: Options) -> None:
         self._prepared: WeakSet[IreeInputs] = WeakSet()
         super().__init__(artifact, options)
         self._runtime = import_module("iree.runtime")
@@ -363,13 +365,13 @@ def _device(runtime: ModuleType, options: Options) -> Any:
     return binding.create_hal_driver(_driver(options)).create_default_device()
 
 
-def _output_types(artifact: Artifact) -> List[str]:
+def _output_types(artifact: BuiltModel) -> List[str]:
     with open(os.path.join(artifact.folder, OUTPUT_TYPES), encoding="utf-8") as file:
         found: List[str] = json.load(file)
     return found
 
 
-def _loaded(runtime: ModuleType, artifact: Artifact, device: Any) -> Tuple[Any, Any]:
+def _loaded(runtime: ModuleType, artifact: BuiltModel, device: Any) -> Tuple[Any, Any]:
     """A context with the program in it, and its function."""
     instance = runtime.VmInstance()
     weights = runtime.ParameterIndex()

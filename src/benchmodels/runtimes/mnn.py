@@ -19,7 +19,7 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Sequence
 from benchmodels.runtimes.base import BF16, FP32, Captured, Options, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import OnnxFamily
 from benchmodels.runtimes.mnn_session import Conversion, MnnSession, Port
-from benchmodels.runtimes.parts.artifact import Artifact, ArtifactInput, write_artifact
+from benchmodels.runtimes.parts.artifact import ArtifactInput, BuiltModel, write_artifact
 from benchmodels.runtimes.parts.onnx_graph import graph_inputs, value_type
 from benchmodels.runtimes.parts.problems import explaining, run_converter
 from benchmodels.types import Value
@@ -77,7 +77,7 @@ class Mnn(OnnxFamily):
             if exported.precision == BF16:
                 raise Unsupported("convert", "the model is in bfloat16, which MNN does not have")
             _convert(exported.path, os.path.dirname(exported.path), folder, steps)
-        write_artifact(folder, Artifact(MODEL, FP32, exported.inputs, exported.outputs))
+        write_artifact(folder, BuiltModel(MODEL, FP32, exported.inputs, exported.outputs))
 
     def build_file(
         self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
@@ -87,9 +87,9 @@ class Mnn(OnnxFamily):
         with self.scratch(folder) as between:
             graph = _convert(path, between, folder, steps)
         inputs = [ArtifactInput(port.name, port.name, port.dtype) for port in graph.inputs]
-        write_artifact(folder, Artifact(MODEL, FP32, inputs, [port.name for port in graph.outputs]))
+        write_artifact(folder, BuiltModel(MODEL, FP32, inputs, [port.name for port in graph.outputs]))
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         return MnnSession(artifact, _read_converted(artifact.folder), options)
 
 

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, Callable, List, NamedTuple, Optional, Sequence
 
 from benchmodels.runtimes.base import OpTime, Options, Session, Times, Unsupported, slowest_first
-from benchmodels.runtimes.parts.artifact import Artifact, as_type, by_name, in_order
+from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, by_name, in_order
 from benchmodels.runtimes.parts.sessions import (
     WARMUP_CALLS,
     ArtifactSession,
@@ -44,7 +44,7 @@ class Conversion(NamedTuple):
 class MnnSession(ArtifactSession):
     """A call is the module's `onForward`: it returns when all outputs are computed, and they belong to the caller."""
 
-    def __init__(self, artifact: Artifact, converted: Conversion, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, converted: Conversion, options: Options) -> None:
         super().__init__(artifact, options)
         self._mnn = import_module("MNN")
         self._converted = converted

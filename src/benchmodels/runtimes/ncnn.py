@@ -13,8 +13,8 @@ from typing import Any, List, NamedTuple, Sequence
 from benchmodels.runtimes.base import FP32, Captured, OpTime, Options, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import ArtifactRuntime
 from benchmodels.runtimes.parts.artifact import (
-    Artifact,
     ArtifactInput,
+    BuiltModel,
     as_type,
     by_name,
     in_order,
@@ -76,9 +76,9 @@ class Ncnn(ArtifactRuntime):
             ArtifactInput(name, port, torch_dtype(tensor))
             for name, port, tensor in zip(traced.flat.names, ports, traced.flat.tensors)
         ]
-        write_artifact(folder, Artifact(MODEL, FP32, inputs, traced.flat.outputs))
+        write_artifact(folder, BuiltModel(MODEL, FP32, inputs, traced.flat.outputs))
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         with open(os.path.join(artifact.folder, CONVERTED), encoding="utf-8") as file:
             raw = json.load(file)
         outputs = [NcnnOutput(**each) for each in raw["outputs"]]
@@ -162,7 +162,7 @@ class NcnnSession(ArtifactSession):
     """A call creates an extractor, sets the inputs and fetches all outputs: ncnn has no single call for that."""
 
     def __init__(
-        self, artifact: Artifact, batches: Sequence[int], outputs: Sequence[NcnnOutput], options: Options
+        self, artifact: BuiltModel, batches: Sequence[int], outputs: Sequence[NcnnOutput], options: Options
     ) -> None:
         super().__init__(artifact, options)
         self._ncnn = import_module("ncnn")

@@ -25,7 +25,7 @@ from benchmodels.runtimes.base import (
     is_importable,
 )
 from benchmodels.runtimes.families import OnnxFamily
-from benchmodels.runtimes.parts.artifact import Artifact, as_type, by_name, in_order, without_bits, write_artifact
+from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, by_name, in_order, without_bits, write_artifact
 from benchmodels.runtimes.parts.export import export_onnx
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, ArtifactSession, without_warmup
@@ -69,20 +69,22 @@ class OnnxRuntime(OnnxFamily):
         precision = exported.precision
         if options.precision == INT8_DYNAMIC:
             precision = _quantize(exported.path, steps)
-        write_artifact(folder, Artifact(os.path.basename(exported.path), precision, exported.inputs, exported.outputs))
+        write_artifact(
+            folder, BuiltModel(os.path.basename(exported.path), precision, exported.inputs, exported.outputs)
+        )
 
     def build_file(
         self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         if options.precision == FP32:
-            write_artifact(folder, Artifact(os.path.abspath(path)))
+            write_artifact(folder, BuiltModel(os.path.abspath(path)))
         elif options.precision == INT8_DYNAMIC:
             precision = _quantize(path, steps, os.path.join(folder, "model.onnx"))
-            write_artifact(folder, Artifact("model.onnx", precision))
+            write_artifact(folder, BuiltModel("model.onnx", precision))
         else:
             self.require_unconverted(options)
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         provider = self._provider(options)
         if provider is None:
             raise Unsupported("load", self.unavailable(options) or "no provider", kind="unavailable")
@@ -162,7 +164,7 @@ def _remove_with_data(path: str) -> None:
 class OrtSession(ArtifactSession):
     """All outputs are fetched as arrays, as `InferenceSession.run` does."""
 
-    def __init__(self, artifact: Artifact, provider: str, options: Options, profile_prefix: str = "") -> None:
+    def __init__(self, artifact: BuiltModel, provider: str, options: Options, profile_prefix: str = "") -> None:
         self._runtime = import_module("onnxruntime")
         super().__init__(artifact, options)
         self.provider = provider

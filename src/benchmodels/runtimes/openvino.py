@@ -24,7 +24,7 @@ from benchmodels.runtimes.base import (
     slowest_first,
 )
 from benchmodels.runtimes.families import OnnxFamily
-from benchmodels.runtimes.parts.artifact import Artifact, as_type, by_name, in_order, without_bits, write_artifact
+from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, by_name, in_order, without_bits, write_artifact
 from benchmodels.runtimes.parts.problems import explaining
 from benchmodels.runtimes.parts.sessions import WARMUP_CALLS, ArtifactSession, SharedStream, add_time, closed
 from benchmodels.types import Array, Arrays, Details, ModelInputs, Prepared, Value
@@ -60,16 +60,16 @@ class OpenVino(OnnxFamily):
         # OpenVINO chooses the precision when it compiles, so the export keeps the model's own.
         with self.exported(captured, folder, options._replace(precision=FP32), steps) as exported:
             _convert(exported.path, folder, options, steps, {})
-        write_artifact(folder, Artifact("model.xml", _written(options), exported.inputs, exported.outputs))
+        write_artifact(folder, BuiltModel("model.xml", _written(options), exported.inputs, exported.outputs))
 
     def build_file(
         self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
     ) -> None:
         _require_nncf(options)
         _convert(path, folder, options, steps, shapes)
-        write_artifact(folder, Artifact("model.xml", _written(options)))
+        write_artifact(folder, BuiltModel("model.xml", _written(options)))
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         return OpenVinoSession(openvino(), artifact, device_name(options), options)
 
 
@@ -120,7 +120,7 @@ def _written(options: Options) -> str:
 class OpenVinoSession(ArtifactSession):
     """One synchronous infer request whose outputs stay in its own memory, compiled for latency; for streams compiled again, for throughput."""
 
-    def __init__(self, ov: ModuleType, artifact: Artifact, device: str, options: Options) -> None:
+    def __init__(self, ov: ModuleType, artifact: BuiltModel, device: str, options: Options) -> None:
         super().__init__(artifact, options)
         self._ov = ov
         self._device = device

@@ -28,7 +28,7 @@ from benchmodels.runtimes.base import (
     slowest_first,
 )
 from benchmodels.runtimes.families import OnnxFamily
-from benchmodels.runtimes.parts.artifact import Artifact, ArtifactInput, by_name, write_artifact
+from benchmodels.runtimes.parts.artifact import ArtifactInput, BuiltModel, by_name, write_artifact
 from benchmodels.runtimes.parts.compiled_code import cpu_kind
 from benchmodels.runtimes.parts.onnx_graph import described_inputs, output_names, weights_precision
 from benchmodels.runtimes.parts.problems import explaining
@@ -85,7 +85,7 @@ class Tvm(OnnxFamily):
         self.require_onnx()
         with self.exported(captured, folder, options, steps) as exported:
             _compile(_convert(exported.path, {}, steps).module, folder, steps)
-        write_artifact(folder, Artifact(LIBRARY, exported.precision, exported.inputs, exported.outputs))
+        write_artifact(folder, BuiltModel(LIBRARY, exported.precision, exported.inputs, exported.outputs))
 
     def build_file(
         self, path: str, folder: str, options: Options, steps: StepTimer, shapes: Mapping[str, Sequence[int]]
@@ -94,9 +94,9 @@ class Tvm(OnnxFamily):
         self.require_onnx()
         converted = _convert(path, shapes, steps)
         _compile(converted.module, folder, steps)
-        write_artifact(folder, Artifact(LIBRARY, converted.precision, converted.inputs, converted.outputs))
+        write_artifact(folder, BuiltModel(LIBRARY, converted.precision, converted.inputs, converted.outputs))
 
-    def open(self, artifact: Artifact, options: Options) -> Session:
+    def open(self, artifact: BuiltModel, options: Options) -> Session:
         return TvmSession(tvm(), artifact, options)
 
 
@@ -167,7 +167,7 @@ class TvmSession(ArtifactSession):
 
     provider = "LLVM CPU"
 
-    def __init__(self, tvm: ModuleType, artifact: Artifact, options: Options) -> None:
+    def __init__(self, tvm: ModuleType, artifact: BuiltModel, options: Options) -> None:
         super().__init__(artifact, options)
         self._tvm = tvm
         self.details: Details = {

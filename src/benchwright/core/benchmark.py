@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import Model, ModelScript, PythonScript
+from benchwright.core.specification import SpecTest
 from benchwright.core.stop_rule import StopRule, Warmup
 
 UNPINNED = "unpinned"  # the variant that installs requirements.in itself
@@ -155,6 +156,9 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
     hooks: Hooks = Hooks()
     ignore_failure: bool = False  # an exit code other than 0 is a result, too
     notes: tuple[str, ...] = ()  # remarks on how it was read, one sentence each
+    launches: Annotated[int, Meta(ge=1, le=1 << 20)] = 1  # that its target asks for, if the user does not
+    pair: str = ""  # benchmarks with the same one alternate with each other only, and are compared
+    spec: SpecTest | None = None  # the test of a specification
 
     @property
     def written_words(self) -> list[str]:

@@ -23,7 +23,7 @@ class ArtifactInput(NamedTuple):
     dtype: str
 
 
-class Artifact(NamedTuple):
+class BuiltModel(NamedTuple):
     """`model`: a path, relative to its folder unless it is a file of the user. Without `inputs` and `outputs`, the model's own
     names apply."""
 
@@ -39,7 +39,7 @@ class Artifact(NamedTuple):
         return os.path.dirname(self.model)
 
 
-def write_artifact(folder: str, artifact: Artifact) -> None:
+def write_artifact(folder: str, artifact: BuiltModel) -> None:
     described = {
         "format": FORMAT,
         "model": artifact.model,
@@ -52,10 +52,10 @@ def write_artifact(folder: str, artifact: Artifact) -> None:
         json.dump(described, file, indent=1)
 
 
-def read_artifact(what: ArtifactFolder) -> Artifact:
+def read_artifact(what: ArtifactFolder) -> BuiltModel:
     """With the absolute path of the model, which may be a file of the user."""
     if not what.folder:
-        return Artifact(os.path.abspath(what.file))
+        return BuiltModel(os.path.abspath(what.file))
     path = os.path.join(what.folder, FILE)
     try:
         with open(path, encoding="utf-8") as file:
@@ -64,7 +64,7 @@ def read_artifact(what: ArtifactFolder) -> Artifact:
             raise ValueError(f"format {raw['format']}, not {FORMAT}")
         inputs = [ArtifactInput(**each) for each in raw["inputs"]]
         model = os.path.join(os.path.abspath(what.folder), raw["model"])
-        return Artifact(model, raw["precision"], inputs, raw["outputs"], raw["threads"])
+        return BuiltModel(model, raw["precision"], inputs, raw["outputs"], raw["threads"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unsupported("load", f"{path}: {type(error).__name__}: {error}", kind="error") from error
 
@@ -74,7 +74,7 @@ def torch_dtype(tensor: Tensor) -> str:
     return str(tensor.dtype).partition(".")[2]
 
 
-def in_order(arrays: Mapping[str, Array], ports: Sequence[str], artifact: Artifact) -> List[Array]:
+def in_order(arrays: Mapping[str, Array], ports: Sequence[str], artifact: BuiltModel) -> List[Array]:
     """The array for each of the model's ports."""
     name_of = {each.port: each.name for each in artifact.inputs}
     missing = [port for port in ports if name_of.get(port, port) not in arrays]
@@ -83,7 +83,7 @@ def in_order(arrays: Mapping[str, Array], ports: Sequence[str], artifact: Artifa
     return [arrays[name_of.get(port, port)] for port in ports]
 
 
-def by_name(values: Sequence[Array], own_names: Sequence[str], artifact: Artifact) -> Arrays:
+def by_name(values: Sequence[Array], own_names: Sequence[str], artifact: BuiltModel) -> Arrays:
     """Outputs under the names of the reference."""
     names = artifact.outputs or own_names
     if len(names) != len(values):

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from benchmodels.runtimes.base import FP32, OpTime, Options, Session, Times, slowest_first
-from benchmodels.runtimes.parts.artifact import Artifact, as_type, in_order
+from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, in_order
 from benchmodels.types import Array, Details, ModelInputs, Prepared
 
 WARMUP_CALLS = 3  # of a profile
@@ -22,7 +22,7 @@ class ArtifactSession:
     first_run_builds = False
     details: Details
 
-    def __init__(self, artifact: Artifact, options: Options) -> None:
+    def __init__(self, artifact: BuiltModel, options: Options) -> None:
         self._artifact = artifact
         self._options = options
         self.precision = artifact.precision
@@ -90,5 +90,5 @@ def without_warmup(runs: Dict[Tuple[str, str], List[float]], calls: int) -> List
     return slowest_first(times, calls)
 
 
-def port_names(artifact: Artifact) -> List[str]:
+def port_names(artifact: BuiltModel) -> List[str]:
     return [each.port for each in artifact.inputs]

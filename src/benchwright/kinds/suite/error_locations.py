@@ -23,7 +23,7 @@ def _placed(error: UnfilledWord, benchmark: Benchmark) -> InvalidInput | None:
     """None if the file has changed or is gone."""
     from benchwright.kinds.suite.read.resolution import resolve_entries
     from benchwright.kinds.suite.read.suite import suite_file
-    from benchwright.kinds.suite.yaml.value_types import value_at
+    from benchwright.kinds.yaml.value_types import value_at
 
     path = suite_file(benchmark)
     if path is None or benchmark.folder is None:

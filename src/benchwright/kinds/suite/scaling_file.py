@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from benchwright.core.node.system import Observation, Scaling
-from benchwright.kinds.suite.yaml.nodes import Path, YamlFile, read_yaml
-from benchwright.kinds.suite.yaml.value_types import (
+from benchwright.kinds.yaml.nodes import Path, YamlFile, read_yaml
+from benchwright.kinds.yaml.value_types import (
     ANYTHING,
     CAPACITY,
     PLAIN_NUMBER,

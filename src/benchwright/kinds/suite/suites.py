@@ -15,7 +15,7 @@ from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.node.system import Node, Sizing, SuitePaths, System
 from benchwright.kinds.suite.plan.system_options import check_options, number, switch, text, whole_number
 from benchwright.kinds.suite.scaling_file import read_scaling
-from benchwright.kinds.suite.yaml.value_types import parse_capacity
+from benchwright.kinds.yaml.value_types import parse_capacity
 
 CONFIG_VARIABLES = ("BENCHWRIGHT_CONFIG", "MILABENCH_CONFIG")
 SYSTEM_VARIABLES = ("BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")

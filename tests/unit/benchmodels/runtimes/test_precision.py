@@ -14,7 +14,7 @@ import pytest
 
 from benchmodels.arrays import to_array
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Inputs, Options, Unsupported
-from benchmodels.runtimes.parts.artifact import Artifact, as_type, without_bits, write_artifact
+from benchmodels.runtimes.parts.artifact import BuiltModel, as_type, without_bits, write_artifact
 from benchmodels.runtimes.parts.torch_modules import fitted
 from benchmodels.runtimes.parts.torch_session import _device_times
 from benchmodels.runtimes.registry import runtime_named
@@ -191,7 +191,7 @@ def test_bfloat16_of_arrays_is_rounded_as_torch_does():
 def test_a_package_that_was_compiled_for_other_threads_is_not_run(tmp_path: Path):
     if shutil.which("g++") is None:
         pytest.skip("no compiler")
-    write_artifact(str(tmp_path), Artifact("model.pt2", threads=2))
+    write_artifact(str(tmp_path), BuiltModel("model.pt2", threads=2))
     runtime = runtime_named("aot-inductor")
     with pytest.raises(Unsupported, match="compiled for 2 threads, not 1") as failure:
         runtime.load(ArtifactFolder(str(tmp_path)), Options(threads=1))
@@ -222,7 +222,7 @@ def test_bound_to_memory_of_the_device_it_returns_what_a_plain_run_does(tmp_path
     onnx.save(model, str(tmp_path / "model.onnx"))
     a, b = np.eye(2) * 3, np.arange(4).reshape(2, 2).T  # neither in float32 nor in one piece
     for kind in (sessions.OrtSession, sessions.BoundSession):
-        session = kind(Artifact(str(tmp_path / "model.onnx")), "CPUExecutionProvider", Options())
+        session = kind(BuiltModel(str(tmp_path / "model.onnx")), "CPUExecutionProvider", Options())
         prepared = session.prepare({"a": a, "b": b, "unused": a})
         first = session.outputs(session.run(prepared))
         session.run(session.prepare({"a": a * 2, "b": b}))

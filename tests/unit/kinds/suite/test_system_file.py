@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import Multirun, MultirunEntry, Node, System
 from benchwright.kinds.suite.system_file import read_system
-from benchwright.kinds.suite.yaml.value_types import parse_capacity
+from benchwright.kinds.yaml.value_types import parse_capacity
 
 WHOLE = """
 system:

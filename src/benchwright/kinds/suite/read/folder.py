@@ -13,7 +13,7 @@ from benchwright.core.benchmark import BenchmarkFolder, Environment, Launcher, S
 from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, INSTALL_METHODS, BenchFacts, benchmate_packages
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
-from benchwright.kinds.suite.yaml.merge import APPEND, is_append
+from benchwright.kinds.yaml.merge import APPEND, is_append
 
 ARCH = "${system.arch}"  # the variant of an entry that names none
 _UNSAFE = re.compile(r"[/\0]")

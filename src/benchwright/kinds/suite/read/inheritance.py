@@ -11,7 +11,7 @@ from typing import Any
 from benchwright.core.errors import did_you_mean
 from benchwright.kinds.suite.read.keys import EVERY
 from benchwright.kinds.suite.read.places import Places
-from benchwright.kinds.suite.yaml.merge import APPEND, is_append, merge
+from benchwright.kinds.yaml.merge import APPEND, is_append, merge
 
 INHERITS = "inherits"
 LONGEST_CHAIN = 100

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from benchwright.core.errors import did_you_mean
-from benchwright.kinds.suite.yaml.merge import DELETE
-from benchwright.kinds.suite.yaml.value_types import (
+from benchwright.kinds.yaml.merge import DELETE
+from benchwright.kinds.yaml.value_types import (
     ANYTHING,
     DURATION,
     FLAG,

@@ -9,9 +9,9 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 from benchwright.kinds.suite.read.keys import INCLUDE, entry_problem, respelt
-from benchwright.kinds.suite.yaml.merge import DELETE
-from benchwright.kinds.suite.yaml.nodes import YamlFile, read_yaml
-from benchwright.kinds.suite.yaml.value_types import shown
+from benchwright.kinds.yaml.merge import DELETE
+from benchwright.kinds.yaml.nodes import YamlFile, read_yaml
+from benchwright.kinds.yaml.value_types import shown
 
 MOST_LAYERS = 1000
 KIND = "suite file"

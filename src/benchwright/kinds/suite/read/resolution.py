@@ -15,7 +15,7 @@ from benchwright.kinds.suite.read.layers import Layer, read_layers
 from benchwright.kinds.suite.read.matrix import expand_matrices
 from benchwright.kinds.suite.read.overrides import Override, parse_override, unknown_entry
 from benchwright.kinds.suite.read.places import Places
-from benchwright.kinds.suite.yaml.merge import APPEND, is_append, merge, merge_layers
+from benchwright.kinds.yaml.merge import APPEND, is_append, merge, merge_layers
 
 DEFAULTS = "_defaults"
 _LISTS = ("argv", "tags", "requires_capabilities", "url")  # where {append: […]} without a list below it is a list

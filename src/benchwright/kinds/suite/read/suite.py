@@ -19,8 +19,8 @@ from benchwright.kinds.suite.read.places import Places
 from benchwright.kinds.suite.read.resolution import resolve_entries
 from benchwright.kinds.suite.read.selection import choose
 from benchwright.kinds.suite.read.stop_rules import Wrong
-from benchwright.kinds.suite.yaml.nodes import parse_yaml
 from benchwright.kinds.text_file import decode
+from benchwright.kinds.yaml.nodes import parse_yaml
 
 SUFFIXES = (".yaml", ".yml")
 _SNIFFED_BYTES = 32 << 10

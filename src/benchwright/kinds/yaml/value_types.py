@@ -16,8 +16,8 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.numbers.quantities import parse_duration, parse_size
-from benchwright.kinds.suite.yaml.merge import DELETE
-from benchwright.kinds.suite.yaml.nodes import Path, YamlFile
+from benchwright.kinds.yaml.merge import DELETE
+from benchwright.kinds.yaml.nodes import Path, YamlFile
 
 Schema = dict[str, Any]
 FREE = ("x-", "_")  # keys that begin so are the user's own

@@ -14,9 +14,9 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.suite.yaml.composing import TooDeep, compose, line_of, syntax_error
-from benchwright.kinds.suite.yaml.values import EXPAND_TAG, Misplaced, Remark, ValueBuilder
 from benchwright.kinds.text_file import TextPlace, read_text
+from benchwright.kinds.yaml.composing import TooDeep, compose, line_of, syntax_error
+from benchwright.kinds.yaml.values import EXPAND_TAG, Misplaced, Remark, ValueBuilder
 
 Path = Sequence[Any]  # keys of maps and positions in lists, from the root to a value
 

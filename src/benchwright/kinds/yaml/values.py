@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from benchwright.kinds.suite.yaml.composing import DEEPEST, Composer
-from benchwright.kinds.suite.yaml.merge import DELETE, NothingRemoved, merge_layers
+from benchwright.kinds.yaml.composing import DEEPEST, Composer
+from benchwright.kinds.yaml.merge import DELETE, NothingRemoved, merge_layers
 
 LARGEST_COUNT = 1_000_000  # values in one file, aliases written out
 DELETE_TAG, EXPAND_TAG = "!delete", "!expand-dot"
