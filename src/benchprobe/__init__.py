@@ -40,6 +40,6 @@ if _config is not None:
         from benchprobe.loop.recording import functions as _functions
 
         _probe = _Probe(_config)
-        iterate, give, phase = _functions(_probe)  # type: ignore[misc,assignment]
+        iterate, give, phase = _functions(_probe)  # type: ignore[assignment]
     except Exception as _error:  # a program must run even if it cannot be measured
         print(f"benchprobe: {type(_error).__name__}: {_error}; the program runs unmeasured", file=_sys.stderr)

@@ -1,33 +1,36 @@
 """Time on an accelerator: an event after each step, and one synchronisation for a window of steps.
 
 Launches are asynchronous, so the host's clock shows when work was submitted, not when it was done. All calls come from the
-loop's own thread, between two steps.
+loop's own thread, between two steps. An event takes the host microseconds, so very short steps share one.
 """
 
 from __future__ import annotations
 
 import sys
+from time import perf_counter_ns
 from typing import Any, Callable, List, Optional, Protocol
 
 WINDOW_NS = 500_000_000
-MAX_STEPS_PER_WINDOW = 512
+MAX_EVENTS_PER_WINDOW = 512
+STEPS_PER_EVENT_COST = 200  # events may take this fraction of the time of the steps: 0.5 %
+_TRIAL_EVENTS = 16
 
 
 class DeviceTimer(Protocol):
     """Times the steps of a window. Any method may raise; the loop then goes on without it."""
 
-    def begin(self) -> None:
-        """A window begins: the first step follows."""
+    def begin(self, step_ns: float) -> int:
+        """A window of steps begins, each about `step_ns` long (0: unknown). Returns how many share an event."""
 
     def mark(self) -> None:
-        """A step has been submitted."""
+        """That many more steps have been submitted."""
 
-    def finish(self) -> List[int]:
-        """Waits for the device; returns the time of each step on it, in nanoseconds."""
+    def finish(self, steps: int) -> List[int]:
+        """Waits for the device; the time of each step on it, in nanoseconds: a mean where several share an event."""
 
 
 class TorchTimer:
-    """For `torch.cuda` (also ROCm) and `torch.xpu`, whose events are alike; on the stream current at each step."""
+    """For `torch.cuda` (also ROCm) and `torch.xpu`, whose events are alike; on the stream current at each event."""
 
     def __init__(self, backend: Any, raw_stream: Optional[Callable[[int], int]] = None) -> None:
         self._backend = backend
@@ -37,13 +40,20 @@ class TorchTimer:
         self._stream: Any = None
         self._events: List[Any] = []
         self._used = 0
+        self._stride = 1
+        self._event_ns = 0.0
 
-    def begin(self) -> None:
-        self._used, self._raw = 0, -1
+    def begin(self, step_ns: float) -> int:
+        self._raw = -1
         self._device = self._backend.current_device() if self._raw_stream is not None else -1
+        if step_ns and not self._event_ns:
+            self._event_ns = self._cost_of_event()
+        self._stride = 1 + int(STEPS_PER_EVENT_COST * self._event_ns / step_ns) if step_ns else 1
+        self._used = 0
         self.mark()
         # Work submitted before the loop, or between epochs, is not part of this window.
         self._events[0].synchronize()
+        return self._stride
 
     def mark(self) -> None:
         if self._capturing():
@@ -53,10 +63,26 @@ class TorchTimer:
         self._events[self._used].record(self._current_stream())
         self._used += 1
 
-    def finish(self) -> List[int]:
+    def finish(self, steps: int) -> List[int]:
+        if self._used <= -(-steps // self._stride):  # the last steps have none yet
+            self.mark()
         used = self._events[: self._used]
         used[-1].synchronize()
-        return [round(begin.elapsed_time(end) * 1e6) for begin, end in zip(used, used[1:])]
+        times: List[int] = []
+        for begin, end in zip(used, used[1:]):
+            share = min(self._stride, steps - len(times)) or 1
+            ns = round(begin.elapsed_time(end) * 1e6)
+            times += [ns // share + (i < ns % share) for i in range(share)]
+        return times
+
+    def _cost_of_event(self) -> float:
+        """What `mark` takes, in nanoseconds, once its events exist."""
+        for _ in range(2):
+            self._used, begin = 0, perf_counter_ns()
+            for _ in range(_TRIAL_EVENTS):
+                self.mark()
+            cost = (perf_counter_ns() - begin) / _TRIAL_EVENTS
+        return cost
 
     def _current_stream(self) -> Any:
         """Creating a stream object costs as much as recording an event, so the last one is reused."""

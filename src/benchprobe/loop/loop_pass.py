@@ -15,7 +15,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Union
 
 from benchprobe.loop import batch_size as batch_sizes
 from benchprobe.loop.break_detection import left_on_purpose
-from benchprobe.loop.device import MAX_STEPS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
+from benchprobe.loop.device import MAX_EVENTS_PER_WINDOW, WINDOW_NS, DeviceTimer, no_device
 from benchprobe.loop.measurement import MEASURED, STOPPED, LoopMeasurement
 from benchprobe.loop.probe import Given, Probe
 from benchprobe.stream.columns import complete_steps, step_times
@@ -57,6 +57,7 @@ class LoopPass:
         self.measurement: Optional[LoopMeasurement] = None
         self.append: Callable[[Given], None] = probe.outside.append
         self.budget = FIRST_STEPS
+        self.stride = 0  # how many steps share an event of the device; 0: there is no device
         self.due = 0
         self.size_of: Optional[batch_sizes.BatchSize] = None
         self.append_size: Callable[[Optional[int]], None] = lambda size: None
@@ -130,7 +131,7 @@ class LoopPass:
         return self.size_of is None and self._timer is None
 
     def mark_device(self) -> None:
-        """A step has been handed over to the device, if there is one."""
+        """`stride` more steps have been handed over to the device, if there is one."""
         if self._timer is not None:
             try:
                 self._timer.mark()
@@ -147,7 +148,6 @@ class LoopPass:
     def interrupted(self, now: int, frame: Optional[FrameType]) -> None:
         """The loop of `frame` was left in the middle of a step, which counts if that was on purpose."""
         if left_on_purpose(frame):
-            self.mark_device()
             self.append(now)
             self.broken_off = True
 
@@ -186,7 +186,9 @@ class LoopPass:
             self.budget, self.due, self.size_of = MAX_STEPS, 1 << 63, None
             return
         self._begin_window()
-        length_ns, budget = (CHUNK_NS, self._pace) if self._timer is None else (WINDOW_NS, MAX_STEPS_PER_WINDOW)
+        length_ns, budget = CHUNK_NS, self._pace
+        if self._timer is not None:
+            length_ns, budget = WINDOW_NS, min(MAX_EVENTS_PER_WINDOW * self.stride, MAX_STEPS)
         phase, deadline = MEASURED, None
         if self.measurement is not None:
             phase, deadline = self.measurement.phase, self.measurement.deadline_ns()
@@ -229,24 +231,25 @@ class LoopPass:
             if self._timer is None:
                 self._timer = self._find_device()
             if self._timer is not None:
-                self._timer.begin()
+                self.stride = self._timer.begin(self._probe.step_ns.get(self.name, 0))
         except Exception as error:
             self._lose_device(error)
 
     def _finish_window(self, chunk: Chunk, now: int, count: int) -> int:
         assert self._timer is not None
         try:
-            device_ns = self._timer.finish()
+            device_ns = self._timer.finish(count)
         except Exception as error:
             self._lose_device(error)
             return now
         now = perf_counter_ns()
         if len(device_ns) == count:
-            chunk.device_ns, chunk.window_ns = device_ns, now - chunk.ask
+            chunk.device_ns, chunk.window_ns, chunk.device_stride = device_ns, now - chunk.ask, self.stride
+            self._probe.step_ns[self.name] = chunk.window_ns / count
         return now
 
     def _lose_device(self, error: Exception) -> None:
-        self._timer = None
+        self._timer, self.stride = None, 0
         self._find_device = no_device
         reason = f"{type(error).__name__}: {error}"
         self._probe.message("device", f"{reason}; from here on steps are timed by the host's clock")

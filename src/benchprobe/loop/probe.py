@@ -87,10 +87,11 @@ class Probe:
     def __init__(self, config: Config, find_device: Callable[[], Optional[DeviceTimer]] = find_timer) -> None:
         self._config = config
         self.find_device = find_device
+        self.step_ns: Dict[str, float] = {}  # the usual length of a step on a device, by loop
         self.writer = Writer(config.stream, lambda: probe_event(_rank(), __version__))
         self.outside = Outside(self)
         self.current: ContextVar[Any] = ContextVar("benchprobe_loop", default=self.outside)
-        self._numbers = count(1)
+        self.next_number = count(1).__next__
         self._live: Dict[int, RunningLoop] = {}
         self._lock = threading.RLock()
         self._measurement: Optional[LoopMeasurement] = None
@@ -112,9 +113,6 @@ class Probe:
             yield
         finally:
             self.find_device = before
-
-    def next_number(self) -> int:
-        return next(self._numbers)
 
     def enter(self, passage: RunningLoop) -> Optional[LoopMeasurement]:
         """A loop begins. Returns its measurement if it is the one that counts."""
@@ -201,7 +199,7 @@ class Probe:
         for passage in list(self._live.values()):
             passage.detach()
         self._live = {}
-        self._numbers = count(1)
+        self.next_number = count(1).__next__
         if self._measurement is not None and self._measurement.phase != STOPPED:
             self._measurement = None  # the parent's; but only a loop of that name may count here
 

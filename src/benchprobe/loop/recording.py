@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
+from contextlib import contextmanager
 from time import perf_counter_ns
-from typing import Any, Callable, Tuple
+from typing import Any, Callable, Iterator, Tuple
 
 from benchprobe import noop
 from benchprobe.loop.loop_pass import BatchSize
@@ -13,21 +13,6 @@ from benchprobe.loop.timed_loop import SizedTimedLoop, TimedLoop
 from benchprobe.stream.values import accept
 
 _ABSENT: Any = object()
-
-
-class RecordedPhase(ContextDecorator):
-    def __init__(self, probe: Probe, name: str) -> None:
-        self._probe = probe
-        self._name = name
-
-    def __enter__(self) -> None:
-        self._emit("begin")
-
-    def __exit__(self, *error: object) -> None:
-        self._emit("end")
-
-    def _emit(self, edge: str) -> None:
-        self._probe.writer.emit({"event": "phase", "t": perf_counter_ns(), "name": self._name, "edge": edge})
 
 
 def functions(probe: Probe) -> Tuple[Callable[..., Any], Callable[..., None], Callable[[str], Any]]:
@@ -59,8 +44,14 @@ def functions(probe: Probe) -> Tuple[Callable[..., Any], Callable[..., None], Ca
         if accepted:
             place.append(accepted)
 
-    def phase(name: str) -> RecordedPhase:
-        return RecordedPhase(probe, name)
+    @contextmanager
+    def phase(name: str) -> Iterator[None]:
+        about = {"event": "phase", "name": name}
+        probe.writer.emit({**about, "t": perf_counter_ns(), "edge": "begin"})
+        try:
+            yield
+        finally:
+            probe.writer.emit({**about, "t": perf_counter_ns(), "edge": "end"})
 
     iterate.__doc__, give.__doc__, phase.__doc__ = noop.iterate.__doc__, noop.give.__doc__, noop.phase.__doc__
     return iterate, give, phase

@@ -47,12 +47,16 @@ class TimedLoop(Generic[T]):
                 else:
                     size_of = passage.size_of
                     append_size = passage.append_size
+                    left = stride = passage.stride
                     for batch in islice(source, passage.budget):
                         append(clock())
                         if size_of is not None:
                             append_size(size_of(batch))
                         yield batch
-                        passage.mark_device()
+                        left -= 1
+                        if left == 0:
+                            passage.mark_device()
+                            left = stride
                         now = clock()
                         append(now)
                         batch = None
@@ -132,10 +136,11 @@ class AsyncSteps(Generic[T]):
             self._append = passage.append
             self._source = self._iterable.__aiter__()
             return True
-        passage.mark_device()
+        self._steps += 1
+        if passage.stride and self._steps % passage.stride == 0:
+            passage.mark_device()
         now = perf_counter_ns()
         self._append(now)
-        self._steps += 1
         if self._steps == passage.budget or now >= passage.due:
             if not passage.turn_over(now, self._steps):
                 self._close()

@@ -31,7 +31,7 @@ class Chunk:
     """
 
     __slots__ = tuple(
-        "ask batch_size closed device_ns entries first hold last_end loop phase sizes steps_written window_ns written".split()
+        "ask batch_size closed device_ns device_stride entries first hold last_end loop phase sizes steps_written window_ns written".split()
     )
 
     def __init__(self, loop: int, first: int, phase: str, ask: int, batch_size: Optional[int]) -> None:
@@ -42,6 +42,7 @@ class Chunk:
         self.hold = self.closed = False
         self.device_ns: Optional[List[int]] = None
         self.window_ns: Optional[int] = None
+        self.device_stride = 1
         self.written = self.steps_written = 0
         self.last_end = ask
 
@@ -103,6 +104,7 @@ def _steps_line(chunk: Chunk, part: Columns, process: int) -> bytes:
         device_ns = chunk.device_ns[begin:end]
         share = sum(device_ns) / (sum(chunk.device_ns) or 1)  # 1 unless the window takes several lines
         text += f',"device_ns":[{_integers(device_ns)}],"window_ns":{round(chunk.window_ns * share)}'
+        text += f',"device_stride":{chunk.device_stride}'
     return f'{text},"written":{time.perf_counter_ns()}}}\n'.encode()
 
 

@@ -68,6 +68,7 @@ class StepsEvent(_OfLoop):
     items: Finite | list[Finite | None] | None = None
     device_ns: list[Moment] | None = None
     window_ns: Moment | msgspec.UnsetType = msgspec.UNSET
+    device_stride: Whole = 1
     given: dict[str, tuple[list[Whole] | None, list[Scalar] | dict[str, str]]] = {}
 
     def __post_init__(self) -> None:

@@ -29,6 +29,7 @@ class _Loop(msgspec.Struct, kw_only=True):
     name: str
     rank: Whole | None = None
     on_device: bool | None = None
+    device_stride: Whole = 1
     steps: dict[str, Whole] = {}
     warmup: str | None = None
     stop: LoopStop | None = None

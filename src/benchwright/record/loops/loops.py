@@ -45,6 +45,7 @@ class LoopRecord(msgspec.Struct):
     counts: bool = False
     rank: int | None = None
     on_device: bool = False
+    device_stride: int = 1  # how many measured steps shared a device event, at most
     units: dict[str, None] = {}  # what the program calls its items
     phases: dict[str, Steps] = msgspec.field(default_factory=lambda: {p: Steps() for p in (WARMUP, MEASURED, AFTER)})
     given: dict[str, Given] = {}
@@ -74,6 +75,8 @@ class LoopRecord(msgspec.Struct):
         steps.add(event)
         self._newest = phase
         self.on_device = self.on_device or event.get("device_ns") is not None
+        if phase == MEASURED:
+            self.device_stride = max(self.device_stride, event.get("device_stride", 1))
         for name, numbers in given.items():
             getattr(self.given.setdefault(name, Given()), phase).extend(numbers)
 

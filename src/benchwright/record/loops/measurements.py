@@ -104,6 +104,10 @@ def _doubts(record: LoopRecord, measured: Steps, found: list[Measurement]) -> li
     if measured.items.total is None and measured.items.partly_known:
         text = f"loop '{record.name}': the batch size of some steps is unknown, so the rate counts steps"
         notes.append(Note(text=text))
+    if record.device_stride > 1:
+        text = f"loop '{record.name}': its steps are too short to time each on the device, so up to {record.device_stride} share an event"
+        rest = "step times are means of those, so single steps vary more than they show; rates are exact"
+        notes.append(Note(text=f"{text}; {rest}", severity="info"))
     by_name = {m.metric.rpartition(".")[2]: m for m in found}
     if "rate" in by_name and record.observations is None:
         rate, typical = by_name["rate"].value, by_name["step_rate"].samples[0]

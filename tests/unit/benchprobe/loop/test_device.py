@@ -25,6 +25,8 @@ class Queue:
     def __init__(self) -> None:
         self.busy_until_ns = 0
         self.synchronisations = 0
+        self.recorded = 0
+        self.event_ns = 0  # what recording an event takes the host
         self.capturing = False
 
     def launch(self, duration_ns: int) -> None:
@@ -53,6 +55,10 @@ class QueueEvent:
 
     def record(self, stream: Queue) -> None:
         assert stream is self._queue
+        self._queue.recorded += 1
+        busy_until = time.perf_counter_ns() + self._queue.event_ns
+        while time.perf_counter_ns() < busy_until:
+            pass
         self._at_ns = max(self._queue.busy_until_ns, time.perf_counter_ns())
 
     def synchronize(self) -> None:
@@ -161,6 +167,55 @@ def test_a_break_keeps_host_and_device_in_step(tmp_path):
     for event in setting.events("steps"):
         assert len(event["device_ns"]) == len(event["step_ns"])
     assert sum(len(e["step_ns"]) for e in setting.events("steps")) == 6
+
+
+def test_very_short_steps_share_events_so_that_these_cost_next_to_nothing(tmp_path):
+    setting = Setting(tmp_path)
+    setting.queue.event_ns = 20_000
+    steps = 6_000
+    for _ in setting.iterate("train", range(steps), batch_size=4):
+        setting.queue.launch(50_000)
+    events = setting.events("steps")
+    assert sum(len(e["device_ns"]) for e in events) == sum(len(e["step_ns"]) for e in events) == steps
+    first, *later = (e["device_stride"] for e in events)
+    assert first == 1, "how long a step takes is not known yet"
+    assert max(later) >= 40, "20 µs are 0.5 % of 4 ms, so of 80 steps; fewer where this machine makes steps longer"
+    assert setting.queue.recorded < steps / 4
+    by_device = sum(ns for e in events for ns in e["device_ns"])
+    by_host = sum(e["window_ns"] for e in events)
+    assert steps * 50_000 * 0.999 <= by_device <= by_host
+
+
+def test_steps_that_are_long_enough_have_an_event_each(setting):
+    setting.queue.event_ns = 10_000
+    for _ in setting.iterate("train", range(300), batch_size=4):
+        setting.queue.launch(4_000_000)
+    assert {e["device_stride"] for e in setting.events("steps")} == {1}
+
+
+def test_what_shares_an_event_has_its_mean_and_nothing_is_lost_to_rounding(tmp_path):
+    setting = Setting(tmp_path)
+    setting.queue.event_ns = 50_000
+    for i in setting.iterate("train", range(5_000)):
+        setting.queue.launch(30_000)
+        if i == 4_321:
+            break
+    events = setting.events("steps")
+    assert sum(len(e["device_ns"]) for e in setting.events("steps")) == 4_322, "the step that was left counts"
+    for event in events:
+        times, stride = event["device_ns"], event["device_stride"]
+        jumps = sum(abs(a - b) > 1 for a, b in zip(times, times[1:], strict=False))  # 1: the rest of a division
+        assert jumps <= len(times) / stride + 1, "equal, but from one event to the next"
+
+
+def test_the_next_epoch_knows_how_long_its_steps_take(tmp_path):
+    setting = Setting(tmp_path)
+    setting.queue.event_ns = 20_000
+    for _ in range(3):
+        for _ in setting.iterate("train", range(600)):
+            setting.queue.launch(50_000)
+    strides = [e["device_stride"] for e in setting.events("steps") if e["first"] >= 600]
+    assert min(strides) > 1
 
 
 def test_a_device_that_fails_is_told_and_the_loop_goes_on_by_the_host_clock(setting):
