@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,7 @@ def test_what_shares_an_event_has_its_mean_and_nothing_is_lost_to_rounding(tmp_p
     assert sum(len(e["device_ns"]) for e in setting.events("steps")) == 4_322, "the step that was left counts"
     for event in events:
         times, stride = event["device_ns"], event["device_stride"]
-        jumps = sum(abs(a - b) > 1 for a, b in zip(times, times[1:], strict=False))  # 1: the rest of a division
+        jumps = sum(abs(a - b) > 1 for a, b in pairwise(times))  # 1: the rest of a division
         assert jumps <= len(times) / stride + 1, "equal, but from one event to the next"
 
 
