@@ -54,6 +54,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}  # path → text: written before it starts
     folders: tuple[str, ...] = ()  # made before it starts, where they can be
     keep_env: tuple[str, ...] = ()  # variables to write down beside those that explain performance: names or globs
+    printed: str | None = None  # lines of its log that contain this are copied to the stream; empty: all lines
     data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
 
 

@@ -36,6 +36,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = ()
     shell: bool = False
     probe: dict[str, Any] = {}  # settings for benchprobe besides those of the loop
+    printed: str | None = None  # lines of the log that contain this are events, too; empty: all lines
 
 
 class Planner(Protocol):

@@ -196,6 +196,7 @@ class _JobMaker:
             path=command.path,
             files=command.files,
             folders=command.folders,
+            printed=command.printed,
             data_file=command.data_file,
         )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from benchwright.record.reading import Event
 
-_AGENTS = frozenset(["stream", "start", "sample", "metric", "voir", "extraction", "pause", "exit", "end"])
+_AGENTS = frozenset(["stream", "start", "sample", "metric", "printed", "voir", "extraction", "pause", "exit", "end"])
 _OF_BOTH = frozenset(["message", "lost"])  # the program's own name its process
 
 

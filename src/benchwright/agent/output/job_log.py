@@ -7,6 +7,7 @@ import time
 import zlib
 
 from benchwright.agent.output.log_tail import Echo, LogReader, MetricTail
+from benchwright.agent.output.printed_tail import PrintedTail
 from benchwright.core.files.private_files import open_to_append
 from benchwright.core.files.whole_file import written_whole
 
@@ -37,8 +38,9 @@ class JobLog:
         self.fd = open_to_append(job.log)
         self._offset = os.fstat(self.fd).st_size
         self._required: list[MetricSpec] = []
-        self._reader: LogReader | None = None
+        self._readers: list[LogReader] = []  # of what counts as the program's result
         self._metrics = self._open_metrics() if job.metrics else None
+        self._printed = None if job.printed is None else PrintedTail(self._open_reader(), job.printed, stream)
         self._echo = Echo(LogReader(job.log, self._offset), speaker, job.id) if job.echo else None
         self.has_more = False  # there is more to read than was read at once
 
@@ -50,15 +52,18 @@ class JobLog:
 
         metrics = msgspec.convert(self._job.metrics, tuple[MetricSpec, ...])
         self._required = [metric for metric in metrics if metric.required]
-        self._reader = LogReader(self._job.log, self._offset)
-        return MetricTail(self._reader, LogScanner(metrics), self._stream)
+        return MetricTail(self._open_reader(), LogScanner(metrics), self._stream)
+
+    def _open_reader(self) -> LogReader:
+        self._readers.append(LogReader(self._job.log, self._offset))
+        return self._readers[-1]
 
     @property
     def interval_s(self) -> float | None:
         """How often to look for new output; None: not at all."""
         if self._echo is not None:
             return _ECHO_INTERVAL_S
-        return _SCAN_INTERVAL_S if self._metrics is not None else None
+        return _SCAN_INTERVAL_S if self._readers else None
 
     @property
     def newest(self) -> dict[str, float]:
@@ -69,22 +74,28 @@ class JobLog:
         """Read some of what is new."""
         more = False
         for _ in range(_MOST_BLOCKS):
-            scanned = self._metrics is not None and self._metrics.advance(now_ns)
+            scanned = self._scan(now_ns)
             echoed = self._echo is not None and self._echo.advance()
             more = scanned or echoed
             if not more:
                 break
         self.has_more = more
 
+    def _scan(self, now_ns: int) -> bool:
+        """Read one block for metrics and one for lines to copy; False when that was all there is."""
+        measured = self._metrics is not None and self._metrics.advance(now_ns)
+        copied = self._printed is not None and self._printed.advance(now_ns)
+        return measured or copied
+
     def program_ended(self) -> None:
         """What is printed from now on is not the program's result."""
-        if self._reader is not None:
-            self._reader.end_here()
+        for reader in self._readers:
+            reader.end_here()
 
     @property
     def late_bytes(self) -> int:
         """How much was printed after that."""
-        return self._reader.late_bytes if self._reader is not None else 0
+        return max((reader.late_bytes for reader in self._readers), default=0)
 
     def read_end(self) -> bytes:
         """The last of the output."""
@@ -95,6 +106,8 @@ class JobLog:
         os.close(self.fd)
         self._drain(is_cut_short)
         summary = self._metrics.finish(time.perf_counter_ns()) if self._metrics is not None else None
+        if self._printed is not None:
+            self._printed.finish(time.perf_counter_ns())
         if summary is not None and succeeded:
             succeeded = all(summary["metrics"][metric.name]["matches"] for metric in self._required)
         facts = self._put_away(succeeded)
@@ -102,7 +115,7 @@ class JobLog:
 
     def _drain(self, is_cut_short: Callable[[], bool]) -> None:
         patient_until = time.monotonic() + _ECHO_PATIENCE_S
-        while not is_cut_short() and self._metrics is not None and self._metrics.advance(time.perf_counter_ns()):
+        while not is_cut_short() and self._scan(time.perf_counter_ns()):
             pass
         while self._echo is not None and not self._speaker.main_is_gone and not is_cut_short():
             if self._echo.advance():

@@ -148,6 +148,11 @@ class MetricEvent(_Event):
     values: list[float]
 
 
+class PrintedEvent(_Event):
+    lines: list[tuple[Whole, str]]
+    cut: bool = False
+
+
 class VoirEvent(_Event):
     t: Moment
     lines: list[str]
@@ -286,6 +291,7 @@ _TYPES: dict[str, type[_Event]] = {
     "lost": LostEvent,
     "sample": SampleEvent,
     "metric": MetricEvent,
+    "printed": PrintedEvent,
     "voir": VoirEvent,
     "extraction": ExtractionEvent,
     "model": ModelEvent,

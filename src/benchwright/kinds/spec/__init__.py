@@ -1,0 +1,1 @@
+"""Specifications: one description of a model's tests, for every program, runtime and device."""

@@ -1,0 +1,77 @@
+"""Which reader a test's output needs: its converter, else its observer, else the one of its framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.metric import MetricSpec
+from benchwright.kinds.metric_option import parse_metric_option
+from benchwright.kinds.spec.observers import documents
+from benchwright.kinds.spec.observers.identified import CAFFE2, PYTORCH, identified_records, json_lines
+from benchwright.kinds.spec.observers.records import Observed, PrintedLine
+from benchwright.kinds.spec.observers.tflite import STATISTICS_LINE, tflite_records
+
+REGEX = "regex"
+_IDENTIFIED = "json_with_identifier_converter"
+_ANY_OBSERVER = "Observer"  # in both names
+
+
+class OutputReader(NamedTuple):
+    """`wanted`: what every line to read contains; empty: all lines. `what`: what is missing if nothing was read."""
+
+    wanted: str
+    read: Callable[[Sequence[PrintedLine]], Observed]
+    what: str
+
+
+_BY_NAME = {
+    "json_converter": OutputReader("{", json_lines, "a line of JSON with type, metric and value"),
+    "tflite": OutputReader(STATISTICS_LINE, tflite_records, "tflite's line 'count=… avg=…'"),
+    "google-benchmark": OutputReader("", documents.google_benchmark, "google-benchmark's JSON"),
+    "pytest-benchmark": OutputReader("", documents.pytest_benchmark, "pytest-benchmark's JSON"),
+    "hyperfine": OutputReader("", documents.hyperfine, "hyperfine's JSON"),
+}
+CONVERTERS = (_IDENTIFIED, *_BY_NAME, REGEX)
+
+
+def reader_of(
+    converter: str | None, args: Mapping[str, Any], observer: str | None, framework: str | None
+) -> OutputReader | None:
+    """None: only patterns are read. Without converter, observer and framework, both observers' records are."""
+    if converter == REGEX:
+        return None
+    if converter in _BY_NAME:
+        return _BY_NAME[converter]
+    if converter == _IDENTIFIED or observer is not None:
+        identifier = str(args.get("identifier") or observer or "").strip()
+        return _identified([identifier] if identifier else [CAFFE2, PYTORCH])
+    if framework == "tflite":
+        return _BY_NAME["tflite"]
+    return _identified([CAFFE2, PYTORCH])
+
+
+def check_converter(name: str, args: Mapping[str, Any], *, where: str | None = None, line: int | None = None) -> None:
+    """InvalidInput for an unknown converter, or one with wrong arguments."""
+    if name not in CONVERTERS:
+        remedy = did_you_mean(name, CONVERTERS) or f"use one of {', '.join(CONVERTERS)}"
+        raise InvalidInput(f"unknown converter '{name}'", where=where, line=line, remedy=remedy)
+    if name == _IDENTIFIED and not isinstance(args.get("identifier"), str | None):
+        raise InvalidInput("the converter's identifier is not text", where=where, line=line)
+    if name == REGEX and not (args and all(isinstance(pattern, str) for pattern in args.values())):
+        remedy = 'write {"name": "regex", "args": {"latency": "took ([0-9.]+) ms"}}'
+        raise InvalidInput("the converter 'regex' has no patterns", where=where, line=line, remedy=remedy)
+
+
+def patterns_of(converter: str | None, args: Mapping[str, Any]) -> tuple[MetricSpec, ...]:
+    """The metrics of a converter of regular expressions, written as those of `--metric` are: `"speed[items/s]": "([0-9]+)"`."""
+    if converter != REGEX:
+        return ()
+    return tuple(parse_metric_option(f"{name}=regex:{pattern}") for name, pattern in args.items())
+
+
+def _identified(identifiers: Sequence[str]) -> OutputReader:
+    wanted = identifiers[0] if len(identifiers) == 1 else _ANY_OBSERVER
+    what = " or ".join(f"'{name} {{…}}'" for name in identifiers)
+    return OutputReader(wanted, lambda lines: identified_records(lines, identifiers), f"a line {what}")
