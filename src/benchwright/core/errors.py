@@ -5,6 +5,7 @@
     │   └── UnfilledWord      2   a placeholder in a suite's entry cannot be filled
     ├── CannotMeasure         3   nothing could be measured at all
     │   └── AgentLost         3   the agent on the node died
+    ├── CannotFetch           3   a file could not be fetched, or is not the one that was asked for
     ├── CannotWrite           3   a file could not be written
     ├── BrokenPlugin          3   an installed plug-in cannot be loaded
     ├── RunFolderBusy         3   another benchwright is writing to the run folder
@@ -93,6 +94,15 @@ class CannotMeasure(BenchwrightError):
 
 class AgentLost(CannotMeasure):
     """The agent that runs jobs on a node died or stopped answering."""
+
+
+class CannotFetch(BenchwrightError):
+    """A file could not be fetched, or its checksum is wrong: says which, from where, why and what to do."""
+
+    def __init__(self, what: str, *, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+        self.what = what
+        self.remedy = remedy
 
 
 class CannotWrite(BenchwrightError):

@@ -40,6 +40,9 @@ class Observer(Listener):
     def on_step(self, name: str, what: str, log: str | None = None) -> None:
         """`name` began something. The last line of the file `log` says how far it is."""
 
+    def on_step_now(self, name: str, what: str) -> None:
+        """How far `name` is, often: for whoever can redraw it."""
+
     def on_step_done(self, name: str, how: str = "") -> None:
         """The steps of `name` are done; `how`: what to say about it, if anything."""
 

@@ -194,6 +194,9 @@ class Progress(Observer):
         if plain and not self._quiet:
             self._say(f"{name}: {what}")
 
+    def on_step_now(self, name: str, what: str) -> None:
+        self.begin(what, name)
+
     def on_step_done(self, name: str, how: str = "") -> None:
         with self._lock:
             self._steps.pop(name, None)
