@@ -228,7 +228,9 @@ class ArtifactCache:
         download = Download(part, self._source(url, filename), self._limits, observer, filename, has_sum=has_sum)
         observer.on_step(filename, f"downloading from {shown(url)}")
         bad: tuple[str, str, str] | None = None
-        for _ in range(2):  # a mismatch is fetched once more
+        for again in (False, True):  # a mismatch is fetched once more
+            if again:
+                observer.on_step(filename, "its checksum is wrong; downloading it once more")
             try:
                 sums = download.run(have=None if known is None else known.version)
             except NotModified:
@@ -241,7 +243,6 @@ class ArtifactCache:
             if bad is None:
                 return self._kept(download, sums, artifact, filename, url, observer, time.monotonic() - began)
             download.discard()
-            observer.on_step(filename, "its checksum is wrong; downloading it once more")
         assert bad is not None
         remedy = "correct the sum in the specification if the file is right; else ask whoever publishes it"
         raise CannotFetch(_mismatch_words(artifact, shown(url), *bad), remedy=remedy)

@@ -87,7 +87,7 @@ class Download:
         self._source, self._limits, self._observer, self._name = source, limits, observer, name
         self._has_sum = has_sum
         self._began = time.monotonic()
-        self._told = 0.0
+        self._told = self._began
 
     def run(self, have: str | None = None) -> Sums:
         """Fetches what is missing; the sums of the whole. Raises CannotFetch, CannotWrite or NotModified."""

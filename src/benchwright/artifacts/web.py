@@ -140,7 +140,13 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         self._most, self._followed = most, 0
 
     def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: http.client.HTTPMessage,
+        newurl: str,
     ) -> urllib.request.Request | None:
         target = urlsplit(urljoin(req.full_url, newurl))
         self._followed += 1
