@@ -35,8 +35,8 @@ class Sums(msgspec.Struct, frozen=True):
         return None
 
 
-class Mark(msgspec.Struct, frozen=True):
-    """A file's state when it was hashed. A file with the same mark has not changed: nobody can set back its change time."""
+class FileState(msgspec.Struct, frozen=True):
+    """A file's state when it was hashed. A file with the same state has not changed: nobody can set back its change time."""
 
     size: int
     mtime_ns: int
@@ -44,9 +44,9 @@ class Mark(msgspec.Struct, frozen=True):
     inode: int
 
     @staticmethod
-    def of(path: str | os.PathLike[str]) -> Mark:
+    def of(path: str | os.PathLike[str]) -> FileState:
         status = os.stat(path)
-        return Mark(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
     @property
     def settled(self) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.artifacts.checksums import Mark, Sums, hash_file
+from benchwright.artifacts.checksums import FileState, Sums, hash_file
 from benchwright.artifacts.holds import Holds, unused
 from benchwright.core.artifact import Artifact
 from benchwright.core.files.stored_file import Unreadable, read_stored, read_stored_json
@@ -34,7 +34,7 @@ class ObjectRecord(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     sha256: str
     md5: str
-    mark: Mark
+    state: FileState
     filename: str
     location: str = ""
     fetched: float  # seconds since 1970
@@ -45,7 +45,7 @@ class LocalRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     format: int = FORMAT
     path: str
-    mark: Mark
+    state: FileState
     sums: Sums
 
 
@@ -95,7 +95,7 @@ class Objects:
         record = ObjectRecord(
             sha256=sums.sha256,
             md5=sums.md5,
-            mark=Mark.of(path),
+            state=FileState.of(path),
             filename=filename,
             location=location,
             fetched=time.time(),
@@ -140,13 +140,13 @@ class Objects:
         """Reads all of the file: what is wrong with it. A damaged one is forgotten, so that it is fetched again."""
         path = self.folder / record.sha256 / record.filename
         try:
-            mark, sums = Mark.of(path), hash_file(path, told=told)
+            state, sums = FileState.of(path), hash_file(path, told=told)
         except OSError as error:
             self._forget(record.sha256)
             return f"{path}: {error.strerror or error}"
         if sums.sha256 == record.sha256:
-            if mark != record.mark and Mark.of(path) == mark:
-                self._remark(record, mark)
+            if state != record.state and FileState.of(path) == state:
+                self._restate(record, state)
             return None
         self._forget(record.sha256)
         return f"{path} has changed: its sha256 is {sums.sha256}"
@@ -169,34 +169,34 @@ class Objects:
         None if it had to be read, and `told` is None.
         """
         place = self._local / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:40]}.json"
-        mark = Mark.of(path)
+        state = FileState.of(path)
         try:
             known = read_stored_json(place, LocalRecord)
-            if known.format == FORMAT and known.mark == mark and (known.sums.md5 or not md5):
+            if known.format == FORMAT and known.state == state and (known.sums.md5 or not md5):
                 return known.sums
         except (OSError, Unreadable):
             pass
         if told is None:
             return None
         sums = hash_file(path, md5=md5, told=told)
-        if Mark.of(path) == mark and mark.settled:
+        if FileState.of(path) == state and state.settled:
             with suppress(OSError):  # a cache that is read-only
                 self._local.mkdir(parents=True, exist_ok=True)
-                record = LocalRecord(path=os.fsdecode(path), mark=mark, sums=sums)
+                record = LocalRecord(path=os.fsdecode(path), state=state, sums=sums)
                 write_own(place, msgspec.json.encode(record))
         return sums
 
     def link(self, path: Path, target: Path) -> None:
         """Gives a file of the cache another name. That changes its change time, so its record is written anew."""
         record = self.record(path.parent.name)
-        known = record is not None and Mark.of(path) == record.mark
+        known = record is not None and FileState.of(path) == record.state
         os.link(path, target)
         if record is not None and known:
-            self._remark(record, Mark.of(path))
+            self._restate(record, FileState.of(path))
 
     def _is_intact(self, path: Path, record: ObjectRecord, told: Told | None) -> bool:
         try:
-            if Mark.of(path) == record.mark:
+            if FileState.of(path) == record.state:
                 return True
             return told is not None and self.problem(record, told) is None
         except OSError:
@@ -211,9 +211,9 @@ class Objects:
                 self.link(path, other)
         return other
 
-    def _remark(self, record: ObjectRecord, mark: Mark) -> None:
+    def _restate(self, record: ObjectRecord, state: FileState) -> None:
         with suppress(OSError):
-            record = msgspec.structs.replace(record, mark=mark)
+            record = msgspec.structs.replace(record, state=state)
             write_own(self._record_path(record.sha256), msgspec.json.encode(record))
 
     def _forget(self, sha256: str) -> None:
