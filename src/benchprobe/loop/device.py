@@ -41,7 +41,7 @@ class TorchTimer:
         self._events: List[Any] = []
         self._used = 0
         self._stride = 1
-        self._event_ns = 0.0
+        self._event_ns = 0
 
     def begin(self, step_ns: float) -> int:
         self._raw = -1
@@ -75,14 +75,14 @@ class TorchTimer:
             times += [ns // share + (i < ns % share) for i in range(share)]
         return times
 
-    def _cost_of_event(self) -> float:
-        """What `mark` takes, in nanoseconds, once its events exist."""
-        for _ in range(2):
+    def _cost_of_event(self) -> int:
+        """What `mark` takes, in nanoseconds: the median, since another thread may hold the interpreter for a while."""
+        costs: List[int] = []
+        for _ in range(_TRIAL_EVENTS):
             self._used, begin = 0, perf_counter_ns()
-            for _ in range(_TRIAL_EVENTS):
-                self.mark()
-            cost = (perf_counter_ns() - begin) / _TRIAL_EVENTS
-        return cost
+            self.mark()
+            costs.append(perf_counter_ns() - begin)
+        return sorted(costs)[_TRIAL_EVENTS // 2]
 
     def _current_stream(self) -> Any:
         """Creating a stream object costs as much as recording an event, so the last one is reused."""

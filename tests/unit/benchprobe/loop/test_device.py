@@ -180,7 +180,9 @@ def test_very_short_steps_share_events_so_that_these_cost_next_to_nothing(tmp_pa
     assert sum(len(e["device_ns"]) for e in events) == sum(len(e["step_ns"]) for e in events) == steps
     first, *later = (e["device_stride"] for e in events)
     assert first == 1, "how long a step takes is not known yet"
-    assert max(later) >= 40, "20 µs are 0.5 % of 4 ms, so of 80 steps; fewer where this machine makes steps longer"
+    assert 20 <= max(later) <= 120, (
+        "20 µs are 0.5 % of 4 ms, so of 80 steps; fewer where this machine makes steps longer"
+    )
     assert setting.queue.recorded < steps / 4
     by_device = sum(ns for e in events for ns in e["device_ns"])
     by_host = sum(e["window_ns"] for e in events)
