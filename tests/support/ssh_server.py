@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -103,10 +104,34 @@ class SshServer:
         return System(nodes=(here, *(self.node(n) for n in names or ("far",))), sshkey=str(self.folder / key))
 
 
-def start_ssh_server(folder: Path, address: str = "127.0.0.1") -> SshServer:
-    """Skips the test where there is no ssh server to be had."""
+def start_ssh_server(folder: Path, address: str = "127.0.0.1", login: str | None = None) -> SshServer:
+    """Skips the test where there is no ssh server to be had. `login`: see `another_home`."""
     if not os.access(SSHD, os.X_OK) or shutil.which("ssh") is None:
         pytest.skip("there is no ssh server on this machine (Debian: apt install openssh-server)")
     server = SshServer(folder, address)
+    if login is not None:
+        (folder / "login").write_text(login)
+        with open(folder / "server", "a", encoding="utf-8") as settings:
+            settings.write(f"ForceCommand /bin/sh {folder}/login\n")
     server.start()
     return server
+
+
+def another_home(home: Path, *, programs: str = "", hidden: Sequence[Path] = ()) -> str:
+    """What logins run first, so that they are like those of another machine: a home of their own, only these programs if any
+    are named, and empty folders in place of `hidden` ones. Skips the test where folders cannot be hidden."""
+    path = os.environ["PATH"]
+    if programs:
+        path = str(home / "programs")
+        os.mkdir(path)
+        for program in programs.split():
+            os.symlink(shutil.which(program) or pytest.skip(f"there is no {program} here"), f"{path}/{program}")
+    shell = shutil.which("dash") or "/bin/sh"
+    run = f'exec env -i HOME={home} PATH={path} SSH_CONNECTION="$SSH_CONNECTION" {shell} -c "$SSH_ORIGINAL_COMMAND"'
+    if not hidden:
+        return f"{run}\n"
+    if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("folders cannot be hidden from a login here")
+    mounts = "".join(f"mount -t tmpfs none {folder} || exit 99\n" for folder in hidden)
+    (home / "hidden-login").write_text(f"{mounts}cd {home}\n{run}\n")
+    return f"exec unshare -rm /bin/sh {home}/hidden-login\n"

@@ -55,6 +55,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     folders: tuple[str, ...] = ()  # made before it starts, where they can be
     keep_env: tuple[str, ...] = ()  # variables to write down beside those that explain performance: names or globs
     printed: str | None = None  # lines of its log that contain this are copied to the stream; empty: all lines
+    fetch: tuple[str, ...] = ()  # files it writes that are to be brought back, where the node shares no file system
     data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
 
 

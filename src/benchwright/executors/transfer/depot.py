@@ -1,0 +1,333 @@
+"""A store of contents on another machine, and the trees made from it.
+
+    objects/<sha256>-<mode>-<time>   whole, verified files
+    incoming.<token>/                files that are arriving; the next push takes those that arrived whole
+    trees/<name>                     which trees were made, and from what
+    root/…                           the trees, hard-linked to the objects
+
+A program there that writes into a pushed file changes the object's size or time: it is then sent again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shlex
+import tarfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from io import BytesIO
+from typing import IO
+
+import msgspec
+
+from benchwright.core.errors import CannotMeasure
+from benchwright.executors.boards.base import Progress
+from benchwright.executors.transfer.manifest import Entry, Manifest
+from benchwright.executors.transfer.shell import ANSWER, ConnectionLost, Reply, Shell, ask
+from benchwright.executors.transfer.sums import sum_of
+from benchwright.executors.transfer.survey import Survey
+
+_SPARE_BYTES = 64 << 20  # left free
+_KEPT_DAYS = 30  # for trees that nothing has used
+
+# $1: the store, $2: the sum tool, $3…: for each tree its place and stamp. Lists objects, what an interrupted push left, and the trees.
+_LIST = f"""\
+cd "$1" || exit 1
+sum=$2; shift 2
+echo '{ANSWER}'
+if command -v stat >/dev/null 2>&1; then
+  find objects -type f -exec stat -c 'object %s %Y %n' {{}} +
+else
+  find objects -type f -exec $sum {{}} + | sed 's/^/summed /'
+fi
+for place in incoming.*; do
+  [ -d "$place" ] && find "$place" -type f -exec $sum {{}} + | sed 's/^/summed /'
+done
+for stamp in trees/*; do
+  [ -f "$stamp" ] && echo "tree $stamp $(sed q "$stamp")"
+done
+command -v stat >/dev/null 2>&1 || exit 0
+while [ $# -gt 0 ]; do
+  [ -f "$2" ] && touch -c "$2"
+  echo "files of $1"
+  [ -e "$1" ] && find "$1" -type f -exec stat -c '%s %Y %n' {{}} +
+  shift 2
+done
+:"""
+# $1: the store, $2: where to unpack, $3: the sum tool. The sums of what arrived are the answer.
+_RECEIVE = f"""\
+cd "$1" && mkdir -p "$2" && cd "$2" || exit 1
+tar -xpf - || exit 1
+cd "$1"
+echo '{ANSWER}'
+find "$2" -type f -exec $3 {{}} + | sed 's/^/summed /'"""
+# $1: the store. Moves the files named on stdin, which were verified, to the objects.
+_ADOPT = f"""\
+cd "$1" || exit 1
+xargs sh -c '[ $# = 0 ] || mv -f "$@" objects/' sh || exit 1
+rmdir incoming.* 2>/dev/null
+echo '{ANSWER}'"""
+# $1: where the tree is built. It comes as a tar of folders, links, and hard links to objects.
+_BUILD = f"""\
+rm -rf "$1"
+mkdir -p "${{1%/*}}" || exit 1
+cd / && tar -xpf - || exit 1
+echo '{ANSWER}'"""
+# As _BUILD, for file systems without hard links; the tar has folders and links only, stdin a script of copies.
+_COPY = f"""\
+set -e
+. /dev/stdin
+echo '{ANSWER}'"""
+# $1: where it was built, $2: its place, $3: its stamp, $4: its identity.
+_SWAP = f"""\
+mkdir -p "${{2%/*}}" || exit 1
+if [ -e "$2" ] || [ -h "$2" ]; then
+  mv "$2" "$1.old" || exit 1
+fi
+mv "$1" "$2" || exit 1
+printf '%s\n%s\n' "$4" "$2" >"$3.new" && mv "$3.new" "$3" || exit 1
+rm -rf "$1.old"
+echo '{ANSWER}'"""
+# $1: the store, $2: days. Removes trees that were not used for so long, objects that no tree has, and failed arrivals.
+_TIDY = f"""\
+cd "$1" || exit 1
+echo '{ANSWER}'
+find trees -type f -mtime +"$2" | while IFS= read -r stamp; do
+  place=$(sed -n 2p "$stamp")
+  case $place in "$1"/root/*) rm -rf "$place";; esac
+  rm -f "$stamp"
+done
+find objects -type f -links 1 -ctime +"$2" -exec rm -f {{}} +
+for place in incoming.* building.*; do
+  [ -d "$place" ] && find "$place" -prune -mtime +0 -exec rm -rf {{}} +
+done
+:"""
+
+
+def place_below(folder: str, path: str) -> str:
+    """A place in `folder` for the tree at `path` here."""
+    path = os.path.abspath(path)
+    return f"{folder}/{hashlib.sha256(os.fsencode(path)).hexdigest()[:12]}/{os.path.basename(path)}"
+
+
+class Tree(msgspec.Struct, frozen=True):
+    """A tree and its place on the other machine."""
+
+    manifest: Manifest
+    place: str
+
+
+class Pushed(msgspec.Struct, frozen=True):
+    """What a push did."""
+
+    sent_files: int
+    sent_bytes: int
+    kept_bytes: int  # were there already
+    notes: tuple[str, ...] = ()
+
+
+class Depot:
+    """The store in `found.folder`. `stopped`: whether to give up."""
+
+    def __init__(self, shell: Shell, found: Survey, stopped: Callable[[], bool] = lambda: False) -> None:
+        self._shell = shell
+        self._found = found
+        self._stopped = stopped
+        self._incoming = f"incoming.{os.urandom(6).hex()}"
+        self._links = True  # until the file system there refuses
+        self.folder = found.folder
+
+    def place_of(self, path: str) -> str:
+        """Where the tree at `path` here lies there: each in a folder of its own, so that none lies inside another."""
+        return place_below(f"{self.folder}/root", path)
+
+    def push(self, trees: Sequence[Tree], progress: Progress | None = None) -> Pushed:
+        """Make the trees there, sending only contents that are not there yet; all are verified.
+
+        ConnectionLost: the next push takes up what arrived. CannotMeasure: no space, a file that changes meanwhile…
+        """
+        wanted = {entry.object_name: entry for tree in trees for entry in tree.manifest.files}
+        there = self._look(wanted, trees)
+        missing = {name: entry for name, entry in wanted.items() if name not in there.objects}
+        if missing:
+            self._check_space(missing.values())
+            self._send(missing, progress or (lambda done, total: None))
+        for tree in trees:
+            if not there.has(tree) or any(entry.object_name in missing for entry in tree.manifest.files):
+                self._build(tree)
+        if missing:
+            self.tidy()
+        sent = sum(entry.size for entry in missing.values())
+        notes = tuple(note for tree in trees for note in tree.manifest.notes)
+        return Pushed(len(missing), sent, sum(e.size for e in wanted.values()) - sent, notes)
+
+    def tidy(self) -> None:
+        """Remove trees that were not used for a month, and contents that no tree had for as long."""
+        self._ask(_TIDY, self.folder, str(_KEPT_DAYS), what="old files were removed")
+
+    def _look(self, wanted: Mapping[str, Entry], trees: Sequence[Tree]) -> _There:
+        places = [word for tree in trees for word in (tree.place, _stamp(tree.place))]
+        reply = self._ask(_LIST, self.folder, self._found.sum_tool, *places, what="it was asked what it has")
+        there = _There.read(reply.text, wanted, self._found.sum_tool)
+        if there.arrived:
+            self._adopt(there.arrived)
+            there.objects.update(os.path.basename(path) for path in there.arrived)
+        return there
+
+    def _adopt(self, paths: Sequence[str]) -> None:
+        def feed(stream: IO[bytes]) -> None:
+            stream.write("".join(f"{path}\n" for path in paths).encode())
+
+        self._ask(_ADOPT, self.folder, feed=feed, what="files were put in place")
+
+    def _check_space(self, entries: Iterable[Entry]) -> None:
+        needed, free = sum(entry.size for entry in entries) + _SPARE_BYTES, self._found.free_bytes
+        if free is not None and needed > free:
+            raise CannotMeasure(
+                f"{self._shell}: {self.folder} has {free / 1e9:.1f} GB free, {needed / 1e9:.1f} GB are needed; "
+                "free some space there, or choose another folder with --remote-dir"
+            )
+
+    def _send(self, missing: Mapping[str, Entry], progress: Progress) -> None:
+        total = sum(entry.size for entry in missing.values())
+        done = 0
+
+        def feed(stream: IO[bytes]) -> None:
+            nonlocal done
+            with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT, bufsize=1 << 18) as packed:
+                for name, entry in missing.items():
+                    _pack(packed, name, entry)
+                    done += entry.size
+                    progress(done, total)
+
+        try:
+            reply = self._ask(
+                _RECEIVE, self.folder, self._incoming, self._found.sum_tool, feed=feed, what="files were sent"
+            )
+        except ConnectionLost as error:
+            raise ConnectionLost(
+                f"{error}; {done / 1e6:.0f} of {total / 1e6:.0f} MB were sent, and the next push goes on from there"
+            ) from error
+        there = _There.read(reply.text, missing, self._found.sum_tool)
+        self._adopt(there.arrived)
+        arrived = {os.path.basename(path) for path in there.arrived}
+        for name, entry in missing.items():
+            if name not in arrived:
+                raise CannotMeasure(
+                    f"{self._shell}: {entry.source or entry.path} arrived with another checksum; "
+                    "run again when nothing changes the file, or check the disk there"
+                )
+
+    def _build(self, tree: Tree) -> None:
+        part = f"{self.folder}/building.{os.urandom(6).hex()}/tree"
+        try:
+            self._unpack(tree, part, links=self._links)
+        except ConnectionLost:
+            raise
+        except CannotMeasure:
+            if not self._links:
+                raise
+            self._links = False  # such as an SD card with FAT
+            self._unpack(tree, part, links=False)
+        stamp = f"{self.folder}/{_stamp(tree.place)}"
+        self._ask(_SWAP, part, tree.place, stamp, tree.manifest.identity, what="a folder was put in place")
+
+    def _unpack(self, tree: Tree, part: str, *, links: bool) -> None:
+        def feed(stream: IO[bytes]) -> None:
+            with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT, bufsize=1 << 18) as packed:
+                for entry in tree.manifest.entries:
+                    if links or entry.kind != "file":
+                        packed.addfile(_member(entry, part, self.folder))
+
+        def copies(stream: IO[bytes]) -> None:
+            for entry in tree.manifest.files:
+                source, target = f"{self.folder}/objects/{entry.object_name}", _joined(part, entry.path)
+                stream.write(os.fsencode(f"cp -p {shlex.quote(source)} {shlex.quote(target)}\n"))
+
+        self._ask(_BUILD, part, feed=feed, what="a folder was made")
+        if not links:
+            self._ask(_COPY, feed=copies, what="a folder was made")
+
+    def _ask(self, script: str, *arguments: str, what: str, feed: Callable[[IO[bytes]], None] | None = None) -> Reply:
+        return ask(self._shell, script, *arguments, feed=feed, stopped=self._stopped, what=what)
+
+
+class _There(msgspec.Struct):
+    """What the store has: whole objects, whole files in an arrival, and the trees that were made."""
+
+    objects: set[str]
+    arrived: list[str]
+    trees: dict[str, str]  # stamp → identity
+    files: dict[str, set[bytes]]  # place → lines `SIZE TIME PATH`
+
+    @classmethod
+    def read(cls, text: bytes, wanted: Mapping[str, Entry], sum_tool: str) -> _There:
+        listing, *places = text.split(b"\nfiles of ")
+        there = cls(set(), [], {}, {})
+        for line in listing.decode(errors="surrogateescape").splitlines():
+            what, _, rest = line.partition(" ")
+            words = rest.split()
+            path = words[-1] if words else ""
+            entry = wanted.get(os.path.basename(path))
+            if what == "tree" and len(words) == 2:
+                there.trees[words[0]] = words[1]
+            elif entry is None or len(words) < 2:
+                continue
+            elif what == "object" and words[:2] == [str(entry.size), str(entry.mtime_s)]:
+                there.objects.add(os.path.basename(path))
+            elif what == "summed" and words[0] == sum_of(sum_tool, entry):
+                if path.startswith("objects/"):
+                    there.objects.add(os.path.basename(path))
+                else:
+                    there.arrived.append(path)
+        for part in places:
+            place, _, lines = part.partition(b"\n")
+            there.files[os.fsdecode(place)] = set(lines.split(b"\n"))
+        return there
+
+    def has(self, tree: Tree) -> bool:
+        """Whether it was made of this, and none of its files changed since. A name may hold a newline."""
+        if self.trees.get(_stamp(tree.place)) != tree.manifest.identity:
+            return False
+        lines = self.files.get(tree.place, set())
+        return all(
+            set(os.fsencode(f"{e.size} {e.mtime_s} {_joined(tree.place, e.path)}").split(b"\n")) <= lines
+            for e in tree.manifest.files
+        )
+
+
+def _stamp(place: str) -> str:
+    return f"trees/{hashlib.sha256(os.fsencode(place)).hexdigest()[:16]}"
+
+
+def _joined(place: str, path: str) -> str:
+    return f"{place}/{path}" if path else place
+
+
+def _pack(packed: tarfile.TarFile, name: str, entry: Entry) -> None:
+    member = tarfile.TarInfo(name)
+    member.mode, member.size, member.mtime = entry.mode, entry.size, entry.mtime_s
+    if entry.source is None:
+        packed.addfile(member, BytesIO(entry.content))
+        return
+    with open(entry.source, "rb") as file:
+        try:
+            packed.addfile(member, file)
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            raise CannotMeasure(
+                f"{entry.source} changed while it was being sent; run again when nothing changes it"
+            ) from error
+
+
+def _member(entry: Entry, part: str, folder: str) -> tarfile.TarInfo:
+    """Names in a tar have no slash in front; it is unpacked in `/`."""
+    member = tarfile.TarInfo(_joined(part, entry.path).lstrip("/"))
+    if entry.kind == "folder":
+        member.type, member.mode = tarfile.DIRTYPE, entry.mode
+    elif entry.kind == "link":
+        member.type, member.linkname, member.mode = tarfile.SYMTYPE, entry.target, 0o777
+    else:
+        member.type, member.linkname = tarfile.LNKTYPE, f"{folder}/objects/{entry.object_name}".lstrip("/")
+    return member
