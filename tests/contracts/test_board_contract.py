@@ -18,7 +18,6 @@ from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.ssh_connection import SshConnection
 from benchwright.executors.transfer.shell import LocalShell
 
-
 TOOLS = "sh cat date df env find grep kill mkdir mv nproc rm rmdir sed setsid sha256sum sleep stat tail tar taskset touch uname xargs"
 
 
