@@ -3,7 +3,7 @@
 # make test    every test, in parallel, with a coverage floor; up to 5 failures are tried again, alone
 # make lint    formatting, lint, types, layers, dead code
 # make check   lint, then the tests
-# make lies    programs that lie or misbehave, with 1000 children instead of 100
+# make lies    programs that lie or misbehave, with 1000 children instead of 50
 # make fuzz    damaged files through every command that reads them: MUTANTS=5000, starting at FIRST=0
 # make bench   the side-by-side measurements of performance/, with quick settings
 # make kills   kill parts of benchwright at random, KILLS=500 times; nothing may be lost

@@ -1,6 +1,6 @@
 """Programs that lie or misbehave, measured through the real command line: each must end with what the truth about it is.
 
-`make lies` runs all of them, with a thousand children where CI has a hundred. The programs of a group are the tasks of one task
+`make lies` runs all of them, with a thousand children where CI has fifty. The programs of a group are the tasks of one task
 file, so that each costs a launch and not a start of benchwright.
 """
 

@@ -13,7 +13,7 @@ import pytest
 from mutant_trials import WEIGHTS, Trials
 
 FIRST = int(os.environ.get("FIRST", "0"))
-MUTANTS = int(os.environ.get("MUTANTS", "240"))
+MUTANTS = int(os.environ.get("MUTANTS", "120"))
 TOGETHER = 20
 
 

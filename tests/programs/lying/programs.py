@@ -334,7 +334,7 @@ def leaves_a_stubborn_sleeper():
 
 def leaves_many_children():
     print("speed 5", flush=True)
-    for _ in range(int(os.environ.get("LIES_CHILDREN", "100"))):
+    for _ in range(int(os.environ.get("LIES_CHILDREN", "50"))):
         if os.fork() == 0:
             os.setsid()
             time.sleep(300)
