@@ -92,6 +92,12 @@ def _judge_interpreter(interpreter: Interpreter, machine: Machine) -> Note:
     return Note(kind=kind, severity="ok", text=text)
 
 
+_NOTHING = {
+    "nvidia": "no NVIDIA GPU here",
+    "rapl": "no energy counter of the processor here, or only root may read it",
+}
+
+
 def try_samplers() -> list[Note]:
     """Opens each sampler and reads it, with a child process of ours to look at."""
     subject_program = [sys.executable, "-I", "-S", "-c", "import sys; print(flush=True); sys.stdin.read()"]
@@ -105,7 +111,7 @@ def _try_sampler(entry: EntryPoint) -> Note:
     try:
         sampler: Sampler | None = load_target(entry.target)(SampledJob())
         if sampler is None:
-            return ok("no NVIDIA GPU here" if entry.name == "nvidia" else "nothing to read on this machine")
+            return ok(_NOTHING.get(entry.name, "nothing to read on this machine"))
         try:
             rounds = [sampler.sample(time.perf_counter_ns()) for _ in range(2)]  # the first may only set a baseline
             values = {key for samples in rounds for sample in samples for key in sample.values}

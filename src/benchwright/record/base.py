@@ -22,6 +22,10 @@ class Gatherer(Protocol):
         """An event that the recorder does not know. If this raises, the line counts as unreadable."""
         return
 
+    def sampled(self, event: Event) -> None:
+        """A sampler's reading, beside what is made of it for every launch."""
+        return
+
     def measurements(self) -> list[Measurement]:
         """Measurements from its own events."""
         return []

@@ -50,6 +50,7 @@ class Fold(msgspec.Struct):
                 self._add_steps(event)
             case "sample":
                 self.samples.add(event)
+                self.gatherer.sampled(event)
             case "metric":
                 values = array("d", event["values"])
                 self.log_values.setdefault(str(event["name"]), array("d")).extend(values)

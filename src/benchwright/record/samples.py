@@ -40,6 +40,8 @@ _SERIES = {
     ("nvidia", "memory_clock_mhz"): _Series("gpu.memory_clock", "MHz", Direction.NEITHER, "median", of_loop=True),
     ("nvidia", "temperature_c"): _Series("gpu.temperature", "°C", Direction.NEITHER, "max"),
 }
+# Counters of energy, by sampler and name.
+COUNTERS = {("nvidia", "energy_j"): "gpu.energy", ("rapl", "package_j"): "cpu.energy"}
 _OWN_SAMPLERS = {sampler for sampler, _ in _SERIES}
 # How the names of a sampler's values end → their unit.
 _UNITS = {
@@ -110,12 +112,13 @@ class Samples(msgspec.Struct):
         found = []
         for (sampler, name, device), points in self.series.items():
             how = _SERIES.get((sampler, name)) if sampler in _OWN_SAMPLERS else _series_of_plugin(sampler, name)
-            if how is not None:
+            if (counter := COUNTERS.get((sampler, name))) is not None:
+                if len(points) > 1:
+                    used = _Series(counter, "J", Direction.LOWER, "last")
+                    found.append(_measurement(used, (points[-1][1] - points[0][1],), device))
+            elif how is not None:
                 before, inside = _split(points, measured if how.of_loop else None)
                 found.append(_measurement(how, inside, device, before))
-            elif name == "energy_j" and len(points) > 1:
-                used = _Series("gpu.energy", "J", Direction.LOWER, "last")
-                found.append(_measurement(used, (points[-1][1] - points[0][1],), device))
         return found
 
     def energy_j(self, stretches: Sequence[Span]) -> float | None:

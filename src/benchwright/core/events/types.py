@@ -255,6 +255,14 @@ class CheckEvent(_Event):
     figures: _Figures | None = None
 
 
+class ComparedEvent(_Event):
+    output: str
+    figures: dict[str, Finite] = {}
+    wrong: str | None = None
+    worst: dict[str, Any] | None = None
+    statistics: dict[str, Any] = {}
+
+
 class FailureEvent(_Event):
     stage: str | None = None
     kind: str | None = None
@@ -299,6 +307,7 @@ _TYPES: dict[str, type[_Event]] = {
     "build_step": BuildStepEvent,
     "measured": MeasuredEvent,
     "check": CheckEvent,
+    "compared": ComparedEvent,
     "failure": FailureEvent,
     "end": EndEvent,
 }

@@ -71,6 +71,7 @@ _LABELS = {
     "cpu.others": "CPU used by others",
     "cpu.own_share": "share of the CPU time it wanted",
     "cpu.steal": "CPU taken by other virtual machines",
+    "cpu.energy": "CPU energy",
     "gpu.load": "GPU load",
     "gpu.others": "GPU used by others",
     "gpu.memory": "GPU memory",
