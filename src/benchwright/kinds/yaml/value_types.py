@@ -1,5 +1,5 @@
-"""Types of values in suite, system and scaling files: each checks a value, says what is wrong with it, and writes itself as
-JSON Schema.
+"""Types of values in suites, system files, scaling files and specifications: each checks a value, says what is wrong with
+it, and writes itself as JSON Schema.
 
 `null` always passes: it says nothing. So does `${…}` where one word is wanted: what it stands for is checked later.
 """
@@ -16,8 +16,9 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.numbers.quantities import parse_duration, parse_size
+from benchwright.kinds.text_file import TextPlace
 from benchwright.kinds.yaml.merge import DELETE
-from benchwright.kinds.yaml.nodes import Path, YamlFile
+from benchwright.kinds.yaml.nodes import Path
 
 Schema = dict[str, Any]
 FREE = ("x-", "_")  # keys that begin so are the user's own
@@ -253,12 +254,14 @@ class Key(NamedTuple):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """A map with known keys. `open`: others are left alone, unless they look like a misspelt one; `free`: the user's own are."""
+    """A map with known keys. `open`: others are left alone, unless they look like a misspelt one; `any_key`: even then;
+    `free`: the user's own are."""
 
     noun: str
     keys: Mapping[str, Key]
     open: bool = False
     free: bool = False
+    any_key: bool = False
     says: str = "a map"
 
     def problem(self, value: object, name: str) -> Problem | None:
@@ -281,7 +284,7 @@ class Table(msgspec.Struct, frozen=True):
     def unknown(self, key: object) -> Problem | None:
         """The problem with an unknown key; None if it is allowed."""
         word = as_text(key)
-        if self.free and word.startswith(FREE):
+        if self.any_key or (self.free and word.startswith(FREE)):
             return None
         if self.open and not (isinstance(key, str) and difflib.get_close_matches(word, self.keys, n=1, cutoff=0.85)):
             return None
@@ -292,7 +295,7 @@ class Table(msgspec.Struct, frozen=True):
         return {
             "type": ["object", "null"],
             "properties": {name: {"description": key.meaning, **key.type.schema()} for name, key in self.keys.items()},
-            "additionalProperties": self.open,
+            "additionalProperties": self.open or self.any_key,
         }
 
 
@@ -352,7 +355,21 @@ def whole(least: int = 0, most: int | None = None) -> WordType:
     return WordType(f"a whole number {span}", "one", right, {"type": ["integer", "null"]}, refers=False)
 
 
-def check(file: YamlFile, of: ValueType, name: str, path: Path = ()) -> None:
+class PlacedValues(Protocol):
+    """A file's values, each with its place."""
+
+    @property
+    def path(self) -> str: ...
+
+    @property
+    def value(self) -> Any: ...
+
+    def place(self, path: Path, *, key: bool = False) -> TextPlace: ...
+
+    def error(self, what: str, path: Path = (), remedy: str | None = None, *, key: bool = False) -> InvalidInput: ...
+
+
+def check(file: PlacedValues, of: ValueType, name: str, path: Path = ()) -> None:
     """InvalidInput that points at what is wrong below `path`."""
     problem = of.problem(value_at(file.value, path), name)
     if problem is not None:

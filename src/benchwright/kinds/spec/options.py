@@ -1,0 +1,212 @@
+"""Options of specifications, checked before any file is read."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from typing import Any
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.spec_options import SpecOptions
+from benchwright.core.specification import SpecRevision
+
+RUN_TYPES = ("benchmark", "verify", "regress")
+MAIN = "program"
+
+
+def spec_options_of(values: Mapping[str, Any]) -> SpecOptions:
+    """The options in the notation of the command line; InvalidInput names the one that is wrong."""
+    info = _info(values["info"])
+    run_type = values["run_type"] or info.get("run_type") or RUN_TYPES[0]
+    if run_type not in RUN_TYPES:
+        raise InvalidInput(f"'{run_type}' is not a run type", where="--info", remedy=f"use {', '.join(RUN_TYPES)}")
+    return SpecOptions(
+        programs=dict(_program(text, "--program") for text in values["programs"]),
+        framework=values["framework"],
+        backends=tuple(word.strip() for text in values["runtimes"] for word in text.split(",") if word.strip()),
+        treatment=_revision(info, "treatment"),
+        control=_revision(info, "control"),
+        string_map=_string_map(values["string_map"]),
+        shared_libs=_shared_libs(values["shared_libs"]),
+        root_model_dir=_folder(values["root_model_dir"], "--root-model-dir"),
+        model_cache=_model_cache(values["model_cache"], force=values["force_model_cache"]),
+        run_type=run_type,
+        regressed_types=_regressed(values["regressed_types"], info, run_type),
+        android_dir=values["android_dir"],
+        labels=_labels(info),
+    )
+
+
+def _json(text: str, where: str) -> dict[str, Any]:
+    """A JSON object, or the path of a file that holds one."""
+    if os.path.isfile(text):
+        from benchwright.kinds.text_file import read_text
+
+        text = read_text(text, kind="JSON file")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"is not JSON: {error}", where=where, remedy="write {…} in single quotes") from None
+    if not isinstance(value, dict):
+        raise InvalidInput("is not a JSON object", where=where, remedy="write {…} in single quotes")
+    return value
+
+
+def _string_map(text: str | None) -> dict[str, str]:
+    if not text:
+        return {}
+    found = _json(text, "--string-map")
+    for name, value in found.items():
+        if isinstance(value, dict | list) or value is None:
+            raise InvalidInput(f"{name} is not text", where="--string-map", remedy='write {"NAME": "VALUE"}')
+    return {name: str(value) for name, value in found.items()}
+
+
+def _program(text: str, where: str) -> tuple[str, str]:
+    """PATH, or NAME=PATH for a further program."""
+    name, equals, rest = text.partition("=")
+    if not equals or not name.isidentifier() or os.path.exists(text):
+        name, rest = MAIN, text
+    return name, program_path(rest, where)
+
+
+def program_path(text: str, where: str) -> str:
+    """An absolute path; a command with arguments stays one."""
+    expanded = os.path.expanduser(text)
+    if os.path.exists(expanded):
+        if os.path.isdir(expanded):
+            raise InvalidInput(f"{text} is a folder", where=where, remedy="name the program")
+        return os.path.abspath(expanded)
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words = []
+    if not words:
+        raise InvalidInput("names no program", where=where, remedy="give the path of the program")
+    found = os.path.abspath(words[0]) if os.path.isfile(words[0]) else shutil.which(words[0])
+    if found is None:
+        raise InvalidInput(f"no such program: {words[0]}", where=where, remedy="check the path")
+    return found if len(words) == 1 else shlex.join([found, *words[1:]])
+
+
+def _info(text: str | None) -> dict[str, Any]:
+    if not text:
+        return {}
+    found = _json(text, "--info")
+    for side in ("treatment", "control"):
+        if found.get(side) is not None and not isinstance(found[side], dict):
+            raise InvalidInput(f"{side} is not an object", where="--info", remedy=f'write {{"{side}": {{…}}}}')
+    if found.get("control") and not found.get("treatment"):
+        raise InvalidInput("a control needs a treatment", where="--info", remedy='add "treatment"')
+    return found
+
+
+def _revision(info: Mapping[str, Any], side: str) -> SpecRevision | None:
+    given = info.get(side)
+    if not given:
+        return None
+    where = f"--info {side}"
+    programs: dict[str, str] = {}
+    for name, entry in (given.get("programs") or {}).items():
+        location = entry.get("location") if isinstance(entry, dict) else entry
+        if not isinstance(location, str):
+            raise InvalidInput(f"program '{name}' has no location", where=where, remedy='write {"location": "PATH"}')
+        programs[name] = program_path(location, where)
+    if isinstance(given.get("program"), str):
+        programs[MAIN] = program_path(given["program"], where)
+    return SpecRevision(
+        commit=_text(given.get("commit")),
+        commit_time=_time(given.get("commit_time"), where),
+        version=_text(given.get("version")),
+        programs=programs,
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+def _time(value: object, where: str) -> float | None:
+    """Seconds since 1970, or an ISO time; one without a zone is UTC."""
+    if value is None or value == "":
+        return None
+    try:
+        return float(str(value))
+    except ValueError:
+        pass
+    try:
+        found = datetime.fromisoformat(str(value))
+    except ValueError:
+        remedy = "write seconds since 1970, or 2026-11-16T12:00:00+00:00"
+        raise InvalidInput(f"commit_time '{value}' is not a time", where=where, remedy=remedy) from None
+    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+
+
+def _regressed(text: str | None, info: Mapping[str, Any], run_type: str) -> tuple[str, ...]:
+    found = info.get("regressed_types")
+    if text is not None:
+        try:
+            found = json.loads(text)
+        except ValueError:
+            found = None
+        if not _is_texts(found):
+            raise InvalidInput("is not a JSON list of types", where="--regressed-types", remedy="""write '["NET"]'""")
+    if found and not _is_texts(found):
+        raise InvalidInput("regressed_types is not a list", where="--info", remedy="""write ["NET"]""")
+    if found and run_type != "regress":
+        raise InvalidInput("marks nothing in this run", where="--regressed-types", remedy="add --run-type regress")
+    return tuple(found or ())
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+def _labels(info: Mapping[str, Any]) -> dict[str, str]:
+    """What `meta` says is kept with the results."""
+    meta = info.get("meta") or {}
+    if not isinstance(meta, dict):
+        raise InvalidInput("meta is not an object", where="--info", remedy='write "meta": {}')
+    return {str(k): str(v) for k, v in meta.items() if v is not None and not isinstance(v, dict | list)}
+
+
+def _shared_libs(texts: Iterable[str]) -> tuple[str, ...]:
+    found = []
+    for name in (word.strip() for text in texts for word in text.split(",")):
+        if not name:
+            continue
+        path = os.path.abspath(os.path.expanduser(name))
+        if not os.path.exists(path):
+            raise InvalidInput(f"no such file: {name}", where="--shared-libs", remedy="check the path")
+        found.append(path)
+    return tuple(found)
+
+
+def _folder(text: str | None, where: str) -> str | None:
+    if text is None:
+        return None
+    path = os.path.abspath(os.path.expanduser(text))
+    if not os.path.isdir(path):
+        raise InvalidInput(f"no such folder: {text}", where=where, remedy="check the path")
+    return path
+
+
+def _model_cache(text: str | None, *, force: bool) -> str | None:
+    """Models are large and must not end up in a commit."""
+    if text is None:
+        return None
+    path = os.path.abspath(os.path.expanduser(text))
+    above = path
+    while not force and above != os.path.dirname(above):
+        if os.path.exists(os.path.join(above, ".git")):
+            raise InvalidInput(
+                f"{text} is inside the git checkout {above}",
+                where="--model-cache",
+                remedy="choose another folder, or add --force-model-cache",
+            )
+        above = os.path.dirname(above)
+    return path

@@ -1,0 +1,1 @@
+"""From a specification's file to its tests."""

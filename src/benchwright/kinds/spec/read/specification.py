@@ -1,0 +1,166 @@
+"""Specifications, and lists of them, as benchmarks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark, Command
+from benchwright.core.errors import did_you_mean
+from benchwright.core.inputs.spec_options import SpecOptions
+from benchwright.core.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
+from benchwright.kinds.naming import with_unique_names
+from benchwright.kinds.spec.read.document import load
+from benchwright.kinds.spec.read.json_file import JsonFile
+from benchwright.kinds.spec.read.keys import META
+from benchwright.kinds.spec.read.seed_command import command_of
+from benchwright.kinds.spec.read.tests import ReadTest, tests_of
+from benchwright.kinds.yaml.value_types import PlacedValues, check
+
+KIND = "spec"
+_MOST_FOLDERS_UP = 4  # paths of 2018 are relative to a folder above
+_MOST_FILES = 10_000
+
+
+def read_specification(path: str, options: SpecOptions) -> list[Benchmark]:
+    """The benchmarks of a specification or a list of them, in order; two for each test if there is a control."""
+    found = [b for read in _tests_below(path, {}, (), options.framework) for b in _benchmarks(read, options)]
+    return with_unique_names(found)
+
+
+def _tests_below(path: str, meta: Mapping[str, Any], above: tuple[str, ...], framework: str | None) -> Iterable[ReadTest]:
+    file = load(path)
+    value = file.value
+    if isinstance(value, dict) and "benchmarks" in value and "tests" not in value:
+        yield from _tests_of_list(file, meta, above, framework)
+        return
+    repeated = tuple(f"{path}: '{key}' is given more than once; the last value counts" for key in _twice(file))
+    for read in tests_of(file, meta, framework):
+        yield msgspec.structs.replace(read, notes=(*read.notes, *repeated))
+
+
+def _tests_of_list(
+    file: PlacedValues, outer: Mapping[str, Any], above: tuple[str, ...], framework: str | None
+) -> Iterable[ReadTest]:
+    """The files that a list names. What it says about all of them does not replace what they say themselves."""
+    here = os.path.realpath(file.path)
+    if here in above:
+        raise file.error("the list names itself, over " + " → ".join(map(os.path.basename, above)), (), "remove it")
+    if file.value.get("meta") is not None:
+        check(file, META, "meta", ("meta",))
+    names = file.value["benchmarks"]
+    if not isinstance(names, list) or not names or len(names) > _MOST_FILES:
+        raise file.error("benchmarks is not a list of files", ("benchmarks",), 'write ["models/a.json"]')
+    meta = {**outer, **{k: v for k, v in (file.value.get("meta") or {}).items() if v is not None}}
+    for number, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip() or "\0" in name:
+            raise file.error("this is not a path", ("benchmarks", number), "write a path in quotes")
+        yield from _tests_below(_located(file, name, number), meta, (*above, here), framework)
+
+
+def _located(file: PlacedValues, name: str, number: int) -> str:
+    """Relative to the list; as in 2018, to a folder above it, such as `specifications`."""
+    folder = os.path.dirname(file.path)
+    tried = os.path.join(folder, name)
+    for up in range(_MOST_FOLDERS_UP + 1):
+        candidate = os.path.join(folder, *[".."] * up, name)
+        if os.path.isfile(candidate):
+            return os.path.normpath(candidate)
+        if os.path.isabs(name):
+            break
+    near = os.path.dirname(tried)
+    names = os.listdir(near) if os.path.isdir(near) else []
+    remedy = did_you_mean(os.path.basename(name), names) or "check the path; it is relative to this file"
+    raise file.error(f"no such file: {name}", ("benchmarks", number), remedy)
+
+
+def _twice(file: PlacedValues) -> Sequence[str]:
+    return file.twice if isinstance(file, JsonFile) else ()
+
+
+def _benchmarks(read: ReadTest, options: SpecOptions) -> list[Benchmark]:
+    """With a control, both sides; the control first, since the other is compared with it."""
+    treatment = options.treatment or SpecRevision()
+    if options.control is None:
+        return [_benchmark(read, options, None, treatment)]
+    pair = f"{read.test.path}:{read.test.number}"
+    return [
+        _benchmark(read, options, CONTROL, options.control, pair),
+        _benchmark(read, options, TREATMENT, treatment, pair),
+    ]
+
+
+def _benchmark(
+    read: ReadTest, options: SpecOptions, side: str | None, revision: SpecRevision, pair: str = ""
+) -> Benchmark:
+    test = _completed(read.test, options, side, revision)
+    lines = test.commands or (command_of(test, test.framework or "") if test.program else "",)
+    known = {
+        "model": test.model,
+        "metric": test.metric,
+        "framework": test.framework,
+        "group": test.group,
+        "backend": test.backend,
+        "run_type": test.run_type,
+        "side": side,
+        "commit": revision.commit,
+    }
+    env = {**read.env}
+    if side is not None:
+        env["AIBENCH_TREATMENT_GROUP"] = "1" if side == TREATMENT else "0"
+    return Benchmark(
+        name=_name(test) + (f" {side}" if side else ""),
+        kind=KIND,
+        workload=Command(argv=(" && ".join(lines),), cwd=os.path.dirname(test.path), shell=True),
+        source=f"{os.path.relpath(test.path)}:{test.line}",
+        env=env,
+        timeout_s=read.timeout_s,
+        launches=read.launches,
+        labels={key: value for key, value in known.items() if value} | options.labels,
+        notes=read.notes,
+        pair=pair,
+        spec=test,
+    )
+
+
+def _completed(test: SpecTest, options: SpecOptions, side: str | None, revision: SpecRevision) -> SpecTest:
+    """With what the command line says."""
+    programs = {**options.programs, **revision.programs}
+    arguments = test.arguments
+    backend = ",".join(options.backends) or None
+    if backend and (test.commands or "program" in programs):
+        arguments = (*arguments, f"--backend {backend}")
+    test = msgspec.structs.replace(
+        test,
+        framework=options.framework or test.framework,
+        arguments=arguments,
+        programs=programs,
+        string_map=options.string_map,
+        backend=backend,
+        shared_libs=options.shared_libs,
+        root_model_dir=options.root_model_dir,
+        model_cache=options.model_cache,
+        build_folder=_build_folder(programs),
+        side=side,
+        revision=revision if revision != SpecRevision() else None,
+        run_type=options.run_type,
+        regressed_types=options.regressed_types,
+        android_dir=options.android_dir,
+    )
+    if not test.commands and test.program is not None:
+        test = msgspec.structs.replace(test, commands=(command_of(test, test.framework or ""),))
+    return test
+
+
+def _build_folder(programs: Mapping[str, str]) -> str | None:
+    program = programs.get("program")
+    return str(PurePath(program).parent) if program and os.path.isabs(program) else None
+
+
+def _name(test: SpecTest) -> str:
+    """The identifier says enough if it begins with the model's name."""
+    return test.identifier if test.identifier.startswith(test.model) else f"{test.model}-{test.identifier}"

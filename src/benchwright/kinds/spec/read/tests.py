@@ -1,0 +1,317 @@
+"""A model and its tests, read from one file: every shape and every file of a list is a test of its own."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from benchwright.core.artifact import Artifact
+from benchwright.core.errors import InvalidInput
+from benchwright.core.specification import ERROR, SpecPower, SpecSteps, SpecTest
+from benchwright.kinds.spec.placeholders import Filler
+from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, converter_of, library_of, output_of
+from benchwright.kinds.spec.read.keys import MODEL, PLACEHOLDER, TEST
+from benchwright.kinds.spec.read.seed_command import flags_of_2018
+from benchwright.kinds.spec.read.variants import Variant, variants_of
+from benchwright.kinds.yaml.nodes import Path
+from benchwright.kinds.yaml.value_types import ListOf, PlacedValues, Table, check
+
+USUAL_TIMEOUT_S = 300.0
+_NOT_TEXT = ("files", "input_files", "output_files", "golden_files", "preprocess", "postprocess")
+_TOLERANCE = "max_abs"  # what a plain number limits
+_PROGRAM = "{program}"
+
+
+class ReadTest(msgspec.Struct, frozen=True):
+    """A test, and what it says about how it is run."""
+
+    test: SpecTest
+    env: dict[str, str | None]
+    timeout_s: float
+    launches: int
+    notes: tuple[str, ...] = ()
+
+
+def tests_of(file: PlacedValues, meta: Mapping[str, Any], framework: str | None) -> list[ReadTest]:
+    """The tests of a file in order; InvalidInput points at what is wrong. `meta`: of the list that names the file."""
+    check(file, Table("a specification", {}, any_key=True), "the specification")
+    for key in ("model", "tests"):
+        if not file.value or file.value.get(key) is None:
+            raise file.error(f"the specification has no {key}", (), f"add {key}; see docs/reference/specifications.md")
+    check(file, MODEL, "model", ("model",))
+    check(file, ListOf(TEST, grows=False), "tests", ("tests",))
+    model = {**meta, **{k: v for k, v in file.value["model"].items() if v is not None}}
+    if not model.get("name"):
+        raise file.error("the model has no name", ("model",), 'add "name"', key=True)
+    if not file.value["tests"]:
+        raise file.error("there is no test", ("tests",), "add one", key=True)
+    reader = _Reader(file, model, framework)
+    found = [read for number in range(len(file.value["tests"])) for read in reader.expanded(number)]
+    return _with_model_steps(found, reader)
+
+
+def _with_model_steps(found: Sequence[ReadTest], reader: _Reader) -> list[ReadTest]:
+    """The model's own steps belong to its first and its last test."""
+    first, last = reader.steps(reader.model, "preprocess", ("model",)), reader.steps(reader.model, "postprocess", ("model",))
+    made = list(found)
+    if first is not None:
+        made[0] = _changed(made[0], first=first)
+    if last is not None:
+        made[-1] = _changed(made[-1], last=last)
+    return made
+
+
+def _changed(read: ReadTest, **fields: Any) -> ReadTest:
+    return msgspec.structs.replace(read, test=msgspec.structs.replace(read.test, **fields))
+
+
+class _Reader:
+    """Reads the tests of one file."""
+
+    def __init__(self, file: PlacedValues, model: dict[str, Any], framework: str | None) -> None:
+        self.file = file
+        self.model = model
+        self.framework = framework or _text(model.get("framework")) or _text(model.get("format"))
+        self.count = 0  # of expanded tests
+        self.files = artifacts_in(file, model.get("files"), ("model", "files"))
+        self.values = flat(model)
+        self.mentioned = set(PLACEHOLDER.findall(str(file.value)))
+        self.notes = self._near_misses(model, MODEL, ("model",))
+
+    def expanded(self, number: int) -> list[ReadTest]:
+        test, path = self.file.value["tests"][number], ("tests", number)
+        variants = variants_of(self.file, test, self.model, path)
+        return [self._test(test, path, variant) for variant in variants]
+
+    def _test(self, test: Mapping[str, Any], path: Path, variant: Variant) -> ReadTest:
+        number, self.count = self.count, self.count + 1
+        values = {**self.values, **flat(test)}
+        filler = Filler(values, {}, ({"ID": str(number)},))
+        identifier = filler.text(str(test.get("identifier") or "{ID}"))
+        values["identifier"] = identifier
+        metric = filler.text(str(test.get("metric") or "delay"))
+        device = {**_map(self.model.get("platform_args")), **_map(test.get("platform_args"))}
+        goldens, outputs = self._outputs(metric, variant, path)
+        read = SpecTest(
+            path=os.path.abspath(self.file.path),
+            line=self.file.place(path).line,
+            model=filler.text(str(self.model["name"])),
+            identifier=identifier,
+            number=number,
+            metric=metric,
+            format=_text(self.model.get("format")),
+            framework=self.framework,
+            group=_text(self.model.get("group")),
+            category=_text(self.model.get("category")),
+            description=_text(self.model.get("description")),
+            iterations=self._number(filler, test, "iter", path),
+            warmup=self._number(filler, test, "warmup", path) or 0,
+            commands=self._commands(test, path),
+            arguments=self._arguments(test),
+            preprocess=self.steps(test, "preprocess", path),
+            postprocess=self.steps(test, "postprocess", path),
+            files=_by_key((*self.files, *artifacts_in(self.file, test.get("files"), (*path, "files")))),
+            input_files=self._artifacts("input_files", variant, path),
+            libraries=tuple(
+                library_of(self.file, each, ("model", "libraries", at))
+                for at, each in enumerate(self.model.get("libraries") or ())
+            ),
+            inputs=variant.inputs,
+            outputs=tuple(self.model.get("outputs") or ()),
+            output_files=outputs,
+            goldens=goldens,
+            tolerance=_tolerance(test.get("tolerance")),
+            statistics=tuple(map(str, test.get("statistics") or ())),
+            observer=_text(test.get("observer") or self.model.get("observer")),
+            converter=converter_of(self.file, test.get("converter"), (*path, "converter"))
+            or converter_of(self.file, self.model.get("converter"), ("model", "converter")),
+            power=_power(test),
+            profiler=dict(test.get("profiler") or {}) if isinstance(test.get("profiler"), dict) else {},
+            cooldown_s=self._seconds(filler, test, "cooldown", path) or 0.0,
+            wait_s=_seconds(device.get("sleep_before_run")) or 0.0,
+            core_mask=_text(device.get("taskset")),
+            core_list=_text(test.get("cpu-list") or device.get("cpu-list") or self.model.get("cpu-list")),
+            show_output=str(test.get("log_output", self.model.get("log_output", False))).lower() == "true",
+            values=values,
+        )
+        return ReadTest(
+            test=read,
+            env=self._env(test, device, path),
+            timeout_s=self._seconds(filler, test, "timeout", path) or USUAL_TIMEOUT_S,
+            launches=self._number(filler, test, "repeat", path) or 1,
+            notes=(*self.notes, *self._near_misses(test, TEST, path), *self._check_lines(read, values, path)),
+        )
+
+    def _commands(self, test: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+        given = [key for key in ("commands", "command", "arguments") if _says_lines(test.get(key))]
+        if len(given) > 1:
+            what = f"{' and '.join(given)} exclude each other"
+            raise self.file.error(what, (*path, given[1]), "give one of them", key=True)
+        if not given:
+            if not test.get("inputs") and not test.get("input_files"):
+                what = "the test has no commands, command, arguments or inputs"
+                raise self.file.error(what, path, "say what to run, or which inputs to generate")
+            return ()
+        lines = test[given[0]]
+        lines = [lines] if isinstance(lines, str) else lines
+        if given[0] == "arguments" and not lines[0].lstrip().startswith(_PROGRAM):
+            lines = [f"{_PROGRAM} {lines[0]}"]
+        for at, line in enumerate(lines):
+            if not line or not line.strip() or "\0" in line:
+                place = (*path, given[0], at) if isinstance(test[given[0]], list) else (*path, given[0])
+                raise self.file.error("the command is empty", place, "write the command, or leave it out")
+        return tuple(lines)
+
+    def _arguments(self, test: Mapping[str, Any]) -> tuple[str, ...]:
+        """Appended to the command: the flags of 2018, then `command_args`."""
+        flags: dict[str, object] = {}
+        for source in (test.get("commands"), self.model.get("commands")):
+            if isinstance(source, dict):
+                for name, value in (source.get(self.framework or "") or {}).items():
+                    flags.setdefault(name, value)
+        args = _text(test.get("command_args")) or _text(self.model.get("command_args"))
+        return (*flags_of_2018(list(flags.items())), *((args,) if args else ()))
+
+    def _outputs(self, metric: str, variant: Variant, path: Path) -> tuple[tuple[Artifact, ...], tuple[Any, ...]]:
+        """Expected outputs, and files that the program writes. As in 2018, plain paths of an error test are expected."""
+        goldens = list(self._artifacts("golden_files", variant, path))
+        outputs = []
+        for key, entry in variant.files["output_files"].items():
+            place = (*path, "output_files", key)
+            if metric == ERROR and isinstance(entry, str) and "{" not in entry:
+                goldens.append(artifact_of(self.file, key, entry, place))
+            else:
+                outputs.append(output_of(self.file, key, entry, place))
+        return tuple(goldens), tuple(outputs)
+
+    def _artifacts(self, key: str, variant: Variant, path: Path) -> tuple[Artifact, ...]:
+        found = variant.files[key].items()
+        return tuple(artifact_of(self.file, name, entry, (*path, key, name)) for name, entry in found)
+
+    def steps(self, owner: Mapping[str, Any], key: str, path: Path) -> SpecSteps | None:
+        steps = owner.get(key)
+        if not steps or not steps.get("commands"):
+            return None
+        lines = steps["commands"]
+        env = _variables(self.file, _map(steps.get("platform_args")).get("env"), (*path, key, "platform_args", "env"))
+        return SpecSteps(commands=tuple([lines] if isinstance(lines, str) else lines), env=env)
+
+    def _env(self, test: Mapping[str, Any], device: Mapping[str, Any], path: Path) -> dict[str, str | None]:
+        sources = (
+            (self.model.get("env"), ("model", "env")),
+            (device.get("env"), (*path, "platform_args", "env")),
+            (test.get("env"), (*path, "env")),
+        )
+        return {name: value for env, place in sources for name, value in _variables(self.file, env, place).items()}
+
+    def _number(self, filler: Filler, test: Mapping[str, Any], key: str, path: Path) -> int | None:
+        found = self._seconds(filler, test, key, path)
+        if found is not None and not found.is_integer():
+            raise self.file.error(f"{key} is {found:g}, not a whole number", (*path, key), "write a whole number")
+        return None if found is None else int(found)
+
+    def _seconds(self, filler: Filler, test: Mapping[str, Any], key: str, path: Path) -> float | None:
+        """A number that may be written as text, or with placeholders; the test's, else the model's."""
+        place: Path = (*path, key) if test.get(key) is not None else ("model", key)
+        value = test.get(key) if test.get(key) is not None else self.model.get(key)
+        if value is None:
+            return None
+        text = filler.text(str(value))
+        try:
+            return float(text)
+        except ValueError:
+            raise self.file.error(f"{key} is '{text}', not a number", place, "write a number") from None
+
+    def _check_lines(self, test: SpecTest, values: Mapping[str, str], path: Path) -> list[str]:
+        """Placeholders that go round in circles are an error at once, not when the test runs."""
+        filler = Filler(values, {}, ())
+        for line in (*test.commands, *test.arguments):
+            try:
+                filler.unknown(line)
+            except InvalidInput as error:
+                raise self.file.error(error.what, path, error.remedy) from None
+        return []
+
+    def _near_misses(self, owner: Mapping[str, Any], table: Table, path: Path) -> tuple[str, ...]:
+        """Keys that are no keys of ours are placeholders; one that nothing mentions may be misspelt."""
+        notes = []
+        for key in owner:
+            if key in table.keys or key in self.mentioned:
+                continue
+            near = difflib.get_close_matches(str(key), table.keys, n=1, cutoff=0.8)
+            if near:
+                line = self.file.place((*path, key), key=True).line
+                what = f"'{key}' is kept as a placeholder that nothing uses; did you mean '{near[0]}'?"
+                notes.append(f"{self.file.path}:{line}: {what}")
+        return tuple(notes)
+
+
+def flat(owner: Mapping[str, Any], above: str = "") -> dict[str, str]:
+    """What placeholders may stand for: `{name}`, `{platform_args.taskset}`."""
+    found: dict[str, str] = {}
+    for key, value in owner.items():
+        if isinstance(value, dict):
+            if above or key not in _NOT_TEXT:
+                found |= flat(value, f"{above}{key}.")
+        elif value is not None and not isinstance(value, list):
+            found[f"{above}{key}"] = ("true" if value else "false") if isinstance(value, bool) else str(value)
+    return found
+
+
+def _says_lines(value: object) -> bool:
+    return bool(value) and isinstance(value, str | list)
+
+
+def _by_key(files: Sequence[Artifact]) -> tuple[Artifact, ...]:
+    return tuple({file.key: file for file in files}.values())
+
+
+def _map(value: object) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None or value == "" else str(value)
+
+
+def _seconds(value: object) -> float | None:
+    try:
+        return None if value is None else float(str(value))
+    except ValueError:
+        return None
+
+
+def _tolerance(value: Any) -> dict[str, float]:
+    if value is None:
+        return {}
+    given = value if isinstance(value, dict) else {_TOLERANCE: value}
+    return {name: float(limit) for name, limit in given.items()}
+
+
+def _power(test: Mapping[str, Any]) -> SpecPower | None:
+    power = SpecPower(
+        method=_text(test.get("method")),
+        collection_time_s=_seconds(test.get("collection_time")),
+        voltage=_seconds(test.get("voltage")),
+    )
+    return None if power == SpecPower() else power
+
+
+def _variables(file: PlacedValues, value: Any, path: Path) -> dict[str, str]:
+    """A map, or `A=1 B=2` as one text."""
+    if value is None:
+        return {}
+    if isinstance(value, dict):
+        return flat(value)
+    try:
+        words = [word.partition("=") for word in shlex.split(value)]
+    except ValueError:
+        words = [("", "", "")]
+    if not all(name and equals for name, equals, _ in words):
+        raise file.error(f"'{value}' is not a list of variables", path, 'write {"NAME": "VALUE"}')
+    return {name: text for name, _, text in words}
