@@ -108,6 +108,17 @@ class RunOptions(TypedDict, total=False):
     capacity: str | None
     scaling: Text | None
     save_scaling: Text | None
+    # Specifications
+    programs: Texts
+    info: str | None
+    string_map: str | None
+    shared_libs: Texts
+    root_model_dir: Text | None
+    model_cache: Text | None
+    force_model_cache: bool
+    run_type: str | None
+    regressed_types: str | None
+    android_dir: str | None
     # Results
     labels: Mapping[str, str] | None
     tags: Texts

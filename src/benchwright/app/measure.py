@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.app.after_run import written_body
+from benchwright.app.launches.cooldown import Cooldown
 from benchwright.app.launches.enough import EnoughLaunches
 from benchwright.app.launches.hooks import HookRunner
 from benchwright.app.launches.leftovers import clear_leftovers
@@ -180,7 +181,8 @@ class _Measurement:
             not_ready=self.stored.not_ready,
         )
         self.hooks = HookRunner(self.plan)
-        self.enough = EnoughLaunches(stored.settings.enough, self._run)
+        self.cooldown = Cooldown()
+        self.enough = EnoughLaunches(stored.settings.enough, self._run, {b.name: b.pair for b in stored.benchmarks})
         told = (self.plan, kind_of, stored.settings.keep_env)
         self.history = history_of_resumed(folder, *told, anyway=anyway) if resumes else history_of_new(*told)
         # As they are written down, so that this run and the one that is read back are equal.
@@ -246,7 +248,11 @@ class _Measurement:
                 continue
             outcomes: dict[str, Outcome] = {}
             if not all(is_complete(job.stream) for launch in group for job in launch):
+                self.cooldown.wait([job for launch in group for job in launch], stopped, self.observer)
+                if stopped():
+                    return
                 outcomes = self._launch(number, len(groups), group)
+                self.cooldown.ended()
             for launch in group:
                 launches = [self._record(job, outcomes.get(job.id)) for job in launch]
                 self.launches[launch[0].benchmark] += launches

@@ -15,7 +15,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.model import DEFAULT_RUNTIME, PRECISIONS
 
 # What a target turned out to be. A script's models are another sort of target than its loop.
-COMMAND, TASKS, SUITE, LOOP, MODELS, MODEL_FILE = "command", "tasks", "suite", "script", "models", "model"
+COMMAND, TASKS, SUITE, LOOP, MODELS, MODEL_FILE, SPEC = "command", "tasks", "suite", "script", "models", "model", "spec"
 SORTS = {
     COMMAND: "commands",
     TASKS: "task files",
@@ -23,13 +23,14 @@ SORTS = {
     LOOP: "scripts",
     MODELS: "models in scripts",
     MODEL_FILE: "model files",
+    SPEC: "specifications",
 }
 _SCRIPTS = (LOOP, MODELS)
 _MODELS = (MODELS, MODEL_FILE)
 _HOOKED = (COMMAND, TASKS, LOOP)
 
 WHAT, HOW, KEEP = "What to measure", "How to measure it", "Results"
-OF_MODELS, OF_TASKS, OF_SUITES = "Models", "Task files", "Suites"
+OF_MODELS, OF_TASKS, OF_SUITES, OF_SPECS = "Models", "Task files", "Suites", "Specifications"
 
 # flag: True or False · switch: --x/--no-x · count: a whole number · text · choice · list: repeatable ·
 # words: repeatable, each a comma list · pairs: repeatable NAME=VALUE, in Python a mapping · optional: text, or nothing
@@ -73,12 +74,19 @@ def _option(
     return msgspec.convert(fields, Option)
 
 
+def _spec(flag: str, form: Form = "text", metavar: str | None = None, *, help: str, **more: object) -> Option:
+    """An option of specifications; FAI-PEP's spelling, with underscores, is understood too."""
+    aliases = (flag.replace("-", "_").replace("__", "--", 1),) if "-" in flag.removeprefix("--") else ()
+    return _option(OF_SPECS, flag, form, metavar, help=help, applies=(SPEC,), aliases=aliases, **more)
+
+
 def _rows() -> Iterable[Option]:
     yield from _what()
     yield from _how()
     yield from _of_models()
     yield from _of_tasks()
     yield from _of_suites()
+    yield from _of_specs()
     yield from _results()
 
 
@@ -88,12 +96,12 @@ def _what() -> Iterable[Option]:
         help="A command as one string. Repeatable; several are interleaved.")
     yield _option(WHAT, "--shell", "flag", applies=(COMMAND, TASKS),
         help="Run commands with /bin/sh, for pipes and &&.")
-    yield _option(WHAT, "--metric", "list", "NAME=PATTERN", name="metrics", applies=(COMMAND, TASKS, SUITE, LOOP), common=True,
+    yield _option(WHAT, "--metric", "list", "NAME=PATTERN", name="metrics", applies=(COMMAND, TASKS, SUITE, LOOP, SPEC), common=True,
         help="A number to read from the output. PATTERN is a regular expression with one group, json:KEY or kv:KEY. NAME[unit,higher|lower,method]=… says more. Repeatable.")
     yield _option(WHAT, "--name", metavar="NAME",
         help="Name of the benchmark, if there is only one.")
-    yield _option(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, MODELS, MODEL_FILE),
-        help="Kind of file the target is: suite, tasks, script or model.")
+    yield _option(WHAT, "--format", metavar="KIND", applies=(TASKS, SUITE, LOOP, MODELS, MODEL_FILE, SPEC),
+        help="Kind of file the target is: suite, tasks, script, model or spec.")
     yield _option(WHAT, "--as", "choice", choices=("loop", "training", "models", "command"), name="as_", applies=_SCRIPTS,
         help="How to measure a script.")
     yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SCRIPTS,
@@ -155,9 +163,9 @@ def _how() -> Iterable[Option]:
 
 
 def _of_models() -> Iterable[Option]:
-    yield _option(OF_MODELS, "--runtime", "words", "NAME,NAME", name="runtimes", aliases=("--backend",), applies=_MODELS, common=True,
+    yield _option(OF_MODELS, "--runtime", "words", "NAME,NAME", name="runtimes", aliases=("--backend",), applies=(*_MODELS, SPEC), common=True,
         names_from="benchmodels.runtimes.registry:known_runtimes",
-        help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}.  [default: {DEFAULT_RUNTIME}]")
+        help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}. Of a specification with a program: any, passed on as --backend.  [default: {DEFAULT_RUNTIME}]")
     yield _option(OF_MODELS, "--device", "words", "NAME,NAME", name="devices", applies=_MODELS, common=True,
         help="Devices: cpu, cuda or cuda:1.  [default: cpu]")
     yield _option(OF_MODELS, "--precision", "words", "NAME,NAME", name="precisions", applies=_MODELS, common=True,
@@ -185,10 +193,11 @@ def _of_models() -> Iterable[Option]:
 
 
 def _of_tasks() -> Iterable[Option]:
-    yield _option(OF_TASKS, "--task", "list", "NAME", name="tasks", aliases=("--task-name",), applies=(TASKS, SUITE), common=True,
-        help="Only this task, or entry of a suite. Repeatable.")
+    yield _option(OF_TASKS, "--task", "list", "NAME", name="tasks", aliases=("--task-name",), applies=(TASKS, SUITE, SPEC), common=True,
+        help="Only this task, entry of a suite or test of a specification. Repeatable.")
+    yield _option(OF_TASKS, "--framework", metavar="NAME", applies=(TASKS, SPEC),
+        help="Of task files: prefix for the keys of the result. Of specifications: the framework, which chooses flags and observer.")
     for flag, metavar, help in (
-        ("--framework", "NAME", "Prefix for the keys of the result."),
         ("--metrics-suffix", "NAME", "Suffix for the keys of the result."),
         ("--kvstore", "X", "Rewrites --kvstore X."),
         ("--dtype", "X", "Rewrites --dtype X."),
@@ -209,7 +218,7 @@ def _of_tasks() -> Iterable[Option]:
 
 
 def _of_suites() -> Iterable[Option]:
-    yield _option(OF_SUITES, "--config", "list", "SUITE", name="configs",
+    yield _option(OF_SUITES, "--config", "list", "SUITE", name="configs", aliases=("--benchmark-file", "--benchmark_file"),
         help="A suite, as if named as a target.  [default: $BENCHWRIGHT_CONFIG, else $MILABENCH_CONFIG]")
     yield _option(OF_SUITES, "--system", metavar="FILE", applies=(SUITE,),
         help="System file: the machines to run on.  [default: $BENCHWRIGHT_SYSTEM, else $MILABENCH_SYSTEM]")
@@ -231,6 +240,29 @@ def _of_suites() -> Iterable[Option]:
         help="Known memory use by batch size, for --size auto.")
     yield _option(OF_SUITES, "--save-scaling", metavar="FILE", applies=(SUITE,),
         help="Add this run's memory use by batch size to that file.")
+
+
+def _of_specs() -> Iterable[Option]:
+    yield _spec("--program", "list", "[NAME=]PATH", name="programs", common=True,
+        help="Program for {program}; with a NAME, for {NAME}. Repeatable.")
+    yield _spec("--info", metavar="JSON",
+        help="What is measured: treatment, and control to alternate and compare it with, each with program, commit and commit_time. Text or a file.")
+    yield _spec("--string-map", metavar="JSON",
+        help="Values for placeholders, such as '{\"IMAGENET_DIR\": \"/data\"}'. Text or a file.")
+    yield _spec("--shared-libs", "words", "FILE,FILE",
+        help="Shared libraries the programs load.")
+    yield _spec("--root-model-dir", metavar="DIR",
+        help="Folder for locations that begin with //.")
+    yield _spec("--model-cache", metavar="DIR",
+        help="Folder for downloaded files.  [default: artifacts in the base folder]")
+    yield _spec("--force-model-cache", "flag",
+        help="Allow a --model-cache inside a git checkout.")
+    yield _spec("--run-type", "choice", choices=("benchmark", "verify", "regress"),
+        help="Label that says why it is measured.  [default: benchmark]")
+    yield _spec("--regressed-types", metavar="JSON",
+        help="With --run-type regress: types of records to mark as regressed, such as '[\"NET\"]'.")
+    yield _spec("--android-dir", metavar="DIR",
+        help="Folder on Android devices.  [default: /data/local/tmp/]")
 
 
 def _results() -> Iterable[Option]:

@@ -75,10 +75,12 @@ def request_of(
 ) -> Request:
     """The options, in the notation of the command line, as one checked request; suites keep their things in `base`."""
     from benchwright.kinds.models.options import model_options_of
+    from benchwright.kinds.spec.options import spec_options_of
 
     values = with_defaults(values)
+    targets = (*targets, *values["configs"])
     return Request(
-        targets=(*targets, *values["configs"]),
+        targets=targets,
         command=tuple(command),
         lines=values["commands"],
         shell=values["shell"],
@@ -109,13 +111,21 @@ def request_of(
         keep_env=values["keep_env"],
         shared=values["share"],
         suite=suite_request_of(values, base),
-        models=model_options_of(values),
+        models=model_options_of(values, any_runtime=_names_only_specs(targets)),
+        specs=spec_options_of(values),
         params=values["params"],
         sweep=values["sweep"],
         search_dirs=values["search_dirs"],
         all_scripts=values["all_scripts"],
         builds=str(base / "builds"),
     )
+
+
+def _names_only_specs(targets: Sequence[str]) -> bool:
+    """A specification's program may have backends that are no runtimes of ours."""
+    from benchwright.kinds.spec.read.document import looks_like_one
+
+    return bool(targets) and all(map(looks_like_one, targets))
 
 
 def suite_request_of(values: Mapping[str, object], base: Path) -> SuiteRequest:

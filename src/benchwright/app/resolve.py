@@ -137,7 +137,7 @@ def _read_target(target: str, request: Request, cwd: str, metrics: tuple[MetricS
     if kind is None:
         _refuse_other_yaml(target)
         raise InvalidInput(
-            "is not a suite, task file, Python script or model file",
+            "is not a suite, task file, specification, Python script or model file",
             where=target,
             remedy=f"give its kind with --format; to run it as a program: benchwright run -- {target}",
         )
@@ -202,6 +202,7 @@ def _kind_options(request: Request, cwd: str, metrics: tuple[MetricSpec, ...]) -
         overrides=request.suite.overrides if request.suite else (),
         definitions=request.suite.definitions if request.suite else "",
         models=request.models,
+        specs=request.specs,
         builds=request.builds,
         points=tuple(sweep_points(request.params, request.sweep)),
     )

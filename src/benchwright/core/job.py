@@ -54,6 +54,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = {}  # path → text: written before it starts
     folders: tuple[str, ...] = ()  # made before it starts, where they can be
     keep_env: tuple[str, ...] = ()  # variables to write down beside those that explain performance: names or globs
+    cooldown_s: float = 0.0  # to wait after the launch before
+    wait_s: float = 0.0  # to wait before it is started
     printed: str | None = None  # lines of its log that contain this are copied to the stream; empty: all lines
     fetch: tuple[str, ...] = ()  # files it writes that are to be brought back, where the node shares no file system
     data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names

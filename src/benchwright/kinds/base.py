@@ -10,6 +10,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, CannotMeasure
 from benchwright.core.inputs.request import Request
+from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.task_overrides import TaskOverrides
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import ModelOptions
@@ -37,6 +38,7 @@ class KindOptions(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()  # of a suite: a.b=c, as written
     models: ModelOptions = ModelOptions()
+    specs: SpecOptions = SpecOptions()
     builds: str = ""  # the folder of cached builds of models
     points: tuple[dict[str, str], ...] = ({},)  # of a sweep: parameters of a script
     definitions: str = ""  # of a suite: the folder for definitions that are cloned from git

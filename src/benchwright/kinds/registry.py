@@ -16,6 +16,7 @@ KINDS: Registry[Callable[[], Kind]] = Registry(
     ENTRY_POINT_GROUP,
     "kind of target",
     {
+        "spec": "benchwright.kinds.spec.kind:SpecKind",
         "suite": "benchwright.kinds.suite.kind:SuiteKind",
         "tasks": "benchwright.kinds.tasks.read:TaskKind",
         "script": "benchwright.kinds.models.script:ScriptKind",

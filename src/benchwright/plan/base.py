@@ -21,6 +21,7 @@ class PlanContext(msgspec.Struct, frozen=True, kw_only=True):
     settings: RunSettings
     folder: str  # of the run
     probe_path: str | None = None  # the folder that holds benchprobe
+    usable_cores: tuple[int, ...] = ()
     count_work: bool = False  # scripts being searched for models count their arithmetic
 
 
@@ -36,6 +37,10 @@ class JobCommand(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = ()
     shell: bool = False
     probe: dict[str, Any] = {}  # settings for benchprobe besides those of the loop
+    fetch: tuple[str, ...] = ()  # files it writes that are to be brought back
+    cores: tuple[int, ...] | None = None  # to pin it to, unless the user says otherwise
+    cooldown_s: float = 0.0  # between the end of the launch before and its start
+    wait_s: float = 0.0  # before its start
     printed: str | None = None  # lines of the log that contain this are events, too; empty: all lines
 
 

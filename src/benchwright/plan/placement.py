@@ -58,6 +58,7 @@ def make_plan(
             folder=folder.rstrip("/"),
             probe_path=probe_path,
             count_work=count_work,
+            usable_cores=tuple(usable_cores),
         ),
     )
     skipped = {b.name: why for b in benchmarks if (why := _why_skipped(b, planners)) is not None}
@@ -66,11 +67,11 @@ def make_plan(
     runnable = [b for b in benchmarks if b.name not in skipped]
     if settings.turn_s is not None:
         refuse_too_few(runnable, planners.of)
-    _check_count(len(runnable) * (settings.repeat + settings.warmup_runs))
+    _check_count(sum(launches_of(b, settings) + settings.warmup_runs for b in runnable))
     maker = _JobMaker(planners, count=len(runnable))
     launches = [
         maker.jobs(runnable[slot.benchmark], slot, position)
-        for position, slot in enumerate(order_of_launches(len(runnable), settings))
+        for position, slot in enumerate(order_of_launches(runnable, settings))
     ]
     notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
     up_to = settings.enough is not None
@@ -103,19 +104,38 @@ def _why_skipped(benchmark: Benchmark, planners: _Planners) -> tuple[Reason, str
     return planners.of(benchmark).why_skipped(benchmark)
 
 
-def order_of_launches(count: int, settings: RunSettings) -> list[LaunchSlot]:
-    """Warm-up launches first; then one benchmark after another, or interleaved in balanced blocks."""
-    numbered = settings.repeat > 1
-    if not settings.interleave or count < 2:
-        slots = []
-        for benchmark in range(count):
-            slots += [LaunchSlot(benchmark, n, True, None) for n in range(settings.warmup_runs)]
-            slots += [LaunchSlot(benchmark, n if numbered else None, False, None) for n in range(settings.repeat)]
-        return slots
-    slots = [LaunchSlot(benchmark, n, True, None) for n in range(settings.warmup_runs) for benchmark in range(count)]
-    for block, row in enumerate(balanced_blocks(count, settings.repeat, start=settings.seed)):
-        repeat = block if numbered else None
-        slots += [LaunchSlot(benchmark, repeat, False, block, place) for place, benchmark in enumerate(row)]
+def launches_of(benchmark: Benchmark, settings: RunSettings) -> int:
+    """How often it is launched: as the user says, else as its target does."""
+    said = settings.repeat > 1 or settings.enough is not None
+    return settings.repeat if said else benchmark.launches
+
+
+def order_of_launches(benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[LaunchSlot]:
+    """One benchmark after another, or interleaved in balanced blocks; warm-up launches before those they belong to.
+
+    Of those that are paired, each pair is interleaved by itself.
+    """
+    groups: dict[object, list[int]] = {}
+    for number, benchmark in enumerate(benchmarks):
+        groups.setdefault(benchmark.pair if settings.interleave else number, []).append(number)
+    return [slot for group in groups.values() for slot in _order_within(group, benchmarks, settings)]
+
+
+def _order_within(group: Sequence[int], benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[LaunchSlot]:
+    launches = {number: launches_of(benchmarks[number], settings) for number in group}
+    repeats = {number: settings.repeat > 1 or count > 1 for number, count in launches.items()}
+    slots = [LaunchSlot(number, n, True, None) for n in range(settings.warmup_runs) for number in group]
+    if len(group) < 2:
+        number = group[0]
+        return slots + [
+            LaunchSlot(number, n if repeats[number] else None, False, None) for n in range(launches[number])
+        ]
+    for block, row in enumerate(balanced_blocks(len(group), max(launches.values()), start=settings.seed)):
+        here = [number for number in (group[place] for place in row) if block < launches[number]]
+        slots += [
+            LaunchSlot(number, block if repeats[number] else None, False, block, place)
+            for place, number in enumerate(here)
+        ]
     return slots
 
 
@@ -177,7 +197,7 @@ class _JobMaker:
             env=command.env,
             keep_env=settings.keep_env,
             devices=slot.devices,
-            cores=benchmark.placement.cores,
+            cores=command.cores if benchmark.placement.cores is None else benchmark.placement.cores,
             node=slot.node,
             machines=slot.machines,
             timeout_s=_timeout_s(benchmark, barrier),
@@ -196,6 +216,8 @@ class _JobMaker:
             path=command.path,
             files=command.files,
             folders=command.folders,
+            cooldown_s=command.cooldown_s,
+            wait_s=command.wait_s,
             printed=command.printed,
             data_file=command.data_file,
         )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.settings import RunSettings
 from benchwright.plan.order import balanced_blocks, williams_rows
 from benchwright.plan.placement import order_of_launches
@@ -40,7 +41,7 @@ def test_each_block_holds_every_benchmark_once(count: int, blocks: int, start: i
 
 
 def test_warm_up_launches_come_first_and_are_not_in_a_block() -> None:
-    slots = order_of_launches(2, RunSettings(repeat=2, warmup_runs=1, interleave=True))
+    slots = order_of_launches(_benchmarks(2), RunSettings(repeat=2, warmup_runs=1, interleave=True))
     assert [(s.benchmark, s.warmup, s.block) for s in slots] == [
         (0, True, None),
         (1, True, None),
@@ -52,7 +53,37 @@ def test_warm_up_launches_come_first_and_are_not_in_a_block() -> None:
 
 
 def test_without_interleaving_one_benchmark_follows_the_other() -> None:
-    slots = order_of_launches(2, RunSettings(repeat=2))
+    slots = order_of_launches(_benchmarks(2), RunSettings(repeat=2))
     assert [s.benchmark for s in slots] == [0, 0, 1, 1]
     assert [s.repeat for s in slots] == [0, 1, 0, 1]
     assert all(s.block is None for s in slots)
+
+
+def test_each_pair_alternates_by_itself() -> None:
+    slots = order_of_launches(_benchmarks(4, pairs="aabb"), RunSettings(repeat=2, interleave=True))
+    assert [(s.benchmark, s.block) for s in slots] == [
+        *((0, 0), (1, 0), (1, 1), (0, 1)),
+        *((2, 0), (3, 0), (3, 1), (2, 1)),
+    ]
+
+
+def test_a_target_may_ask_for_launches_of_its_own_and_the_user_for_others() -> None:
+    benchmarks = _benchmarks(2, launches=3)
+    assert [s.repeat for s in order_of_launches(benchmarks, RunSettings())] == [0, 1, 2, None]
+    assert [s.repeat for s in order_of_launches(benchmarks, RunSettings(repeat=2))] == [0, 1, 0, 1]
+    interleaved = order_of_launches(benchmarks, RunSettings(interleave=True))
+    assert [(s.benchmark, s.block, s.repeat) for s in interleaved] == [(0, 0, 0), (1, 0, None), (0, 1, 1), (0, 2, 2)]
+
+
+def _benchmarks(count: int, *, pairs: str = "", launches: int = 1) -> list[Benchmark]:
+    """`launches`: of the first."""
+    return [
+        Benchmark(
+            name=str(n),
+            workload=Command(argv=("true",), cwd="/"),
+            source="test",
+            pair=pairs[n] if pairs else "",
+            launches=launches if n == 0 else 1,
+        )
+        for n in range(count)
+    ]

@@ -6,7 +6,7 @@ as many launches again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from benchwright.analysis.summary import summarize
 from benchwright.core.job import Job
@@ -21,23 +21,29 @@ _LOOKS = frozenset((8, 12, 16, 24, 32, 48, 64, 96))  # launches of each benchmar
 class EnoughLaunches:
     """Whether the launches so far are enough. `run`: gives the run as far as it is made."""
 
-    def __init__(self, rule: StopRule | None, run: Callable[[], Run]) -> None:
+    def __init__(self, rule: StopRule | None, run: Callable[[], Run], pairs: Mapping[str, str] | None = None) -> None:
         self._rule = rule
         self._run = run
-        self._decided: dict[tuple[str | None, int], bool] = {}  # before which launch, or block of launches
+        self._pairs = pairs or {}  # benchmark → the pair it belongs to
+        self._decided: dict[tuple[frozenset[str] | None, int], bool] = {}  # before which launch, or block of launches
         self._missed: dict[str, None] = {}  # why it ended before the interval was narrow enough
 
     def reached(self, job: Job) -> bool:
         """Whether the launch that begins with `job` is one too many. Launches of a block are made or left out together."""
         if self._rule is None or job.warmup:
             return False
-        alone = job.benchmark if job.block is None else None
+        alone = frozenset((job.benchmark,)) if job.block is None else self._partners(job.benchmark)
         before = (job.repeat if job.block is None else job.block) or 0
         if self._decided.get((alone, before - 1)):
             self._decided[alone, before] = True
         if (alone, before) not in self._decided:
             self._decided[alone, before] = self._look(self._rule, alone, before)
         return self._decided[alone, before]
+
+    def _partners(self, benchmark: str) -> frozenset[str] | None:
+        """Those it alternates with; None: all."""
+        pair = self._pairs.get(benchmark)
+        return frozenset(name for name, of in self._pairs.items() if of == pair) if pair else None
 
     def notes(self) -> list[Note]:
         """About limits that were reached before the interval was narrow enough."""
@@ -46,11 +52,11 @@ class EnoughLaunches:
             for text in self._missed
         ]
 
-    def _look(self, rule: StopRule, alone: str | None, before: int) -> bool:
+    def _look(self, rule: StopRule, alone: frozenset[str] | None, before: int) -> bool:
         if before == 0:
             return False
         run = self._run()
-        results = [r for r in run.results if r.launches and (alone is None or r.benchmark.name == alone)]
+        results = [r for r in run.results if r.launches and (alone is None or r.benchmark.name in alone)]
         spent_s = sum(x.duration_s or 0.0 for r in results for x in r.launches if not x.warmup)
         if rule.precision is None:
             return spent_s >= (rule.seconds or 0.0)

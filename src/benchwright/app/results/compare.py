@@ -81,20 +81,19 @@ def compare_commands(run: Run) -> list[Comparison]:
 
 
 def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]:
-    """The first of `results`, which alternated in `run`, against each of the others; nothing if there is only one."""
+    """The first of `results`, which alternated in `run`, against each of the others; nothing if there is only one.
+
+    Of those that are paired, each pair by itself.
+    """
     from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
 
     chosen = _Chosen(run, (), all_metrics=False)
-    first, others = results[:1], results[1:]
+    groups: dict[str, list[str]] = {}
+    for result in results:
+        groups.setdefault(result.benchmark.pair, []).append(result.benchmark.name)
     return [
-        compare_interleaved(
-            run,
-            first[0].benchmark.name,
-            other.benchmark.name,
-            margin=DEFAULT_MARGIN,
-            metrics=chosen.metrics,
-            needed=chosen.needed,
-        )
+        compare_interleaved(run, first, other, margin=DEFAULT_MARGIN, metrics=chosen.metrics, needed=chosen.needed)
+        for first, *others in groups.values()
         for other in others
     ]
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.model import ModelOptions
 from benchwright.core.settings import RunSettings
 from benchwright.core.stop_rule import StopRule, Warmup
@@ -105,6 +106,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     shared: bool = False
     suite: SuiteRequest | None = None
     models: ModelOptions = ModelOptions()
+    specs: SpecOptions = SpecOptions()
     params: tuple[str, ...] = ()  # NAME=VALUE,VALUE: sweeps of scripts
     sweep: str = "grid"
     search_dirs: tuple[str, ...] = ()  # folders to look up scripts in

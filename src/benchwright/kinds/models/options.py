@@ -17,10 +17,10 @@ from benchwright.kinds.interpreter import default_python
 _PATIENCE_S = 30.0
 
 
-def model_options_of(values: Mapping[str, Any]) -> ModelOptions:
-    """Checked options; InvalidInput for an unknown runtime, device, precision or shape."""
+def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) -> ModelOptions:
+    """Checked options; InvalidInput for an unknown runtime, device, precision or shape. `any_runtime`: they are checked later."""
     return ModelOptions(
-        runtimes=_runtimes(values.get("runtimes", ()), values.get("python")),
+        runtimes=() if any_runtime else _runtimes(values.get("runtimes", ()), values.get("python")),
         devices=_devices(values.get("devices", ())) or ("cpu",),
         precisions=_precisions(values.get("precisions", ())) or ("fp32",),
         threads=values.get("threads"),

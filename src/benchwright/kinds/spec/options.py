@@ -7,7 +7,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterable, Mapping
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 from benchwright.core.errors import InvalidInput
@@ -143,7 +143,7 @@ def _time(value: object, where: str) -> float | None:
     except ValueError:
         remedy = "write seconds since 1970, or 2026-11-16T12:00:00+00:00"
         raise InvalidInput(f"commit_time '{value}' is not a time", where=where, remedy=remedy) from None
-    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _regressed(text: str | None, info: Mapping[str, Any], run_type: str) -> tuple[str, ...]:

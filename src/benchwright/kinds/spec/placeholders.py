@@ -24,7 +24,9 @@ class Filler:
     knows the name does not: a path is taken as it is, and stays one word whatever it holds.
     """
 
-    def __init__(self, values: Mapping[str, str], paths: Mapping[str, str], more: Sequence[Mapping[str, str]] = ()) -> None:
+    def __init__(
+        self, values: Mapping[str, str], paths: Mapping[str, str], more: Sequence[Mapping[str, str]] = ()
+    ) -> None:
         self._values = values
         self._paths = paths
         self._more = more
@@ -60,7 +62,9 @@ class Filler:
 
     def _filled(self, line: str, above: tuple[str, ...], values: list[str]) -> str:
         if len(above) > DEEPEST:
-            raise InvalidInput(f"placeholders are nested too deep: {_chain(above[:4])} …", remedy="take some levels out")
+            raise InvalidInput(
+                f"placeholders are nested too deep: {_chain(above[:4])} …", remedy="take some levels out"
+            )
 
         def value(found: re.Match[str]) -> str:
             name = found[1]

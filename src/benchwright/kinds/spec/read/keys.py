@@ -172,7 +172,10 @@ MODEL = _open(
     format=(TEXT, "format of the model's files: caffe2, tflite, onnx…"),
     framework=(TEXT, "framework that runs it; default: --framework, else the format"),
     group=(TEXT, "group of benchmarks it belongs to"),
-    libraries=(_list(_open("a library", location=(LINE, "where it comes from"), target=(LINE, ""))), "shared libraries"),
+    libraries=(
+        _list(_open("a library", location=(LINE, "where it comes from"), target=(LINE, ""))),
+        "shared libraries",
+    ),
     repeat=(_count(1, "a number of launches"), "launches of each test, {INDEX} from 0; --repeat replaces it"),
     command_args=(TEXT, "appended to each command"),
     commands=(_FLAGS_2018, "flags by framework, appended to the command"),

@@ -32,7 +32,9 @@ def read_specification(path: str, options: SpecOptions) -> list[Benchmark]:
     return with_unique_names(found)
 
 
-def _tests_below(path: str, meta: Mapping[str, Any], above: tuple[str, ...], framework: str | None) -> Iterable[ReadTest]:
+def _tests_below(
+    path: str, meta: Mapping[str, Any], above: tuple[str, ...], framework: str | None
+) -> Iterable[ReadTest]:
     file = load(path)
     value = file.value
     if isinstance(value, dict) and "benchmarks" in value and "tests" not in value:

@@ -57,7 +57,10 @@ def tests_of(file: PlacedValues, meta: Mapping[str, Any], framework: str | None)
 
 def _with_model_steps(found: Sequence[ReadTest], reader: _Reader) -> list[ReadTest]:
     """The model's own steps belong to its first and its last test."""
-    first, last = reader.steps(reader.model, "preprocess", ("model",)), reader.steps(reader.model, "postprocess", ("model",))
+    first, last = (
+        reader.steps(reader.model, "preprocess", ("model",)),
+        reader.steps(reader.model, "postprocess", ("model",)),
+    )
     made = list(found)
     if first is not None:
         made[0] = _changed(made[0], first=first)
