@@ -29,6 +29,7 @@ EXAMPLES = {
         "[one]\npatterns = ['x (\\d+)']\nmetrics = ['x']\ncompute_method = ['last']\ncommand_to_execute = true\nnum_gpus = 0\n",
     ),
     "script": ("loop.py", "from benchprobe import iterate\n"),
+    "spec": ("a.json", '{"model": {"name": "net"}, "tests": [{"identifier": "one", "command": "true"}]}'),
     "bench-list": ("one.bench", "one: true\n"),
     "model": ("net.onnx", "any bytes: only a runtime knows"),
 }

@@ -10,7 +10,7 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput
 
-_MEASURED = ("suite", "tasks", "script")
+_MEASURED = ("suite", "tasks", "script", "spec")
 
 
 class ResolvedSuite(msgspec.Struct, frozen=True):
@@ -75,7 +75,7 @@ def resolve_suite(
 
 
 def check_file(path: str, kind: str | None = None) -> CheckedFile:
-    """Reads the file at `path` as what it is: a suite, a system file, a scaling file, a task file, a script; or as a `kind`."""
+    """Reads the file at `path` as what it is: a suite, a system or scaling file, a task file, a specification, a script; or as a `kind`."""
     try:
         if not os.path.isfile(path):
             raise InvalidInput("no such file", where=path, remedy="check the name")
@@ -109,7 +109,7 @@ def _kind_of(path: str) -> str:
         if (found := yaml_kind(path)) is not None:
             return found
     raise InvalidInput(
-        "is neither a suite, a system file, a task file nor a Python script",
+        "is neither a suite, a system file, a task file, a specification nor a Python script",
         where=path,
         remedy="give its kind with --format",
     )

@@ -165,7 +165,7 @@ def _how() -> Iterable[Option]:
 def _of_models() -> Iterable[Option]:
     yield _option(OF_MODELS, "--runtime", "words", "NAME,NAME", name="runtimes", aliases=("--backend",), applies=(*_MODELS, SPEC), common=True,
         names_from="benchmodels.runtimes.registry:known_runtimes",
-        help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}. Of a specification with a program: any, passed on as --backend.  [default: {DEFAULT_RUNTIME}]")
+        help=f"Runtimes, such as {DEFAULT_RUNTIME},onnxruntime. Known: {{names}}.  [default: {DEFAULT_RUNTIME}]")
     yield _option(OF_MODELS, "--device", "words", "NAME,NAME", name="devices", applies=_MODELS, common=True,
         help="Devices: cpu, cuda or cuda:1.  [default: cpu]")
     yield _option(OF_MODELS, "--precision", "words", "NAME,NAME", name="precisions", applies=_MODELS, common=True,
@@ -194,7 +194,7 @@ def _of_models() -> Iterable[Option]:
 
 def _of_tasks() -> Iterable[Option]:
     yield _option(OF_TASKS, "--task", "list", "NAME", name="tasks", aliases=("--task-name",), applies=(TASKS, SUITE, SPEC), common=True,
-        help="Only this task, entry of a suite or test of a specification. Repeatable.")
+        help="Only this task, entry or test. Repeatable.")
     yield _option(OF_TASKS, "--framework", metavar="NAME", applies=(TASKS, SPEC),
         help="Of task files: prefix for the keys of the result. Of specifications: the framework, which chooses flags and observer.")
     for flag, metavar, help in (
@@ -230,8 +230,8 @@ def _of_suites() -> Iterable[Option]:
         help="Change a value, such as resnet50.argv.--epochs=1 or '*.max_duration=60'. Repeatable.")
     yield _option(OF_SUITES, "--use-current-env", "flag", aliases=("--use_current_env",), applies=(SUITE,),
         help="Use the current Python instead of installed environments.")
-    yield _option(OF_SUITES, "--no-setup", "flag", applies=(SUITE,), of_target=False,
-        help="Do not install or prepare what is missing; say how to instead.")
+    yield _option(OF_SUITES, "--no-setup", "flag", applies=(SUITE, SPEC), of_target=False,
+        help="Do not install, prepare or fetch what is missing; say how to instead.")
     yield _option(OF_SUITES, "--size", metavar="HOW", applies=(SUITE,),
         help="Batch sizes: auto (fit the device), optimized, default, a number, or search (find the largest that fits).")
     yield _option(OF_SUITES, "--capacity", metavar="SIZE", applies=(SUITE,),
@@ -243,7 +243,7 @@ def _of_suites() -> Iterable[Option]:
 
 
 def _of_specs() -> Iterable[Option]:
-    yield _spec("--program", "list", "[NAME=]PATH", name="programs", common=True,
+    yield _spec("--program", "list", "[NAME=]PATH", name="programs",
         help="Program for {program}; with a NAME, for {NAME}. Repeatable.")
     yield _spec("--info", metavar="JSON",
         help="What is measured: treatment, and control to alternate and compare it with, each with program, commit and commit_time. Text or a file.")

@@ -112,7 +112,7 @@ def request_of(
         shared=values["share"],
         suite=suite_request_of(values, base),
         models=model_options_of(values, any_runtime=_names_only_specs(targets)),
-        specs=spec_options_of(values),
+        specs=spec_options_of(values, str(base / "artifacts")),
         params=values["params"],
         sweep=values["sweep"],
         search_dirs=values["search_dirs"],

@@ -9,11 +9,13 @@ import click
 
 @click.command(epilog="Example: benchwright validate suite.yaml tasks.cfg")
 @click.argument("files", nargs=-1, required=True)
-@click.option("--format", "format_", metavar="KIND", help="Kind of the files: suite, system, scaling, tasks or script.")
+@click.option(
+    "--format", "format_", metavar="KIND", help="Kind of the files: suite, system, scaling, tasks, spec or script."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, files: tuple[str, ...], format_: str | None, as_json: bool) -> None:
-    """Check suites, system files, scaling files, task files and scripts; nothing runs. Exit code: 0 valid, 2 errors."""
+    """Check suites, system files, scaling files, task files, specifications and scripts; nothing runs. Exit code: 0 valid, 2 errors."""
     from benchwright.app.checking import check_file
 
     checked = [check_file(path, format_) for path in files]

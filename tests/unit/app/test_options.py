@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchwright.api import RunOptions
-from benchwright.app.options import COMMAND, LOOP, MODEL_FILE, MODELS, OPTIONS, SORTS, SUITE, TASKS, Option
+from benchwright.app.options import COMMAND, LOOP, MODEL_FILE, MODELS, OPTIONS, SORTS, SPEC, SUITE, TASKS, Option
 from benchwright.app.requests import order_of
 from benchwright.app.run import resolve_order
 from benchwright.core.errors import InvalidInput
@@ -41,6 +41,13 @@ VALUES: dict[str, Any] = {
     "size": "auto",
     "format": "tasks",
     "loop": "train",
+    "programs": ("true",),
+    "info": '{"treatment": {"program": "true"}}',
+    "string_map": '{"A": "b"}',
+    "shared_libs": (".",),
+    "root_model_dir": ".",
+    "run_type": "verify",
+    "regressed_types": "[]",
 }
 
 
@@ -62,7 +69,9 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[s
                                  "compute_method = ['last']\n")  # fmt: skip
     Path("suite.yaml").write_text("one:\n  definition: .\n  plan: {method: njobs, n: 1}\n")
     Path("main.py").write_text("pass\n")
+    Path("spec.json").write_text('{"model": {"name": "net"}, "tests": [{"identifier": "one", "command": "true"}]}')
     named = {TASKS: "tasks.cfg", SUITE: "suite.yaml", LOOP: "loop.py", MODELS: "models.py", MODEL_FILE: "model.onnx"}
+    named |= {SPEC: "spec.json"}
     return {COMMAND: {"command": ("true",)}, **{sort: {"targets": (path,)} for sort, path in named.items()}}
 
 

@@ -18,8 +18,8 @@ RUN_TYPES = ("benchmark", "verify", "regress")
 MAIN = "program"
 
 
-def spec_options_of(values: Mapping[str, Any]) -> SpecOptions:
-    """The options in the notation of the command line; InvalidInput names the one that is wrong."""
+def spec_options_of(values: Mapping[str, Any], artifacts: str) -> SpecOptions:
+    """The options in the notation of the command line; InvalidInput names the one that is wrong. `artifacts`: the usual cache."""
     info = _info(values["info"])
     run_type = values["run_type"] or info.get("run_type") or RUN_TYPES[0]
     if run_type not in RUN_TYPES:
@@ -33,7 +33,7 @@ def spec_options_of(values: Mapping[str, Any]) -> SpecOptions:
         string_map=_string_map(values["string_map"]),
         shared_libs=_shared_libs(values["shared_libs"]),
         root_model_dir=_folder(values["root_model_dir"], "--root-model-dir"),
-        model_cache=_model_cache(values["model_cache"], force=values["force_model_cache"]),
+        model_cache=_model_cache(values["model_cache"], force=values["force_model_cache"]) or artifacts,
         run_type=run_type,
         regressed_types=_regressed(values["regressed_types"], info, run_type),
         android_dir=values["android_dir"],

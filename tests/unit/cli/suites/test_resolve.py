@@ -88,7 +88,9 @@ def test_files_are_checked_and_every_wrong_one_is_told(path: str, tmp_path: Path
         f"{tmp_path / 'wrong.yaml'}:2:3: 'wieght' is not a key of an entry; did you mean 'weight'?\n      wieght: 1\n      ^\n"
         in bad.stdout
     )
-    assert "notes.txt: is neither a suite, a system file, a task file nor a Python script" in bad.stdout
+    assert (
+        "notes.txt: is neither a suite, a system file, a task file, a specification nor a Python script" in bad.stdout
+    )
     assert "gone.yaml: no such file" in bad.stdout
     assert "s.yaml: ok" in bad.stdout
     body = json.loads(CliRunner().invoke(validate, [str(tmp_path / name) for name in names] + ["--json"]).stdout)

@@ -7,6 +7,7 @@ from typing import Any
 
 from benchwright.core.artifact import Artifact
 from benchwright.core.specification import SpecConverter, SpecOutput
+from benchwright.kinds.spec.observers.converters import check_converter
 from benchwright.kinds.spec.read.keys import DIRECTORY
 from benchwright.kinds.yaml.nodes import Path
 from benchwright.kinds.yaml.value_types import PlacedValues
@@ -70,6 +71,7 @@ def converter_of(file: PlacedValues, entry: Any, path: Path) -> SpecConverter | 
         raise file.error("the converter has no name", path, "name it, such as json_converter", key=True)
     if args is not None and not isinstance(args, dict):
         raise file.error("args is not a map", (*path, "args"), 'write {"identifier": "NAME"}')
+    check_converter(name, args or {}, where=file.path, line=file.place(path).line)
     return SpecConverter(name=name, args=args or {})
 
 

@@ -14,6 +14,7 @@ from benchwright.core.errors import did_you_mean
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.kinds.naming import with_unique_names
+from benchwright.kinds.spec.observers.converters import patterns_of
 from benchwright.kinds.spec.read.document import load
 from benchwright.kinds.spec.read.json_file import JsonFile
 from benchwright.kinds.spec.read.keys import META
@@ -120,6 +121,7 @@ def _benchmark(
         workload=Command(argv=(" && ".join(lines),), cwd=os.path.dirname(test.path), shell=True),
         source=f"{os.path.relpath(test.path)}:{test.line}",
         env=env,
+        metrics=patterns_of(test.converter.name, test.converter.args) if test.converter else (),
         timeout_s=read.timeout_s,
         launches=read.launches,
         labels={key: value for key, value in known.items() if value} | options.labels,

@@ -13,6 +13,7 @@ import msgspec
 from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput
 from benchwright.core.specification import ERROR, SpecPower, SpecSteps, SpecTest
+from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, converter_of, library_of, output_of
 from benchwright.kinds.spec.read.keys import MODEL, PLACEHOLDER, TEST
@@ -137,17 +138,18 @@ class _Reader:
             profiler=dict(test.get("profiler") or {}) if isinstance(test.get("profiler"), dict) else {},
             cooldown_s=self._seconds(filler, test, "cooldown", path) or 0.0,
             wait_s=_seconds(device.get("sleep_before_run")) or 0.0,
-            core_mask=_text(device.get("taskset")),
-            core_list=_text(test.get("cpu-list") or device.get("cpu-list") or self.model.get("cpu-list")),
+            core_mask=_filled(filler, device.get("taskset")),
+            core_list=_filled(filler, test.get("cpu-list", device.get("cpu-list", self.model.get("cpu-list")))),
             show_output=str(test.get("log_output", self.model.get("log_output", False))).lower() == "true",
             values=values,
         )
+        self._check(read, values, path)
         return ReadTest(
             test=read,
             env=self._env(test, device, path),
             timeout_s=self._seconds(filler, test, "timeout", path) or USUAL_TIMEOUT_S,
             launches=self._number(filler, test, "repeat", path) or 1,
-            notes=(*self.notes, *self._near_misses(test, TEST, path), *self._check_lines(read, values, path)),
+            notes=(*self.notes, *self._near_misses(test, TEST, path)),
         )
 
     def _commands(self, test: Mapping[str, Any], path: Path) -> tuple[str, ...]:
@@ -230,15 +232,18 @@ class _Reader:
         except ValueError:
             raise self.file.error(f"{key} is '{text}', not a number", place, "write a number") from None
 
-    def _check_lines(self, test: SpecTest, values: Mapping[str, str], path: Path) -> list[str]:
-        """Placeholders that go round in circles are an error at once, not when the test runs."""
+    def _check(self, test: SpecTest, values: Mapping[str, str], path: Path) -> None:
+        """What would be wrong when the test runs is an error now: placeholders that refer to each other, wrong cores."""
         filler = Filler(values, {}, ())
-        for line in (*test.commands, *test.arguments):
-            try:
+        try:
+            for line in (*test.commands, *test.arguments):
                 filler.unknown(line)
-            except InvalidInput as error:
-                raise self.file.error(error.what, path, error.remedy) from None
-        return []
+            if test.core_mask is not None:
+                cores_in_mask(test.core_mask)
+            if test.core_list is not None:
+                cores_in_list(test.core_list)
+        except InvalidInput as error:
+            raise self.file.error(error.what, path, error.remedy) from None
 
     def _near_misses(self, owner: Mapping[str, Any], table: Table, path: Path) -> tuple[str, ...]:
         """Keys that are no keys of ours are placeholders; one that nothing mentions may be misspelt."""
@@ -280,6 +285,10 @@ def _map(value: object) -> dict[str, Any]:
 
 def _text(value: object) -> str | None:
     return None if value is None or value == "" else str(value)
+
+
+def _filled(filler: Filler, value: object) -> str | None:
+    return None if value is None or value == "" else filler.text(str(value))
 
 
 def _seconds(value: object) -> float | None:

@@ -1,0 +1,65 @@
+"""Specifications as targets: tests of models for any program, in FAI-PEP's two dialects."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import BenchwrightError
+from benchwright.core.inputs.request import Request
+from benchwright.core.settings import RunSettings
+from benchwright.executors.observer import Observer
+from benchwright.kinds.base import Kind, KindOptions
+from benchwright.plan.base import PlanContext, Planner
+
+
+class SpecKind(Kind):
+    """Reads specifications and lists of them."""
+
+    name = "spec"
+    fills_words = True
+
+    def recognises(self, target: str) -> bool:
+        from benchwright.kinds.spec.read.document import looks_like_one
+
+        return os.path.isfile(target) and looks_like_one(target)
+
+    def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+        from benchwright.kinds.spec.read.selection import selected
+        from benchwright.kinds.spec.read.specification import read_specification
+
+        return selected(read_specification(target, options.specs), options)
+
+    def alternates(self, benchmark: Benchmark) -> bool:
+        return bool(benchmark.pair)
+
+    def ends_with_verdict(self, benchmark: Benchmark) -> bool:
+        return bool(benchmark.pair)
+
+    def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
+        from benchwright.kinds.spec.setup import lacking
+
+        return dict(lacking(benchmarks))
+
+    def set_up(
+        self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
+    ) -> dict[str, str] | None:
+        from benchwright.kinds.spec.setup import fetch
+
+        return fetch(benchmarks, observer)
+
+    def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
+        from benchwright.kinds.spec.setup import missing_option
+
+        wrong = next((found for b in benchmarks if (found := missing_option(b)) is not None), None)
+        return wrong or super().refusal(benchmarks, settings)
+
+    def planner(self, context: PlanContext) -> Planner:
+        from benchwright.kinds.spec.plan import SpecPlanner
+
+        return SpecPlanner(context)
+
+    def code_files(self, benchmark: Benchmark) -> list[str]:
+        test = benchmark.spec
+        return [] if test is None else [test.path, *(p for p in test.programs.values() if os.path.isfile(p))]

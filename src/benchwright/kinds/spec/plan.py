@@ -1,0 +1,199 @@
+"""From a test to the command of a launch: placeholders filled, files found, cores chosen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.artifact import Artifact
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import CannotFetch, InvalidInput
+from benchwright.core.specification import CONTROL, SpecSteps, SpecTest
+from benchwright.kinds.interpreter import default_python
+from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
+from benchwright.kinds.spec.observers.converters import reader_of
+from benchwright.kinds.spec.placeholders import Filler
+from benchwright.kinds.spec.setup import cache_of, is_made_by_test, located
+from benchwright.kinds.spec.steps import SHELL, Line, CommandStep, script_of
+from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext
+from benchwright.plan.file_names import safe_name
+from benchwright.plan.placement import launches_of
+from benchwright.plan.process_slots import ProcessSlot
+
+SCRIPTS = str(Path(__file__).parent / "faipep")  # {FAIPEPROOT}: our scripts with the arguments of the seed's
+_LIBRARIES = "LD_LIBRARY_PATH"
+_FETCHED = ("files", "input_files")
+
+
+class LaunchFolders(msgspec.Struct, frozen=True):
+    """Where a launch keeps its files: `of_launch` is its own, `of_model` is shared by the launches of a model."""
+
+    of_launch: str
+    of_model: str
+
+    @property
+    def by_name(self) -> dict[str, str]:
+        return {"TGTDIR": self.of_launch, "HOSTDIR": self.of_model, "TEMPDIR": f"{self.of_launch}/scratch"}
+
+    @staticmethod
+    def below(run: str, test: SpecTest, job: str) -> LaunchFolders:
+        side = f".{CONTROL}" if test.side == CONTROL else ""
+        return LaunchFolders(f"{run}/files/jobs/{job}", f"{run}/files/models/{safe_name(test.model)}{side}")
+
+
+class SpecPlanner(PlainPlanner):
+    """Plans tests that run a program."""
+
+    def __init__(self, context: PlanContext) -> None:
+        super().__init__(context)
+        self._paths: dict[tuple[Artifact, ...], dict[str, str]] = {}
+
+    def why_no_turns(self, benchmark: Benchmark) -> str | None:
+        return f"{benchmark.name} is a whole program, which cannot take turns"
+
+    def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
+        test = benchmark.spec
+        assert test is not None
+        folders = LaunchFolders.below(self.context.folder, test, job)
+        filler = self.filler(test, folders, repeat or 0)
+        steps = self._steps(benchmark, test, filler, repeat or 0)
+        outputs = tuple(filler.text(output.location) for output in test.output_files)
+        files: dict[str, str] = {}
+        shell = False
+        if len(steps) == 1 and steps[0].is_plain:
+            argv = steps[0].line
+        elif len(steps) == 1 and not steps[0].env:
+            argv, shell = (steps[0].text(),), True
+        else:
+            path = f"{folders.of_launch}/steps.sh"
+            argv, files = (SHELL, path), {path: script_of(steps)}
+        cores, _ = self._cores(test)
+        return JobCommand(
+            tuple(argv),
+            os.path.dirname(test.path),
+            {**self._libraries(test), **benchmark.env},
+            files=files,
+            folders=self._made(filler, folders, outputs),
+            shell=shell,
+            fetch=tuple(path for path in outputs if path.startswith(self.context.folder)),
+            cores=cores or None,
+            cooldown_s=test.cooldown_s,
+            wait_s=test.wait_s,
+            printed=self._printed(test),
+        )
+
+    def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
+        test = benchmark.spec
+        assert test is not None
+        said = self._cores(test)[1]
+        notes: tuple[str, ...] = (f"{test.identifier} {said}",) if said else ()
+        filler = self.filler(test, LaunchFolders.below(self.context.folder, test, "JOB"), 0)
+        unknown = {name: None for line in test.commands for name in filler.unknown(line)}
+        absent = [name for name in unknown if name.partition(".")[0] in _FETCHED]
+        if absent:
+            notes += (f"{_braced(absent)} will be filled once the files are fetched",)
+        if other := [name for name in unknown if name not in absent and name != "program"]:
+            notes += (
+                f"{_braced(other)} has no meaning here and stays as it is; --string-map and --program can give it one",
+            )
+        return notes
+
+    def filler(self, test: SpecTest, folders: LaunchFolders, index: int) -> Filler:
+        """What the placeholders of a launch stand for."""
+        paths = {
+            **folders.by_name,
+            "FAIPEPROOT": SCRIPTS,
+            "BUILDDIR": test.build_folder or os.getcwd(),
+            "DEVICEHASH": self.context.machine.hostname,
+            "INDEX": str(index),
+        }
+        texts: dict[str, str] = {}
+        for name, program in test.programs.items():
+            (paths if os.path.exists(program) else texts)[name] = program  # one with arguments is several words
+        filler = Filler(test.values, paths, (texts, test.string_map))
+        for group, artifacts in (("files", test.files), ("input_files", test.input_files)):
+            paths |= {f"{group}.{key}": path for key, path in self._found(test, artifacts, filler).items()}
+        paths |= {f"output_files.{each.key}": filler.text(each.location) for each in test.output_files}
+        return filler
+
+    def _found(self, test: SpecTest, artifacts: tuple[Artifact, ...], filler: Filler) -> dict[str, str]:
+        """Where files lie, by key; without those that are not fetched yet."""
+        made = {file.key: filler.text(file.location) for file in artifacts if is_made_by_test(test, file)}
+        fixed = tuple(file for file in artifacts if file.key not in made)
+        if fixed not in self._paths:
+            self._paths[fixed] = _cached(test, fixed)
+        return made | self._paths[fixed]
+
+    def _steps(self, benchmark: Benchmark, test: SpecTest, filler: Filler, index: int) -> list[CommandStep]:
+        """The model's own steps belong to the first launch of its first test, and the last of its last."""
+        last = index + 1 >= launches_of(benchmark, self.context.settings)
+        before = [*_of(test.first if index == 0 else None, filler), *_of(test.preprocess, filler)]
+        after = [*_of(test.postprocess, filler), *_of(test.last if last else None, filler)]
+        more = "".join(f" {text}" for text in test.arguments)
+        return [*before, *(CommandStep(_line(filler, f"{line}{more}")) for line in test.commands), *after]
+
+    def _made(self, filler: Filler, folders: LaunchFolders, outputs: tuple[str, ...]) -> tuple[str, ...]:
+        """LaunchFolders that its lines mention."""
+        made = {path: None for name, path in folders.by_name.items() if name in filler.used}
+        made |= {os.path.dirname(path): None for path in outputs if path.startswith(self.context.folder)}
+        return tuple(made)
+
+    def _cores(self, test: SpecTest) -> tuple[tuple[int, ...], str | None]:
+        if test.core_list is None and test.core_mask is None:
+            return (), None
+        wanted = cores_in_list(test.core_list) if test.core_list else cores_in_mask(test.core_mask or "")
+        return present(wanted, self.context.usable_cores)
+
+    def _libraries(self, test: SpecTest) -> dict[str, str | None]:
+        folders = {os.path.dirname(path): None for path in test.shared_libs}
+        for library in _cached(test, test.libraries).values() if test.libraries else ():
+            folders[os.path.dirname(library)] = None
+        if not folders:
+            return {}
+        before = os.environ.get(_LIBRARIES)
+        return {_LIBRARIES: ":".join([*folders, *([before] if before else [])])}
+
+    def _printed(self, test: SpecTest) -> str | None:
+        converter = test.converter
+        reader = reader_of(
+            converter.name if converter else None,
+            converter.args if converter else {},
+            test.observer,
+            test.framework,
+        )
+        return None if reader is None else reader.wanted
+
+
+def _braced(names: Sequence[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in sorted(names))
+
+
+def _of(steps: SpecSteps | None, filler: Filler) -> list[CommandStep]:
+    return [CommandStep(_line(filler, line), steps.env) for line in steps.commands] if steps is not None else []
+
+
+def _line(filler: Filler, line: str) -> Line:
+    """A script of ours is started by Python, whether or not its file may be executed."""
+    words = filler.command(line)
+    if isinstance(words, tuple) and words[0].startswith(f"{SCRIPTS}/") and words[0].endswith(".py"):
+        return (default_python(), *words)
+    return words
+
+
+def _cached(test: SpecTest, artifacts: tuple[Artifact, ...]) -> dict[str, str]:
+    """Those that are here, verified; all together side by side, since one may need the other."""
+    if test.model_cache is None:
+        return {}
+    cache, near = cache_of(test), Path(test.path).parent
+    root = Path(test.root_model_dir) if test.root_model_dir else None
+    files = [located(test, artifact) for artifact in artifacts]
+    try:
+        known = {file.key: cache.known(file, near=near, root=root) for file in files}
+        if files and all(path is not None for path in known.values()):
+            return {key: str(path) for key, path in cache.fetch_all(files, near=near, root=root).items()}
+    except (CannotFetch, InvalidInput):
+        return {}  # said by `not_ready`
+    return {key: str(path) for key, path in known.items() if path is not None}

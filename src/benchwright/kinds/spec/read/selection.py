@@ -1,0 +1,34 @@
+"""Some of a specification's tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.metric_option import check_distinct
+
+
+def selected(benchmarks: Sequence[Benchmark], options: KindOptions) -> list[Benchmark]:
+    """Those that `--task` names by the test's or the model's name, with the metrics that `--metric` adds."""
+    found = list(benchmarks)
+    if options.names:
+        known = {name for b in benchmarks for name in _names(b)}
+        for name in options.names:
+            if name not in known:
+                remedy = did_you_mean(name, known) or f"it has {', '.join(sorted(known)[:8])}"
+                raise InvalidInput(f"there is no test '{name}'", where="--task", remedy=remedy)
+        found = [b for b in benchmarks if _names(b) & set(options.names)]
+    if options.metrics:
+        found = [msgspec.structs.replace(b, metrics=b.metrics + options.metrics) for b in found]
+    for benchmark in found:
+        check_distinct(benchmark.metrics)
+    return found
+
+
+def _names(benchmark: Benchmark) -> set[str]:
+    test = benchmark.spec
+    return {benchmark.name} if test is None else {benchmark.name, test.identifier, test.model}
