@@ -17,7 +17,7 @@ from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
 from benchwright.kinds.spec.observers.converters import reader_of
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.setup import cache_of, is_made_by_test, located
-from benchwright.kinds.spec.steps import SHELL, Line, CommandStep, script_of
+from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext
 from benchwright.plan.file_names import safe_name
 from benchwright.plan.placement import launches_of
