@@ -210,6 +210,8 @@ class BuildCache:
                 verify(folder, manifest)
         except (Corrupt, FileNotFoundError):
             return None
+        with contextlib.suppress(OSError):
+            os.utime(self._folder / f"{key}.lock")  # when it was last used
         return CachedBuild(folder, manifest, manifest["mark"] != made, time.perf_counter() - began, lock)
 
     def _made(

@@ -1,7 +1,7 @@
 """Fetching one file into a part file, which a later attempt, or another process, continues.
 
 parts/<identity>.part   the bytes so far
-parts/<identity>.json   what the server called the version they are of
+parts/<identity>.json   what they are of: the file's name, its location and what the server calls its version
 """
 
 from __future__ import annotations
@@ -69,10 +69,12 @@ class Source(Protocol):
         ...
 
 
-class Version(msgspec.Struct, frozen=True):
-    """Of the bytes in a part file."""
+class PartState(msgspec.Struct, frozen=True, kw_only=True):
+    """Of the bytes in a part file. `location` is without secrets."""
 
-    version: str | None = None
+    version: str | None
+    name: str
+    location: str
 
 
 class Download:
@@ -132,7 +134,8 @@ class Download:
             self._check_size(opened.total, start)
             if not start:
                 self.discard()
-                write_own(self._state, msgspec.json.encode(Version(opened.version)))
+                state = PartState(version=opened.version, name=self._name, location=self._source.shown)
+                write_own(self._state, msgspec.json.encode(state))
             hashing = Hashing()
             if start:
                 self._observer.on_step_now(self._name, f"continuing after {format_bytes(start)}")
@@ -223,10 +226,16 @@ class Download:
             return 0
 
     def _stored_version(self) -> str | None:
-        try:
-            return read_stored_json(self._state, Version).version
-        except (OSError, Unreadable):
-            return None
+        state = part_state(self.part)
+        return None if state is None else state.version
+
+
+def part_state(part: Path) -> PartState | None:
+    """None if there is none that can be read."""
+    try:
+        return read_stored_json(part.with_suffix(".json"), PartState)
+    except (OSError, Unreadable):
+        return None
 
 
 def _write_all(handle: int, block: bytes) -> None:

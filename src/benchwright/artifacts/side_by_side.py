@@ -28,6 +28,13 @@ def side_by_side(folder: Path, objects: Objects, files: Mapping[str, Path]) -> d
     return {name: place / name for name in files}
 
 
+def drop_unlinked(folder: Path) -> None:
+    """Removes the folders of links to files that are no longer in the cache, or no longer anywhere."""
+    for place in (folder / "sets").glob("*"):
+        if any(not link.exists() or (not link.is_symlink() and link.stat().st_nlink < 2) for link in place.glob("*")):
+            shutil.rmtree(place, ignore_errors=True)
+
+
 def _leads_to(link: Path, path: Path) -> bool:
     try:
         return os.path.samefile(link, path)

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Callable
 from email.message import Message
 from typing import IO
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from benchwright.artifacts.download import NotModified, Opened, StartOver, TemporaryTrouble
 from benchwright.artifacts.limits import FetchLimits
@@ -132,37 +132,33 @@ class WebSource:
         return opener
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
+class _Redirects(urllib.request.BaseHandler):
     """Follows a few, never from https to http, and only to the web."""
 
     def __init__(self, name: str, shown: str, most: int) -> None:
         self._head = f"{name}: cannot fetch {shown}"
         self._most, self._followed = most, 0
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: http.client.HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        target = urlsplit(urljoin(req.full_url, newurl))
+    def http_error_302(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Message
+    ) -> object:
+        fp.close()
+        target = urlsplit(urljoin(req.full_url, headers.get("Location", "")))
         self._followed += 1
+        why = None
         if self._followed > self._most:
-            raise CannotFetch(f"{self._head}: more than {self._most} redirects", remedy="check the location")
-        if target.scheme not in ("http", "https") or "@" in target.netloc:
-            raise CannotFetch(
-                f"{self._head}: it redirects to {shown(target.geturl())}, which is not followed",
-                remedy="check the location",
-            )
-        if target.scheme == "http" and urlsplit(req.full_url).scheme == "https":
-            raise CannotFetch(
-                f"{self._head}: it redirects from https to http, where anybody could change it",
-                remedy="check the location",
-            )
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+            why = f"more than {self._most} redirects"
+        elif target.scheme not in ("http", "https") or "@" in target.netloc:
+            why = f"it redirects to {shown(target.geturl())}, which is not followed"
+        elif target.scheme == "http" and urlsplit(req.full_url).scheme == "https":
+            why = "it redirects from https to http, where anybody could change it"
+        if why is not None:
+            raise CannotFetch(f"{self._head}: {why}", remedy="check the location")
+        url = quote(target.geturl(), safe="%/:=&?~#+!$,;'@()*[]")
+        request = urllib.request.Request(url, headers=dict(req.headers))  # noqa: S310  # checked above
+        return self.parent.open(request, timeout=req.timeout)
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 def _version(headers: Message) -> str | None:

@@ -42,6 +42,7 @@ COMMANDS = {
     "ingest": ("store.ingest", "Add run folders to the store."),
     "import": ("store.import_results", "Import results of other tools."),
     "store": ("store.store", "Check, rebuild and migrate the store."),
+    "cache": ("cache", "List, verify and clean cached artifacts and builds."),
     "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
     "completion": ("completion", "Print a shell completion script."),
 }

@@ -1,0 +1,245 @@
+"""What the caches hold: listed, verified and removed, artifacts and builds alike."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from benchwright.artifacts.download import part_state
+from benchwright.artifacts.holds import unused
+from benchwright.artifacts.limits import FetchLimits
+from benchwright.artifacts.objects import Objects, Told
+from benchwright.artifacts.side_by_side import drop_unlinked
+from benchwright.artifacts.unpacked import UnpackedArchives
+from benchwright.core.errors import InvalidInput
+from benchwright.environments.locking import locked
+
+_ABANDONED_S = 24 * 3600.0
+ARTIFACT, UNPACKED, PARTIAL, BUILD, LEFTOVER = "artifact", "unpacked", "partial", "build", "leftover"
+
+
+class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing in a cache. `kind`: artifact, unpacked (an archive), partial (a download), build, or leftover (of a crash)."""
+
+    kind: str
+    id: str
+    name: str
+    path: str
+    size_bytes: int
+    last_used: float  # seconds since 1970
+    location: str = ""  # where it came from, without secrets
+
+
+class Inventory(Protocol):
+    """A cache that can be managed."""
+
+    folder: Path
+
+    def entries(self) -> list[CacheEntry]: ...
+
+    def verify(self, entry: CacheEntry, told: Told) -> str | None:
+        """What is wrong with it; None if nothing is. Reads all of it."""
+        ...
+
+    def remove(self, entry: CacheEntry) -> bool:
+        """False if a process uses it. Raises OSError."""
+        ...
+
+
+class ArtifactInventory:
+    """Of an artifact cache."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._objects = Objects(folder)
+        self._archives = UnpackedArchives(folder, FetchLimits())
+
+    def entries(self) -> list[CacheEntry]:
+        return [*self._artifacts(), *self._unpacked(), *self._partial(), *self._leftovers()]
+
+    def verify(self, entry: CacheEntry, told: Told) -> str | None:
+        if entry.kind == ARTIFACT and (record := self._objects.record(entry.id)) is not None:
+            return self._objects.problem(record, told)
+        if entry.kind == UNPACKED and self._archives.find(entry.id) is None:
+            return f"{entry.path}: files in it have changed; it is unpacked again when it is next used"
+        return None
+
+    def remove(self, entry: CacheEntry) -> bool:
+        if entry.kind == UNPACKED:
+            return self._archives.remove(entry.id)
+        if entry.kind == PARTIAL:
+            return self._remove_partial(entry)
+        if entry.kind == LEFTOVER:
+            with unused(Path(entry.path)) as free:
+                if free:
+                    shutil.rmtree(entry.path)
+            return free
+        gone = self._objects.remove(entry.id)
+        drop_unlinked(self.folder)  # which would keep its space
+        return gone
+
+    def _artifacts(self) -> list[CacheEntry]:
+        return [
+            CacheEntry(
+                kind=ARTIFACT,
+                id=record.sha256,
+                name=record.filename,
+                path=str(self._objects.folder / record.sha256 / record.filename),
+                size_bytes=record.state.size,
+                last_used=self._objects.last_used(record.sha256),
+                location=record.location,
+            )
+            for record in self._objects.records()
+        ]
+
+    def _unpacked(self) -> list[CacheEntry]:
+        found = []
+        for sha256 in self._archives.names():
+            if (record := self._archives.record(sha256)) is not None:
+                path = self._archives.folder / sha256
+                used = _modified(path)
+                found.append(
+                    CacheEntry(
+                        kind=UNPACKED,
+                        id=sha256,
+                        name=record.name,
+                        path=str(path),
+                        size_bytes=record.size,
+                        last_used=used,
+                    )
+                )
+        return found
+
+    def _partial(self) -> list[CacheEntry]:
+        found = []
+        for part in sorted((self.folder / "parts").glob("*.part")):
+            state = part_state(part)
+            name, location = (part.stem, "") if state is None else (state.name, state.location)
+            found.append(_entry(PARTIAL, part.stem, name, part, location))
+        return found
+
+    def _leftovers(self) -> list[CacheEntry]:
+        asides = [*self._objects.without_record(), *(p for p in (self.folder / "parts").glob("*") if p.is_dir())]
+        asides += [*(self.folder / "unpacked").glob(".*"), *(self.folder / "sets").glob(".*")]
+        return [_entry(LEFTOVER, path.name, path.name, path) for path in sorted(asides) if _is_old(path)]
+
+    def _remove_partial(self, entry: CacheEntry) -> bool:
+        lock = self.folder / "locks" / f"{entry.id}.lock"
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with locked(str(lock), stopped=lambda: True):
+                for path in (Path(entry.path), Path(entry.path).with_suffix(".json")):
+                    path.unlink(missing_ok=True)
+        except InterruptedError:
+            return False
+        return True
+
+
+class BuildInventory:
+    """Of the cached builds of models (benchmodels.build.cache)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def entries(self) -> list[CacheEntry]:
+        found = []
+        for path in sorted(p for p in self.folder.glob("*") if p.is_dir() and not p.is_symlink()):
+            key, _, rest = path.name.partition(".")
+            if rest:  # .discovery-…, <key>.making-…, <key>.corrupt-…
+                found += [_entry(LEFTOVER, path.name, path.name, path)] if _is_old(path) else []
+            else:
+                used = max(_modified(path), _modified(self.folder / f"{key}.lock"))
+                found.append(msgspec.structs.replace(_entry(BUILD, key, _build_name(path), path), last_used=used))
+        return found
+
+    def verify(self, entry: CacheEntry, told: Told) -> str | None:
+        from benchmodels.build.cache import MANIFEST, Corrupt, read_manifest, verify
+
+        path = Path(entry.path)
+        if entry.kind != BUILD or not (path / MANIFEST).exists():
+            return None  # a cache of torch.compile, which checks it itself
+        try:
+            verify(path, read_manifest(path, entry.id))
+        except (Corrupt, OSError) as error:
+            return f"{entry.path}: {error}; it is built again when it is next used"
+        return None
+
+    def remove(self, entry: CacheEntry) -> bool:
+        lock = self.folder / f"{entry.id.partition('.')[0]}.lock"
+        try:
+            with locked(str(lock), stopped=lambda: True) if lock.exists() else nullcontext():
+                shutil.rmtree(entry.path)
+        except InterruptedError:
+            return False
+        return True
+
+
+def chosen(
+    entries: Sequence[CacheEntry], names: Sequence[str], *, keep_s: float | None, max_bytes: int | None
+) -> list[CacheEntry]:
+    """The entries to remove: those with one of these names or ids, those not used for `keep_s` seconds, and the ones used
+    longest ago until the rest fits into `max_bytes`. InvalidInput for a name that nothing has."""
+    picked: dict[str, CacheEntry] = {}
+    for name in names:
+        meant = [e for e in entries if e.name == name or (len(name) >= 6 and e.id.startswith(name))]
+        if not meant:
+            raise InvalidInput(f"nothing in the cache is called '{name}'", remedy="see benchwright cache list")
+        picked |= {entry.path: entry for entry in meant}
+    oldest_first = sorted(entries, key=lambda entry: entry.last_used)
+    if keep_s is not None:
+        picked |= {entry.path: entry for entry in oldest_first if time.time() - entry.last_used > keep_s}
+    if max_bytes is not None:
+        total = sum(entry.size_bytes for entry in entries if entry.path not in picked)
+        for entry in oldest_first:
+            if total > max_bytes and entry.path not in picked:
+                picked[entry.path] = entry
+                total -= entry.size_bytes
+    return [entry for entry in oldest_first if entry.path in picked]
+
+
+def _entry(kind: str, id: str, name: str, path: Path, location: str = "") -> CacheEntry:
+    size, used = _size_of(path), _modified(path)
+    return CacheEntry(kind=kind, id=id, name=name, path=str(path), size_bytes=size, last_used=used, location=location)
+
+
+def _build_name(path: Path) -> str:
+    """`mlp, onnxruntime fp32`, as far as its manifest tells."""
+    from benchmodels.build.cache import Corrupt, read_manifest
+
+    try:
+        parts = read_manifest(path, path.name)["parts"]
+    except (Corrupt, OSError):
+        return path.name
+    subject = parts.get("path") or parts.get("script") or ""
+    words = (os.path.basename(str(subject)), str(parts.get("runtime", "")), str(parts.get("precision", "")))
+    return " ".join(word for word in words if word) or path.name
+
+
+def _size_of(path: Path) -> int:
+    if not path.is_dir():
+        return _status(path)[0]
+    return sum(_status(Path(place) / name)[0] for place, _, names in os.walk(path) for name in names)
+
+
+def _modified(path: Path) -> float:
+    return _status(path)[1]
+
+
+def _status(path: Path) -> tuple[int, float]:
+    """Its size and when it was modified; zeros if it has gone."""
+    with suppress(OSError):
+        status = os.lstat(path)
+        return status.st_size, status.st_mtime
+    return 0, 0.0
+
+
+def _is_old(path: Path) -> bool:
+    """Whether nobody can be writing it any more."""
+    return time.time() - _modified(path) > _ABANDONED_S
