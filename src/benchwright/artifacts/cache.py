@@ -23,11 +23,11 @@ from pathlib import Path
 import msgspec
 
 from benchwright.artifacts.checksums import Sums, checked_sums, hash_file
-from benchwright.artifacts.download import Download, NotModified, Source
 from benchwright.artifacts.limits import FetchLimits, FetchObserver, NoObserver
 from benchwright.artifacts.locations import CLOUD, local_path, remote_url, safe_filename, shown
 from benchwright.artifacts.objects import Objects, Told
 from benchwright.artifacts.side_by_side import side_by_side
+from benchwright.artifacts.sources.download import Download, NotModified, Source
 from benchwright.artifacts.unpacked import UnpackedArchives
 from benchwright.core.artifact import Artifact
 from benchwright.core.errors import CannotFetch, InvalidInput
@@ -277,10 +277,10 @@ class ArtifactCache:
 
     def _source(self, url: str, filename: str) -> Source:
         if url.partition(":")[0].lower() in CLOUD:
-            from benchwright.artifacts.cloud import CloudSource
+            from benchwright.artifacts.sources.cloud import CloudSource
 
             return CloudSource(url, filename)
-        from benchwright.artifacts.web import WebSource
+        from benchwright.artifacts.sources.web import WebSource
 
         return WebSource(url, filename, self._limits)
 

@@ -12,11 +12,11 @@ from typing import Protocol
 
 import msgspec
 
-from benchwright.artifacts.download import part_state
 from benchwright.artifacts.holds import unused
 from benchwright.artifacts.limits import FetchLimits
 from benchwright.artifacts.objects import Objects, Told
 from benchwright.artifacts.side_by_side import drop_unlinked
+from benchwright.artifacts.sources.download import part_state
 from benchwright.artifacts.unpacked import UnpackedArchives
 from benchwright.core.errors import InvalidInput
 from benchwright.environments.locking import locked

@@ -12,9 +12,9 @@ from email.message import Message
 from typing import IO
 from urllib.parse import quote, urljoin, urlsplit
 
-from benchwright.artifacts.download import NotModified, Opened, StartOver, TemporaryTrouble
 from benchwright.artifacts.limits import FetchLimits
 from benchwright.artifacts.locations import shown
+from benchwright.artifacts.sources.download import NotModified, Opened, StartOver, TemporaryTrouble
 from benchwright.core.errors import CannotFetch
 from benchwright.version import __version__
 

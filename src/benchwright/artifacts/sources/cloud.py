@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchwright.artifacts.download import NotModified, Opened, TemporaryTrouble
+from benchwright.artifacts.sources.download import NotModified, Opened, TemporaryTrouble
 from benchwright.core.errors import CannotFetch
 
 _PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "hf": "huggingface_hub"}

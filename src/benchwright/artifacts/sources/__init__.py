@@ -1,0 +1,1 @@
+"""Where artifacts are fetched from."""
