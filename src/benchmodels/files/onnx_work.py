@@ -27,7 +27,7 @@ def onnx_work(model: Any, arrays: Mapping[str, Array]) -> CallWork:
         strange = {name for name in used if name not in COUNTED and NOT_COUNTED.search(name)}
         strange |= {function.name for function in model.functions} & used
         if strange:
-            return CallWork(None, moved, f"arithmetic of {', '.join(sorted(strange))} is not counted")
+            return CallWork(None, moved, f"no rule for {', '.join(sorted(strange))}")
         counts = [(node.op_type, _flops(node, shapes)) for node in model.graph.node]
         unknown = {name for name, count in counts if count is None}
         if unknown:
@@ -39,7 +39,7 @@ def onnx_work(model: Any, arrays: Mapping[str, Array]) -> CallWork:
                 kinds[kind] = kinds.get(kind, 0.0) + count
         return CallWork(float(sum(kinds.values())), moved, None, kinds)
     except Exception as error:  # any model file of the user; the note says why
-        return CallWork(None, None, f"not counted: {type(error).__name__}: {error}"[:300])
+        return CallWork(None, None, f"{type(error).__name__}: {error}"[:300])
 
 
 def _shapes(model: Any, arrays: Mapping[str, Array]) -> Dict[str, Shape]:

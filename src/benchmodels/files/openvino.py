@@ -47,7 +47,7 @@ class OpenvinoFile:
         if not any(port.get_partial_shape().is_dynamic for port in results):
             inputs = sum(int(array.nbytes) for array in arrays.values())
             moved = float((self.size().bytes_ or 0) + inputs + sum(map(_bytes, results)))
-        return CallWork(None, moved, "arithmetic of .xml files is not counted")
+        return CallWork(None, moved, "OpenVINO files are not looked into")
 
     def batch(self, arrays: Mapping[str, Array]) -> Optional[Batch]:
         """From the layout stored with an input, if any, such as NCHW."""

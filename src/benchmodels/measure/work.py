@@ -66,13 +66,13 @@ def count_work(
         except Exception as error:
             troubles.append(_first_line(error))
     else:
-        return CallWork(None, None, f"not counted: {troubles[-1]}")
+        return CallWork(None, None, troubles[-1])
     note = f"counted in a real call ({troubles[-1]})" if way is _for_real and troubles else None
     flops: Optional[float] = call.flops
     kinds: Mapping[str, float] = call.kinds
     if call.unknown:
         kinds = {}
-        flops, note = None, f"arithmetic of {', '.join(sorted(call.unknown))} is not counted"
+        flops, note = None, f"no rule for {', '.join(sorted(call.unknown))}"
     try:
         moved = float(_moved_bytes(module, (args, kwargs, call.output), call.taken, precision))
         return CallWork(flops, moved, note, kinds)

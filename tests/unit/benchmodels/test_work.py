@@ -126,7 +126,7 @@ def test_a_model_with_an_operator_that_nobody_knows_has_no_arithmetic(may_call: 
     assert found[:3] == (
         None,
         (2 * 8 * 8 + 8 + 2 * 2 * 8) * FLOAT,
-        "arithmetic of benchprobe_tests::strange is not counted",
+        "no rule for benchprobe_tests::strange",
     )
 
 
@@ -145,7 +145,7 @@ def test_a_model_that_looks_into_its_data_is_counted_in_a_real_call() -> None:
 def test_a_model_that_fails_is_not_counted_and_nothing_is_raised() -> None:
     found = count_work(nn.Linear(4, 4), (torch.ones(2, 5),), {})
     assert found.flops is None
-    assert "not counted" in str(found.note)
+    assert "mat1 and mat2" in str(found.note) or "shape" in str(found.note)
 
 
 @pytest.mark.parametrize("may_call", [False, True])
