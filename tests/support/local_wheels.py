@@ -8,8 +8,11 @@ import os
 import tarfile
 import zipfile
 from collections.abc import Sequence
+from importlib import metadata
 from io import BytesIO
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 _BROKEN = "raise RuntimeError('no compiler found')"
 
@@ -62,6 +65,25 @@ def make_packages(folder: Path) -> None:
     make_wheel(folder, "delta", "1.0", ["nowhere>=1"])
     make_wheel(folder, "voir", "0.2.24")
     make_source(folder, "broken", "1.0")
+
+
+def repack(folder: Path, name: str, known: set[str] | None = None) -> None:
+    """The wheels of an installed package and of all that it requires, made from their installed files."""
+    known = set() if known is None else known
+    if name in known:
+        return
+    known.add(name)
+    found = metadata.distribution(name)
+    for required in map(Requirement, found.requires or ()):
+        if required.marker is None or required.marker.evaluate({"extra": ""}):
+            repack(folder, required.name, known)
+    tags = [line for line in (found.read_text("WHEEL") or "").splitlines() if line.startswith("Tag: ")]
+    stem = f"{found.metadata['Name'].replace('-', '_')}-{found.version}"
+    path = folder / f"{stem}-{tags[0].removeprefix('Tag: ')}.whl"
+    files = [file for file in found.files or () if ".." not in file.parts and file.suffix != ".pyc"]
+    with zipfile.ZipFile(path, "w") as archive:
+        for file in files:
+            archive.write(str(file.locate()), str(file))
 
 
 def make_index(folder: Path, wheels: Sequence[Path]) -> str:

@@ -81,6 +81,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     pip_args: tuple[str, ...] = ()
     python: str | None = None  # a path or a version; None: benchwright's own interpreter
     own_steps: str | None = None  # a file that says itself what else to install
+    local_packages: tuple[str, ...] = ()  # folders with the source of further packages
 
 
 class Serving(msgspec.Struct, frozen=True, kw_only=True):

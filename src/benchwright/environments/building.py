@@ -20,11 +20,15 @@ from benchwright.environments.built import (
     read_built,
     remove,
     reused,
+    site_packages,
     write_built,
 )
+from benchwright.environments.cuda_builds import PACKAGE as CUDA_BUILDS
+from benchwright.environments.cuda_builds import doubtful_packages, lacks_cuda, note_about
 from benchwright.environments.failures import InstallFailure, failure_of
 from benchwright.environments.groups import InstallGroup, constraint_text
 from benchwright.environments.installers import Pip, Uv
+from benchwright.environments.local_packages import LocalPackage, read_local_package
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Stopped, Tools
 
@@ -113,7 +117,7 @@ class EnvironmentBuilder:
         )
         folder = self.folders.vacant(name, group.recipe.identity)
         try:
-            self._make(group, folder, lock)
+            notes = self._make(group, folder, lock)
             seconds = time.monotonic() - began
             built = describe(folder, group, installer=self.installer.name, seconds=seconds)
             write_built(folder, built)
@@ -130,7 +134,7 @@ class EnvironmentBuilder:
             seconds=built.seconds,
             packages=built.packages,
             log=log,
-            notes=group.notes,
+            notes=(*group.notes, *notes),
         )
 
     def into(self, group: InstallGroup, python: str) -> Installed:
@@ -144,6 +148,7 @@ class EnvironmentBuilder:
                 scratch = os.path.join(self.folders.store, f"{group.name}.constraints")
                 for wanted in self._batches(group, scratch) if group.files or group.recipe.added else ():
                     self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
+                self._install_local(group, python, lock)
                 self._follow_own_steps(group, python, lock)
         except InterruptedError:
             raise Stopped from None
@@ -159,12 +164,15 @@ class EnvironmentBuilder:
             notes=group.notes,
         )
 
-    def _make(self, group: InstallGroup, folder: str, lock: int) -> None:
+    def _make(self, group: InstallGroup, folder: str, lock: int) -> tuple[str, ...]:
+        """What there is to note about it."""
         self._run(group, self.installer.create(folder, group.python), lock)
         python = os.path.join(folder, "bin", "python")
         if group.files or group.recipe.added:
             self._install(group, python, os.path.join(folder, "constraints.txt"), lock)
+        self._install_local(group, python, lock)
         self._follow_own_steps(group, python, lock)
+        return self._help_cuda_builds(group, folder, python, lock)
 
     def _install(self, group: InstallGroup, python: str, scratch: str, lock: int) -> None:
         count = len(group.files)
@@ -172,6 +180,33 @@ class EnvironmentBuilder:
         self._say(group, f"installing {what} with {self.installer.name}")
         for wanted in self._batches(group, scratch):
             self._run(group, self.installer.install(python, wanted, newest=self.newest), lock)
+
+    def _install_local(self, group: InstallGroup, python: str, lock: int) -> None:
+        """Packages that lie as source beside the benchmarks, with what they require."""
+        scratch = os.path.join(self.folders.store, f"{group.name}.constraints")
+        for package in group.local_packages:
+            self._say(group, f"installing {package.name} from its source")
+            self._install_wheel(group, python, package, self.constraint_options(group, scratch), lock)
+
+    def _install_wheel(
+        self, group: InstallGroup, python: str, package: LocalPackage, options: Sequence[str], lock: int
+    ) -> None:
+        wheel = package.write_wheel(os.path.join(self.folders.store, "wheels"))
+        self._run(group, self.installer.install(python, [wheel, *options]), lock)
+
+    def _help_cuda_builds(self, group: InstallGroup, folder: str, python: str, lock: int) -> tuple[str, ...]:
+        """A note, if there are packages for CUDA that could not be imported beside this torch."""
+        log, failing = self.folders.log(group.name), []
+        for name in doubtful_packages(os.path.join(folder, site_packages(folder))):
+            start = os.path.getsize(log)
+            words = (python, "-c", f"import {name}")
+            code = self.tools.run(words, log=log, env=self.variables, cwd=folder, keep_open=(lock,))
+            if code != 0 and lacks_cuda(_text(log, start)):
+                failing.append(name)
+        if not failing:
+            return ()
+        self._install_wheel(group, python, read_local_package(CUDA_BUILDS), (), lock)
+        return (f"{group.name}: {note_about(failing)}",)
 
     def _follow_own_steps(self, group: InstallGroup, python: str, lock: int) -> None:
         programs, log = os.path.dirname(python), self.folders.log(group.name)
@@ -249,6 +284,7 @@ class EnvironmentBuilder:
         )
 
 
-def _text(path: str) -> str:
+def _text(path: str, start: int = 0) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:
+        file.seek(start)
         return file.read()

@@ -123,7 +123,7 @@ def note_attempt(folders: EnvironmentFolders, group: InstallGroup) -> None:
     """Records that installing these requirements failed, so that using the older environment is no surprise."""
     try:
         with open(folders.attempt(group.name), "wb") as file:
-            file.write(msgspec.json.encode(group.recipe.requirements))
+            file.write(msgspec.json.encode((*group.recipe.requirements, *group.recipe.local_packages)))
     except OSError:
         pass  # then a run will ask for an install again
 
@@ -273,6 +273,8 @@ def _difference(made: Recipe, group: InstallGroup) -> str | None:
         return "its requirements changed"
     if made.own_steps != wanted.own_steps:
         return "a benchfile with its own install changed"
+    if made.local_packages != wanted.local_packages:
+        return "a package that is installed from its source changed"
     if made.constraints != wanted.constraints:
         return "its constraints changed"
     if made.pip_args != wanted.pip_args:

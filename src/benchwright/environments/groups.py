@@ -12,9 +12,11 @@ import msgspec
 
 from benchwright.core.benchmark import UNPINNED, Benchmark, Environment
 from benchwright.core.errors import InvalidInput
+from benchwright.environments.local_packages import LocalPackage, read_local_package
 from benchwright.environments.requirement_files import Requirements, meaningful_lines, read_requirements
 
 _FORMAT = 1
+_NEWER = ("own_steps", "local_packages")  # fields of a recipe that do not count while they are empty
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 
 
@@ -31,10 +33,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     python: str = ""
     machine: str = ""
     own_steps: tuple[str, ...] = ()  # digests
+    local_packages: tuple[str, ...] = ()  # digests
 
     @property
     def identity(self) -> str:
-        known = {name: value for name, value in msgspec.to_builtins(self).items() if name != "own_steps" or value}
+        known = {name: value for name, value in msgspec.to_builtins(self).items() if value or name not in _NEWER}
         body = msgspec.json.encode([_FORMAT, known])
         return hashlib.sha256(body).hexdigest()[:12]
 
@@ -55,6 +58,7 @@ class InstallGroup(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     also: frozenset[str] = frozenset()  # digests of members that may be in it but need not
     own_steps: tuple[Benchmark, ...] = ()  # those with a file that says itself what else to install, one for each file
+    local_packages: tuple[LocalPackage, ...] = ()
 
 
 def groups_of(
@@ -133,6 +137,7 @@ def _group(
     added, notes = _added(benchmarks, files)
     constraints = tuple(dict.fromkeys(line for e in environments for line in e.constraints))
     own_steps = {b.environment.own_steps: b for b in benchmarks if b.environment and b.environment.own_steps}
+    local = _local_packages(name, benchmarks)
     return InstallGroup(
         name=name,
         variant=chosen,
@@ -146,6 +151,7 @@ def _group(
             python=python or sys.implementation.cache_tag,
             machine=os.uname().machine,
             own_steps=tuple(sorted(_digest(path) for path in own_steps)),
+            local_packages=tuple(sorted(package.digest for package in local)),
         ),
         constraint_files=tuple(constraint_files),
         constraints=constraints,
@@ -155,7 +161,19 @@ def _group(
         notes=notes,
         also=also,
         own_steps=tuple(own_steps.values()),
+        local_packages=local,
     )
+
+
+def _local_packages(group: str, benchmarks: Sequence[Benchmark]) -> tuple[LocalPackage, ...]:
+    """InvalidInput where two benchmarks bring different packages of the same name."""
+    found: dict[str, tuple[Benchmark, LocalPackage]] = {}
+    for benchmark in benchmarks:
+        for folder in benchmark.environment.local_packages if benchmark.environment is not None else ():
+            package = read_local_package(folder)
+            other, same = found.setdefault(package.name, (benchmark, package))
+            _same(group, package.name, [other, benchmark], [same.version, package.version])
+    return tuple(package for _, package in found.values())
 
 
 def _digest(path: str) -> str:

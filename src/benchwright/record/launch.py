@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -55,7 +56,8 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             fold.unreadable += 1  # an event with other keys than this version writes
     add_gpu_samples(fold.voir, fold.samples)
-    through_voir = measured_through_voir(fold.voir, benchmark, gatherer.observations)
+    wanted = _wanted_of_voir(fold, job, benchmark, gatherer.observations)
+    through_voir = measured_through_voir(fold.voir, benchmark, wanted)
     counting = counting_loops(list(fold.loops.values()), benchmark.loop)
     _leave_out_cut_steps(fold, counting)
     span, notes = _trusted(_measured_span(counting) or through_voir.span, fold)
@@ -90,6 +92,15 @@ def record_launch(events: Iterable[Event], job: Job, benchmark: Benchmark, kinds
         notes=tuple(dict.fromkeys(map(without_secrets, notes))),
         facts=facts_of(fold, counting, span, through_voir, job),
     )
+
+
+def _wanted_of_voir(fold: Fold, job: Job, benchmark: Benchmark, asked: int | None) -> int | None:
+    """How many observations are to count. A program that only hides its data in its output, without voir, knows nothing of
+    voir's options: all it reports counts."""
+    words = [os.path.basename(word) for word in job.argv]
+    if not fold.voir.phases and job.data_file is None and "voir" not in words:
+        return None
+    return asked or (benchmark.stop.observations if benchmark.stop is not None else None)
 
 
 def _judge(

@@ -112,6 +112,10 @@ def _no_rate(measurements: Sequence[Measurement], said: VoirRecord | None) -> La
         why = "nothing came from voir: run the script with voir, and let its voirfile.py `log` what it gives"
     elif any(said.rates.values()):
         why = "no rate that came from voir is a positive number"
+    elif not said.phases:
+        why = (
+            "no rate came from voir or in its output: the program may have failed and still exited with 0; see its log"
+        )
     else:
         why = 'no rate came from voir: its voirfile.py needs `rate` and `log("rate", …)`, the script voir.iterate'
         why += " with report_batch=True; a program that ends within the first interval gives none"

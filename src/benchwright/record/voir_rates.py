@@ -71,7 +71,7 @@ def _measured(record: VoirRecord, benchmark: Benchmark, wanted: int | None) -> V
     facts = record.facts()
     for name, seen in record.rates.items():
         counts = name == task
-        split = _split(record, name, seen, _wanted(record, benchmark, wanted) if counts else None)
+        split = _split(record, name, seen, (record.wanted or wanted) if counts else None)
         found.append(_rate(record, name, split, "" if counts else f"{name}."))
         notes += [split.note] if counts and split.note else []
         if counts:
@@ -107,13 +107,6 @@ def add_gpu_samples(record: VoirRecord, samples: Samples) -> None:
         return
     for seen in record.gpus:
         samples.add({"sampler": "nvidia", "device": seen.device, "t": seen.t, "values": seen.values})
-
-
-def _wanted(record: VoirRecord, benchmark: Benchmark, wanted: int | None) -> int | None:
-    """How many observations count: as the program's early stop says, else as the suite does."""
-    if record.wanted is not None:
-        return record.wanted
-    return wanted or (benchmark.stop.observations if benchmark.stop is not None else None)
 
 
 def _split(record: VoirRecord, task: str, seen: list[Seen], wanted: int | None) -> VoirObservations:

@@ -112,7 +112,11 @@ def _without_environment(benchmarks: Sequence[Benchmark], venv: str) -> dict[str
             continue
         paths = [os.path.join(environment.folder, name) for name in environment.requirements]
         needs = any(_requires_something(path) for path in paths if os.path.exists(path))
-        needs = needs or not os.path.isdir(folder.path) or bool(folder.git or environment.packages)
+        needs = (
+            needs
+            or not os.path.isdir(folder.path)
+            or bool(folder.git or environment.packages or environment.local_packages)
+        )
         needing[environment.name] = needing.get(environment.name, False) or needs
     bare = [g for g, needs in needing.items() if not needs and not os.path.lexists(os.path.join(venv, g))]
     return dict.fromkeys(bare, current_python()) if bare else {}

@@ -17,6 +17,7 @@ from benchwright.kinds.suite.benchfile.benchfile import (
     INSTALL_METHODS,
     PREPARE_METHODS,
     RUN_METHODS,
+    STAND_IN,
     BenchFacts,
     read_benchfile,
 )
@@ -236,17 +237,26 @@ def test_benchmate_is_taken_from_beside_the_benchmarks(tmp_path: Path) -> None:
     assert (facts.benchmate, facts.refusal()) == (str(tmp_path / "benchmate"), None)
 
 
-def test_benchmate_is_refused_by_place_unless_it_is_required_or_optional(tmp_path: Path) -> None:
+def test_our_stand_in_takes_the_place_of_a_benchmate_that_is_nowhere_and_this_is_noted(tmp_path: Path) -> None:
     main = "import time\nfrom benchmate.observer import BenchObserver\n"
     facts = read_benchfile(write(tmp_path / "a", {"main.py": main}))
-    error = refused(facts, {"x-benchfile": "attributes"})
-    assert (error.where, error.line) == (str(tmp_path / "a" / "main.py"), 2)
-    assert "registry" in error.what
+    assert (facts.benchmate, facts.refusal()) == (STAND_IN, None)
+    assert "main.py:2 uses benchmate" in facts.notes[0]
+    assert "stand-in" in facts.notes[0]
     required = read_benchfile(write(tmp_path / "b", {"main.py": main, "requirements.in": "benchmate @ file:x\n"}))
-    optional = read_benchfile(write(tmp_path / "c", {"main.py": "try:\n    import benchmate\nexcept: pass\n"}))
-    for facts in (required, optional):
-        assert facts.refusal() is None
-        assert "benchmate" in facts.notes[0]
+    assert (required.benchmate, required.notes) == (None, ())
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"benchfile.py": f"{HEAD}class A(Package):\n    main_script = 'b'\n__pack__ = A\n", "b/__main__.py": "import benchmate\n"},
+        {"benchfile.py": f"{HEAD}from milabench.commands import TorchrunAllGPU\n__pack__ = Package\n", "main.py": ""},
+        {"main.py": "def f():\n    from benchmate.observer import BenchObserver\n"},
+    ],
+)  # fmt: skip
+def test_benchmate_is_needed_by_modules_functions_and_torchrun(tmp_path: Path, files: dict[str, str]) -> None:
+    assert read_benchfile(write(tmp_path / "a", files)).benchmate == STAND_IN
 
 
 def test_many_entries_of_one_folder_read_it_once(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import ast
 import functools
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,9 @@ BENCHFILE = "benchfile.py"
 VOIRFILE = "voirfile.py"
 _MOST_SCANNED = 1 << 18
 _IMPORTS_VOIR = re.compile(rb"^[ \t]*(?:import|from)[ \t]+voir\b", re.MULTILINE)
-_IMPORTS_BENCHMATE = re.compile(rb"^([ \t]*)(?:import|from)[ \t]+benchmate\b.*$", re.MULTILINE)
-_NO_BENCHMATE = "benchmate comes with milabench's benchmarks and is not on the registry"
+_IMPORTS_BENCHMATE = re.compile(rb"^[ \t]*(?:import|from)[ \t]+benchmate\b", re.MULTILINE)
+_USES_BENCHRUN = re.compile(rb"\bTorch[rR]un\w+|\bbenchrun\b")  # commands that start it
+STAND_IN = str(Path(__file__).parent / "compat_modules" / "benchmate_stand_in")
 
 IGNORED = "x-benchfile"  # an entry that says `attributes` here wants nothing but the attributes of its benchfile
 ATTRIBUTES_ONLY = "attributes"
@@ -191,53 +191,40 @@ def _with_scripts(facts: BenchFacts) -> BenchFacts:
     """What the scripts of the folder import."""
     folder = Path(facts.folder)
     main = folder / facts.main_script
-    try:
-        beside = sorted(path for path in folder.iterdir() if path.suffix == ".py")[:100]
-    except OSError:
-        return facts
-    scanned = {path: _beginning(path) for path in dict.fromkeys([main, *beside])}
+    scanned = {path: _beginning(path) for path in dict.fromkeys([*_scripts(main), *_scripts(folder)])}
     facts = msgspec.structs.replace(
         facts,
         has_voirfile=(folder / VOIRFILE) in scanned,
-        imports_voir=_IMPORTS_VOIR.search(scanned[main]) is not None,
+        imports_voir=any(_IMPORTS_VOIR.search(scanned[path]) for path in _scripts(main)),
     )
     for path, text in scanned.items():
-        if found := _IMPORTS_BENCHMATE.search(text):
-            return _with_benchmate(facts, path, text, found)
+        use = _USES_BENCHRUN if path.name == BENCHFILE else _IMPORTS_BENCHMATE
+        if found := use.search(text):
+            place = path.relative_to(folder) if path.is_relative_to(folder) else path
+            line = text.count(b"\n", 0, found.start()) + 1
+            return _with_benchmate(facts, f"{place}:{line}")
     return facts
 
 
-def _with_benchmate(facts: BenchFacts, path: Path, text: bytes, found: re.Match[bytes]) -> BenchFacts:
-    """It lies beside `benchmarks/`. A requirement on it, or an import that only happens in some case, is the user's own
-    business: noted."""
+def _scripts(place: Path) -> list[Path]:
+    """The script itself, or those of a folder."""
+    if not place.is_dir():
+        return [place] if place.is_file() else []
+    try:
+        return sorted(path for path in place.iterdir() if path.suffix == ".py")[:100]
+    except OSError:
+        return []
+
+
+def _with_benchmate(facts: BenchFacts, place: str) -> BenchFacts:
+    """It lies beside `benchmarks/`, or else our stand-in does. Where requirements name it, it is the user's own business."""
+    if any(b"benchmate" in _beginning(Path(facts.folder) / name) for name in facts.requirements):
+        return facts
     beside = Path(facts.folder).resolve().parent.parent / "benchmate"
     if (beside / "benchmate" / "__init__.py").is_file():
         return msgspec.structs.replace(facts, benchmate=str(beside))
-    line = text.count(b"\n", 0, found.start()) + 1
-    place = f"{path.relative_to(facts.folder) if path.is_relative_to(facts.folder) else path}:{line}"
-    facts = msgspec.structs.replace(facts, notes=(*facts.notes, f"{place} imports benchmate: {_NO_BENCHMATE}"))
-    required = any(b"benchmate" in _beginning(Path(facts.folder) / name) for name in facts.requirements)
-    if required or found[1] or facts.trouble is not None:
-        return facts
-    trouble = Trouble(
-        what=f"it imports benchmate: {_NO_BENCHMATE}",
-        where=str(path),
-        line=line,
-        column=1,
-        remedy=f"copy the suite's benchmate folder to {beside}, or name where to get it in requirements.in",
-        text=found[0].decode("utf-8", "replace"),
-    )
-    return msgspec.structs.replace(facts, trouble=trouble)
-
-
-def benchmate_packages(folder: str) -> tuple[str, ...]:
-    """What benchmate itself requires."""
-    try:
-        about = tomllib.loads(_beginning(Path(folder) / "pyproject.toml").decode("utf-8", "replace"))
-    except tomllib.TOMLDecodeError:
-        return ()
-    required = about.get("tool", {}).get("poetry", {}).get("dependencies", {})
-    return tuple(name for name in required if name != "python")
+    note = f"{place} uses benchmate, and {beside} does not exist: benchwright's stand-in takes its place"
+    return msgspec.structs.replace(facts, benchmate=STAND_IN, notes=(*facts.notes, note))
 
 
 def _beginning(path: Path) -> bytes:

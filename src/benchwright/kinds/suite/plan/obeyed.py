@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,27 +13,35 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import SuitePaths
+from benchwright.kinds.suite import benchfile
 from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, RUN_METHODS, read_benchfile
 from benchwright.kinds.suite.benchfile.child import VOIR_CONFIG, PlannedProcess, ask_benchfile
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
 from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 from benchwright.plan.process_slots import LOCALHOST, ProcessSlot
 
+RUN_IN_ORDER = Path(benchfile.__file__).parent / "compat_modules" / "run_in_order.py"
 _MODULES = {"voir": "voir", "benchrun": "benchmate.benchrun"}  # programs that are started as modules
 
 
 class ObeyedPlan(msgspec.Struct, frozen=True):
-    """Each process with its slot; of a server and its client, the client's."""
+    """Each process with its slot; of a server and its client, the client's. `steps`: of one that runs several in turn."""
 
     processes: dict[ProcessSlot, PlannedProcess]
     servers: dict[ProcessSlot, PlannedProcess]
+    steps: dict[ProcessSlot, list[PlannedProcess]]
 
     @property
     def slots(self) -> list[ProcessSlot]:
         return list(self.processes)
 
-    def words(self, slot: ProcessSlot, python: str, voir_config: str, fill: Callable[[str], str]) -> tuple[str, ...]:
-        """The command of the process; a server is started around its client."""
+    def words(
+        self, slot: ProcessSlot, python: str, voir_config: str, in_order: str, fill: Callable[[str], str]
+    ) -> tuple[str, ...]:
+        """The command of the process; a server is started around its client. `in_order`: the file that runs several steps."""
+        if len(self.steps[slot]) > 1:
+            commands = [(one.cwd, started_words(one.argv, python, fill, voir_config)) for one in self.steps[slot]]
+            return (python, in_order, *(word for cwd, argv in commands for word in (cwd, str(len(argv)), *argv)))
         client = started_words(self.processes[slot].argv, python, fill, voir_config)
         server = self.servers.get(slot)
         if server is None:
@@ -50,22 +59,49 @@ def obeyed_plan(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts
     path = os.path.join(folder.path, BENCHFILE)
     request = request_of(benchmark, place, facts) | {"devices": facts.devices}
     processes = msgspec.convert(ask_benchfile(path, "run", request)["processes"], list[PlannedProcess])
-    if any(process.sequence for process in processes):
-        raise InvalidInput(
-            "its run plan starts commands one after the other", where=path, remedy="run them from one script"
-        )
-    measured = [process for process in processes if process.role != "server"]
+    in_turn = _in_turn([process for process in processes if process.role != "server"])
+    measured = [_together(steps, path) for steps in in_turn]
     if not measured:
         raise InvalidInput("its run plan starts nothing", where=path, remedy="return a command from build_run_plan")
     together: dict[str, int] = {}
     slots: dict[ProcessSlot, PlannedProcess] = {}
     machines = len({process.node_name for process in measured})
-    for process in measured:
+    steps: dict[ProcessSlot, list[PlannedProcess]] = {}
+    for process, own in zip(measured, in_turn, strict=True):
         node = process.node_name or (facts.nodes[0].name if facts.nodes else LOCALHOST)
         rank = together[node] = together.get(node, -1) + 1
-        slots[_slot(process, node, rank, machines, facts)] = process
-    slots = {msgspec.structs.replace(slot, together=together[slot.node] + 1): one for slot, one in slots.items()}
-    return ObeyedPlan(slots, _servers(slots, processes))
+        slot = _slot(process, node, rank, machines, facts)
+        slots[slot], steps[slot] = process, own
+    final = {slot: msgspec.structs.replace(slot, together=together[slot.node] + 1) for slot in slots}
+    slots = {final[slot]: one for slot, one in slots.items()}
+    return ObeyedPlan(slots, _servers(slots, processes), {final[slot]: own for slot, own in steps.items()})
+
+
+def _in_turn(processes: Iterable[PlannedProcess]) -> list[list[PlannedProcess]]:
+    """Each process alone, and the steps of a sequence together."""
+    found: list[list[PlannedProcess]] = []
+    for process in processes:
+        if process.sequence:
+            found[-1].append(process)
+        else:
+            found.append([process])
+    return found
+
+
+def _together(steps: Sequence[PlannedProcess], path: str) -> PlannedProcess:
+    """The one process that runs `steps`. InvalidInput where two of them want different values of a variable."""
+    env: dict[str, str | None] = {}
+    for step in steps:
+        for name, value in step.env.items():
+            if name != "MILABENCH_CONFIG" and env.setdefault(name, value) != value:
+                raise InvalidInput(
+                    f"the steps of its SequenceCommand want different values of {name}",
+                    where=path,
+                    remedy="set it in the scripts",
+                )
+    shown = [step for step in steps if step.logs] or list(steps)
+    out = any(step.use_stdout for step in steps) or None
+    return msgspec.structs.replace(shown[-1], env=env, use_stdout=out, cwd=steps[0].cwd)
 
 
 def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts) -> dict[str, Any]:
@@ -77,7 +113,7 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
     config.update(tag=[benchmark.name], plan=plan, num_machines=placement.machines, system=system, run_name="run")
     config.setdefault("group", folder.group)
     config["voir"] = config.get("voir") or {"options": {}}
-    variables = {name: value for name, value in place.variables().items() if value is not None}
+    variables = {name: value for name, value in place.variables(facts).items() if value is not None}
     return {"config": config, "names": facts.names, "variables": variables}
 
 

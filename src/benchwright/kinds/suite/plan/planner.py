@@ -16,7 +16,7 @@ from benchwright.kinds.suite.plan.containers import contained
 from benchwright.kinds.suite.plan.filled_words import FilledWords, filled_words
 from benchwright.kinds.suite.plan.launchers import DEFAULT_PORT, STATIC, Gathering, launched
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
-from benchwright.kinds.suite.plan.obeyed import ObeyedPlan, obeyed_plan
+from benchwright.kinds.suite.plan.obeyed import RUN_IN_ORDER, ObeyedPlan, obeyed_plan
 from benchwright.kinds.suite.plan.process_environment import (
     BenchmarkPlace,
     MilabenchConfig,
@@ -125,7 +125,7 @@ class SuitePlanner(Planner):
     ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
         """The words, the files they name, and the file for voir's events, whose descriptor is set in `env`."""
         folder, python = parts.place.folder, self._python(parts.place.python)
-        program: tuple[str, ...] = (parts.script, *parts.words.args)
+        program: tuple[str, ...] = (*_started(parts.script), *parts.words.args)
         files: dict[str, str] = {}
         data_file = None
         if folder.voir is not None:
@@ -161,9 +161,12 @@ class SuitePlanner(Planner):
     ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
         """As `_argv`, of a process that the benchfile planned."""
         config, process = os.path.join(self.context.folder, f"{job}.voir.json"), obeyed.processes[slot]
-        argv = obeyed.words(slot, self._python(parts.place.python), config, parts.words.fill)
+        in_order = os.path.join(self.context.folder, RUN_IN_ORDER.name)
+        argv = obeyed.words(slot, self._python(parts.place.python), config, in_order, parts.words.fill)
         env |= {name: None if value is None else parts.words.fill(value) for name, value in process.env.items()}
         files = {config: parts.voir_config} if config in argv else {}
+        if in_order in argv:
+            files[in_order] = RUN_IN_ORDER.read_text(encoding="utf-8")
         if process.use_stdout:
             env |= {"MILABENCH_USE_STDOUT": "1"}
         # Only voir itself, started by us, inherits descriptor 3: else, events are hidden in the output.
@@ -234,6 +237,11 @@ class SuitePlanner(Planner):
         )
 
 
+def _started(script: str) -> tuple[str, ...]:
+    """A main script that is a folder is run as the module it is, from the folder that holds it."""
+    return ("-m", os.path.basename(script)) if os.path.isdir(script) else (script,)
+
+
 class _Parts(msgspec.Struct, frozen=True):
     """What the processes of one benchmark share."""
 
@@ -250,7 +258,7 @@ class _Parts(msgspec.Struct, frozen=True):
         if not isinstance(workload, Script):
             raise InvalidInput(f"{benchmark.name} is not a script", where=benchmark.source)
         words = filled_words(benchmark, place, paths, facts)
-        env = place.variables()
+        env = place.variables(facts)
         if words.batch_size is not None:
             env[BATCH_SIZE] = str(words.batch_size.size)
         return cls(

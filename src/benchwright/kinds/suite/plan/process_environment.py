@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from typing import Any
 
 import msgspec
@@ -10,6 +12,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.secrets.redact import redact
+from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts
 from benchwright.plan.process_slots import ProcessSlot
 
@@ -46,7 +49,7 @@ class BenchmarkPlace:
         programs, slash, _ = self.python.rpartition("/")
         return (programs,) if slash and programs else ()
 
-    def variables(self) -> dict[str, str | None]:
+    def variables(self, facts: MachineFacts) -> dict[str, str | None]:
         """Environment variables that are the same for every process of the benchmark, in every phase."""
         folders = self.folders
         variables: dict[str, str | None] = {
@@ -59,11 +62,21 @@ class BenchmarkPlace:
             "TORCH_HOME": f"{folders['cache']}/torch",
             "HF_HOME": f"{folders['cache']}/huggingface",
         }
-        if self.folder.benchmate is not None:
+        if os.path.exists(os.path.join(self.folder.path, BENCHFILE)):  # milabench's `make_env` says so
+            variables["OMP_NUM_THREADS"] = str(max(1, facts.names["cpu_per_gpu"]))
+        if self.folder.benchmate is not None and not self._has_benchmate():
             variables["PYTHONPATH"] = self.folder.benchmate
         if self.python == f"{folders['venv']}/bin/python":
             variables["VIRTUAL_ENV"] = folders["venv"]
         return variables
+
+    def _has_benchmate(self) -> bool:
+        """An environment of ours has it installed; in somebody else's one looks."""
+        venv = self.folders["venv"]
+        if self.python == f"{venv}/bin/python" and (os.path.islink(venv) or not os.path.lexists(venv)):
+            return True
+        prefix = os.path.dirname(os.path.dirname(self.python))
+        return bool(glob.glob(os.path.join(glob.escape(prefix), "lib", "python*", "*-packages", "*benchmate*")))
 
 
 class MilabenchConfig:

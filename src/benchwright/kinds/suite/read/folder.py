@@ -10,7 +10,8 @@ import re
 from typing import Any
 
 from benchwright.core.benchmark import BenchmarkFolder, Environment, Launcher, Serving
-from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, INSTALL_METHODS, BenchFacts, benchmate_packages
+from benchwright.environments.local_packages import required_packages
+from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, INSTALL_METHODS, BenchFacts
 from benchwright.kinds.suite.read.keys import LAUNCHERS
 from benchwright.kinds.suite.read.stop_rules import Wrong, seconds_of, whole_of
 from benchwright.kinds.yaml.merge import APPEND, is_append
@@ -50,14 +51,16 @@ def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:
         constraints=_lines(pip.get("constraints")),
         pip_args=tuple(word for line in _lines(pip.get("args")) for word in line.split()),
         python=_python(entry.get("venv"), facts.folder),
+        local_packages=(facts.benchmate,) if facts.benchmate is not None else (),
         own_steps=os.path.join(facts.folder, BENCHFILE) if facts.obeyed(INSTALL_METHODS, entry) else None,
     )
 
 
 def _packages(facts: BenchFacts) -> tuple[str, ...]:
     """Packages the folder needs beyond its requirements files."""
-    benchmate = benchmate_packages(facts.benchmate) if facts.benchmate is not None else ()
-    return (*(("voir",) if facts.uses_voir or benchmate else ()), *benchmate)
+    benchmate = required_packages(facts.benchmate) if facts.benchmate is not None else ()
+    voir = facts.uses_voir or facts.benchmate is not None
+    return tuple(dict.fromkeys((*(("voir",) if voir else ()), *benchmate)))
 
 
 def _python(venv: object, folder: str) -> str | None:

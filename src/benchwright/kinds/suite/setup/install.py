@@ -186,6 +186,8 @@ def _build(
     def work(group: InstallGroup) -> Installed:
         installed = _bring_one(builder, group, paths.python)
         observer.on_step_done(installed.name, _how(installed))
+        for note in installed.notes[len(group.notes) :]:  # found while it was built
+            observer.on_note(note)
         return installed
 
     with stops_on_signals(tools.stop):

@@ -41,7 +41,7 @@ def follow_install(
             raise InvalidInput("its install asks for conda", where=path, remedy="name what it needs in requirements.in")
         pip = action.do == "pip"
         words = install(python, action.argv) if pip else started_words(action.argv, python, fill)
-        folders = {k: v for k, v in place.variables().items() if v is not None and k.startswith("MILABENCH_")}
+        folders = {k: v for k, v in place.variables(facts).items() if v is not None and k.startswith("MILABENCH_")}
         own = {name: fill(value) for name, value in action.env.items() if value is not None}
         code = run(words, action.cwd, {**folders, **own})
         if code != 0 and pip:

@@ -35,7 +35,7 @@ def suite_process(benchmark: Benchmark, paths: SuitePaths, machine: Machine) -> 
         python=place.python,
         args=words.args,
         cwd=place.folder.path,
-        env={**place.variables(), "MILABENCH_CONFIG": config, **words.env},
+        env={**place.variables(facts), "MILABENCH_CONFIG": config, **words.env},
         path=place.program_folders,
         folders=place.made_folders,
     )

@@ -13,6 +13,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.node.system import SuitePaths
 from benchwright.environments.built import Built, EnvironmentFolders, failed_attempt, read_built, why_broken
 from benchwright.environments.groups import requirement_paths
+from benchwright.environments.local_packages import read_local_package
 from benchwright.environments.requirement_files import read_requirements
 from benchwright.kinds.suite.setup.prepared import Marks, missing_data, preparation_of
 from benchwright.runs.base_folder import BaseFolder
@@ -162,7 +163,9 @@ def _changed_since(built: Built, environment: Environment) -> set[str]:
     # `install --variant` may have chosen another than the entry says; what it chose is what counts.
     variant = built.variant if built.variant_given else environment.variant or built.variant
     read = [read_requirements(path) for path in requirement_paths(environment, variant)]
-    return {file.digest for file in read if not file.is_empty} - set(built.recipe.requirements)
+    local = {read_local_package(folder).digest for folder in environment.local_packages}
+    lacking = {file.digest for file in read if not file.is_empty} - set(built.recipe.requirements)
+    return lacking | (local - set(built.recipe.local_packages))
 
 
 def _why_unprepared(benchmark: Benchmark, marks: Marks, code: dict[str, bytes]) -> str | None:
