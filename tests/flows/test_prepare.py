@@ -88,13 +88,15 @@ def test_a_script_that_fails_is_told_with_its_last_words_and_the_others_run(
     bw: CommandLine, suite: SuiteFolder
 ) -> None:
     suite.add("bad", {"prepare.py": "print('downloading')\nraise SystemExit('no such data set')\n"})
+    suite.add("away", {"prepare.py": "raise OSError('could not connect to the hub')\n"})
     suite.add("good", {"prepare.py": PREPARE})
     done = bw("prepare", suite.path, code=1)
     assert "bad: exited with code 1; its log:" in done.stderr
+    assert "away: exited with code 1: OSError: could not connect to the hub; its log:" in done.stderr
     assert "    | no such data set" in done.stderr
     assert len(suite.prepared()) == 1
     body = bw.json("prepare", suite.path, code=1)
-    assert [b["status"] for b in body["benchmarks"]] == ["failed", "reused"]
+    assert [b["status"] for b in body["benchmarks"]] == ["failed", "failed", "reused"]
     assert Path(body["benchmarks"][0]["log"]).exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from benchwright.core.inputs.request import SuiteRequest
 from benchwright.core.job import Job, Outcome
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.numbers.quantities import format_duration
+from benchwright.core.secrets.redact import redact_text
 from benchwright.environments.locking import locked
 from benchwright.executors.base import Listener
 from benchwright.executors.observer import Observer
@@ -32,6 +34,10 @@ from benchwright.kinds.suite.setup.prepared import (
 )
 from benchwright.kinds.suite.setup.process import SuiteProcess, suite_process
 from benchwright.kinds.suite.setup.readiness import not_installed
+from benchwright.runs.logs import Log, tail_of
+
+_ERROR = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit): \S")
+_LOOKED_AT, _LONGEST_ERROR = 40, 200  # lines of the log, characters
 
 
 class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -196,7 +202,7 @@ class _Preparation:
         seconds = round(time.monotonic() - began, 3)
         log = f"{job.log}.gz" if os.path.exists(f"{job.log}.gz") else job.log
         if outcome.exit_code != 0 or outcome.stopped:
-            why = _why_failed(outcome)
+            why = _why_failed(outcome, log)
             return Preparing(name=benchmark.name, status="failed", seconds=seconds, log=log, detail=why)
         _remove(job.stream)
         made = changes(before, contents(watched))
@@ -234,7 +240,8 @@ class _Preparation:
         def perform(action: Action) -> int:
             installs = {"pip": ("-m", "pip", "install"), "execute": ()}.get(action.do)
             if installs is None:
-                raise InvalidInput(f"its prepare asks for {action.do}", where=task.preparation.script)
+                remedy = "name what it needs in requirements.in"
+                raise InvalidInput(f"its prepare asks for {action.do}", where=task.preparation.script, remedy=remedy)
             job, number = task.job, len(outcomes)
             more = {} if number == 0 else {"log": f"{job.log}.{number}", "stream": f"{job.stream}.{number}"}
             words = started_words((*installs, *action.argv), place.python, fill)
@@ -283,7 +290,7 @@ class _Preparation:
         return preparing
 
 
-def _why_failed(outcome: Outcome) -> str:
+def _why_failed(outcome: Outcome, log: str) -> str:
     if outcome.detail:
         return outcome.detail
     if outcome.stopped:
@@ -292,7 +299,17 @@ def _why_failed(outcome: Outcome) -> str:
         return "ran out of memory"
     if outcome.signal is not None:
         return f"killed by signal {outcome.signal}"
-    return f"exited with code {outcome.exit_code}"
+    return f"exited with code {outcome.exit_code}" + _last_error(log)
+
+
+def _last_error(log: str) -> str:
+    """The last line that reads like a Python error, as the end of a sentence."""
+    try:
+        lines = [line.decode("utf-8", "replace").strip() for line in tail_of(Log("", log), _LOOKED_AT)]
+    except OSError:
+        return ""
+    found = [line for line in lines if _ERROR.match(line)]
+    return f": {redact_text(found[-1])[:_LONGEST_ERROR]}" if found else ""
 
 
 def _remove(path: str) -> None:
