@@ -12,6 +12,7 @@ from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.plan.base import PlanContext, Planner
+from benchwright.record.base import Gatherer, PlainGatherer
 
 
 class SpecKind(Kind):
@@ -59,6 +60,11 @@ class SpecKind(Kind):
         from benchwright.kinds.spec.plan import SpecPlanner
 
         return SpecPlanner(context)
+
+    def gatherer(self, benchmark: Benchmark) -> Gatherer:
+        from benchwright.kinds.spec.gather import SpecGatherer
+
+        return PlainGatherer() if benchmark.spec is None else SpecGatherer(benchmark.spec)
 
     def code_files(self, benchmark: Benchmark) -> list[str]:
         test = benchmark.spec

@@ -10,13 +10,12 @@ import msgspec
 
 from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import CannotFetch, InvalidInput
 from benchwright.core.specification import CONTROL, SpecSteps, SpecTest
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
-from benchwright.kinds.spec.observers.converters import reader_of
+from benchwright.kinds.spec.gather import reader_for
 from benchwright.kinds.spec.placeholders import Filler
-from benchwright.kinds.spec.setup import cache_of, is_made_by_test, located
+from benchwright.kinds.spec.setup import is_made_by_test, paths_here
 from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext
 from benchwright.plan.file_names import safe_name
@@ -44,6 +43,13 @@ class LaunchFolders(msgspec.Struct, frozen=True):
         return LaunchFolders(f"{run}/files/jobs/{job}", f"{run}/files/models/{safe_name(test.model)}{side}")
 
 
+def outputs_of(test: SpecTest, folders: LaunchFolders) -> dict[str, str]:
+    """Where a launch writes its outputs, by name. For one with expected values that is, as in 2018, NAME.txt."""
+    filler = Filler(test.values, folders.by_name, (test.string_map,))
+    expected = {golden.key: f"{folders.of_launch}/{golden.key.replace('/', '_')}.txt" for golden in test.goldens}
+    return expected | {each.key: filler.text(each.location) for each in test.output_files}
+
+
 class SpecPlanner(PlainPlanner):
     """Plans tests that run a program."""
 
@@ -60,7 +66,7 @@ class SpecPlanner(PlainPlanner):
         folders = LaunchFolders.below(self.context.folder, test, job)
         filler = self.filler(test, folders, repeat or 0)
         steps = self._steps(benchmark, test, filler, repeat or 0)
-        outputs = tuple(filler.text(output.location) for output in test.output_files)
+        outputs = tuple(outputs_of(test, folders).values())
         files: dict[str, str] = {}
         shell = False
         if len(steps) == 1 and steps[0].is_plain:
@@ -71,6 +77,7 @@ class SpecPlanner(PlainPlanner):
             path = f"{folders.of_launch}/steps.sh"
             argv, files = (SHELL, path), {path: script_of(steps)}
         cores, _ = self._cores(test)
+        reader = reader_for(test)
         return JobCommand(
             tuple(argv),
             os.path.dirname(test.path),
@@ -82,7 +89,7 @@ class SpecPlanner(PlainPlanner):
             cores=cores or None,
             cooldown_s=test.cooldown_s,
             wait_s=test.wait_s,
-            printed=self._printed(test),
+            printed=None if reader is None else reader.wanted,
         )
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
@@ -116,7 +123,7 @@ class SpecPlanner(PlainPlanner):
         filler = Filler(test.values, paths, (texts, test.string_map))
         for group, artifacts in (("files", test.files), ("input_files", test.input_files)):
             paths |= {f"{group}.{key}": path for key, path in self._found(test, artifacts, filler).items()}
-        paths |= {f"output_files.{each.key}": filler.text(each.location) for each in test.output_files}
+        paths |= {f"output_files.{key}": path for key, path in outputs_of(test, folders).items()}
         return filler
 
     def _found(self, test: SpecTest, artifacts: tuple[Artifact, ...], filler: Filler) -> dict[str, str]:
@@ -124,7 +131,7 @@ class SpecPlanner(PlainPlanner):
         made = {file.key: filler.text(file.location) for file in artifacts if is_made_by_test(test, file)}
         fixed = tuple(file for file in artifacts if file.key not in made)
         if fixed not in self._paths:
-            self._paths[fixed] = _cached(test, fixed)
+            self._paths[fixed] = paths_here(test, fixed)
         return made | self._paths[fixed]
 
     def _steps(self, benchmark: Benchmark, test: SpecTest, filler: Filler, index: int) -> list[CommandStep]:
@@ -149,22 +156,12 @@ class SpecPlanner(PlainPlanner):
 
     def _libraries(self, test: SpecTest) -> dict[str, str | None]:
         folders = {os.path.dirname(path): None for path in test.shared_libs}
-        for library in _cached(test, test.libraries).values() if test.libraries else ():
+        for library in paths_here(test, test.libraries).values():
             folders[os.path.dirname(library)] = None
         if not folders:
             return {}
         before = os.environ.get(_LIBRARIES)
         return {_LIBRARIES: ":".join([*folders, *([before] if before else [])])}
-
-    def _printed(self, test: SpecTest) -> str | None:
-        converter = test.converter
-        reader = reader_of(
-            converter.name if converter else None,
-            converter.args if converter else {},
-            test.observer,
-            test.framework,
-        )
-        return None if reader is None else reader.wanted
 
 
 def _braced(names: Sequence[str]) -> str:
@@ -181,19 +178,3 @@ def _line(filler: Filler, line: str) -> Line:
     if isinstance(words, tuple) and words[0].startswith(f"{SCRIPTS}/") and words[0].endswith(".py"):
         return (default_python(), *words)
     return words
-
-
-def _cached(test: SpecTest, artifacts: tuple[Artifact, ...]) -> dict[str, str]:
-    """Those that are here, verified; all together side by side, since one may need the other."""
-    if test.model_cache is None:
-        return {}
-    cache, near = cache_of(test), Path(test.path).parent
-    root = Path(test.root_model_dir) if test.root_model_dir else None
-    files = [located(test, artifact) for artifact in artifacts]
-    try:
-        known = {file.key: cache.known(file, near=near, root=root) for file in files}
-        if files and all(path is not None for path in known.values()):
-            return {key: str(path) for key, path in cache.fetch_all(files, near=near, root=root).items()}
-    except (CannotFetch, InvalidInput):
-        return {}  # said by `not_ready`
-    return {key: str(path) for key, path in known.items() if path is not None}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,24 +15,28 @@ from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.specification import SpecTest
 from benchwright.executors.observer import Observer
 from benchwright.kinds.spec.placeholders import Filler
-from benchwright.kinds.spec.read.keys import PLACEHOLDER
-
-if TYPE_CHECKING:
-    from benchwright.artifacts.cache import ArtifactCache
-
-_OF_THE_LAUNCH = ("{TGTDIR}", "{HOSTDIR}", "{TEMPDIR}")
+from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, PLACEHOLDER
 
 
-def cache_of(test: SpecTest) -> ArtifactCache:
-    from benchwright.artifacts.cache import ArtifactCache
-
-    assert test.model_cache is not None
-    return ArtifactCache(Path(test.model_cache))
+def paths_here(test: SpecTest, artifacts: Sequence[Artifact]) -> dict[str, str]:
+    """Where those files lie that are here, verified; all together side by side, since one may need the other."""
+    if test.model_cache is None or not artifacts:
+        return {}
+    files = [located(test, artifact) for artifact in artifacts]
+    try:
+        return {key: str(path) for key, path in _fetched(test, files, offline=True).items()}
+    except BenchwrightError:
+        pass  # some are missing or wrong; the others can be shown
+    found: dict[str, str] = {}
+    for file in files:
+        with suppress(BenchwrightError):
+            found |= {key: str(path) for key, path in _fetched(test, [file], offline=True).items()}
+    return found
 
 
 def is_made_by_test(test: SpecTest, artifact: Artifact) -> bool:
     """Whether a step of the test writes it, so that there is nothing to fetch."""
-    return _filled(test, artifact.location).startswith(_OF_THE_LAUNCH)
+    return _filled(test, artifact.location).startswith(LAUNCH_FOLDERS)
 
 
 def located(test: SpecTest, artifact: Artifact) -> Artifact:
@@ -86,45 +91,61 @@ def lacking(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
 
 
 def _unfetched(test: SpecTest) -> list[str]:
+    """Names of files that are not here, or that changed."""
     files = files_of(test)
-    if not files or test.model_cache is None:
-        return [file.filename for file in files]
-    cache, near = cache_of(test), Path(test.path).parent
-    root = Path(test.root_model_dir) if test.root_model_dir else None
-    found = []
-    for file in files:
-        try:
-            if cache.known(file, near=near, root=root) is None:
-                found.append(file.filename)
-        except BenchwrightError:
-            found.append(file.filename)
-    return found
+    here = paths_here(test, files)
+    return [file.filename for file in files if file.key not in here]
 
 
 def fetch(benchmarks: Sequence[Benchmark], observer: Observer) -> dict[str, str] | None:
     """Fetches what is missing; those for which it failed, with the reason. None: nothing was missing."""
     failed: dict[str, str] = {}
-    tried: dict[tuple[Artifact, ...], str | None] = {}
+    tried: dict[tuple[str, tuple[Artifact, ...]], str | None] = {}
     for benchmark in benchmarks:
         test = benchmark.spec
         assert test is not None
-        files = tuple(files_of(test))
-        if missing_option(benchmark) is not None or not _unfetched(test):
+        files = (os.path.dirname(test.path), tuple(files_of(test)))
+        if missing_option(benchmark) is not None or files in tried or _is_known(test, files[1]):
             continue
-        if files not in tried:
-            tried[files] = _fetched(test, files, observer)
-        if (why := tried[files]) is not None:
+        tried[files] = _why_not_fetched(test, files[1], observer)
+    for benchmark in benchmarks:
+        test = benchmark.spec
+        assert test is not None
+        if (why := tried.get((os.path.dirname(test.path), tuple(files_of(test))))) is not None:
             failed[benchmark.name] = why
-    return failed if tried else None
+    return failed if failed else None
 
 
-def _fetched(test: SpecTest, files: Sequence[Artifact], observer: Observer) -> str | None:
-    """Why it failed."""
-    near, root = Path(test.path).parent, Path(test.root_model_dir) if test.root_model_dir else None
+def _is_known(test: SpecTest, files: Sequence[Artifact]) -> bool:
+    """Without reading any of them."""
+    from benchwright.artifacts.cache import ArtifactCache
+
+    if test.model_cache is None:
+        return True
+    cache, near = ArtifactCache(Path(test.model_cache)), Path(test.path).parent
+    root = Path(test.root_model_dir) if test.root_model_dir else None
     try:
-        cache_of(test).fetch_all(files, near=near, root=root, progress=observer, where=f"{test.path}:{test.line}")
+        return all(cache.known(file, near=near, root=root) is not None for file in files)
+    except BenchwrightError:
+        return False  # fetching says what is wrong
+
+
+def _why_not_fetched(test: SpecTest, files: Sequence[Artifact], observer: Observer) -> str | None:
+    try:
+        _fetched(test, files, observer)
     except InvalidInput as error:
         return error.on_one_line
     except BenchwrightError as error:
         return str(error)
     return None
+
+
+def _fetched(
+    test: SpecTest, files: Sequence[Artifact], observer: Observer | None = None, *, offline: bool = False
+) -> dict[str, Path]:
+    from benchwright.artifacts.cache import ArtifactCache
+
+    assert test.model_cache is not None
+    cache = ArtifactCache(Path(test.model_cache), offline=offline)
+    near, root = Path(test.path).parent, Path(test.root_model_dir) if test.root_model_dir else None
+    return cache.fetch_all(files, near=near, root=root, progress=observer, where=f"{test.path}:{test.line}")

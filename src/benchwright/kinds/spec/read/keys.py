@@ -9,6 +9,7 @@ from benchwright.core.specification import METRICS
 from benchwright.kinds.yaml.value_types import ANYTHING, Either, Key, ListOf, MapOf, Schema, Table, WordType
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.-]*)\}", re.ASCII)  # {name} or {files.predict}
+LAUNCH_FOLDERS = ("{TGTDIR}", "{HOSTDIR}", "{TEMPDIR}")  # what lies below them is made by the test
 VARIABLE = "variable"  # a dimension that the file leaves open
 DIRECTORY = "directory"  # instead of an MD5 sum
 _FILLED: Schema = {"type": "string", "pattern": r"\{[A-Za-z_]"}
@@ -41,15 +42,17 @@ def _seconds() -> WordType:
     return WordType("a number of seconds", "0 or more", _is_number, schema, refers=False)
 
 
-def _sum(digits: int) -> WordType:
-    """A checksum in hexadecimal digits; empty: there is none."""
+def _sum(digits: int, *words: str) -> WordType:
+    """A checksum in hexadecimal digits, or one of `words`; empty: there is none."""
 
     def right(value: object) -> bool:
         if not isinstance(value, str):
             return False
-        return not value or bool(re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value) or PLACEHOLDER.search(value))
+        return value in ("", *words) or bool(
+            re.fullmatch(rf"[0-9a-fA-F]{{{digits}}}", value) or PLACEHOLDER.search(value)
+        )
 
-    says = f"a sum of {digits} hexadecimal digits"
+    says = " or ".join((f"a sum of {digits} hexadecimal digits", *words))
     return WordType(says, "it as md5sum or sha256sum prints it", right, {"type": ["string", "null"]}, refers=False)
 
 
@@ -92,7 +95,7 @@ _DIMENSION = WordType(
 )
 _DIMENSIONS = _list(_DIMENSION, "a shape")
 _SHAPES = Either((_list(_DIMENSIONS, "a list of shapes"), _DIMENSIONS))
-_MD5 = Either((_sum(32), _choice("directory", (DIRECTORY,))))
+_MD5 = _sum(32, DIRECTORY)
 _LINES = _list(LINE, "a list of commands")
 
 
@@ -141,7 +144,7 @@ _INPUT = _open(
 )
 _TENSOR = _open("an input or output", shapes=(_SHAPES, f'its shape; a dimension may be "{VARIABLE}"'), type=(LINE, ""))
 _PATHS = MapOf(Either((LINE, _list(Either((LINE, FILE))), FILE)), says="files by name")
-_OUTPUTS = MapOf(Either((LINE, _list(LINE), _OUTPUT_FILE)), says="files by name")
+_OUTPUTS = MapOf(Either((LINE, _list(Either((LINE, FILE))), _OUTPUT_FILE)), says="files by name")
 _FLAGS_2018 = MapOf(MapOf(_WORD, says="flags"), says="flags by framework")
 _COMMANDS = Either((_LINES, LINE, _FLAGS_2018))
 _TOLERANCE = Either(
@@ -194,7 +197,10 @@ TEST = _open(
     arguments=(LINE, "arguments of {program}"),
     inputs=(MapOf(_INPUT), "inputs by name"),
     input_files=(_PATHS, "files with inputs; a list of paths means one test each"),
-    output_files=(_OUTPUTS, "files that the program writes; plain paths with metric error: the expected values"),
+    output_files=(
+        _OUTPUTS,
+        "files that the program writes; with metric error, a path that is not below {TGTDIR} is one with the expected values",
+    ),
     golden_files=(_PATHS, "files with the expected outputs, by output"),
     tolerance=(_TOLERANCE, "largest error that passes: of max_abs, or a map of metrics"),
     cpu__list=(TEXT, "cores to run on, such as 0-3"),

@@ -16,7 +16,7 @@ from benchwright.core.specification import ERROR, SpecPower, SpecSteps, SpecTest
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, converter_of, library_of, output_of
-from benchwright.kinds.spec.read.keys import MODEL, PLACEHOLDER, TEST
+from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, MODEL, PLACEHOLDER, TEST
 from benchwright.kinds.spec.read.seed_command import flags_of_2018
 from benchwright.kinds.spec.read.variants import Variant, variants_of
 from benchwright.kinds.yaml.nodes import Path
@@ -180,15 +180,23 @@ class _Reader:
                 for name, value in (source.get(self.framework or "") or {}).items():
                     flags.setdefault(name, value)
         args = _text(test.get("command_args")) or _text(self.model.get("command_args"))
-        return (*flags_of_2018(list(flags.items())), *((args,) if args else ()))
+        lines = " ".join(self._commands(test, ()))
+        new = [(name, value) for name, value in flags.items() if f"--{name}" not in lines]
+        return (*flags_of_2018(new), *((args,) if args else ()), *self._output_folder(test, lines))
+
+    def _output_folder(self, test: Mapping[str, Any], lines: str) -> tuple[str, ...]:
+        """Where a program writes its outputs as text, if the line does not say."""
+        writes = test.get("metric") == ERROR and "--text_output" in lines and "--output_folder" not in lines
+        return ("--output_folder {TGTDIR}",) if writes else ()
 
     def _outputs(self, metric: str, variant: Variant, path: Path) -> tuple[tuple[Artifact, ...], tuple[Any, ...]]:
-        """Expected outputs, and files that the program writes. As in 2018, plain paths of an error test are expected."""
+        """Expected outputs, and files that the program writes. As in 2018, files that an error test only names are expected."""
         goldens = list(self._artifacts("golden_files", variant, path))
         outputs = []
         for key, entry in variant.files["output_files"].items():
             place = (*path, "output_files", key)
-            if metric == ERROR and isinstance(entry, str) and "{" not in entry:
+            location = entry.get("location") if isinstance(entry, dict) else entry
+            if metric == ERROR and location and not any(folder in location for folder in LAUNCH_FOLDERS):
                 goldens.append(artifact_of(self.file, key, entry, place))
             else:
                 outputs.append(output_of(self.file, key, entry, place))

@@ -1,0 +1,35 @@
+"""Small specifications for tests."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.inputs.spec_options import SpecOptions
+from benchwright.kinds.spec.read.specification import read_specification
+
+MODEL: dict[str, Any] = {"name": "net", "format": "caffe2"}
+
+
+def written(path: Path, model: dict[str, Any] | None = None, *tests: dict[str, Any]) -> str:
+    """A specification at `path`, with a test that runs {program} if none is given."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    said = tests or ({"identifier": "{ID}", "commands": ["{program} --iter {iter}"], "iter": 5, "warmup": 1},)
+    path.write_text(json.dumps({"model": {**MODEL, **(model or {})}, "tests": list(said)}, indent=1))
+    return str(path)
+
+
+def read(path: Path, *tests: dict[str, Any], options: SpecOptions | None = None, **model: Any) -> list[Benchmark]:
+    """The benchmarks of such a file in the folder `path`."""
+    return read_specification(written(path / "spec.json", model, *tests), options or SpecOptions())
+
+
+def file_entry(path: Path, content: str = "x") -> dict[str, str]:
+    """A file beside a specification, as the specification names it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content)
+    md5 = hashlib.md5(content.encode()).hexdigest()
+    return {"filename": path.name, "location": str(path), "md5": md5}
