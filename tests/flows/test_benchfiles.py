@@ -141,3 +141,35 @@ def test_an_install_of_its_own_goes_into_the_environment_or_leaves_the_old_one(
     assert failed["status"] == "failed"
     assert "benchfile.py: its install failed: pip install no-such-package" in failed["detail"]
     assert suite.version("beta", "one"), "the previous environment is gone"
+    (place / "benchfile.py").write_text(INSTALL.replace('"python", "-c", "', '"python", "-c", "raise SystemExit(4); '))
+    failed = bw.json("install", suite.path, code=1)["groups"][0]
+    assert "benchfile.py:9: its install failed: RuntimeError: no python" in failed["detail"]
+    (place / "benchfile.py").write_text(INSTALL.replace("self.pip_install", "self.conda_install"))
+    failed = bw.json("install", suite.path, code=1)["groups"][0]
+    assert "its install asks for conda; name what it needs in requirements.in" in failed["detail"]
+    assert suite.version("beta", "one"), "the previous environment is gone"
+
+
+STEPS = """
+from milabench.pack import Package
+import milabench.commands as cmd
+
+class Mine(Package):
+    def build_run_plan(self):
+        first = cmd.CmdCommand(self, "python", "-c", "import sys; open('first', 'a').write('x'); sys.exit(CODE)")
+        return cmd.SequenceCommand(first, cmd.PackCommand(self, *self.argv)).use_stdout()
+
+__pack__ = Mine
+"""
+
+
+def test_steps_run_in_turn_up_to_the_first_that_fails(bw: CommandLine, suite: SuiteFolder) -> None:
+    main = MAIN.replace('"WHO"', '"HOME"')
+    place = suite.add("sound", {"main.py": main, "benchfile.py": STEPS.replace("CODE", "0")})
+    bad = suite.add("broken", {"main.py": main, "benchfile.py": STEPS.replace("CODE", "3")})
+    results = {one["benchmark"]: one for one in bw.json("run", suite.path, "--use-current-env", code=1)["results"]}
+    assert results["sound"]["status"] == "ok", results["sound"]
+    assert (place / "first").read_text() == (bad / "first").read_text() == "x"
+    assert 100 <= next(m["value"] for m in results["sound"]["metrics"] if m["metric"] == "rate") <= 102
+    assert "exit code 3" in results["broken"]["detail"]
+    assert all(m["metric"] != "rate" for m in results["broken"]["metrics"]), "the step after the one that failed ran"

@@ -187,12 +187,60 @@ def test_its_way_to_prepare_is_asked_for_step_by_step(tmp_path: Path) -> None:
         ("def build_run_plan(self):\n    return 3\n", "gave 3, which is no command"),
         ("def build_run_plan(self):\n    return cmd.Sparkle(self)\n", "does not know milabench's command 'Sparkle'"),
         ("def build_run_plan(self):\n    1 / 0\n", "benchfile.py:6: its run failed: ZeroDivisionError"),
+        (
+            "import heavy_torch\n",
+            "benchfile.py:5: its run failed: ModuleNotFoundError: No module named 'heavy_torch'; a benchfile runs in benchwright's own",
+        ),
+        ("def build_run_plan(self):\n    return [self]\n", "which is no command of milabench"),
+        ("def build_run_plan(self):\n    return cmd.ListCommand()\n", "IndexError"),
     ],
 )
 def test_a_plan_that_fails_names_its_line(tmp_path: Path, body: str, said: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         planned(benchfile(tmp_path, body))
     assert said in str(caught.value)
+
+
+@pytest.mark.parametrize("write", ["open('../x', 'w')", "os.mkdir('../x')", "os.rename('main.py', '../x')"])
+def test_a_write_outside_of_its_folder_is_refused_and_does_not_happen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: str
+) -> None:
+    for name in ("tmp", "bench"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    path = benchfile(tmp_path / "bench", f"def build_run_plan(self):\n    import os\n    {write}\n")
+    with pytest.raises(InvalidInput, match=r"benchfile.py:7: its run failed: PermissionError: a benchfile may write"):
+        planned(path)
+    assert not (tmp_path / "x").exists()
+    assert (tmp_path / "bench" / "main.py").exists()
+
+
+def test_it_may_write_to_its_own_folder_and_those_of_the_suite(tmp_path: Path) -> None:
+    extra = tmp_path / "elsewhere" / "extra"
+    extra.mkdir(parents=True)
+    body = """
+        def build_run_plan(self):
+            open("own", "w").write("x")
+            (self.dirs.extra / "made").mkdir()
+            (self.dirs.extra / "made" / "file").write_text("x")
+            open("/etc/hostname").read()
+            return cmd.CmdCommand(self, "x")
+    """
+    folder = tmp_path / "bench"
+    folder.mkdir()
+    dirs = {"dirs": {"venv": "/base/venv", "extra": str(extra)}}
+    assert words(benchfile(folder, body), **dirs) == ["x"]
+    assert (extra / "made" / "file").exists()
+
+
+def test_steps_in_turn_are_told_from_processes_at_the_same_time(tmp_path: Path) -> None:
+    body = """
+        def build_run_plan(self):
+            steps = cmd.SequenceCommand(cmd.CmdCommand(self, "a"), cmd.CmdCommand(self, "b"))
+            return cmd.ListCommand(steps, cmd.CmdCommand(self, "c"))
+    """
+    found = planned(benchfile(tmp_path, body))
+    assert [(one.argv, one.sequence) for one in found] == [(("a",), 0), (("b",), 1), (("c",), None)]
 
 
 def test_what_it_prints_and_forks_is_in_nobodys_way(tmp_path: Path) -> None:

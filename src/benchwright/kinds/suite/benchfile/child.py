@@ -23,6 +23,7 @@ from benchwright.core.errors import InvalidInput
 _RUNNER = Path(__file__).parent / "compat_modules" / "run_benchfile.py"
 TIME_LIMIT_S = 60.0  # of its own work; what it asks us to do takes as long as it takes
 _LONGEST_ANSWER = 1 << 24
+_IMPORT_ELSEWHERE = "a benchfile runs in benchwright's own environment: import this in the benchmark's scripts"
 _TAIL = 2000  # characters of what it printed that an error shows
 
 
@@ -76,7 +77,8 @@ def ask_benchfile(path: str, phase: str, request: Mapping[str, Any], perform: Pe
             _send(child, {"return_code": code})
     if "error" in answer:
         what = f"its {phase} failed" if phase != "about" else "running it to read its attributes failed"
-        raise InvalidInput(f"{what}: {answer['error']}", where=path, line=answer.get("line"), remedy="fix it there")
+        remedy = _IMPORT_ELSEWHERE if answer["error"].startswith("ModuleNotFoundError") else "fix it there"
+        raise InvalidInput(f"{what}: {answer['error']}", where=path, line=answer.get("line"), remedy=remedy)
     return answer
 
 

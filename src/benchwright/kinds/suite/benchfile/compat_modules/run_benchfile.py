@@ -24,7 +24,10 @@ def main() -> None:
     answer_to = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     request = json.loads(sys.stdin.readline())
-    sys.path.insert(1, os.path.dirname(request["benchfile"]))
+    folder = os.path.dirname(request["benchfile"])
+    sys.path.insert(1, folder)
+    guard: Any = import_module("write_guard")
+    guard.refuse_writes_outside([folder, *request.get("config", {}).get("dirs", {}).values()])
     try:
         answer = answered(request, answer_to)
     except BaseException as error:  # also SystemExit: the benchfile's, not ours
