@@ -14,6 +14,7 @@ import msgspec
 from benchwright.app.after_run import written_body
 from benchwright.app.launches.cooldown import Cooldown
 from benchwright.app.launches.enough import EnoughLaunches
+from benchwright.app.launches.examined import add_examined
 from benchwright.app.launches.hooks import HookRunner
 from benchwright.app.launches.leftovers import clear_leftovers
 from benchwright.artifacts.probe_folder import ProbeWatch
@@ -311,6 +312,7 @@ class _Measurement:
         self.observer.on_launch(number, total, jobs)
         ready = [launch for launch in group if self.hooks.before(launch, self.executor, self.observer)]
         outcomes = self.executor.run([job for launch in ready for job in launch], self.observer)
+        add_examined(jobs, outcomes, self.benchmarks)
         if self.probe.was_changed():
             names = ", ".join(job.id for job in jobs)
             self._tell(

@@ -12,12 +12,14 @@ from benchwright.core.errors import BenchwrightError, CannotMeasure
 from benchwright.core.inputs.request import Request
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.task_overrides import TaskOverrides
+from benchwright.core.job import Job
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import ModelOptions
 from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
 from benchwright.plan.base import PlainPlanner, PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
+from benchwright.record.reading import Event
 from benchwright.report.base import Contribution, Report
 
 ENTRY_POINT_GROUP = "benchwright.kinds"
@@ -121,6 +123,10 @@ class Kind(Protocol):
         return PlainPlanner(context)
 
     # -- after a launch -------------------------------------------------------------------------------------------
+
+    def examined(self, benchmark: Benchmark, job: Job) -> list[Event]:
+        """Events to add to the stream of a job that ended well, from the files it left. Asked once, before it is recorded."""
+        return []
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
         """What takes from the events of one launch what is special to this kind."""

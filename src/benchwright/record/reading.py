@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,19 @@ def read_events(path: str | Path) -> Iterator[Event]:
         for line in stream:
             if line.strip():
                 yield decode_line(line)
+
+
+def append_events(path: str | Path, events: Sequence[Event]) -> None:
+    """Adds events to a stream whose job has ended, each on a line of its own."""
+    if not events:
+        return
+    lines = [json.dumps(event, separators=(",", ":")) for event in events]
+    try:
+        # The last line may be half a line; an empty line between is no event.
+        with open(path, "a", encoding="utf-8") as stream:
+            stream.write("\n" + "\n".join(lines) + "\n")
+    except OSError:
+        pass  # what is missing in the stream is missing in the launch, which is then no success
 
 
 def is_complete(path: str | Path) -> bool:

@@ -11,6 +11,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.specification import ERROR, POWER, SpecPower, SpecTest
 from benchwright.core.status import Reason, Status
+from benchwright.kinds.spec.goldens import COMPARED
 from benchwright.kinds.spec.observers.converters import OutputReader, reader_of
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
@@ -20,7 +21,6 @@ from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
 
-COMPARED = "compared"  # the event of one output that was compared with its golden
 _HIGHER = ("cosine", "top1", "top5")
 _SHOWN = 3
 

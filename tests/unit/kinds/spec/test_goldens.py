@@ -1,0 +1,44 @@
+"""Files that a program wrote against the golden files of its test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.events.types import is_sound
+from benchwright.kinds.spec.goldens import OutputPair, compared
+from benchwright.record import append_events, read_events
+
+
+def pair(folder: Path, got: str | None, golden: str | None) -> OutputPair:
+    paths = []
+    for name, text in (("got.txt", got), ("golden.txt", golden)):
+        if text is not None:
+            (folder / name).write_text(text)
+        paths.append(str(folder / name))
+    return OutputPair("softmax", paths[0], paths[1])
+
+
+def test_figures_and_the_worst_element_are_events_of_the_stream(tmp_path: Path) -> None:
+    [event] = compared([pair(tmp_path, "1\n2\n4\n", "1\n2\n3\n")], {"max_abs": 0.5})
+    assert event["figures"]["max_abs"] == 1.0
+    assert event["worst"] == {"index": [2], "expected": 3.0, "got": 4.0}
+    assert event["wrong"].startswith("max_abs 1 is above 0.5; furthest off at [2]: 3 expected, 4 found")
+    stream = tmp_path / "s.data"
+    stream.write_text('{"event":"end","n":0')  # half a line
+    append_events(stream, [event])
+    assert [e["event"] for e in read_events(stream)] == ["unreadable", "compared"]
+    assert is_sound(msgspec.json.decode(msgspec.json.encode(event)))
+
+
+def test_a_missing_or_damaged_file_is_wrong_and_named(tmp_path: Path) -> None:
+    [missing] = compared([pair(tmp_path, None, "1\n")], {})
+    assert missing["wrong"] == f"the program did not write {tmp_path}/got.txt"
+    [damaged] = compared([pair(tmp_path, "1\nfast\n", "1\n2\n")], {})
+    assert damaged["wrong"] == f"the output {tmp_path}/got.txt: line 2: 'fast' is not a number"
+    [golden] = compared([pair(tmp_path, "1\n2\n", "1\nnan\n")], {})
+    assert golden["wrong"].startswith("the golden is nan at [1]")
+    [absent] = compared([pair(tmp_path, "1\n", "1\n")._replace(golden=None)], {})
+    assert "not here" in absent["wrong"]
+    assert not any(event.get("figures") for event in (missing, damaged, golden, absent))
