@@ -27,6 +27,10 @@ class ModelSettings(NamedTuple):
     seed: Optional[int] = 0
     file: Optional[str] = None
     shapes: Mapping[str, Sequence[int]] = {}
+    types: Mapping[str, str] = {}  # of inputs of a model file, as a specification names them
+    input_files: Mapping[str, str] = {}  # input → the file that holds it, instead of a random one
+    goldens: Mapping[str, str] = {}  # output → the file that holds what it should be
+    tolerance: Mapping[str, float] = {}  # of those: error → the worst that passes
     runtime: str = "torch-eager"
     device: str = "cpu"
     precision: str = "fp32"

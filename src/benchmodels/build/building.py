@@ -15,7 +15,8 @@ from benchmodels.arrays import load_arrays, save_arrays
 from benchmodels.check.output_check import OutputError
 from benchmodels.check.reference import Reference, reference_of
 from benchmodels.failures import has_room
-from benchmodels.files.model_file import ModelFile, described, made_inputs, open_model_file, resolved_shapes
+from benchmodels.files.given_inputs import check_types, shapes_and_arrays
+from benchmodels.files.model_file import ModelFile, described, made_inputs, open_model_file
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.runtime_options import failures_reported, options_of, shown_batch
 from benchmodels.measure.work import CallWork, count_work
@@ -148,11 +149,12 @@ class Building:
 
 
 def inputs_of(opened: ModelFile, settings: ModelSettings) -> Details:
-    """The inputs saved with the file, unless shapes were requested; otherwise random ones of these shapes."""
+    """The inputs saved with the file, unless shapes or files were given; otherwise those of the files, or random ones."""
+    check_types(opened.inputs, settings.types)
     saved = getattr(opened, "saved_inputs", None)
-    if saved is not None and not settings.shapes:
+    if saved is not None and not settings.shapes and not settings.input_files:
         found = saved()
         if found is not None:
             return dict(found)
-    shapes = resolved_shapes(opened.inputs, settings.shapes)
-    return made_inputs(opened.inputs, shapes, settings.seed or 0)
+    shapes, given = shapes_and_arrays(opened.inputs, settings.shapes, settings.input_files)
+    return {**made_inputs(opened.inputs, shapes, settings.seed or 0), **given}

@@ -6,7 +6,7 @@ import math
 from importlib import import_module
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Tuple
 
-from benchmodels.check.array_files import ReadArray
+from benchmodels.check.array_files import ReadArray, UnreadableArray, read_array
 from benchmodels.check.output_check import error_of
 from benchmodels.types import Details
 
@@ -29,6 +29,24 @@ class GoldenError(NamedTuple):
     wrong: Optional[str] = None
     worst: Optional[Details] = None
     statistics: Details = {}
+
+
+def golden_errors(
+    outputs: Mapping[str, Any], goldens: Mapping[str, str], tolerance: Mapping[str, float]
+) -> List[GoldenError]:
+    """Outputs of a model, by name, against the files of their goldens; an only output needs no name."""
+    found = []
+    for name, path in goldens.items():
+        alone = len(outputs) == 1 and len(goldens) == 1
+        got = outputs.get(name, next(iter(outputs.values())) if alone else None)
+        if got is None:
+            found.append(GoldenError(name, {}, f"the model has no such output; it has {', '.join(outputs)}"))
+            continue
+        try:
+            found.append(golden_error(name, ReadArray(got), read_array(path, name), tolerance))
+        except UnreadableArray as error:
+            found.append(GoldenError(name, {}, f"the golden {path}: {error}"))
+    return found
 
 
 def golden_error(name: str, got: ReadArray, golden: ReadArray, tolerance: Mapping[str, float]) -> GoldenError:

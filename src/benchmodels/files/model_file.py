@@ -96,11 +96,11 @@ def resolved_shapes(inputs: Sequence[FileInput], given: Mapping[str, Sequence[in
     names = [each.name for each in inputs]
     for name in given:
         if name not in names:
-            raise _trouble(f"no input '{name}'; the inputs are {', '.join(map(str, inputs))}")
+            raise trouble(f"no input '{name}'; the inputs are {', '.join(map(str, inputs))}")
     shapes = {each.name: _given(each, given[each.name]) for each in inputs if each.name in given}
     free = [each for each in inputs if each.name not in given and _free(each)]
     if free:
-        raise _trouble(_asked_for(free, inputs, shapes))
+        raise trouble(_asked_for(free, inputs, shapes))
     return {each.name: shapes.get(each.name) or tuple(map(int, each.shape or ())) for each in inputs}
 
 
@@ -128,7 +128,7 @@ def _given(each: FileInput, given: Sequence[int]) -> Tuple[int, ...]:
     own = given if each.shape is None else each.shape
     fits = len(own) == len(given) and all(isinstance(size, str) or size == wanted for size, wanted in zip(own, given))
     if not fits or any(size < 0 for size in given):
-        raise _trouble(f"input {each} cannot have the shape {'×'.join(map(str, given))}")
+        raise trouble(f"input {each} cannot have the shape {'×'.join(map(str, given))}")
     return tuple(given)
 
 
@@ -183,5 +183,6 @@ def described(opened: ModelFile, arrays: Mapping[str, Array], identity: str) -> 
     }
 
 
-def _trouble(text: str) -> Unsupported:
+def trouble(text: str) -> Unsupported:
+    """What is wrong with a model file, or with what is asked of it."""
     return Unsupported("load", text, kind="error")

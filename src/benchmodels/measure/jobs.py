@@ -126,6 +126,8 @@ class MeasureJob:
             shapes = {name: list(shape) for name, shape in settings.shapes.items()}
             # A build may refer to the file by its path.
             parts["path"] = os.path.abspath(settings.file)
+            inputs = {name: digest_of([path]) for name, path in settings.input_files.items() if os.path.isfile(path)}
+            parts["inputs"] = [dict(settings.types), inputs, settings.seed]
             return {**parts, "file": digest_of(_all_files(settings.file)), "shapes": shapes}
         if (
             settings.weights_digest is None or settings.content_digest is None

@@ -9,6 +9,7 @@ from time import perf_counter_ns
 from typing import Any, Callable, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 import benchprobe
+from benchmodels.check.goldens import golden_errors
 from benchmodels.check.output_check import Agreement
 from benchmodels.check.reference import Reference, judged
 from benchmodels.ending import end_children, leave
@@ -115,6 +116,8 @@ class ModelMeasurement:
             self._tell_runtime(session, computed)
         self._tell_work(work, batch, computed)
         self._check(outputs, subject.reference, TF32 if computed.kinds else computed.precision)
+        if self._settings.goldens:
+            self._compare(outputs[-1])
 
     def _first_calls(self, calls: _Calls, build_s: Optional[float], load_s: float) -> List[Details]:
         """The outputs of the first call, unless they are large: they would count as memory of the runtime."""
@@ -233,6 +236,12 @@ class ModelMeasurement:
             if found.ok and not found.claimed:
                 self._reports.message(found.detail)
             self._tell_check(found)
+
+    def _compare(self, outputs: Arrays) -> None:
+        """The outputs of the last call with golden ones."""
+        with self._reports.at("check"):
+            for found in golden_errors(outputs, self._settings.goldens, self._settings.tolerance):
+                self._reports.event("compared", **found._asdict())
 
     def _tell_check(self, found: Agreement) -> None:
         told = {"ok": found.ok, "claimed": found.claimed, "detail": found.detail, "figures": found.figures}

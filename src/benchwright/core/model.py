@@ -169,6 +169,10 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
     max_depth: int = 0
     profile: bool = False
     shapes: dict[str, tuple[int, ...]] = {}
+    types: dict[str, str] = {}  # of inputs of a model file, as its specification says
+    input_files: dict[str, str] = {}  # input → the file that holds it
+    goldens: dict[str, str] = {}  # output → the file with what it should be
+    tolerance: dict[str, float] = {}  # error → the worst that passes
     rebuild: str = "if_needed"
     step_timeout_s: float = 600.0
     builds: str = ""  # the folder of cached builds

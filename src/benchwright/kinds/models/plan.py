@@ -12,7 +12,7 @@ _MODULE = ("-m", "benchmodels")
 # Fields of a Model that benchmodels has under the same name.
 _SAME = (
     *("identity", "items", "items_from", "trust", "weights_in_identity", "file", "max_depth", "runtime", "precision"),
-    *("streams", "builds", "rebuild", "step_timeout_s", "profile"),
+    *("streams", "builds", "rebuild", "step_timeout_s", "profile", "types", "input_files", "goldens", "tolerance"),
 )
 WAIT_POLICY = "PASSIVE"  # spinning threads take cores from working ones
 
