@@ -7,11 +7,10 @@ from functools import cached_property
 
 from benchwright.agent.extractors.base import ESCAPE_SEQUENCE
 from benchwright.core.measurement import Measurement
-from benchwright.core.metric import Direction
 from benchwright.core.note import Note
 from benchwright.core.specification import ERROR, POWER, SpecPower, SpecTest
 from benchwright.core.status import Reason, Status
-from benchwright.kinds.spec.goldens import COMPARED
+from benchwright.kinds.spec.goldens import COMPARED, GoldenResults
 from benchwright.kinds.spec.observers.converters import OutputReader, reader_of
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
@@ -21,7 +20,6 @@ from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
 
-_HIGHER = ("cosine", "top1", "top5")
 _SHOWN = 3
 
 
@@ -39,7 +37,7 @@ class SpecGatherer(Gatherer):
         self._test = test
         self._reader = reader_for(test)
         self._lines: list[PrintedLine] = []
-        self._compared: dict[str, Event] = {}
+        self._goldens = GoldenResults(test.goldens)
         self._energy = EnergyUse(test.power or SpecPower()) if test.metric == POWER else None
 
     def add(self, event: Event) -> None:
@@ -48,7 +46,7 @@ class SpecGatherer(Gatherer):
                 plain = ESCAPE_SEQUENCE.sub("", text) if "\x1b" in text else text
                 self._lines.append(PrintedLine(number, plain, bool(event.get("cut"))))
         elif event["event"] == COMPARED:
-            self._compared[event["output"]] = event
+            self._goldens.add(event)
 
     def sampled(self, event: Event) -> None:
         if self._energy is not None:
@@ -65,10 +63,10 @@ class SpecGatherer(Gatherer):
     def measurements(self) -> list[Measurement]:
         found = [] if self._energy is None else self._energy.measurements()
         found += [series.measurement for series in self._series if _has_samples(series.measurement)]
-        return found + [m for event in self._compared.values() for m in _errors(event)]
+        return found + self._goldens.measurements()
 
     def judge(self, found: list[Measurement]) -> LaunchVerdict | None:
-        return self._wrong_output() or self._nothing_measured(found) or _impossible(found)
+        return self._goldens.judge() or self._nothing_measured(found) or _impossible(found)
 
     def notes(self) -> list[Note]:
         found = []
@@ -94,30 +92,13 @@ class SpecGatherer(Gatherer):
                 {"type": s.type, "metric": s.metric, "unit": s.unit, "as": s.measurement.metric, **s.about}
                 for s in self._series
             ]
-        if self._compared:
-            told["goldens"] = {
-                name: {key: event.get(key) for key in ("figures", "wrong", "worst", "statistics")}
-                for name, event in self._compared.items()
-            }
-        return told
-
-    def _wrong_output(self) -> LaunchVerdict | None:
-        wrong = [(name, event["wrong"]) for name, event in self._compared.items() if event.get("wrong")]
-        if wrong:
-            name, why = wrong[0]
-            more = f" (and {len(wrong) - 1} more outputs)" if len(wrong) > 1 else ""
-            return LaunchVerdict(Status.FAILED, Reason.INVALID, f"output {name}: {why}{more}")
-        missing = [golden.key for golden in self._test.goldens if golden.key not in self._compared]
-        if missing:
-            detail = f"{', '.join(missing)}: not compared with the golden output"
-            return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
-        return None
+        return told | self._goldens.facts()
 
     def _nothing_measured(self, found: list[Measurement]) -> LaunchVerdict | None:
         if self._energy is not None:
             has_power = any(m.source == "sampler" and m.metric == POWER and m.samples for m in found)
             return None if has_power else LaunchVerdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, NO_COUNTER)
-        if self._compared and self._test.metric == ERROR:
+        if self._goldens and self._test.metric == ERROR:
             return None
         if any(m.source == "log" and m.samples for m in found):
             return None
@@ -129,20 +110,6 @@ class SpecGatherer(Gatherer):
 
 def _has_samples(measurement: Measurement) -> bool:
     return bool(measurement.samples or measurement.warmup_samples)
-
-
-def _errors(event: Event) -> list[Measurement]:
-    return [
-        Measurement(
-            metric=f"error.{name}",
-            unit=None,
-            direction=Direction.HIGHER if name in _HIGHER else Direction.LOWER,
-            samples=(float(value),),
-            source="model",
-            labels={"output": event["output"]},
-        )
-        for name, value in event.get("figures", {}).items()
-    ]
 
 
 def _impossible(found: list[Measurement]) -> LaunchVerdict | None:

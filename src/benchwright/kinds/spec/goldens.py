@@ -6,9 +6,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from benchwright.core.artifact import Artifact
+from benchwright.core.measurement import Measurement
+from benchwright.core.metric import Direction
+from benchwright.core.status import Reason, Status
 from benchwright.record.reading import Event
+from benchwright.record.verdict import LaunchVerdict
 
 COMPARED = "compared"  # the event of one output
+_HIGHER = ("cosine", "top1", "top5")
 
 
 class OutputPair(NamedTuple):
@@ -43,3 +49,52 @@ def _compared(pair: OutputPair, tolerance: Mapping[str, float]) -> Event:
     found = golden_error(pair.name, arrays[0], arrays[1], tolerance)
     figures = {name: value for name, value in found.figures.items() if abs(value) < float("inf")}
     return made | {"figures": figures, "wrong": found.wrong, "worst": found.worst, "statistics": found.statistics}
+
+
+class GoldenResults:
+    """What was compared in one launch, and whether it passed."""
+
+    def __init__(self, goldens: Iterable[Artifact]) -> None:
+        self._wanted = [golden.key for golden in goldens]
+        self._compared: dict[str, Event] = {}
+
+    def add(self, event: Event) -> None:
+        self._compared[event["output"]] = event
+
+    def __bool__(self) -> bool:
+        return bool(self._compared)
+
+    def measurements(self) -> list[Measurement]:
+        return [m for event in self._compared.values() for m in _errors(event)]
+
+    def judge(self) -> LaunchVerdict | None:
+        wrong = [(name, event["wrong"]) for name, event in self._compared.items() if event.get("wrong")]
+        if wrong:
+            name, why = wrong[0]
+            more = f" (and {len(wrong) - 1} more outputs)" if len(wrong) > 1 else ""
+            return LaunchVerdict(Status.FAILED, Reason.INVALID, f"output {name}: {why}{more}")
+        missing = [name for name in self._wanted if name not in self._compared]
+        if missing:
+            detail = f"{', '.join(missing)}: not compared with the golden output"
+            return LaunchVerdict(Status.FAILED, Reason.NO_DATA, detail)
+        return None
+
+    def facts(self) -> dict[str, object]:
+        if not self._compared:
+            return {}
+        keys = ("figures", "wrong", "worst", "statistics")
+        return {"goldens": {name: {key: event.get(key) for key in keys} for name, event in self._compared.items()}}
+
+
+def _errors(event: Event) -> list[Measurement]:
+    return [
+        Measurement(
+            metric=f"error.{name}",
+            unit=None,
+            direction=Direction.HIGHER if name in _HIGHER else Direction.LOWER,
+            samples=(float(value),),
+            source="model",
+            labels={"output": event["output"]},
+        )
+        for name, value in event.get("figures", {}).items()
+    ]
