@@ -13,6 +13,7 @@ from benchwright.executors.observer import Observer
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
+from benchwright.report.base import Contribution, Report
 
 
 class SpecKind(Kind):
@@ -69,3 +70,8 @@ class SpecKind(Kind):
     def code_files(self, benchmark: Benchmark) -> list[str]:
         test = benchmark.spec
         return [] if test is None else [test.path, *(p for p in test.programs.values() if os.path.isfile(p))]
+
+    def report(self, report: Report) -> Contribution:
+        from benchwright.kinds.spec.report import contribution
+
+        return contribution(report)
