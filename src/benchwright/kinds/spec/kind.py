@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.inputs.request import Request
+from benchwright.core.job import Job
 from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
+from benchwright.record.reading import Event
 from benchwright.report.base import Contribution, Report
 
 
@@ -61,6 +63,11 @@ class SpecKind(Kind):
         from benchwright.kinds.spec.plan import SpecPlanner
 
         return SpecPlanner(context)
+
+    def examined(self, benchmark: Benchmark, job: Job) -> list[Event]:
+        from benchwright.kinds.spec.examination import examine
+
+        return examine(benchmark, job)
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
         from benchwright.kinds.spec.gather import SpecGatherer
