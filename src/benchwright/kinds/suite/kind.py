@@ -85,7 +85,7 @@ class SuiteKind(Kind):
         failed = clone_missing(todo, observer)
         if failed is not None:
             return failed
-        wrong = _unrunnable(todo)
+        wrong = _unrunnable(todo, before_install=True)
         usable = [b for b in todo if b.name not in wrong]
         options = PrepareOptions(on=settings.on or "local", echo=settings.echo)
         return set_up_missing(usable, settings.suite_paths, request.suite, options, observer)
@@ -129,14 +129,14 @@ class SuiteKind(Kind):
         return [*_all_in(folder), *_all_in(os.path.join(os.path.dirname(folder), "_shared"))]
 
 
-def _unrunnable(benchmarks: Sequence[Benchmark]) -> dict[str, InvalidInput]:
+def _unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool = False) -> dict[str, InvalidInput]:
     """Those whose folder, script or benchfile cannot be used."""
     from benchwright.kinds.suite.read.suite import refuse_unrunnable
 
     found = {}
     for benchmark in benchmarks:
         try:
-            refuse_unrunnable([benchmark])
+            refuse_unrunnable([benchmark], before_install=before_install)
         except InvalidInput as error:
             found[benchmark.name] = error
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import textwrap
 import time
 from pathlib import Path
@@ -19,15 +20,17 @@ HEAD = "from milabench.pack import Package\nimport milabench.commands as cmd\n"
 SHARED = Path(__file__).parents[5] / "shared" / "compat" / "milabench-folders" / "benchmarks"
 
 
-def benchfile(folder: Path, body: str) -> str:
+def benchfile(folder: Path, body: str, before: str = "") -> str:
     (folder / "main.py").write_text("")
     (folder / "bench").mkdir(exist_ok=True)
     methods = textwrap.indent(textwrap.dedent(body), "    ")
-    (folder / "benchfile.py").write_text(f"{HEAD}class Mine(Package):\n    pass\n{methods}\n__pack__ = Mine\n")
+    (folder / "benchfile.py").write_text(f"{HEAD}{before}class Mine(Package):\n    pass\n{methods}\n__pack__ = Mine\n")
     return str(folder / "benchfile.py")
 
 
-def request(folder: str, *, gpus: int = 0, nodes: int = 1, plan: str = "njobs", **more: Any) -> dict[str, Any]:
+def request(
+    folder: str, *, gpus: int = 0, nodes: int = 1, plan: str = "njobs", options: Any = None, **more: Any
+) -> dict[str, Any]:
     machines = [{"name": f"n{i}", "ip": f"10.0.0.{i}", "main": i == 0} for i in range(nodes)]
     config = {
         "name": "b",
@@ -37,15 +40,15 @@ def request(folder: str, *, gpus: int = 0, nodes: int = 1, plan: str = "njobs", 
         "plan": {"method": plan, "n": 1},
         "argv": {"--epochs": 3, "--fast": True, "--none": None},
         "num_machines": nodes,
-        "system": {"nodes": machines, "options": {}},
+        "system": {"nodes": machines, "options": options or {}},
         "voir": {"options": {"stop": 60}},
         **more,
     }
-    return {"config": config, "names": {"cpu_count": 4}, "variables": {"A": "1"}, "devices": list(range(gpus))}
+    return {"config": config, "variables": {"A": "1"}, "devices": list(range(gpus))}
 
 
 def planned(path: str, **options: Any) -> list[PlannedProcess]:
-    answer = ask_benchfile(path, "run", request(os.path.dirname(path), **options))
+    answer = ask_benchfile(path, "run", request(os.path.dirname(path), **options), fill=lambda word: f"<{word}>")
     return msgspec.convert(answer["processes"], list[PlannedProcess])
 
 
@@ -64,25 +67,48 @@ def test_the_usual_plan_is_the_main_script_under_voir(tmp_path: Path) -> None:
     assert [one.tag for one in planned(path, gpus=2, plan="per_gpu")] == [("b", "D0"), ("b", "D1")]
 
 
-@pytest.mark.parametrize(
-    ("plan", "expected"),
-    [
-        ("cmd.PackCommand(self, *self.argv, lazy=True)", "DIR/main.py --epochs 3 --fast"),
-        ("cmd.PackCommand(self, self.dirs.code / 'bench', '-x')", "-m DIR/bench -x"),
-        ("cmd.CmdCommand(self, 'run', 'it')", "run it"),
-        ("cmd.SimpleCommand(self, 'more')", "--epochs 3 --fast more"),
-        ("cmd.VoidCommand(self)", "true"),
-        ("cmd.ActivatorCommand(cmd.PackCommand(self, '-a'))", "DIR/main.py -a"),
-        ("cmd.WrapperCommand(cmd.PackCommand(self, '-a'), 'nice', '-n', 5)", "nice -n 5 DIR/main.py -a"),
-        ("cmd.WorkingDir(cmd.PackCommand(self, '-a'))", "DIR/main.py -a"),
-        ("cmd.VoirCommand(cmd.PackCommand(self, '-a'), '--dash', module=True)", "voir --config @voir-config@ --dash DIR/main.py -a"),
-        ("cmd.TorchrunAllGPU(cmd.PackCommand(self, '-a'))", "/base/venv/bin/benchrun --nproc-per-node=2 -- DIR/main.py -a"),
-        ("cmd.TorchRunCommand(cmd.CmdCommand(self, 'my.module'), module=True)", "/base/venv/bin/benchrun --nproc-per-node=2 -m my.module"),
-        ("cmd.TorchrunAllGPU(cmd.CmdCommand(self, 'python', 'x.py'))", "/base/venv/bin/benchrun --nproc-per-node=2 --no-python -- python x.py"),
-    ],
-)  # fmt: skip
-def test_each_command_has_the_words_of_milabench(tmp_path: Path, plan: str, expected: str) -> None:
-    assert words(benchfile(tmp_path, f"def build_run_plan(self):\n    return {plan}\n"), gpus=2) == [expected]
+RUN = "/base/venv/bin/benchrun"
+COMMANDS = {  # what a plan is made of → the words of its process with two devices
+    "cmd.PackCommand(self, *self.argv, lazy=True)": "DIR/main.py --epochs 3 --fast",
+    "cmd.PackCommand(self, self.dirs.code / 'bench', '-x')": "-m DIR/bench -x",
+    "cmd.PackCommand(self, '-x', cwd='/elsewhere')": "DIR/main.py -x",
+    "cmd.CmdCommand(self, 'run', 'it')": "run it",
+    "cmd.CmdCommand(self, 'python', self.dirs.code / 'x.py', 1)": "python DIR/x.py 1",
+    "cmd.SimpleCommand(self, 'more')": "--epochs 3 --fast more",
+    "cmd.VoidCommand(self)": "true",
+    "cmd.ActivatorCommand(cmd.PackCommand(self, '-a'))": "DIR/main.py -a",
+    "cmd.WrapperCommand(cmd.PackCommand(self, '-a'), 'nice', '-n', 5)": "nice -n 5 DIR/main.py -a",
+    "cmd.WorkingDir(cmd.PackCommand(self, '-a'))": "DIR/main.py -a",
+    "cmd.DockerRunCommand(cmd.PackCommand(self, '-a'), None)": "DIR/main.py -a",
+    "cmd.SSHCommand(cmd.PackCommand(self, '-a'), '10.0.0.9', user='me', key='k', port=2)": "DIR/main.py -a",
+    "cmd.VoirCommand(cmd.PackCommand(self, '-a'), '--dash', module=True)": "voir --config @voir-config@ --dash DIR/main.py -a",
+    "cmd.TorchrunAllGPU(cmd.PackCommand(self, '-a'))": f"{RUN} --nproc-per-node=gpu -- DIR/main.py -a",
+    "cmd.TorchRunCommand(cmd.CmdCommand(self, 'my.module'), module=True)": f"{RUN} --nproc-per-node=gpu -m my.module",
+    "cmd.TorchrunAllGPU(cmd.CmdCommand(self, 'my.module'), '--x')": f"{RUN} --x --nproc-per-node=gpu -m -- my.module",
+    "cmd.TorchrunAllGPU(cmd.CmdCommand(self, 'python', 'x.py'))": f"{RUN} --nproc-per-node=gpu --no-python -- python x.py",
+    "cmd.TorchRunCommand(cmd.VoirCommand(cmd.PackCommand(self, '-a'), module=True), module=True)": (
+        f"{RUN} --nproc-per-node=gpu -m voir --config @voir-config@ DIR/main.py -a"
+    ),
+    "cmd.AccelerateLaunchCommand(cmd.PackCommand(self, '-a'), 0, '--last')": (
+        "accelerate launch --mixed_precision=bf16 --dynamo_backend=no --machine_rank=0 --num_machines=1 --multi_gpu"
+        " --gradient_accumulation_steps=1 --num_cpu_threads_per_process=4 --main_process_ip=10.0.0.0"
+        " --main_process_port=29400 --num_processes=2 --last DIR/main.py -a"
+    ),
+}
+
+
+def test_each_command_has_the_words_of_milabench(tmp_path: Path) -> None:
+    path = benchfile(tmp_path, f"def build_run_plan(self):\n    return cmd.ListCommand({', '.join(COMMANDS)})\n")
+    assert dict(zip(COMMANDS, words(path, gpus=2), strict=True)) == COMMANDS
+    unwrapped = dict(zip(COMMANDS, words(path, gpus=1), strict=True))
+    assert unwrapped["cmd.TorchrunAllGPU(cmd.PackCommand(self, '-a'))"] == "DIR/main.py -a"
+    assert unwrapped["cmd.TorchRunCommand(cmd.CmdCommand(self, 'my.module'), module=True)"] == "my.module"
+
+
+MEETING = (
+    "--nnodes=2 --rdzv-backend=static --rdzv-endpoint=10.0.0.0:29400 --master-addr=10.0.0.0 "
+    "--master-port=29400 --local-ranks-filter=0"
+)
 
 
 def test_torchrun_over_machines_meets_at_the_main_one(tmp_path: Path) -> None:
@@ -91,17 +117,59 @@ def test_torchrun_over_machines_meets_at_the_main_one(tmp_path: Path) -> None:
     )
     assert words(path, gpus=1) == [VOIR]
     first, second = planned(path, gpus=2, nodes=2)
-    meeting = (
-        "--nnodes=2 --rdzv-backend=static --rdzv-endpoint=10.0.0.0:29400 --master-addr=10.0.0.0 "
-        "--master-port=29400 --local-ranks-filter=0"
-    )
     for rank, process in enumerate((first, second)):
         assert " ".join(process.argv[1:10]) == (
-            f"{meeting} --node-rank={rank} --local-addr=10.0.0.{rank} --rdzv-conf=rank={rank}"
+            f"{MEETING} --node-rank={rank} --local-addr=10.0.0.{rank} --rdzv-conf=rank={rank}"
         )
+        assert process.argv[10] == "--nproc-per-node=gpu"
         assert process.use_stdout
-    assert (first.node_name, first.tag, first.logs) == ("n0", ("b", "0", "n0"), True)
-    assert (second.node_name, second.tag, second.logs) == ("n1", ("b", "0", "n1", "nolog"), False)
+    assert (first.node_name, first.tag, first.logs) == ("n0", ("b", "n0"), True)
+    assert (second.node_name, second.tag, second.logs) == ("n1", ("b", "n1", "nolog"), False)
+    other = {"torchrun": {"port": 1234, "backend": "c10d"}}
+    chosen = words(path, gpus=2, options=other)[0]
+    assert "--nnodes=1 --rdzv-backend=c10d --rdzv-endpoint=10.0.0.0:1234" in chosen
+
+
+OWN_LAUNCHER = """
+class Launcher(cmd.TorchrunAllGPU):
+    @property
+    def executable(self):
+        return f"{self.binfolder}/bin/python"
+    def should_wrap(self):
+        return True
+    def __init__(self, pack, *words, **options):
+        super().__init__(pack, "-m", "tune", "run", *words, module=False, **options)
+
+class Everywhere(cmd.TorchrunAllNodes):
+    def __init__(self, executor, *words, **options):
+        cmd.ForeachNode.__init__(self, cmd.TorchrunAllNodes.make_base_executor(Launcher, executor, *words, **options))
+    def make_new_node_executor(self, rank, node, base):
+        return cmd.WorkingDir(super().make_new_node_executor(rank, node, base))
+"""
+
+
+def test_a_launcher_of_its_own_stands_on_milabenchs(tmp_path: Path) -> None:
+    body = "def build_run_plan(self):\n    return Everywhere(cmd.SimpleCommand(self)).use_stdout()\n"
+    path = benchfile(tmp_path, body, before=OWN_LAUNCHER)
+    argv = {"{milabench_code}/recipe.py": True, "--config": "c.yaml"}
+    (alone,) = words(path, gpus=1, argv=argv)
+    assert alone.startswith("/base/venv/bin/python -m tune run --nnodes=1 --rdzv-backend=static")
+    assert alone.endswith("--nproc-per-node=gpu -- {milabench_code}/recipe.py --config c.yaml")
+    both = planned(path, gpus=2, nodes=2, argv=argv)
+    assert [" ".join(one.argv[4:13]) for one in both] == [
+        f"{MEETING} --node-rank={rank} --local-addr=10.0.0.{rank} --rdzv-conf=rank={rank}" for rank in (0, 1)
+    ]
+    assert {one.cwd for one in both} == {str(tmp_path)}
+
+
+def test_what_slurm_would_spread_is_the_command_itself_on_one_machine(tmp_path: Path) -> None:
+    before = "from milabench.commands.srun import ForeachSrun, TorchrunSrun\n"
+    path = benchfile(
+        tmp_path, "def build_run_plan(self):\n    return TorchrunSrun(cmd.PackCommand(self))\n", before=before
+    )
+    assert words(path, gpus=1) == ["DIR/main.py"]
+    with pytest.raises(InvalidInput, match=r"it uses milabench\.commands\.srun on several machines, which needs Slurm"):
+        planned(path, gpus=2, nodes=2)
 
 
 def test_accelerate_counts_all_devices_of_all_machines(tmp_path: Path) -> None:
@@ -124,17 +192,20 @@ def test_environment_folder_arguments_and_constructor_are_its_own(tmp_path: Path
             return {**super().make_env(), "MORE": self.more, "NUMBER": 3}
         @property
         def argv(self):
-            return [*super().argv, "--batch", self.resolve_argument("--epochs", 1) * 2]
+            known = [self.resolve_argument("--workers", 1), self.resolve_argument("--absent", 5)]
+            return [*super().argv, *known, self.resolve_placeholder(7)]
         @property
         def working_directory(self):
             return self.dirs.code / "bench"
         def build_run_plan(self):
             return cmd.PackCommand(self, *self.argv)
     """
-    (process,) = planned(benchfile(tmp_path, body), env={"OWN": "{cpu_count}"})
+    argv = {"--workers": "auto({n_worker}, 8)", "--": ["a", "b c"]}
+    (process,) = planned(benchfile(tmp_path, body), env={"OWN": "{cpu_count}"}, argv=argv)
     assert process.env == {"MORE": "yes", "NUMBER": "3", "OWN": "{cpu_count}"}
     assert process.cwd == str(tmp_path / "bench")
-    assert process.argv[-2:] == ("--batch", "6")
+    assert process.argv[1:3] == ("--workers", "auto({n_worker}, 8)")
+    assert process.argv[3:] == ("a", "b c", "<auto({n_worker}, 8)>", "5", "7")
 
 
 def test_a_run_of_its_own_is_noted_for_each_device(tmp_path: Path) -> None:
@@ -185,7 +256,10 @@ def test_its_way_to_prepare_is_asked_for_step_by_step(tmp_path: Path) -> None:
         ("def build_run_plan(self):\n    import os; os._exit(3)\n", "gave no answer"),
         ("def build_run_plan(self):\n    raise SystemExit(2)\n", "benchfile.py:6: its run failed: SystemExit: 2"),
         ("def build_run_plan(self):\n    return 3\n", "gave 3, which is no command"),
-        ("def build_run_plan(self):\n    return cmd.Sparkle(self)\n", "does not know milabench's command 'Sparkle'"),
+        ("def build_run_plan(self):\n    return cmd.Sparkle(self)\n", "benchfile.py:6: it uses milabench.commands.Sparkle, which benchwright does not know"),
+        ("def build_run_plan(self):\n    from milabench.pack import Bag\n", "benchfile.py:6: it uses milabench.pack.Bag, which benchwright does not know"),
+        ("def build_run_plan(self):\n    import milabench.commands.ray\n", "benchfile.py:6: it uses milabench.commands.ray, which benchwright does not know"),
+        ("def build_run_plan(self):\n    return cmd.NJobs.many(self)\n", "benchfile.py:6: it uses milabench.commands.NJobs.many, which benchwright does not know"),
         ("def build_run_plan(self):\n    1 / 0\n", "benchfile.py:6: its run failed: ZeroDivisionError"),
         (
             "import heavy_torch\n",
@@ -194,7 +268,7 @@ def test_its_way_to_prepare_is_asked_for_step_by_step(tmp_path: Path) -> None:
         ("def build_run_plan(self):\n    return [self]\n", "which is no command of milabench"),
         ("def build_run_plan(self):\n    return cmd.ListCommand()\n", "IndexError"),
     ],
-)
+)  # fmt: skip
 def test_a_plan_that_fails_names_its_line(tmp_path: Path, body: str, said: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         planned(benchfile(tmp_path, body))
@@ -281,3 +355,44 @@ def test_the_public_folders_plan(name: str, nodes: int, gpus: int) -> None:
     assert len(found) == (max(1, gpus) if plan == "per_gpu" else spread)
     assert all(one.argv[-3:] == ("--epochs", "3", "--fast") for one in found)
     assert any("benchrun" in one.argv[0] for one in found) == (name == "lightning" and gpus > 1)
+
+
+def test_its_install_clones_a_repository_and_takes_what_it_names(tmp_path: Path) -> None:
+    source, folder = tmp_path / "source", tmp_path / "folder"
+    for name in ("model/a.py", "model/deep/b.py", "docs/a.py", "requirements.txt"):
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text(name)
+    for words in (
+        ["init", "-q", "-b", "main"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
+    ):
+        subprocess.run(["git", *words], cwd=source, check=True)
+    folder.mkdir()
+    body = f"""
+        async def install(self):
+            from milabench.fs import XPath
+            whole = XPath(self.dirs.code) / "whole"
+            whole.clone_subtree({str(source)!r}, "main")
+            (self.dirs.code / "part").clone_subtree({str(source)!r}, "main", "model")
+            whole.merge_into(self.dirs.code / "merged", manifest="/model/\\n!b.py\\n/requirements.txt")
+            (self.dirs.code / "lost").clone_subtree({str(source)!r}, "no-such-branch")
+    """
+    started = []
+
+    def perform(action: Action) -> int:
+        started.append(action.argv[:2])
+        env = {**os.environ, **{name: value for name, value in action.env.items() if value is not None}}
+        return subprocess.run(action.argv, cwd=action.cwd, env=env, stderr=subprocess.DEVNULL).returncode
+
+    with pytest.raises(InvalidInput, match=r"RuntimeError: git fetch .* no-such-branch exited with code 128"):
+        ask_benchfile(benchfile(folder, body), "install", request(str(folder)), perform)
+    assert (folder / "whole" / "docs" / "a.py").read_text() == "docs/a.py"
+    assert sorted(str(path.relative_to(folder / "part")) for path in (folder / "part").rglob("*.py")) == [
+        "a.py",
+        "deep/b.py",
+    ]
+    merged = [str(path.relative_to(folder / "merged")) for path in (folder / "merged").rglob("*") if path.is_file()]
+    assert sorted(merged) == ["model/a.py", "requirements.txt"]
+    assert started[0] == ("git", "init")
+    assert not (folder / "lost").exists()

@@ -65,6 +65,7 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
     prepare_script: str | None = "prepare.py"
     main_script: str = "main.py"
     overridden: tuple[Overridden, ...] = ()
+    has_benchfile: bool = False
     has_voirfile: bool = False
     imports_voir: bool = False
     benchmate: str | None = None  # the folder that holds the package, if the folder's scripts import it
@@ -82,12 +83,15 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def obeyed(self, methods: frozenset[str], entry: Mapping[str, Any]) -> bool:
         """Whether it overrides one of `methods`, and the entry does not say what to do instead."""
-        plan = entry.get("plan")
-        launched = "launcher" in entry or (isinstance(plan, Mapping) and "launcher" in plan)
-        replaced = launched or "main" in entry
+        replaced = _says_how_to_run(entry)
         if methods is not RUN_METHODS:
             replaced = methods is PREPARE_METHODS and "prepare" in entry
         return not replaced and entry.get(IGNORED) != ATTRIBUTES_ONLY and not methods.isdisjoint(self.overrides)
+
+    def has_usual_plan(self, entry: Mapping[str, Any]) -> bool:
+        """Whether the run is the one that every benchfile inherits: in the main script's folder, on the main machine only."""
+        own = entry.get(IGNORED) == ATTRIBUTES_ONLY or _says_how_to_run(entry) or bool(entry.get("server"))
+        return self.has_benchfile and not own and RUN_METHODS.isdisjoint(self.overrides)
 
     def refusal(self, entry: Mapping[str, object] = {}) -> InvalidInput | None:
         """Why the folder cannot be run as it is, or None."""
@@ -95,6 +99,11 @@ class BenchFacts(msgspec.Struct, frozen=True, kw_only=True):
         if self.trouble is None or (unused and self.trouble.where == os.path.join(self.folder, BENCHFILE)):
             return None
         return self.trouble.error()
+
+
+def _says_how_to_run(entry: Mapping[str, Any]) -> bool:
+    plan = entry.get("plan")
+    return "main" in entry or "launcher" in entry or (isinstance(plan, Mapping) and "launcher" in plan)
 
 
 def read_benchfile(folder: str | os.PathLike[str]) -> BenchFacts:
@@ -117,7 +126,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 def _read(folder: str, stamps: tuple[tuple[int, int] | None, ...]) -> BenchFacts:
     facts = BenchFacts(folder=folder)
     if stamps[0] is not None:
-        facts = _with_benchfile(facts)
+        facts = _with_benchfile(msgspec.structs.replace(facts, has_benchfile=True))
     if not os.path.isdir(folder):
         return facts
     if facts.prepare_script is not None and not os.path.exists(os.path.join(folder, facts.prepare_script)):

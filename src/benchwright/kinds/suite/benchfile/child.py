@@ -58,28 +58,44 @@ class PlannedProcess(msgspec.Struct, frozen=True):
         return "nolog" not in self.tag
 
 
-VOIR_CONFIG = "@voir-config@"  # as in compat_modules/milabench/commands.py
+VOIR_CONFIG = "@voir-config@"  # as in compat_modules/milabench/commands/nodes.py
 Perform = Callable[[Action], int]
+Fill = Callable[[str], str]
 
 
-def ask_benchfile(path: str, phase: str, request: Mapping[str, Any], perform: Perform | None = None) -> dict[str, Any]:
+def ask_benchfile(
+    path: str, phase: str, request: Mapping[str, Any], perform: Perform | None = None, fill: Fill = str
+) -> dict[str, Any]:
     """What it answers. InvalidInput names the file and the line where it fails, is silent for too long or answers nonsense;
-    what `perform` raises ends it."""
+    what `perform` and `fill`, which fills the placeholders of a word, raise ends it."""
     with tempfile.TemporaryFile() as printed, _started(path, printed) as child:
         assert child.stdout is not None
         lines = _Lines(child.stdout.fileno())
         _send(child, {"benchfile": path, "phase": phase, **request})
         while True:
             answer = _decoded(path, phase, lines, printed)
-            if "do" not in answer:
+            if "fill" in answer:
+                _send(child, {"text": fill(str(answer["fill"]))})
+            elif "do" in answer:
+                code = perform(msgspec.convert(answer, Action)) if perform is not None else 0
+                _send(child, {"return_code": code})
+            else:
                 break
-            code = perform(msgspec.convert(answer, Action)) if perform is not None else 0
-            _send(child, {"return_code": code})
     if "error" in answer:
-        what = f"its {phase} failed" if phase != "about" else "running it to read its attributes failed"
-        remedy = _IMPORT_ELSEWHERE if answer["error"].startswith("ModuleNotFoundError") else "fix it there"
-        raise InvalidInput(f"{what}: {answer['error']}", where=path, line=answer.get("line"), remedy=remedy)
+        raise _failure(path, phase, answer)
     return answer
+
+
+def _failure(path: str, phase: str, answer: Mapping[str, Any]) -> InvalidInput:
+    line = answer.get("line")
+    if answer.get("unknown"):
+        what = f"it uses {answer['unknown']}, which benchwright does not know"
+        return InvalidInput(
+            what, where=path, line=line, remedy="say how to run it with `launcher:` or `main:` in its entry"
+        )
+    what = f"its {phase} failed" if phase != "about" else "running it to read its attributes failed"
+    remedy = _IMPORT_ELSEWHERE if answer["error"].startswith("ModuleNotFoundError") else "fix it there"
+    return InvalidInput(f"{what}: {answer['error']}", where=path, line=line, remedy=remedy)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from benchwright.core.node.system import SuitePaths
 from benchwright.kinds.suite import benchfile
 from benchwright.kinds.suite.benchfile.benchfile import BENCHFILE, RUN_METHODS, read_benchfile
 from benchwright.kinds.suite.benchfile.child import VOIR_CONFIG, PlannedProcess, ask_benchfile
+from benchwright.kinds.suite.plan.filled_words import filled_words
 from benchwright.kinds.suite.plan.machine_facts import MachineFacts, machine_facts
 from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 from benchwright.plan.process_slots import LOCALHOST, ProcessSlot
@@ -50,15 +51,17 @@ class ObeyedPlan(msgspec.Struct, frozen=True):
         return (python, "-m", "benchprobe.serving", "--server", str(len(started)), *started, "--", *client)
 
 
-def obeyed_plan(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts) -> ObeyedPlan | None:
+def obeyed_plan(
+    benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts, fill: Callable[[str], str]
+) -> ObeyedPlan | None:
     """None if the folder's benchfile does nothing of its own about running, or the entry says what to do instead.
-    InvalidInput names the file and line of a plan that fails or that we cannot run."""
+    `fill` fills the placeholders of a word. InvalidInput names the file and line of a plan that fails or that we cannot run."""
     folder = place.folder
     if not read_benchfile(folder.path).obeyed(RUN_METHODS, folder.config):
         return None
     path = os.path.join(folder.path, BENCHFILE)
     request = request_of(benchmark, place, facts) | {"devices": facts.devices}
-    processes = msgspec.convert(ask_benchfile(path, "run", request)["processes"], list[PlannedProcess])
+    processes = msgspec.convert(ask_benchfile(path, "run", request, fill=fill)["processes"], list[PlannedProcess])
     in_turn = _in_turn([process for process in processes if process.role != "server"])
     measured = [_together(steps, path) for steps in in_turn]
     if not measured:
@@ -114,7 +117,7 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
     config.setdefault("group", folder.group)
     config["voir"] = config.get("voir") or {"options": {}}
     variables = {name: value for name, value in place.variables(facts).items() if value is not None}
-    return {"config": config, "names": facts.names, "variables": variables}
+    return {"config": config, "variables": variables}
 
 
 def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
@@ -128,8 +131,9 @@ def unrunnable(benchmarks: Iterable[Benchmark]) -> Iterator[str]:
     for benchmark in benchmarks:
         try:
             if benchmark.folder is not None and os.path.isdir(benchmark.folder.path):
-                refuse_unrunnable([benchmark])
-                obeyed_plan(benchmark, BenchmarkPlace(benchmark, paths), facts)
+                refuse_unrunnable([benchmark], before_install=True)
+                place = BenchmarkPlace(benchmark, paths)
+                obeyed_plan(benchmark, place, facts, filled_words(benchmark, place, paths, facts).fill)
         except InvalidInput as error:
             yield f"{benchmark.name} cannot run: {error.on_one_line}"
 
@@ -163,13 +167,14 @@ def _servers(
 def started_words(
     argv: Iterable[str], python: str, fill: Callable[[str], str], voir_config: str = ""
 ) -> tuple[str, ...]:
-    """The words of a benchfile's command as they are started: scripts, voir and benchrun by the environment's Python."""
+    """The words of a benchfile's command as they are started: scripts, voir and benchrun by the environment's Python, and the
+    programs of its environment from where that Python is."""
     first, *rest = (voir_config if word == VOIR_CONFIG else fill(word) for word in argv)
     programs = os.path.dirname(python)
     rest = [os.path.join(programs, "voir") if word.endswith("/bin/voir") else word for word in rest]
     module = _MODULES.get(os.path.basename(first))
     if module is not None:
         return (python, "-m", module, *rest)
-    if first == "python":
+    if first == "python" or first.endswith("/bin/python"):
         return (python, *rest)
     return (python, first, *rest) if first == "-m" or first.endswith(".py") else (first, *rest)

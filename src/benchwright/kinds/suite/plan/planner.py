@@ -87,10 +87,11 @@ class SuitePlanner(Planner):
 
     def _command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
         parts = self._parts_of(benchmark)
-        env = {**parts.env, "MILABENCH_CONFIG": parts.configuration.of(slot, repeat)}
+        obeyed, cwd = self._obeyed_plan(benchmark), parts.cwd
+        tag = obeyed.processes[slot].tag if obeyed is not None else None
+        env = {**parts.env, "MILABENCH_CONFIG": parts.configuration.of(slot, repeat, tag)}
         env |= device_variables(slot, self._facts)
         env |= node_variables(slot, self._port)
-        obeyed, cwd = self._obeyed_plan(benchmark), parts.place.folder.path
         if obeyed is not None:
             argv, files, data_file = self._obeyed_argv(obeyed, parts, slot, job, env)
             cwd = obeyed.processes[slot].cwd
@@ -125,7 +126,7 @@ class SuitePlanner(Planner):
     ) -> tuple[tuple[str, ...], dict[str, str], str | None]:
         """The words, the files they name, and the file for voir's events, whose descriptor is set in `env`."""
         folder, python = parts.place.folder, self._python(parts.place.python)
-        program: tuple[str, ...] = (*_started(parts.script), *parts.words.args)
+        program: tuple[str, ...] = (*_started(parts.script, parts.cwd), *parts.words.args)
         files: dict[str, str] = {}
         data_file = None
         if folder.voir is not None:
@@ -153,7 +154,8 @@ class SuitePlanner(Planner):
             return None
         if benchmark.name not in self._obeyed:
             place = BenchmarkPlace(benchmark, self._paths)
-            self._obeyed[benchmark.name] = obeyed_plan(benchmark, place, self._facts)
+            fill = lambda word: self._parts_of(benchmark).words.fill(word)  # noqa: E731
+            self._obeyed[benchmark.name] = obeyed_plan(benchmark, place, self._facts, fill)
         return self._obeyed[benchmark.name]
 
     def _obeyed_argv(
@@ -237,9 +239,9 @@ class SuitePlanner(Planner):
         )
 
 
-def _started(script: str) -> tuple[str, ...]:
-    """A main script that is a folder is run as the module it is, from the folder that holds it."""
-    return ("-m", os.path.basename(script)) if os.path.isdir(script) else (script,)
+def _started(script: str, cwd: str) -> tuple[str, ...]:
+    """A main script that is a folder is run as the module it is in `cwd`."""
+    return ("-m", os.path.relpath(script, cwd).replace(os.sep, ".")) if os.path.isdir(script) else (script,)
 
 
 class _Parts(msgspec.Struct, frozen=True):
@@ -247,6 +249,7 @@ class _Parts(msgspec.Struct, frozen=True):
 
     place: BenchmarkPlace
     script: str
+    cwd: str
     words: FilledWords
     env: dict[str, str | None]
     configuration: MilabenchConfig
@@ -264,10 +267,11 @@ class _Parts(msgspec.Struct, frozen=True):
         return cls(
             place=place,
             script=workload.path,
+            cwd=workload.cwd,
             words=words,
             env=env,
             configuration=MilabenchConfig(benchmark, place),
-            voir_config=msgspec.json.encode(place.folder.voir or {}).decode(),
+            voir_config=msgspec.json.encode(place.folder.voir or place.folder.config.get("voir") or {}).decode(),
         )
 
 

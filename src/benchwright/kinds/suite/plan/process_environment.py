@@ -91,21 +91,23 @@ class MilabenchConfig:
         self._name = benchmark.name
         self._common = msgspec.json.encode({k: v for k, v in entry.items() if k not in own}).decode()
 
-    def of(self, slot: ProcessSlot, repeat: int | None = None) -> str:
-        """As JSON."""
+    def of(self, slot: ProcessSlot, repeat: int | None = None, planned_tag: tuple[str, ...] | None = None) -> str:
+        """As JSON; with the tag that a benchfile's plan gives the process, if it has one."""
         tag = [self._name]
         if repeat is not None:
             tag.append(f"R{repeat}")
         own: dict[str, Any] = {"tag": tag, "devices": slot.devices}
         if slot.job is not None:
-            tag.append(str(slot.job))
             own["job-number"] = slot.job
         elif slot.device is not None:
-            tag.append(f"D{slot.device}")
             own["device"] = slot.device
-        if slot.machines > 1:
-            tag.append(slot.node)
+        tag += planned_tag[1:] if planned_tag is not None else _tag_of(slot)
         return self._common[:-1] + "," + msgspec.json.encode(own).decode()[1:]
+
+
+def _tag_of(slot: ProcessSlot) -> list[str]:
+    numbered = [str(slot.job)] if slot.job is not None else [f"D{slot.device}"] if slot.device is not None else []
+    return numbered + ([slot.node] if slot.machines > 1 else [])
 
 
 def device_variables(slot: ProcessSlot, facts: MachineFacts) -> dict[str, str | None]:

@@ -9,7 +9,12 @@ from benchwright.core.benchmark import Benchmark, Placement, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.metric import MetricSpec
 from benchwright.kinds.metric_option import parse_metric_option
-from benchwright.kinds.suite.benchfile.benchfile import BenchFacts, read_benchfile
+from benchwright.kinds.suite.benchfile.benchfile import (
+    INSTALL_METHODS,
+    RUN_METHODS,
+    BenchFacts,
+    read_benchfile,
+)
 from benchwright.kinds.suite.read.folder import argv_words, environment_of, folder_of, folder_of_entry
 from benchwright.kinds.suite.read.inheritance import tag_list
 from benchwright.kinds.suite.read.keys import PER_DEVICE
@@ -45,15 +50,19 @@ class Folders:
             self._notes[facts.folder] = (says,) if missing else facts.notes
         refusal = facts.refusal(entry) if facts.overridden or facts.trouble is not None else None
         if refusal is None:
-            return (*self._notes[facts.folder], *self._of_script(facts.folder, script))
+            return (*self._notes[facts.folder], *self._of_script(entry, facts, script))
         place = ":".join(str(part) for part in (refusal.where, refusal.line) if part is not None)
         return (*self._notes[facts.folder], f"it cannot run as it is: {refusal.what} ({place})")
 
-    def _of_script(self, folder: str, script: str) -> tuple[str, ...]:
-        path = os.path.join(folder, script)
+    def _of_script(self, entry: dict[str, object], facts: BenchFacts, script: str) -> tuple[str, ...]:
+        """A benchfile's own plan may do without one; its own install may bring it."""
+        if facts.obeyed(RUN_METHODS, entry):
+            return ()
+        path = os.path.join(facts.folder, script)
         if path not in self._scripts:
-            lacking = os.path.isdir(folder) and not os.path.exists(path)
-            self._scripts[path] = (f"there is no script {path}",) if lacking else ()
+            lacking = os.path.isdir(facts.folder) and not os.path.exists(path)
+            until = " before `install`" if facts.obeyed(INSTALL_METHODS, entry) else ""
+            self._scripts[path] = (f"there is no script {path}{until}",) if lacking else ()
         return self._scripts[path]
 
 
@@ -64,15 +73,16 @@ def benchmark_of(entry: dict[str, Any], folders: Folders, *, source: str, notes:
     measuring = loop_rules_of(entry)
     facts = folders.facts(entry)
     folder = folder_of_entry(entry, facts)
+    script, usual = os.path.join(facts.folder, folder.main_script), facts.has_usual_plan(entry)
     limit = entry.get("max_duration")
     return Benchmark(
         name=entry["name"],
         workload=Script(
-            path=os.path.join(facts.folder, folder.main_script), args=_words(entry), cwd=facts.folder, python=""
+            path=script, args=_words(entry), cwd=os.path.dirname(script) if usual else facts.folder, python=""
         ),
         source=source,
         metrics=_metrics(entry),
-        placement=_placement(entry),
+        placement=_placement(entry, only_main=usual),
         env=_environment(entry),
         timeout_s=DEFAULT_DURATION_S if limit is None else seconds_of(limit, ("max_duration",)),
         stop=measuring.stop,
@@ -100,7 +110,7 @@ def _words(entry: dict[str, Any]) -> tuple[str, ...]:
     return (*argv_words(entry.get("argv")), *argv_words((entry.get("client") or {}).get("argv")))
 
 
-def _placement(entry: dict[str, Any]) -> Placement:
+def _placement(entry: dict[str, Any], *, only_main: bool) -> Placement:
     machines = entry.get("num_machines")
     plan = entry.get("plan") or {}
     jobs = 1 if plan.get("n") is None or plan.get("method") in PER_DEVICE else whole_of(plan["n"], ("plan", "n"), 1)
@@ -110,7 +120,7 @@ def _placement(entry: dict[str, Any]) -> Placement:
         jobs=jobs,
         per_device=plan.get("method") in PER_DEVICE,
         numbered=plan.get("method") not in PER_DEVICE,
-        machines=1 if machines is None else whole_of(machines, ("num_machines",), 1),
+        machines=1 if machines is None or only_main else whole_of(machines, ("num_machines",), 1),
     )
 
 

@@ -31,12 +31,17 @@ def folder_of_entry(entry: dict[str, Any], facts: BenchFacts) -> BenchmarkFolder
         branch=branch,
         prepare_script=_prepare(entry, facts),
         main_script=main_script(entry, facts),
-        voir=(entry.get("voir") or {}) if facts.uses_voir else None,
+        voir=(entry.get("voir") or {}) if _under_voir(entry, facts) else None,
         launcher=_launcher(entry),
         serving=_serving(entry),
         config=entry,
         benchmate=facts.benchmate,
     )
+
+
+def _under_voir(entry: dict[str, Any], facts: BenchFacts) -> bool:
+    """benchmate hands its figures to voir; a benchfile with a plan of its own says itself what voir runs."""
+    return facts.uses_voir or (facts.benchmate is not None and facts.has_usual_plan(entry))
 
 
 def environment_of(entry: dict[str, Any], facts: BenchFacts) -> Environment:

@@ -96,10 +96,10 @@ def suite_file(benchmark: Benchmark) -> str | None:
     return re.sub(r":\d+$| \([^()]*:\d+\)$", "", place)
 
 
-def refuse_unrunnable(benchmarks: Sequence[Benchmark]) -> None:
+def refuse_unrunnable(benchmarks: Sequence[Benchmark], *, before_install: bool = False) -> None:
     """InvalidInput for the first one that cannot be run as it is: no folder, no script, or a benchfile that
-    cannot be obeyed."""
-    from benchwright.kinds.suite.benchfile.benchfile import read_benchfile
+    cannot be obeyed. `before_install`: a script may be missing that the benchfile's own install can bring."""
+    from benchwright.kinds.suite.benchfile.benchfile import RUN_METHODS, read_benchfile
 
     for benchmark in benchmarks:
         folder = benchmark.folder
@@ -108,9 +108,12 @@ def refuse_unrunnable(benchmarks: Sequence[Benchmark]) -> None:
         if not os.path.isdir(folder.path):
             remedy = "run: benchwright install" if folder.git else "check 'definition' of its entry"
             raise InvalidInput(f"the folder {folder.path} is missing", where=benchmark.source, remedy=remedy)
-        refusal = read_benchfile(folder.path).refusal(folder.config)
-        if refusal is not None:
+        facts = read_benchfile(folder.path)
+        if (refusal := facts.refusal(folder.config)) is not None:
             raise refusal
+        own_steps = benchmark.environment is not None and benchmark.environment.own_steps is not None
+        if facts.obeyed(RUN_METHODS, folder.config) or (before_install and own_steps):
+            continue
         script = os.path.join(folder.path, folder.main_script)
         if not os.path.exists(script):
             raise InvalidInput(

@@ -49,4 +49,4 @@ def follow_install(
             raise InvalidInput(what, where=path, remedy="look at the log")
         return code
 
-    ask_benchfile(path, "install", request_of(benchmark, place, facts), perform)
+    ask_benchfile(path, "install", request_of(benchmark, place, facts), perform, fill)

@@ -250,7 +250,8 @@ class _Preparation:
             return outcomes[-1].exit_code if outcomes[-1].exit_code is not None else 1
 
         try:
-            ask_benchfile(task.preparation.script, "prepare", request_of(task.benchmark, place, facts), perform)
+            request = request_of(task.benchmark, place, facts)
+            ask_benchfile(task.preparation.script, "prepare", request, perform, fill)
         except InvalidInput as error:
             return next((o for o in outcomes if o.exit_code != 0), Outcome(job=task.job.id, detail=str(error)))
         failed = [outcome for outcome in outcomes if outcome.exit_code != 0]

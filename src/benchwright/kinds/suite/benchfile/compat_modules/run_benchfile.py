@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 import os
+import re
 import runpy
 import sys
 import traceback
@@ -32,6 +33,7 @@ def main() -> None:
         answer = answered(request, answer_to)
     except BaseException as error:  # also SystemExit: the benchfile's, not ours
         answer = {"error": f"{type(error).__name__}: {error}", "line": line_of(error, request["benchfile"])}
+        answer["unknown"] = unknown_part(error)
     answer_to.write(json.dumps(answer, default=str) + "\n")
     answer_to.flush()
     os._exit(0)  # whatever threads and handlers the benchfile left
@@ -44,7 +46,7 @@ def answered(request: dict[str, Any], questions: Any) -> dict[str, Any]:
     if request["phase"] == "about":
         return about(pack_class)
     actions: Any = import_module("milabench.actions")
-    actions.names, actions.variables = request["names"], request["variables"]
+    actions.variables, actions.options = request["variables"], request["config"]["system"].get("options") or {}
     actions.questions, actions.answers = questions, sys.stdin
     make: Any = pack_class
     pack = make(request["config"])
@@ -101,6 +103,23 @@ def first_line(member: object) -> int | None:
     function = getattr(member, "fget", None) or getattr(member, "__func__", member)
     code = getattr(function, "__code__", None)
     return code.co_firstlineno if code is not None else None
+
+
+def unknown_part(error: BaseException) -> str | None:
+    """The name of the part of milabench whose absence is the error."""
+    name, found = str(getattr(error, "name", "")), getattr(error, "obj", None)
+    if isinstance(error, ModuleNotFoundError):
+        part = name
+    elif isinstance(error, ImportError):
+        wanted = re.match(r"cannot import name '(\w+)'", str(error))
+        part = f"{name}.{wanted[1]}" if wanted else name
+    elif isinstance(error, AttributeError) and inspect.ismodule(found):
+        part = f"{found.__name__}.{name}"
+    elif isinstance(error, AttributeError) and inspect.isclass(found):
+        part = f"{found.__module__}.{found.__name__}.{name}"
+    else:
+        return str(error) if type(error).__name__ == "NotKnown" else None
+    return part if part.partition(".")[0] == "milabench" else None
 
 
 def line_of(error: BaseException, path: str) -> int | None:

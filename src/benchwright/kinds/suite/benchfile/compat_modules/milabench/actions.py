@@ -1,18 +1,15 @@
-"""What a benchfile wants done: asked of benchwright, one JSON line each, and answered by one.
+"""What a benchfile wants done or known: asked of benchwright, one JSON line each, and answered by one.
 
-The question goes to the descriptor in `answers`, since a benchfile may print what it likes.
+The question goes to the descriptor in `questions`, since a benchfile may print what it likes.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
-_PLACEHOLDER = re.compile(r"\{([A-Za-z_][\w.]*)\}")
-
-names: dict[str, Any] = {}  # what placeholders stand for
+options: dict[str, Any] = {}  # of the system file
 variables: dict[str, str] = {}  # of the environment that benchwright gives every process of the benchmark
 planned: list[dict[str, Any]] | None = None  # the processes of a run that is being planned
 questions: IO[str] | None = None
@@ -28,14 +25,33 @@ async def perform(action: str, words: Sequence[Any], *, pack: Any, options: Mapp
     if planned is not None:
         planned.append(asked)
         return 0
+    return ask(asked, "return_code")
+
+
+def execute(words: Sequence[Any], cwd: str, env: Mapping[str, str]) -> None:
+    """A program that must succeed, outside any plan; RuntimeError says which one failed."""
+    if planned is not None:
+        raise RuntimeError(f"a run plan cannot start {words[0]}: do that in install or prepare")
+    argv = [str(word) for word in words]
+    code = ask({"do": "execute", "argv": argv, "cwd": cwd, "env": dict(env)}, "return_code")
+    if code != 0:
+        raise RuntimeError(f"{' '.join(argv):.200} exited with code {code}")
+
+
+def fill(text: str) -> str:
+    """The text with its placeholders filled, `auto(…)` included."""
+    return str(ask({"fill": text}, "text")) if "{" in text or "(" in text else text
+
+
+def ask(question: Mapping[str, Any], expected: str) -> Any:
     assert questions is not None
     assert answers is not None
-    questions.write(json.dumps(asked) + "\n")
+    questions.write(json.dumps(question) + "\n")
     questions.flush()
     answer = json.loads(answers.readline() or "{}")
-    if "return_code" not in answer:
+    if expected not in answer:
         raise RuntimeError("benchwright is gone")
-    return answer["return_code"]
+    return answer[expected]
 
 
 def described(action: str, words: Sequence[Any], pack: Any, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,15 +80,3 @@ def own_environment(pack: Any) -> dict[str, Any]:
 
 def texts(env: Mapping[str, Any]) -> dict[str, str | None]:
     return {str(name): None if value is None else str(value) for name, value in env.items()}
-
-
-def fill(text: str, config: Mapping[str, Any]) -> str:
-    def found(match: re.Match[str]) -> str:
-        value: Any = {**names, **config}
-        for part in match[1].split("."):
-            if not isinstance(value, Mapping) or part not in value:
-                return match[0]
-            value = value[part]
-        return str(value)
-
-    return _PLACEHOLDER.sub(found, text)

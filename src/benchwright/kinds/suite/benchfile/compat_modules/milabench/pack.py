@@ -59,16 +59,15 @@ class BasePackage:
     def full_env(self, env: dict[str, Any] | None = None) -> dict[str, Any]:
         return {**self.make_env(), **self.config.get("env", {}), **(env or {})}
 
-    def resolve_placeholder(self, text: Any) -> Any:
+    def resolve_placeholder(self, text: Any) -> str:
         """The text with its placeholders filled."""
-        return actions.fill(str(text), self.config)
+        return actions.fill(str(text))
 
     def resolve_argument(self, name: str, default: Any) -> Any:
-        """The value of an argument of the entry, as the default's type if that is a number."""
-        words = assemble_options(self.config.get("argv"))
-        value = words[words.index(name) + 1] if name in words[:-1] else default
-        value = self.resolve_placeholder(value) if isinstance(value, str) else value
-        return type(default)(value) if isinstance(default, (int, float)) else value
+        """The value of an argument of the entry as text, or the default."""
+        given = self.config.get("argv")
+        value = given.get(name) if isinstance(given, dict) else None
+        return self.resolve_placeholder(value) if value else default
 
     async def message(self, *parts: Any) -> None:
         sys.stderr.write(" ".join(map(str, parts)) + "\n")

@@ -6,6 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
+class NotKnown(Exception):
+    """A part of milabench that benchwright does not have; the message names it."""
+
+
 def assemble_options(options: Mapping[str, Any] | Sequence[Any] | None) -> list[str]:
     """An `argv` of a suite as words: `true` is the flag or the word alone, `null` drops it, a list is joined by commas."""
     if not isinstance(options, Mapping):
@@ -13,6 +17,9 @@ def assemble_options(options: Mapping[str, Any] | Sequence[Any] | None) -> list[
     words: list[str] = []
     for name, value in options.items():
         if value is None or value is False:
+            continue
+        if name == "--" and value is not True:  # words that are taken as they are
+            words += map(str, value if isinstance(value, (list, tuple)) else [value])
             continue
         words.append(str(name))
         if value is not True:
@@ -27,7 +34,9 @@ def select_nodes(nodes: Sequence[dict[str, Any]], count: int) -> list[dict[str, 
 
 
 def merge(one: Any, other: Any) -> Any:
-    """Maps are merged deeply; anything else is replaced."""
+    """Maps are merged deeply, `{append: …}` makes a list longer; anything else is replaced."""
+    if isinstance(one, list) and isinstance(other, Mapping) and "append" in other:
+        return [*one, *other["append"]]
     if not isinstance(one, Mapping) or not isinstance(other, Mapping):
         return other
     merged = dict(one)

@@ -1,45 +1,15 @@
-"""The plans that a benchfile builds: trees of commands, whose words benchwright asks for."""
+"""Commands that start a program on several devices or machines."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-from .command_nodes import (  # some for benchfiles only
-    VOIR_CONFIG,
-    ActivatorCommand,
-    CmdCommand,
-    Command,
-    DockerRunCommand,
-    ListCommand,
-    PackCommand,
-    SequenceCommand,
-    SimpleCommand,
-    SingleCmdCommand,
-    SSHCommand,
-    VoidCommand,
-    VoirCommand,
-    WorkingDir,
-    WrapperCommand,
-)
-from .fs import XPath
-from .utils import merge, select_nodes
+from ..fs import XPath
+from ..system import option
+from ..utils import select_nodes
+from .nodes import Command, ListCommand, SSHCommand, WrapperCommand
 
-__all__ = [
-    "VOIR_CONFIG",
-    "ActivatorCommand",
-    "CmdCommand",
-    "DockerRunCommand",
-    "PackCommand",
-    "SSHCommand",
-    "SequenceCommand",
-    "SimpleCommand",
-    "SingleCmdCommand",
-    "VoidCommand",
-    "VoirCommand",
-    "WorkingDir",
-    "WrapperCommand",
-]
 PORT = 29400
 
 
@@ -47,8 +17,16 @@ class TorchrunAllGPU(WrapperCommand):
     """torchrun over the devices of the job if there are several; benchrun is torchrun with the stream passed on."""
 
     def __init__(self, executor: Any, *words: Any, module: bool = False, **options: Any) -> None:
-        super().__init__(executor, f"{executor.pack.config['dirs']['venv']}/bin/benchrun", *words, **options)
+        self.binfolder = executor.pack.config["dirs"]["venv"]
         self.module = module
+        super().__init__(executor, self.executable, *words, **options)
+
+    @property
+    def executable(self) -> str:
+        return f"{self.binfolder}/bin/benchrun"
+
+    def get_cmd(self) -> Any:
+        return next(iter(self.exec.argv()), None)
 
     def device_count(self) -> int:
         return len(self.pack.config.get("devices") or ())
@@ -61,10 +39,10 @@ class TorchrunAllGPU(WrapperCommand):
             return []
         words = list(self.wrapper_argv)
         if self.pack.config["plan"]["method"] != "per_gpu":
-            words.append(f"--nproc-per-node={self.device_count()}")
+            words.append("--nproc-per-node=gpu")  # torchrun counts those that the job sees
         if self.module:
             return [*words, "-m"]
-        first = str(next(iter(self.exec.argv()), ""))
+        first = str(self.get_cmd() or "")
         if first in ("python", "voir"):
             words.append("--no-python")
         elif first and "/" not in first and not XPath(first).exists():
@@ -76,11 +54,16 @@ TorchRunCommand = TorchrunAllGPU
 
 
 class ForeachNode(ListCommand):
-    """One command on each machine of the benchmark; unwrapped where there is one machine."""
+    """One command on each machine of the benchmark; unwrapped where there is one machine.
+
+    Of each machine's process, the tag is what it was when the plan was built, and the machine's name.
+    """
 
     def __init__(self, executor: Any, use_docker: bool = True, **options: Any) -> None:
         super().__init__(**options)
         self.executor = executor
+        self.base_tags = executor.pack.config["tag"]
+        self.use_docker = use_docker
 
     @property
     def pack(self) -> Any:
@@ -88,7 +71,7 @@ class ForeachNode(ListCommand):
 
     @property
     def executors(self) -> Any:
-        nodes = self._nodes()
+        nodes = machines_of(self.executor.pack.config)
         if len(nodes) == 1:
             return [self.single_node()]
         return [self._on(rank, node) for rank, node in enumerate(nodes)]
@@ -97,7 +80,7 @@ class ForeachNode(ListCommand):
         return self.executor
 
     def make_new_node_pack(self, rank: int, node: dict[str, Any], base: Any) -> Any:
-        tag = [*self.executor.pack.config["tag"], node["name"], *(["nolog"] if rank else [])]
+        tag = [*self.base_tags, node["name"], *(["nolog"] if rank else [])]
         return base.pack.copy({"tag": tag})
 
     def make_new_node_executor(self, rank: int, node: dict[str, Any], base: Any) -> Any:
@@ -112,11 +95,6 @@ class ForeachNode(ListCommand):
         made.executor = self.executor.copy(pack)
         return made
 
-    def _nodes(self) -> list[dict[str, Any]]:
-        config = self.executor.pack.config
-        nodes: list[dict[str, Any]] = select_nodes(config["system"]["nodes"], config.get("num_machines") or 1)
-        return nodes
-
     def _on(self, rank: int, node: dict[str, Any]) -> SSHCommand:
         options = {"node_name": node["name"], "node_rank": rank}
         return SSHCommand(self.make_new_node_executor(rank, node, self.executor), node_address(node), **options)
@@ -126,21 +104,25 @@ class TorchrunAllNodes(ForeachNode):
     """torchrun on every machine of the benchmark, all of which meet at the main one."""
 
     def __init__(self, executor: Any, *words: Any, **options: Any) -> None:
+        super().__init__(self.make_base_executor(TorchrunAllGPU, executor, *words, **options))
+
+    @staticmethod
+    def make_base_executor(launcher: Any, executor: Any, *words: Any, **options: Any) -> Any:
+        """`launcher` around the executor, with the words that say where the machines meet."""
         config = executor.pack.config
-        nodes = select_nodes(config["system"]["nodes"], config.get("num_machines") or 1)
-        host, port = node_address(nodes[0]), option("torchrun.port", int, PORT, config)
-        backend = option("torchrun.backend", str, "static", config)
+        nodes = machines_of(config)
+        host, port = node_address(nodes[0]), option("torchrun.port", int, PORT)
         meeting = [
             f"--nnodes={len(nodes)}",
-            f"--rdzv-backend={backend}",
+            f"--rdzv-backend={option('torchrun.backend', str, 'static')}",
             f"--rdzv-endpoint={host}:{port}",
             f"--master-addr={host}",
             f"--master-port={port}",
-            f"--local-ranks-filter={option('torchrun.local_ranks_filder', str, '0', config)}",
+            f"--local-ranks-filter={option('torchrun.local_ranks_filder', str, '0')}",
         ]
         if config["plan"]["method"] == "per_gpu":
             meeting = []
-        super().__init__(TorchrunAllGPU(executor, *meeting, *words, **options))
+        return launcher(executor, *meeting, *words, **options)
 
     def make_new_node_executor(self, rank: int, node: dict[str, Any], base: Any) -> Any:
         made = super().make_new_node_executor(rank, node, base)
@@ -158,7 +140,7 @@ class AccelerateLaunchCommand(Command):
 
     def _argv(self, **kwargs: Any) -> list[Any]:
         config = self.pack.config
-        nodes = select_nodes(config["system"]["nodes"], config.get("num_machines") or 1)
+        nodes = machines_of(config)
         devices = len(config.get("devices") or ())
         if devices == 0:
             raise ValueError("accelerate needs a device, and this machine has none")
@@ -173,7 +155,7 @@ class AccelerateLaunchCommand(Command):
             f"--gradient_accumulation_steps={config.get('gradient_accumulation_steps', 1)}",
             f"--num_cpu_threads_per_process={self.pack.resolve_argument('--cpus_per_gpu', 4)}",
             f"--main_process_ip={nodes[0]['ip']}",
-            f"--main_process_port={option('torchrun.port', int, PORT, config)}",
+            f"--main_process_port={option('torchrun.port', int, PORT)}",
             f"--num_processes={devices * len(nodes)}",
             *self.accelerate_argv,
         ]
@@ -189,68 +171,14 @@ class AccelerateAllNodes(ForeachNode):
         return AccelerateLaunchCommand(made, rank, **self._kwargs)
 
 
-class NJobs(ListCommand):
-    """The same command several times, each with all devices."""
-
-    def __init__(self, executor: Any, n: int, gpus: Any = None, **options: Any) -> None:
-        devices = [gpu["device"] for gpu in gpus or ()]
-        made = []
-        for job in range(n):
-            tag = [*executor.pack.config["tag"], str(job)]
-            made.append(executor.copy(executor.pack.copy({"tag": tag, "job-number": job, "devices": devices})))
-        super().__init__(*made, **options)
+def machines_of(config: dict[str, Any]) -> list[dict[str, Any]]:
+    """The machines of the benchmark, the main one first."""
+    return select_nodes(config["system"]["nodes"], max_node_count(config))
 
 
-class PerGPU(ListCommand):
-    """The same command once on each device; once where there is none."""
-
-    def __init__(self, executor: Any, gpus: Any = None, **options: Any) -> None:
-        made = []
-        for gpu in gpus or [{"device": 0}]:
-            device = gpu["device"]
-            tag = [*executor.pack.config["tag"], f"D{device}"]
-            made.append(executor.copy(executor.pack.copy({"tag": tag, "device": device, "devices": [device]})))
-        super().__init__(*made, **options)
-
-
-class ClientServer(ListCommand):
-    """A server, and the client that measures it."""
-
-    def __init__(self, pack: Any, client: Any, server: Any, **options: Any) -> None:
-        client.set_run_options(role="client")
-        server.set_run_options(role="server")
-        super().__init__(client, server)
-
-    @staticmethod
-    def new_pack(pack: Any, tag: str, has_logs: bool = True) -> Any:
-        return pack.copy({"tag": [*pack.config["tag"], tag, *([] if has_logs else ["nolog"])]})
-
-    @staticmethod
-    def new_client_pack(pack: Any, has_logs: bool = True) -> Any:
-        return ClientServer.new_pack(pack, "client", has_logs)
-
-    @staticmethod
-    def new_server_pack(pack: Any, has_logs: bool = True) -> Any:
-        return ClientServer.new_pack(pack, "server", has_logs)
+def max_node_count(config: dict[str, Any]) -> int:
+    return int(config.get("num_machines") or 1)
 
 
 def node_address(node: dict[str, Any]) -> str:
     return str(node.get("ip") or node.get("hostname"))
-
-
-def option(name: str, kind: Any, default: Any, config: dict[str, Any]) -> Any:
-    """An option of the system file, such as torchrun.port."""
-    value: Any = config["system"].get("options") or {}
-    for part in name.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
-    return default if value is None else kind(value)
-
-
-def clone_with(config: dict[str, Any], change: dict[str, Any]) -> Any:
-    return merge(copy.deepcopy(config), change)
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise ImportError(f"benchwright does not know milabench's command '{name}'")

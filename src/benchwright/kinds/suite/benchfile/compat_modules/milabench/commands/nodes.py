@@ -9,9 +9,9 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from . import actions
-from .fs import XPath
-from .pack import BasePackage
+from .. import actions
+from ..fs import XPath
+from ..pack import BasePackage
 
 VOIR_CONFIG = "@voir-config@"  # stands for the file that benchwright writes
 
@@ -187,6 +187,9 @@ class WorkingDir(WrapperCommand):
 
     def __init__(self, cmd: Any, **options: Any) -> None:
         super().__init__(cmd, **{"cwd": str(cmd.pack.working_directory), **options})
+
+    def _argv(self, **kwargs: Any) -> list[Any]:
+        return []
 
 
 class ActivatorCommand(WrapperCommand):

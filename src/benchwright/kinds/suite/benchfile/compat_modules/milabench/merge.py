@@ -1,0 +1,5 @@
+"""Where milabench keeps `merge`."""
+
+from .utils import merge
+
+__all__ = ["merge"]

@@ -1,0 +1,125 @@
+"""From an entry with a benchfile.py to the jobs of its run: words, folders, machines and tags as milabench has them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from suites import PATHS, jobs_of, planned
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.job import Job
+from benchwright.core.node.system import Node, System
+from benchwright.kinds.base import KindOptions
+from benchwright.kinds.suite.kind import SuiteKind
+from benchwright.kinds.suite.read.suite import refuse_unrunnable
+
+HEAD = "from milabench.pack import Package\nimport milabench.commands as cmd\nclass P(Package):\n"
+TWO = (Node(name="n0", ip="10.0.0.1", main=True, local=True), Node(name="n1", ip="10.0.0.2", user="u"))
+EVERYWHERE = (
+    "    def build_run_plan(self):\n        return cmd.TorchrunAllNodes(super().build_run_plan()).use_stdout()\n"
+)
+
+
+def bench(folder: Path, methods: str, keys: str = "plan: {method: njobs, n: 1}", **files: str) -> Benchmark:
+    """`methods` of its benchfile; the other files by their names, with __ for each slash."""
+    place = folder / "suite" / "bench"
+    place.mkdir(parents=True)
+    (place / "benchfile.py").write_text(f"{HEAD}    pass\n{methods}\n__pack__ = P\n")
+    for name, text in (
+        {"main.py": ""} | {f"{name.replace('__', '/')}.py": text for name, text in files.items()}
+    ).items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    suite = folder / "s.yaml"
+    suite.write_text(f"b: {{definition: suite/bench, {keys}}}\n")
+    (found,) = SuiteKind().read(str(suite), KindOptions())
+    return found
+
+
+def tag(job: Job) -> Any:
+    return json.loads(job.env["MILABENCH_CONFIG"] or "")["tag"]
+
+
+def test_a_main_script_that_is_a_folder_is_started_as_a_module(tmp_path: Path) -> None:
+    files = {"bench____main__": "import voir\n", "voirfile": ""}
+    found = bench(tmp_path, "    main_script = 'bench'", "argv: {-a: 1}", **files)
+    job = jobs_of(found, gpus=0)[0]
+    assert job.argv[1:4] == ("-m", "voir", "--config")
+    assert job.argv[5:] == ("-m", "bench", "-a", "1")
+    assert job.cwd == str(tmp_path / "suite" / "bench")
+
+
+def test_the_usual_plan_starts_in_the_folder_of_its_script_and_on_the_main_machine(tmp_path: Path) -> None:
+    keys = "plan: {method: per_gpu}, num_machines: 2"
+    found = bench(tmp_path, "    main_script = 'inner/go.py'", keys, inner__go="import voir\n")
+    jobs = jobs_of(found, gpus=2, system=System(nodes=TWO))
+    assert [(job.node, tag(job)) for job in jobs] == [("n0", ["b", "D0"]), ("n0", ["b", "D1"])]
+    assert {job.cwd for job in jobs} == {str(tmp_path / "suite" / "bench" / "inner")}
+    assert jobs[0].argv[-1] == str(tmp_path / "suite" / "bench" / "inner" / "go.py")
+
+
+def test_a_script_that_hands_its_figures_to_benchmate_is_run_by_voir(tmp_path: Path) -> None:
+    beside = tmp_path / "benchmate" / "benchmate"
+    beside.mkdir(parents=True)
+    (beside / "__init__.py").write_text("")
+    found = bench(tmp_path, "", "voir: {options: {stop: 7}}", main="from benchmate.observer import BenchObserver\n")
+    job = jobs_of(found, gpus=0)[0]
+    assert job.argv[1:3] == ("-m", "voir")
+    (config,) = job.files.values()
+    assert json.loads(config) == {"options": {"stop": 7}}
+
+
+def test_a_plan_over_machines_keeps_its_words_and_tags(tmp_path: Path) -> None:
+    keys = "plan: {method: njobs, n: 1}, num_machines: 2, voir: {options: {stop: 7}}"
+    jobs = jobs_of(bench(tmp_path, EVERYWHERE, keys), gpus=2, system=System(nodes=TWO))
+    assert [(job.node, tag(job)) for job in jobs] == [("n0", ["b", "n0"]), ("n1", ["b", "n1", "nolog"])]
+    words = " ".join(jobs[1].argv).replace(PATHS.venv, "VENV")
+    assert words.startswith("VENV/b/bin/python -m benchmate.benchrun --nnodes=2 --rdzv-backend=static ")
+    assert (
+        "--node-rank=1 --local-addr=10.0.0.2 --rdzv-conf=rank=1 --nproc-per-node=gpu -- VENV/b/bin/voir --config"
+        in words
+    )
+    assert [json.loads(text) for text in jobs[1].files.values()] == [{"options": {"stop": 7}}]
+
+
+def test_the_environments_python_is_the_one_that_is_used(tmp_path: Path) -> None:
+    plan = "    def build_run_plan(self):\n        return cmd.CmdCommand(self, f'{self.dirs.venv}/bin/python', '-m', 'tune')\n"
+    assert jobs_of(bench(tmp_path, plan), gpus=0)[0].argv == (f"{PATHS.venv}/b/bin/python", "-m", "tune")
+
+
+def test_an_argument_is_resolved_with_everything_it_may_hold(tmp_path: Path) -> None:
+    plan = (
+        "    def build_run_plan(self):\n"
+        "        return cmd.CmdCommand(self, 'go', self.resolve_argument('--n', 1), self.resolve_argument('--no', 4))\n"
+    )
+    found = bench(tmp_path, plan, "argv: {--n: 'auto({n_worker}, 8)', --batch: 'auto_batch(16)'}")
+    assert jobs_of(found, gpus=0)[0].argv == ("go", "8", "4")
+
+
+def test_what_benchwright_does_not_know_is_a_reason_and_the_others_run(tmp_path: Path) -> None:
+    plan = "    def build_run_plan(self):\n        from milabench.commands.ray import RayCluster\n"
+    sound = msgspec.structs.replace(bench(tmp_path / "sound", ""), name="sound")
+    plan_of_both = planned(bench(tmp_path / "other", plan), sound, gpus=0)
+    ((_, why),) = plan_of_both.skipped.values()
+    assert "benchfile.py:6: it uses milabench.commands.ray, which benchwright does not know" in why
+    assert len(plan_of_both.launches) == 1
+
+
+def test_a_script_may_be_missing_where_install_brings_it_or_the_plan_needs_none(tmp_path: Path) -> None:
+    install = "    main_script = 'cloned/go.py'\n    async def install(self):\n        await self.execute('git', 'clone', 'it')\n"
+    found = bench(tmp_path / "a", install)
+    assert found.notes == (
+        f"there is no script {tmp_path / 'a' / 'suite' / 'bench' / 'cloned/go.py'} before `install`",
+    )
+    refuse_unrunnable([found], before_install=True)
+    with pytest.raises(InvalidInput, match="there is no script"):
+        refuse_unrunnable([found])
+    words = "    main_script = 'none.py'\n    def build_run_plan(self):\n        return cmd.CmdCommand(self, 'go')\n"
+    without = bench(tmp_path / "b", words)
+    assert without.notes == ()
+    refuse_unrunnable([without])
