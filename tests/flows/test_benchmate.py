@@ -13,7 +13,7 @@ from local_wheels import offline, repack
 
 from benchwright.analysis.summary import launch_value
 from benchwright.kinds.registry import kind_of
-from benchwright.kinds.suite.benchfile.benchfile import STAND_IN
+from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 from benchwright.runs.read_run import read_run
 from benchwright.runs.run_folder import RunFolder
 

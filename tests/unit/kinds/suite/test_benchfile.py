@@ -17,10 +17,10 @@ from benchwright.kinds.suite.benchfile.benchfile import (
     INSTALL_METHODS,
     PREPARE_METHODS,
     RUN_METHODS,
-    STAND_IN,
     BenchFacts,
     read_benchfile,
 )
+from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 
 HEAD = "from milabench.pack import Package\n"
 
@@ -257,6 +257,26 @@ def test_our_stand_in_takes_the_place_of_a_benchmate_that_is_nowhere_and_this_is
 )  # fmt: skip
 def test_benchmate_is_needed_by_modules_functions_and_torchrun(tmp_path: Path, files: dict[str, str]) -> None:
     assert read_benchfile(write(tmp_path / "a", files)).benchmate == STAND_IN
+
+
+@pytest.mark.parametrize(
+    ("main", "missing"),
+    [
+        ("import benchmate.warden\n", "benchmate.warden"),
+        ("import os\nfrom benchmate.warden import x\n", "benchmate.warden"),
+        ("from benchmate.metrics import (\n    StopProgram,\n    Sparkle,\n)\n", "benchmate.metrics.Sparkle"),
+        ("from benchmate import warden\n", "benchmate.warden"),
+    ],
+)
+def test_a_name_that_the_stand_in_lacks_is_refused_with_its_place(tmp_path: Path, main: str, missing: str) -> None:
+    error = refused(read_benchfile(write(tmp_path / "a", {"main.py": main})))
+    assert f"has no {missing}" in error.what
+    assert (error.where, error.line) == (str(tmp_path / "a" / "main.py"), main.count("import os") + 1)
+    assert "copy milabench's benchmate folder" in (error.remedy or "")
+    maybe = (
+        "try:\n    import benchmate.warden\nexcept ImportError: pass\nfrom benchmate.observer import BenchObserver\n"
+    )
+    assert read_benchfile(write(tmp_path / "b", {"main.py": maybe})).refusal() is None
 
 
 def test_many_entries_of_one_folder_read_it_once(tmp_path: Path) -> None:

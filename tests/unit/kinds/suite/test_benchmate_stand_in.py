@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchwright.kinds.suite.benchfile.benchfile import STAND_IN
+from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 
 NAMES = """observer.BenchObserver monitor.voirfile_monitor monitor.bench_monitor monitor.log_patterns monitor.monitor_monogpu
 monitor.multigpu_monitor monitor.setupvoir monitor.milabench_sys_monitor datagen.generate_fakeimagenet datagen.device_count

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.errors import InvalidInput
+from benchwright.kinds.suite.benchfile.stand_in import STAND_IN, unknown_imports
 from benchwright.kinds.suite.benchfile.syntax import Overridden, Unclear, read_pack_class
 
 BENCHFILE = "benchfile.py"
@@ -26,7 +27,6 @@ _MOST_SCANNED = 1 << 18
 _IMPORTS_VOIR = re.compile(rb"^[ \t]*(?:import|from)[ \t]+voir\b", re.MULTILINE)
 _IMPORTS_BENCHMATE = re.compile(rb"^[ \t]*(?:import|from)[ \t]+benchmate\b", re.MULTILINE)
 _USES_BENCHRUN = re.compile(rb"\bTorch[rR]un\w+|\bbenchrun\b")  # commands that start it
-STAND_IN = str(Path(__file__).parent / "compat_modules" / "benchmate_stand_in")
 
 IGNORED = "x-benchfile"  # an entry that says `attributes` here wants nothing but the attributes of its benchfile
 ATTRIBUTES_ONLY = "attributes"
@@ -211,7 +211,7 @@ def _with_scripts(facts: BenchFacts) -> BenchFacts:
         if found := use.search(text):
             place = path.relative_to(folder) if path.is_relative_to(folder) else path
             line = text.count(b"\n", 0, found.start()) + 1
-            return _with_benchmate(facts, f"{place}:{line}")
+            return _with_known_names(_with_benchmate(facts, f"{place}:{line}"), scanned)
     return facts
 
 
@@ -234,6 +234,23 @@ def _with_benchmate(facts: BenchFacts, place: str) -> BenchFacts:
         return msgspec.structs.replace(facts, benchmate=str(beside))
     note = f"{place} uses benchmate, and {beside} does not exist: benchwright's stand-in takes its place"
     return msgspec.structs.replace(facts, benchmate=STAND_IN, notes=(*facts.notes, note))
+
+
+def _with_known_names(facts: BenchFacts, scanned: Mapping[Path, bytes]) -> BenchFacts:
+    """Trouble, if a script needs what our stand-in does not have."""
+    if facts.benchmate != STAND_IN or facts.trouble is not None:
+        return facts
+    beside = Path(facts.folder).resolve().parent.parent / "benchmate"
+    for path, text in scanned.items():
+        for unknown in unknown_imports(text):
+            trouble = Trouble(
+                what=f"benchwright's stand-in for benchmate has no {unknown.name}",
+                where=str(path),
+                line=unknown.line,
+                remedy=f"copy milabench's benchmate folder to {beside}, or name where to get it in requirements.in",
+            )
+            return msgspec.structs.replace(facts, trouble=trouble)
+    return facts
 
 
 def _beginning(path: Path) -> bytes:
