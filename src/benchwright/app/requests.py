@@ -123,9 +123,11 @@ def request_of(
 
 def _names_only_specs(targets: Sequence[str]) -> bool:
     """A specification's program may have backends that are no runtimes of ours."""
+    if not targets:
+        return False
     from benchwright.kinds.spec.read.document import looks_like_one
 
-    return bool(targets) and all(map(looks_like_one, targets))
+    return all(map(looks_like_one, targets))
 
 
 def suite_request_of(values: Mapping[str, object], base: Path) -> SuiteRequest:

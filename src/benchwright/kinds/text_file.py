@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
 from benchwright.core.errors import InvalidInput
 
 LARGEST_FILE_BYTES = 16 << 20
+LONGEST_SHOWN = 300  # characters of a line that is shown below an error
+Path = Sequence[Any]  # keys of maps and positions in lists, from the root of a file to a value
 
 
 class TextPlace(msgspec.Struct, frozen=True):

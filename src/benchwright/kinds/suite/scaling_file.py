@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from benchwright.core.node.system import Observation, Scaling
-from benchwright.kinds.yaml.nodes import Path, YamlFile, read_yaml
+from benchwright.kinds.text_file import Path
+from benchwright.kinds.yaml.nodes import YamlFile, read_yaml
 from benchwright.kinds.yaml.value_types import (
     ANYTHING,
     CAPACITY,

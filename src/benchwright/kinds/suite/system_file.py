@@ -8,7 +8,8 @@ from typing import Any
 
 from benchwright.core.errors import did_you_mean
 from benchwright.core.node.system import OPTION_KEYS, Container, Multirun, MultirunEntry, Node, System
-from benchwright.kinds.yaml.nodes import Path, YamlFile, read_yaml
+from benchwright.kinds.text_file import Path
+from benchwright.kinds.yaml.nodes import YamlFile, read_yaml
 from benchwright.kinds.yaml.value_types import (
     ANYTHING,
     CAPACITY,

@@ -6,7 +6,6 @@ The nodes that PyYAML composed are kept beside the values. An error names the wa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -14,13 +13,9 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.text_file import TextPlace, read_text
+from benchwright.kinds.text_file import LONGEST_SHOWN, Path, TextPlace, read_text
 from benchwright.kinds.yaml.composing import TooDeep, compose, line_of, syntax_error
 from benchwright.kinds.yaml.values import EXPAND_TAG, Misplaced, Remark, ValueBuilder
-
-Path = Sequence[Any]  # keys of maps and positions in lists, from the root to a value
-
-LONGEST_SHOWN = 300  # characters of a line that is shown below an error
 
 
 class YamlFile(msgspec.Struct, frozen=True):

@@ -16,9 +16,8 @@ import msgspec
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.numbers.quantities import parse_duration, parse_size
-from benchwright.kinds.text_file import TextPlace
+from benchwright.kinds.text_file import Path, TextPlace
 from benchwright.kinds.yaml.merge import DELETE
-from benchwright.kinds.yaml.nodes import Path
 
 Schema = dict[str, Any]
 FREE = ("x-", "_")  # keys that begin so are the user's own

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from typing import TYPE_CHECKING
 
-from benchwright.kinds.spec.read.json_file import parse_json
-from benchwright.kinds.text_file import read_text
-from benchwright.kinds.yaml.nodes import parse_yaml
-from benchwright.kinds.yaml.value_types import PlacedValues
+if TYPE_CHECKING:
+    from benchwright.kinds.yaml.value_types import PlacedValues
 
 YAML = (".yaml", ".yml")
 _SNIFFED_BYTES = 256 << 10
@@ -22,8 +21,17 @@ def is_yaml(path: str) -> bool:
 
 def load(path: str) -> PlacedValues:
     """InvalidInput points at what is not JSON or YAML."""
+    # Imported here: whether a file is a specification is asked about every target.
+    from benchwright.kinds.text_file import read_text
+
     text = read_text(path, kind="specification")
-    return parse_yaml(text, path) if is_yaml(path) else parse_json(text, path)
+    if is_yaml(path):
+        from benchwright.kinds.yaml.nodes import parse_yaml
+
+        return parse_yaml(text, path)
+    from benchwright.kinds.spec.read.json_file import parse_json
+
+    return parse_json(text, path)
 
 
 def looks_like_one(path: str) -> bool:

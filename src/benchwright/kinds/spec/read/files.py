@@ -9,7 +9,7 @@ from benchwright.core.artifact import Artifact
 from benchwright.core.specification import SpecConverter, SpecOutput
 from benchwright.kinds.spec.observers.converters import check_converter
 from benchwright.kinds.spec.read.keys import DIRECTORY
-from benchwright.kinds.yaml.nodes import Path
+from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import PlacedValues
 
 

@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.text_file import TextPlace
-from benchwright.kinds.yaml.nodes import LONGEST_SHOWN, Path
+from benchwright.kinds.text_file import LONGEST_SHOWN, Path, TextPlace
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _REMEDIES = {

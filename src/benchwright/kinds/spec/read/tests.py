@@ -19,7 +19,7 @@ from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, convert
 from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, MODEL, PLACEHOLDER, TEST
 from benchwright.kinds.spec.read.seed_command import flags_of_2018
 from benchwright.kinds.spec.read.variants import Variant, variants_of
-from benchwright.kinds.yaml.nodes import Path
+from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import ListOf, PlacedValues, Table, check
 
 USUAL_TIMEOUT_S = 300.0

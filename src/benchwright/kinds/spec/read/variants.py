@@ -9,7 +9,7 @@ import msgspec
 
 from benchwright.core.specification import SpecInput
 from benchwright.kinds.spec.read.keys import VARIABLE
-from benchwright.kinds.yaml.nodes import Path
+from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import PlacedValues
 
 _LISTS = ("input_files", "output_files", "golden_files")
