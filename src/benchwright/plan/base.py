@@ -37,6 +37,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = ()
     shell: bool = False
     probe: dict[str, Any] = {}  # settings for benchprobe besides those of the loop
+    echo: bool = False  # show what it prints, even if the user did not ask
     fetch: tuple[str, ...] = ()  # files it writes that are to be brought back
     cores: tuple[int, ...] | None = None  # to pin it to, unless the user says otherwise
     cooldown_s: float = 0.0  # between the end of the launch before and its start

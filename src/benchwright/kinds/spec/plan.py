@@ -85,6 +85,7 @@ class SpecPlanner(PlainPlanner):
             files=files,
             folders=self._made(filler, folders, outputs),
             shell=shell,
+            echo=test.show_output,
             fetch=tuple(path for path in outputs if path.startswith(self.context.folder)),
             cores=cores or None,
             cooldown_s=test.cooldown_s,
@@ -97,6 +98,8 @@ class SpecPlanner(PlainPlanner):
         assert test is not None
         said = self._cores(test)[1]
         notes: tuple[str, ...] = (f"{test.identifier} {said}",) if said else ()
+        if str(test.profiler.get("enabled")).lower() == "true":
+            notes += (f"{test.identifier} asks for a profiler, which is not run",)
         filler = self.filler(test, LaunchFolders.below(self.context.folder, test, "JOB"), 0)
         unknown = {name: None for line in test.commands for name in filler.unknown(line)}
         absent = [name for name in unknown if name.partition(".")[0] in _FETCHED]

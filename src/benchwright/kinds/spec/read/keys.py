@@ -37,9 +37,9 @@ def _count(least: int, says: str) -> WordType:
     return WordType(says, f"a whole number of {least} or more", right, schema, refers=False)
 
 
-def _seconds() -> WordType:
+def _number(says: str = "a number of seconds") -> WordType:
     schema: Schema = {"anyOf": [{"type": ["number", "null"], "minimum": 0}, {"type": "string"}]}
-    return WordType("a number of seconds", "0 or more", _is_number, schema, refers=False)
+    return WordType(says, "0 or more", _is_number, schema, refers=False)
 
 
 def _sum(digits: int, *words: str) -> WordType:
@@ -128,7 +128,7 @@ _ENV = Either((MapOf(_WORD, says="a map of variables"), LINE))
 PLATFORM_ARGS = _open(
     "platform_args",
     taskset=(TEXT, "hexadecimal mask of the cores to run on"),
-    sleep_before_run=(_seconds(), "seconds to wait before the program starts"),
+    sleep_before_run=(_number(), "seconds to wait before the program starts"),
     env=(_ENV, "environment variables"),
 )
 STEPS = _open(
@@ -147,16 +147,11 @@ _PATHS = MapOf(Either((LINE, _list(Either((LINE, FILE))), FILE)), says="files by
 _OUTPUTS = MapOf(Either((LINE, _list(Either((LINE, FILE))), _OUTPUT_FILE)), says="files by name")
 _FLAGS_2018 = MapOf(MapOf(_WORD, says="flags"), says="flags by framework")
 _COMMANDS = Either((_LINES, LINE, _FLAGS_2018))
-_TOLERANCE = Either(
-    (
-        WordType("a number", "0 or more", _is_number, {"type": ["number", "null"], "minimum": 0}, refers=False),
-        MapOf(WordType("a number", "0 or more", _is_number, {"type": "number"}, refers=False)),
-    )
-)
+_TOLERANCE = Either((_number("a number"), MapOf(_number("a number"))))
 
 _SHARED: dict[str, tuple[Any, str]] = {
-    "timeout": (_seconds(), "limit for one launch in seconds; default: 300"),
-    "cooldown": (_seconds(), "seconds between the launch before and this one"),
+    "timeout": (_number(), "limit for one launch in seconds; default: 300"),
+    "cooldown": (_number(), "seconds between the launch before and this one"),
     "platform_args": (PLATFORM_ARGS, "settings of the device"),
     "converter": (CONVERTER, "how numbers are read from what the program prints"),
     "observer": (LINE, "identifier in front of the program's records; default: by framework"),
@@ -207,8 +202,8 @@ TEST = _open(
     statistics=(_list(LINE), "statistics to show, such as mean or p95; p50 always is"),
     profiler=(ANYTHING, "settings of a profiler: enabled, profiler, types, options"),
     method=(TEXT, "of a power test: software"),
-    collection_time=(_seconds(), "of a power test"),
-    voltage=(_seconds(), "of a power test"),
+    collection_time=(_number(), "of a power test"),
+    voltage=(_number("a number of volts"), "of a power test"),
     **_SHARED,
 )
 META = _open(
