@@ -37,7 +37,8 @@ def fits(value: Any, schema: dict[str, Any], root: dict[str, Any]) -> bool:
     if isinstance(value, str) and "pattern" in schema and not re.search(schema["pattern"], value):
         return False
     if isinstance(value, int | float) and not isinstance(value, bool):
-        return schema.get("minimum", value) <= value and schema.get("exclusiveMinimum", value - 1) < value
+        least, above = schema.get("minimum", value), schema.get("exclusiveMinimum", value - 1)
+        return bool(least <= value and above < value)
     return True
 
 
