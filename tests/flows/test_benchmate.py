@@ -78,6 +78,8 @@ def test_the_suites_own_package_is_installed_and_a_change_of_it_is_seen(bw: Comm
     (group,) = bw.json("install", config)["groups"]
     assert group["packages"]["benchmate"].startswith("0.1.0+local.")
     (own / "benchmate" / "extra.py").write_text("x = 1\n")
+    refused = bw("run", config, "--no-setup", code=None)
+    assert "its requirements changed since it was installed" in refused.stdout + refused.stderr
     assert bw.json("install", config)["groups"][0]["status"] == "built"
     python = bw.base / "venv" / "squares" / "bin" / "python"
     assert subprocess.run([python, "-c", "import benchmate.extra"]).returncode == 0

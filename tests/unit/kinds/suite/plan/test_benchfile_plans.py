@@ -15,6 +15,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.node.system import Node, System
 from benchwright.kinds.base import KindOptions
+from benchwright.kinds.suite.benchfile.stand_in import STAND_IN
 from benchwright.kinds.suite.kind import SuiteKind
 from benchwright.kinds.suite.read.suite import refuse_unrunnable
 
@@ -52,6 +53,29 @@ def test_a_main_script_that_is_a_folder_is_started_as_a_module(tmp_path: Path) -
     assert job.argv[1:4] == ("-m", "voir", "--config")
     assert job.argv[5:] == ("-m", "bench", "-a", "1")
     assert job.cwd == str(tmp_path / "suite" / "bench")
+
+
+def test_threads_are_set_as_milabench_does_and_the_entry_may_say_otherwise(tmp_path: Path) -> None:
+    """With a plan of its own and without."""
+    plan = "    def build_run_plan(self):\n        return cmd.PackCommand(self).use_stdout()\n"
+    changed = "    def make_env(self):\n        return {**super().make_env(), 'OMP_NUM_THREADS': 5}\n"
+    for number, methods in enumerate(("", plan)):
+        assert jobs_of(bench(tmp_path / f"a{number}", methods), gpus=4)[0].env["OMP_NUM_THREADS"] == "16"
+        entry = bench(tmp_path / f"b{number}", methods, "env: {OMP_NUM_THREADS: 3}")
+        assert jobs_of(entry, gpus=4)[0].env["OMP_NUM_THREADS"] == "3"
+        assert jobs_of(bench(tmp_path / f"c{number}", methods + changed), gpus=4)[0].env["OMP_NUM_THREADS"] == "5"
+
+
+def test_benchmate_is_on_the_path_only_where_an_environment_is_not_ours_and_lacks_it(tmp_path: Path) -> None:
+    found = bench(tmp_path, "", main="import benchmate.ux\n")
+    assert "PYTHONPATH" not in jobs_of(found)[0].env
+    prefix = tmp_path / "theirs"
+    site = prefix / "lib" / "python3.11" / "site-packages"
+    site.mkdir(parents=True)
+    paths = msgspec.structs.replace(PATHS, python=str(prefix / "bin" / "python"))
+    assert jobs_of(found, paths=paths)[0].env["PYTHONPATH"] == STAND_IN
+    (site / "benchmate").mkdir()
+    assert "PYTHONPATH" not in jobs_of(found, paths=paths)[0].env, "their own benchmate is hidden"
 
 
 def test_the_usual_plan_starts_in_the_folder_of_its_script_and_on_the_main_machine(tmp_path: Path) -> None:
