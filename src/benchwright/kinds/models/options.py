@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.model import PRECISIONS, ModelOptions
 from benchwright.core.numbers.quantities import parse_duration
-from benchwright.kinds.interpreter import default_python
-
-_PATIENCE_S = 30.0
+from benchwright.kinds.runtime_names import runtimes_named
 
 
 def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) -> ModelOptions:
     """Checked options; InvalidInput for an unknown runtime, device, precision or shape. `any_runtime`: they are checked later."""
     return ModelOptions(
-        runtimes=() if any_runtime else _runtimes(values.get("runtimes", ()), values.get("python")),
+        runtimes=() if any_runtime else runtimes_named(_words(values.get("runtimes", ())), values.get("python")),
         devices=_devices(values.get("devices", ())) or ("cpu",),
         precisions=_precisions(values.get("precisions", ())) or ("fp32",),
         threads=values.get("threads"),
@@ -38,45 +33,6 @@ def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) ->
 
 def _words(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for text in texts for word in text.split(",") if word.strip()))
-
-
-def _runtimes(texts: Sequence[str], python: str | None) -> tuple[str, ...]:
-    """Proper names, including runtimes that only plug-ins of `python`, the measured interpreter, add."""
-    words = _words(texts)
-    if not words:
-        return ()
-    from benchmodels.runtimes.registry import did_you_mean, known_runtimes, names_known_here
-
-    names = names_known_here(words)
-    unknown = [word for word, name in names.items() if name is None]
-    if unknown:
-        names |= _known_to(python or default_python(), unknown)
-    for word in unknown:
-        if names[word] is None:
-            remedy = did_you_mean(word) or f"use one of {', '.join(known_runtimes())}, or install its plug-in"
-            raise InvalidInput(f"unknown runtime '{word}'", where="--runtime", remedy=remedy)
-    return tuple(dict.fromkeys(name for name in names.values() if name is not None))
-
-
-def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:
-    """The proper names that another interpreter has for `words`. It gets a copy of our packages, but not our environment."""
-    import subprocess
-    import tempfile
-
-    from benchwright.artifacts.probe_folder import probe_folder
-    from benchwright.kinds.models.kind import ModelsKind
-
-    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
-        command = [python, "-m", "benchmodels.runtimes.registry", *words]
-        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder), packages=ModelsKind.probe_packages))}
-        try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
-            )
-            names: dict[str, str | None] = json.loads(done.stdout)["names"]
-        except (OSError, ValueError, subprocess.TimeoutExpired):
-            return dict.fromkeys(words)  # an interpreter that does not start is reported elsewhere
-        return names
 
 
 def _devices(texts: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.inputs.request import Request
 from benchwright.core.job import Job
+from benchwright.core.model import Model
 from benchwright.core.settings import RunSettings
 from benchwright.executors.observer import Observer
 from benchwright.kinds.base import Kind, KindOptions
@@ -23,6 +24,7 @@ class SpecKind(Kind):
 
     name = "spec"
     fills_words = True
+    probe_packages = ("benchprobe", "benchmodels")  # for models that run on our runtimes
 
     def recognises(self, target: str) -> bool:
         from benchwright.kinds.spec.read.document import looks_like_one
@@ -30,13 +32,19 @@ class SpecKind(Kind):
         return os.path.isfile(target) and looks_like_one(target)
 
     def read(self, target: str, options: KindOptions) -> list[Benchmark]:
+        from benchwright.kinds.spec.models import on_runtimes
         from benchwright.kinds.spec.read.selection import selected
         from benchwright.kinds.spec.read.specification import read_specification
 
-        return selected(read_specification(target, options.specs), options)
+        return selected(on_runtimes(read_specification(target, options.specs), options), options)
+
+    def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
+        """A test without a program is a model on our runtimes, once its file is fetched."""
+        on_ours = benchmark.spec is not None and not benchmark.spec.commands
+        return (self.name, "model") if on_ours else (self.name,)
 
     def alternates(self, benchmark: Benchmark) -> bool:
-        return bool(benchmark.pair)
+        return bool(benchmark.pair) or isinstance(benchmark.workload, Model)
 
     def ends_with_verdict(self, benchmark: Benchmark) -> bool:
         return bool(benchmark.pair)
@@ -70,13 +78,18 @@ class SpecKind(Kind):
         return examine(benchmark, job)
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
+        if isinstance(benchmark.workload, Model):
+            from benchwright.kinds.spec.models import RuntimeGatherer
+
+            return RuntimeGatherer(benchmark)
         from benchwright.kinds.spec.gather import SpecGatherer
 
         return PlainGatherer() if benchmark.spec is None else SpecGatherer(benchmark.spec)
 
     def code_files(self, benchmark: Benchmark) -> list[str]:
-        test = benchmark.spec
-        return [] if test is None else [test.path, *(p for p in test.programs.values() if os.path.isfile(p))]
+        test, work = benchmark.spec, benchmark.workload
+        files = [work.file] if isinstance(work, Model) and work.file else []
+        return files if test is None else [test.path, *files, *(p for p in test.programs.values() if os.path.isfile(p))]
 
     def report(self, report: Report) -> Contribution:
         from benchwright.kinds.spec.report import contribution

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 
 import msgspec
@@ -11,13 +12,15 @@ import msgspec
 from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.specification import CONTROL, SpecSteps, SpecTest
+from benchwright.core.status import Reason
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
 from benchwright.kinds.spec.gather import reader_for
+from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.setup import is_made_by_test, paths_here
 from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
-from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext
+from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
 from benchwright.plan.file_names import safe_name
 from benchwright.plan.placement import launches_of
 from benchwright.plan.process_slots import ProcessSlot
@@ -57,12 +60,28 @@ class SpecPlanner(PlainPlanner):
         super().__init__(context)
         self._paths: dict[tuple[Artifact, ...], dict[str, str]] = {}
 
+    @cached_property
+    def _models(self) -> Planner:
+        """Of tests that run on our runtimes."""
+        return model_kind().planner(self.context)
+
+    def why_skipped(self, benchmark: Benchmark) -> tuple[Reason, str] | None:
+        if is_on_runtimes(benchmark):
+            return self._models.why_skipped(benchmark)
+        return super().why_skipped(benchmark)
+
     def why_no_turns(self, benchmark: Benchmark) -> str | None:
+        if is_on_runtimes(benchmark):
+            return self._models.why_no_turns(benchmark)
         return f"{benchmark.name} is a whole program, which cannot take turns"
 
     def command(self, benchmark: Benchmark, slot: ProcessSlot, job: str, repeat: int | None) -> JobCommand:
         test = benchmark.spec
         assert test is not None
+        if is_on_runtimes(benchmark):
+            made = self._models.command(benchmark, slot, job, repeat)
+            cores, _ = self._cores(test)
+            return msgspec.structs.replace(made, cores=cores or None, cooldown_s=test.cooldown_s, wait_s=test.wait_s)
         folders = LaunchFolders.below(self.context.folder, test, job)
         filler = self.filler(test, folders, repeat or 0)
         steps = self._steps(benchmark, test, filler, repeat or 0)

@@ -13,10 +13,11 @@ from benchwright.core.run import Result
 from benchwright.core.specification import ERROR, POWER, SpecTest
 from benchwright.core.status import Status
 from benchwright.kinds.spec import power
+from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME
 from benchwright.kinds.spec.statistics import statistics_of
-from benchwright.report.base import Contribution, Report
+from benchwright.report.base import Contribution, Report, joined
 from benchwright.report.document import Cell, Column, Field, ReportSection, ReportTable, table_of, word
 from benchwright.report.text.metrics import metric_name
 from benchwright.report.text.numbers import format_value, share_words
@@ -32,14 +33,29 @@ _ERRORS = {
 
 
 def contribution(report: Report) -> Contribution:
-    """`report`: of the same run, without the kinds' parts."""
+    """`report`: of the same run, without the kinds' parts. Models on our runtimes are shown as model files are."""
+    ours, benchmarks = _of_tests(report), [r.benchmark for r in report.run.results]
+    if not any(map(is_on_runtimes, benchmarks)):
+        return ours
+    if all(b.kind == "spec" or not is_on_runtimes(b) for b in benchmarks):
+        models = model_kind().report(report)
+    else:
+        models = Contribution()  # another kind of this run shows them all
+    bodies = {n: {**models.bodies.get(n, {}), **ours.bodies.get(n, {})} for n in {**models.bodies, **ours.bodies}}
+    headline = {n: names for n, names in ours.headline.items() if not is_on_runtimes(benchmarks[n])}
+    ours = msgspec.structs.replace(ours, headline=headline, bodies={})
+    return msgspec.structs.replace(joined([models, ours]), bodies=bodies)
+
+
+def _of_tests(report: Report) -> Contribution:
     tests = {n: (r, r.benchmark.spec) for n, r in enumerate(report.run.results) if r.benchmark.spec is not None}
     sections, bodies = [], {}
     for number, (result, test) in tests.items():
         summaries = report.summaries.get(result.benchmark.name, ())
-        headline = _headline(test, summaries)
+        headline = (LATENCY,) if is_on_runtimes(result.benchmark) else _headline(test, summaries)
         statistics = statistics_of(result, test.statistics, headline) if test.statistics else {}
-        tables = [_operators(result, summaries), _goldens(result), _statistics(statistics, summaries)]
+        operators = None if is_on_runtimes(result.benchmark) else _operators(result, summaries)
+        tables = [operators, _goldens(result), _statistics(statistics, summaries)]
         if any(tables):
             sections.append(
                 ReportSection(heading=(result.benchmark.name,), tables=tuple(t for t in tables if t is not None))

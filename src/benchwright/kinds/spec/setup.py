@@ -17,6 +17,8 @@ from benchwright.executors.observer import Observer
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, PLACEHOLDER
 
+RUNTIME_FILES = (".onnx", ".pt2", ".xml")  # models that our runtimes load
+
 
 def paths_here(test: SpecTest, artifacts: Sequence[Artifact]) -> dict[str, str]:
     """Where those files lie that are here, verified; all together side by side, since one may need the other."""
@@ -75,7 +77,19 @@ def missing_option(benchmark: Benchmark) -> InvalidInput | None:
                 f"{benchmark.name} runs {first[0]}, and no such program was given", where="--program",
                 remedy=f"add {option}",
             )  # fmt: skip
-    return None
+    return None if test.commands else _no_model(benchmark, test)
+
+
+def _no_model(benchmark: Benchmark, test: SpecTest) -> InvalidInput | None:
+    """A test that names only inputs needs a program, or a file that our runtimes load."""
+    endings = [os.path.splitext(file.filename)[1].lower() for file in test.files]
+    fitting = [ending for ending in endings if ending in RUNTIME_FILES]
+    if len(fitting) == 1:
+        return None
+    kinds = ", ".join(RUNTIME_FILES)
+    what = f"no file of {benchmark.name} is" if not fitting else f"several files of {benchmark.name} are"
+    text = f"no program was given, and {what} a model that our runtimes load ({kinds})"
+    return InvalidInput(text, where=f"{test.path}:{test.line}", remedy="add --program PATH")
 
 
 def lacking(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
@@ -113,7 +127,8 @@ def fetch(benchmarks: Sequence[Benchmark], observer: Observer) -> dict[str, str]
         assert test is not None
         if (why := tried.get((os.path.dirname(test.path), tuple(files_of(test))))) is not None:
             failed[benchmark.name] = why
-    return failed if failed else None
+    models = any(not b.spec.commands for b in benchmarks if b.spec is not None) and bool(tried)
+    return failed if failed or models else None  # which runtimes a model's file can run on is read from the file
 
 
 def _is_known(test: SpecTest, files: Sequence[Artifact]) -> bool:

@@ -1,0 +1,50 @@
+"""The names of runtimes, as users write them: known here, or to the interpreter that models are measured with."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchwright.core.errors import InvalidInput
+from benchwright.kinds.interpreter import default_python
+
+_PATIENCE_S = 30.0
+_PACKAGES = ("benchprobe", "benchmodels")  # that the interpreter gets
+
+
+def runtimes_named(words: Sequence[str], python: str | None) -> tuple[str, ...]:
+    """Proper names, including runtimes that only plug-ins of `python`, the measured interpreter, add; InvalidInput for others."""
+    if not words:
+        return ()
+    from benchmodels.runtimes.registry import did_you_mean, known_runtimes, names_known_here
+
+    names = names_known_here(words)
+    unknown = [word for word, name in names.items() if name is None]
+    if unknown:
+        names |= _known_to(python or default_python(), unknown)
+    for word in unknown:
+        if names[word] is None:
+            remedy = did_you_mean(word) or f"use one of {', '.join(known_runtimes())}, or install its plug-in"
+            raise InvalidInput(f"unknown runtime '{word}'", where="--runtime", remedy=remedy)
+    return tuple(dict.fromkeys(name for name in names.values() if name is not None))
+
+
+def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:
+    """The proper names that another interpreter has for `words`. It gets a copy of our packages, but not our environment."""
+    from benchwright.artifacts.probe_folder import probe_folder
+
+    with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:
+        command = [python, "-m", "benchmodels.runtimes.registry", *words]
+        environment = {**os.environ, "PYTHONPATH": str(probe_folder(Path(folder), packages=_PACKAGES))}
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, timeout=_PATIENCE_S, stdin=subprocess.DEVNULL
+            )
+            names: dict[str, str | None] = json.loads(done.stdout)["names"]
+        except (OSError, ValueError, subprocess.TimeoutExpired):
+            return dict.fromkeys(words)  # an interpreter that does not start is reported elsewhere
+        return names
