@@ -9,10 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from adb_device import AdbDevice, start_adb_server
 from processes import carrying, wait_for
 from ssh_server import SshServer, another_home, start_ssh_server
 
 from benchwright.core.errors import CannotMeasure
+from benchwright.executors.android.adb import AdbShell
+from benchwright.executors.android.board import AdbBoard
 from benchwright.executors.boards.base import Board, BoardCommand, BoardOutput
 from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.ssh_connection import SshConnection
@@ -30,10 +33,26 @@ def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
     server.stop()
 
 
-@pytest.fixture(params=["local", "ssh"])
+@pytest.fixture(scope="module")
+def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbDevice]:
+    server = start_adb_server(tmp_path_factory.mktemp("adb"))
+    device = AdbDevice(tmp_path_factory.mktemp("phone") / "root")
+    device.start()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        server.connect(device)
+        yield device
+    device.unplug()
+    server.stop()
+
+
+@pytest.fixture(params=["local", "ssh", "adb"])
 def board(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Board]:
     if request.param == "local":
         made = ShellBoard(LocalShell(), str(tmp_path / "depot"))
+    elif request.param == "adb":
+        made = AdbBoard(AdbShell(request.getfixturevalue("phone").serial))
     else:
         server = request.getfixturevalue("ssh_server")
         made = ShellBoard(SshConnection(server.node(), str(server.folder / "key"), "python3", server.client))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 import msgspec
@@ -38,6 +39,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     accelerators: tuple[Accelerator, ...] = ()
     cpu_governor: str | None = None
     virtual: str | None = None  # hypervisor or container, if detected
+    platform: str | None = None  # its name in FAI-PEP's results
 
     @property
     def known(self) -> bool:
@@ -52,3 +54,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
         parts = [self.system, self.architecture, self.cpu, self.cores, self.cores_total, self.memory_bytes >> 28]
         parts += [(a.name, a.memory_bytes) for a in self.accelerators]
         return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
+
+
+def platform_name(text: str) -> str:
+    """`text` as a platform's name is written in FAI-PEP's results and folders."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "", re.sub(r"[ /]", "-", text))

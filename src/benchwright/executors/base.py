@@ -66,9 +66,11 @@ class Executor(Protocol):
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """What an executor may need to know about a run. `folder`: the base folder, which jobs write to; None: not known yet."""
+    """What an executor may need to know about a run. `folder`: the base folder, which jobs write to; None: not known yet.
+    `remote_dir`: where to put files on machines that do not see that folder; None: below the user's home there."""
 
     folder: str | None = None
+    remote_dir: str | None = None
     system: System = System()
 
 

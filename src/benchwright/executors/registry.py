@@ -11,6 +11,7 @@ EXECUTORS: Registry[OpenExecutor] = Registry(
     {
         "local": "benchwright.executors.local:open_executor",
         "ssh": "benchwright.executors.ssh:open_executor",
+        "adb": "benchwright.executors.adb:open_executor",
         "fake": "benchwright.executors.fake:open_executor",
     },
 )

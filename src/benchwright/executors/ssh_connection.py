@@ -88,6 +88,10 @@ class SshConnection:
         """Ask the node something: see `benchwright.agent.node_probe`."""
         return Visit(self, self.words([self._python, "-P", os.path.join(AGENT_FOLDER, "node_probe.py"), *arguments]))
 
+    def ended(self, code: int) -> int:
+        """ssh gives the exit code of the command there."""
+        return code
+
     def explain(self, code: int, printed: str) -> str:
         """Why the node cannot be used, from how ssh ended and what it and the node printed."""
         lines = [line.strip() for line in printed.splitlines() if line.strip()]

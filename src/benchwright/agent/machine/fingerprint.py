@@ -12,7 +12,7 @@ from benchwright.agent.machine.nvml import as_text, find_handles, open_nvml
 from benchwright.agent.processes.kernel import read_text
 from benchwright.agent.processes.process_tree import LINUX
 from benchwright.agent.supervise.program_environment import visible_devices
-from benchwright.core.machine import Accelerator, Machine
+from benchwright.core.machine import Accelerator, Machine, platform_name
 
 _HYPERVISORS = {"KVM": "kvm", "QEMU": "qemu", "VMware": "vmware", "VirtualBox": "virtualbox", "Xen": "xen"}
 _VENDORS = {"Microsoft Corporation": "hyper-v", "Amazon EC2": "aws", "Google": "google"}
@@ -34,7 +34,17 @@ def read_machine() -> Machine:
         accelerators=_accelerators(),
         cpu_governor=read_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         virtual=_virtual(),
+        platform=platform_name(f"{_platform()}-{_cpu_name() or ''}"),
     )
+
+
+def _platform() -> str:
+    """What `platform.platform()` returns, without reading the whole interpreter to find the C library's version."""
+    libc = os.confstr("CS_GNU_LIBC_VERSION") if "CS_GNU_LIBC_VERSION" in os.confstr_names else None
+    uname = os.uname()
+    if not LINUX or not libc:
+        return platform.platform()
+    return f"{uname.sysname}-{uname.release}-{uname.machine}-with-{libc.replace(' ', '')}"
 
 
 def _cpu_name() -> str | None:

@@ -68,6 +68,9 @@ class BoardOutput:
     def stderr(self, data: bytes) -> None:
         """It printed this on stderr."""
 
+    def note(self, text: str) -> None:
+        """Something a reader of the results should know."""
+
 
 class Board(Protocol):
     """A board in use. Errors that stop everything are CannotMeasure, with a remedy."""

@@ -95,7 +95,11 @@ class ShellBoard:
         for there, here in files.items():
             self._refuse_outside(there)
             trees.append(Tree(read_manifest(here, self._digests, excluded=without), there))
-        return Depot(self._shell, self._known()).push(trees, progress).notes
+        return self._depot().push(trees, progress).notes
+
+    def _depot(self) -> Depot:
+        """A subclass may send files in its own way."""
+        return Depot(self._shell, self._known())
 
     def run(self, command: BoardCommand, output: BoardOutput, stopped: Callable[[], bool]) -> BoardExit:
         if command.cores is not None and "taskset" not in self._known().tools:
@@ -143,7 +147,7 @@ class _Running:
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
-            return BoardExit(detail=f"{words[0]} could not be started: {error.strerror}; install an ssh client")
+            return BoardExit(detail=f"{words[0]} could not be started: {error.strerror}; install {words[0]}")
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -206,7 +210,7 @@ class _Running:
         report = self._report("ended")
         if report is None:
             said = self._said.decode(errors="replace")
-            why = self._shell.explain(code, said if self._began is None else "")
+            why = self._shell.explain(self._shell.ended(code), said if self._began is None else "")
             when = " while it ran" if self._began is not None else ""
             lost = f"the connection to {self._shell} was lost{when}: {why}"
             duration_s = time.monotonic() - self._began if self._began is not None else 0.0

@@ -189,6 +189,18 @@ class Depot:
             )
 
     def _send(self, missing: Mapping[str, Entry], progress: Progress) -> None:
+        there = _There.read(self._transfer(missing, progress), missing, self._found.sum_tool)
+        self._adopt(there.arrived)
+        arrived = {os.path.basename(path) for path in there.arrived}
+        for name, entry in missing.items():
+            if name not in arrived:
+                raise CannotMeasure(
+                    f"{self._shell}: {entry.source or entry.path} arrived with another checksum; "
+                    "run again when nothing changes the file, or check the disk there"
+                )
+
+    def _transfer(self, missing: Mapping[str, Entry], progress: Progress) -> bytes:
+        """Brings files to the arrivals; returns the sums of what arrived, as lines `summed SUM PATH`."""
         total = sum(entry.size for entry in missing.values())
         done = 0
 
@@ -201,22 +213,13 @@ class Depot:
                     progress(done, total)
 
         try:
-            reply = self._ask(
+            return self._ask(
                 _RECEIVE, self.folder, self._incoming, self._found.sum_tool, feed=feed, what="files were sent"
-            )
+            ).text
         except ConnectionLost as error:
             raise ConnectionLost(
                 f"{error}; {done / 1e6:.0f} of {total / 1e6:.0f} MB were sent, and the next push goes on from there"
             ) from error
-        there = _There.read(reply.text, missing, self._found.sum_tool)
-        self._adopt(there.arrived)
-        arrived = {os.path.basename(path) for path in there.arrived}
-        for name, entry in missing.items():
-            if name not in arrived:
-                raise CannotMeasure(
-                    f"{self._shell}: {entry.source or entry.path} arrived with another checksum; "
-                    "run again when nothing changes the file, or check the disk there"
-                )
 
     def _build(self, tree: Tree) -> None:
         part = f"{self.folder}/building.{os.urandom(6).hex()}/tree"

@@ -28,6 +28,10 @@ class Shell(Protocol):
         """The local command that runs `command` there, with its stdin, stdout and exit code."""
         ...
 
+    def ended(self, code: int) -> int:
+        """The exit code of the command there, from that of the local one; 255: the connection was lost."""
+        ...
+
     def explain(self, code: int, printed: str) -> str:
         """Why a command failed there, from its exit code and what was printed: names the machine."""
         ...
@@ -38,6 +42,9 @@ class LocalShell:
 
     def words(self, command: Sequence[str]) -> list[str]:
         return list(command)
+
+    def ended(self, code: int) -> int:
+        return code
 
     def explain(self, code: int, printed: str) -> str:
         lines = [line.strip() for line in printed.splitlines() if line.strip()]
@@ -83,8 +90,8 @@ def ask(
             feeder.join()
         complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _KEPT_BYTES))
         said = complaints.read().decode(errors="replace")
-        if process.returncode != 0:
-            raise _failure(shell, process.returncode, said, what)
+        if (code := shell.ended(process.returncode)) != 0:
+            raise _failure(shell, code, said, what)
         if feeder is not None and feeder.error is not None:
             raise feeder.error
         printed.seek(0)
@@ -118,8 +125,9 @@ def fetch(
         watch.join()
         complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _KEPT_BYTES))
         said = complaints.read().decode(errors="replace")
-    if process.returncode != 0 and (error is None or process.returncode != -13):
-        raise _failure(shell, process.returncode, said, what)
+    code = shell.ended(process.returncode)
+    if code != 0 and (error is None or code != -13):
+        raise _failure(shell, code, said, what)
     if error is not None:
         raise CannotMeasure(f"{shell}: what came back cannot be used: {error}") from error
 
@@ -166,7 +174,7 @@ def _start(
             start_new_session=True,  # Ctrl-C reaches only the main process
         )
     except OSError as error:
-        raise CannotMeasure(f"{words[0]} could not be started: {error.strerror}; install an ssh client") from error
+        raise CannotMeasure(f"{words[0]} could not be started: {error.strerror}; install {words[0]}") from error
 
 
 def _wait(process: subprocess.Popen[bytes], stopped: Callable[[], bool], deadline: float | None) -> None:

@@ -1,0 +1,1 @@
+"""Android devices, reached by the program `adb`."""

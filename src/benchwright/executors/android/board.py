@@ -1,0 +1,183 @@
+"""An Android device as a board: what every board does, and what phones need: they get hot, and programs write to their log."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from tempfile import gettempdir
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from benchwright.core.errors import CannotMeasure
+from benchwright.executors.android.adb import AdbShell
+from benchwright.executors.android.depot import AdbDepot
+from benchwright.executors.android.phone import ANDROID_DIR, Heat, Phone, empty_log, read_log, read_phone
+from benchwright.executors.boards.base import BoardCommand, BoardExit, BoardOutput, BoardProperties
+from benchwright.executors.boards.shell_board import ShellBoard
+from benchwright.executors.transfer.depot import Depot
+
+_COOL_S = 120.0  # the longest wait for a device to cool down
+_LOOK_S = 2.0
+_SHELL = "/bin/sh"  # older devices have none there
+_SHORTEST = 8  # a shorter line of the log may equal one that was printed by chance
+
+
+class AdbBoard(ShellBoard):
+    """`android_dir`: where to put files there. `cool_s`: how long to wait for the device to cool down."""
+
+    def __init__(
+        self,
+        shell: AdbShell,
+        android_dir: str | None = None,
+        digests: str | None = None,
+        *,
+        cool_s: float = _COOL_S,
+        look_s: float = _LOOK_S,
+    ) -> None:
+        folder = (android_dir or ANDROID_DIR).rstrip("/")
+        super().__init__(shell, f"{folder}/benchwright", digests)
+        self._adb = shell
+        self._android_dir = folder
+        self._cool_s = cool_s
+        self._look_s = look_s
+        self._phone: Phone | None = None
+        self._lock: DeviceLock | None = None
+
+    def __enter__(self) -> Self:
+        self._lock = DeviceLock(self._adb.serial)
+        try:
+            self._phone = read_phone(self._adb, self._android_dir)
+            return super().__enter__()
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        if self._lock is not None:
+            self._lock.release()
+
+    def properties(self) -> BoardProperties:
+        found, phone = super().properties(), self._phone
+        assert phone is not None, "the board is not open"
+        machine = msgspec.structs.replace(
+            found.machine,
+            hostname=self._adb.serial,
+            system="Android",
+            cpu=f"{phone.model} ({phone.variant})",
+            platform=phone.platform,
+        )
+        return msgspec.structs.replace(found, machine=machine)
+
+    def run(self, command: BoardCommand, output: BoardOutput, stopped: Callable[[], bool]) -> BoardExit:
+        if command.argv[0] == _SHELL:
+            command = msgspec.structs.replace(command, argv=("sh", *command.argv[1:]))
+        try:
+            self._cool_down(output, stopped)
+        except CannotMeasure as error:
+            return BoardExit(lost=True, detail=str(error))
+        heard = _Heard(output)
+        ended = super().run(command, heard, stopped)
+        if not ended.lost and heard.has_started:
+            self._add_log(heard)
+        return ended
+
+    def _cool_down(self, output: BoardOutput, stopped: Callable[[], bool]) -> None:
+        """Empties the log and waits, not for ever, until the device no longer throttles."""
+        heat = first = empty_log(self._adb)
+        began = time.monotonic()
+        while heat.why_not_cool and time.monotonic() - began < self._cool_s and not stopped():
+            time.sleep(self._look_s)
+            heat = empty_log(self._adb)
+        if first.why_not_cool:
+            output.note(_about_waiting(first, heat, time.monotonic() - began))
+
+    def _add_log(self, heard: _Heard) -> None:
+        try:
+            log = read_log(self._adb)
+        except CannotMeasure as error:
+            heard.note(f"the device's log could not be read after the program ended: {error}")
+            return
+        heard.add_log(log)
+
+    def _depot(self) -> Depot:
+        return AdbDepot(self._adb, self._known())
+
+
+def _about_waiting(first: Heat, last: Heat, waited_s: float) -> str:
+    if last.why_not_cool:
+        return f"{last.why_not_cool} and did not cool down within {waited_s:.0f} s; results may be slower than usual"
+    return f"waited {waited_s:.0f} s for the device to cool down, since {first.why_not_cool}"
+
+
+class _Heard(BoardOutput):
+    """Passes on what a program prints. Lines of the device's log that it printed too are left out: a result that a program
+    both prints and logs is one result."""
+
+    def __init__(self, output: BoardOutput) -> None:
+        self._output = output
+        self._rest = {"stdout": b"", "stderr": b""}
+        self._lines: set[bytes] = set()
+        self.has_started = False
+
+    def started(self, pid: int) -> None:
+        self.has_started = True
+        self._output.started(pid)
+
+    def stdout(self, data: bytes) -> None:
+        self._remember("stdout", data)
+        self._output.stdout(data)
+
+    def stderr(self, data: bytes) -> None:
+        self._remember("stderr", data)
+        self._output.stderr(data)
+
+    def note(self, text: str) -> None:
+        self._output.note(text)
+
+    def add_log(self, log: bytes) -> None:
+        lines = [line for line in log.splitlines() if line.strip() and not line.startswith(b"--------- ")]
+        told = self._lines | {rest.strip() for rest in self._rest.values()}
+        new = [line for line in lines if line.partition(b"): ")[2].strip() not in told]
+        if new:
+            before = b"\n" if any(self._rest.values()) else b""
+            self._output.stderr(before + b"\n".join(new) + b"\n")
+
+    def _remember(self, stream: str, data: bytes) -> None:
+        *lines, self._rest[stream] = (self._rest[stream] + data).split(b"\n")
+        self._lines.update(line.strip() for line in lines if len(line) >= _SHORTEST)
+
+
+class DeviceLock:
+    """Held while a run uses a device: two at once would disturb each other. CannotMeasure if another has it."""
+
+    def __init__(self, serial: str) -> None:
+        name = hashlib.sha256(serial.encode()).hexdigest()[:16]
+        path = os.path.join(gettempdir(), f"benchwright-{os.getuid()}-device-{name}")
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            self._file = os.open(path, flags, 0o600)
+        except OSError as error:
+            raise CannotMeasure(f"{path}: {error.strerror}; remove it") from error
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(self._file, 20, 0).decode(errors="replace").strip()
+            os.close(self._file)
+            who = f" (process {holder})" if holder else ""
+            raise CannotMeasure(f"device '{serial}': another run is using it{who}; wait for it to end") from None
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, str(os.getpid()).encode(), 0)
+
+    def release(self) -> None:
+        """Twice does no harm."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
