@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from adb_device import AdbDevice, start_adb_server
+from adb_device import AdbDevice, attached
 from processes import carrying, wait_for
 from ssh_server import SshServer, another_home, start_ssh_server
 
@@ -35,16 +35,8 @@ def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
 
 @pytest.fixture(scope="module")
 def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbDevice]:
-    server = start_adb_server(tmp_path_factory.mktemp("adb"))
-    device = AdbDevice(tmp_path_factory.mktemp("phone") / "root")
-    device.start()
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in server.environment.items():
-            patch.setenv(name, value)
-        server.connect(device)
+    with attached(tmp_path_factory.mktemp("adb")) as device:
         yield device
-    device.unplug()
-    server.stop()
 
 
 @pytest.fixture(params=["local", "ssh", "adb"])

@@ -14,7 +14,8 @@ import socket
 import struct
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,11 +65,16 @@ class AdbDevice:
         self._listener: socket.socket | None = None
         self._connections: list[_Connection] = []
         self.port = 0
+        self.server: AdbServer | None = None  # that it is attached to
         self._outfit({**_PROPERTIES, **properties})
 
     @property
     def serial(self) -> str:
         return f"127.0.0.1:{self.port}"
+
+    @property
+    def is_plugged_in(self) -> bool:
+        return self._listener is not None
 
     @property
     def temporary(self) -> Path:
@@ -174,11 +180,11 @@ class _Connection:
             self.close()
 
     def close(self) -> None:
-        for how in (lambda: self._socket.shutdown(socket.SHUT_RDWR), self._socket.close):
-            try:
-                how()
-            except OSError:
-                pass  # closed already
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass  # closed already
+        self._socket.close()
         for stream in list(self._streams.values()):
             stream.end()
 
@@ -310,7 +316,7 @@ class _Shell:
 
     def run(self) -> None:
         process, sending = self._process, threading.Lock()
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdout is not None
 
         def forward(source: int, number: int) -> None:
             while data := os.read(source, 1 << 15):
@@ -402,7 +408,7 @@ class _Sync:
         path = self._device.path(there)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
-            while (what := self._stream.take(4)) == b"DATA":
+            while self._stream.take(4) == b"DATA":
                 data = self._stream.take(struct.unpack("<I", self._stream.take(4))[0])
                 file.write(data)
                 self._device.count(len(data))
@@ -465,3 +471,21 @@ def start_adb_server(folder: Path) -> AdbServer:
     if shutil.which("adb") is None:
         pytest.skip("there is no adb on this machine (Debian: apt install adb)")
     return AdbServer(folder)
+
+
+@contextmanager
+def attached(folder: Path, **properties: str) -> Iterator[AdbDevice]:
+    """A device, and an adb server that knows it: adb finds that one as long as this lasts."""
+    server = start_adb_server(folder)
+    device = AdbDevice(folder / "phone", **properties)
+    device.start()
+    device.server = server
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        server.connect(device)
+        try:
+            yield device
+        finally:
+            device.unplug()
+            server.stop()

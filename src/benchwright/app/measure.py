@@ -27,7 +27,7 @@ from benchwright.core.run import Launch, Plan, Run
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason, Status
 from benchwright.executors.base import Executor
-from benchwright.executors.observer import Observer, usable_cores
+from benchwright.executors.observer import Observer, is_this_machine, usable_cores
 from benchwright.executors.stopping import stops_on_signals
 from benchwright.kinds.base import nothing_ready
 from benchwright.kinds.registry import by_kind, kind_of
@@ -48,14 +48,15 @@ _WRITE_EVERY_S = 2.0
 
 def plan_only(benchmarks: Sequence[Benchmark], settings: RunSettings, base: BaseFolder, executor: Executor) -> Plan:
     """What would run, without creating anything; paths are those of a run that would be called `RUN`."""
+    machine = executor.machine()
     return make_plan(
         benchmarks,
-        executor.machine(),
+        machine,
         settings,
         kind_of,
         folder=str(base.runs / "RUN"),
         probe_path=None,
-        usable_cores=usable_cores(),
+        usable_cores=usable_cores(machine),
     )
 
 
@@ -178,7 +179,7 @@ class _Measurement:
             kind_of,
             folder=str(folder.path),
             probe_path=str(self.probe.folder),
-            usable_cores=usable_cores(),
+            usable_cores=usable_cores(self.machine),
             not_ready=self.stored.not_ready,
         )
         self.hooks = HookRunner(self.plan)
@@ -364,7 +365,7 @@ class _Measurement:
         return run
 
     def _note_environment(self) -> None:
-        load = os.getloadavg()[0]
+        load = os.getloadavg()[0] if is_this_machine(self.machine) else 0.0
         if load > 0.5 * self.machine.cores and self.machine.cores > 0:
             text = f"the machine was busy before this run began (load {load:.1f} on {self.machine.cores} cores)"
             self._add_notes([Note(text=text, kind="busy")])

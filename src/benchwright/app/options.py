@@ -150,7 +150,7 @@ def _how() -> Iterable[Option]:
     yield _option(HOW, "--cores", metavar="LIST", common=True,
         help="Pin to these cores, such as 0,2-3.")
     yield _option(HOW, "--on", metavar="NAME[:ARG]", common=True,
-        help="Where to run: local, ssh:HOST or a plug-in. In full ssh:[USER@]HOST[:PORT]; ssh alone means the nodes of --system. Known: {names}.  [default: local]",
+        help="Where to run: local, ssh:HOST, adb:SERIAL or a plug-in. In full ssh:[USER@]HOST[:PORT]; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]",
         names_from="benchwright.executors.registry:EXECUTORS.names")
     yield _option(HOW, "--jobs", "count", "N", least=1,
         help="Processes that each launch measures side by side.")

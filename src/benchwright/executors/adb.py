@@ -18,7 +18,9 @@ def open_executor(argument: str, site: Site) -> Executor:
 
 def _chosen(serial: str, devices: list[AttachedDevice]) -> AttachedDevice:
     if not devices:
-        raise CannotMeasure("no Android device is attached; plug one in, allow USB debugging on it, and check: adb devices")
+        raise CannotMeasure(
+            "no Android device is attached; plug one in, allow USB debugging on it, and check: adb devices"
+        )
     listed = ", ".join(device.serial for device in devices)
     if not serial and len(devices) > 1:
         raise CannotMeasure(f"several devices are attached ({listed}); name one: --on adb:{devices[0].serial}")

@@ -50,8 +50,14 @@ class Observer(Listener):
         """Something a user should know."""
 
 
-def usable_cores() -> list[int]:
-    """Those this process may run on."""
-    if hasattr(os, "sched_getaffinity"):
+def usable_cores(machine: Machine) -> list[int]:
+    """Those this process may run on; of another machine, all that it said it has."""
+    if is_this_machine(machine) and hasattr(os, "sched_getaffinity"):
         return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
+    return list(range(machine.cores or os.cpu_count() or 1))
+
+
+def is_this_machine(machine: Machine) -> bool:
+    """Whether its load and its cores are those that this process sees."""
+    here = os.uname()
+    return (machine.hostname, machine.system, machine.kernel) == (here.nodename, here.sysname, here.release)

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import queue
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
@@ -30,17 +32,23 @@ from benchwright.executors.observer import Observer
 from benchwright.executors.transfer.depot import place_below
 from benchwright.executors.transfer.needs import needs_of
 from benchwright.executors.transfer.relocation import Relocation
+from benchwright.executors.transfer.shell import ConnectionLost
 
 _NS = 1_000_000_000
 _LOOK_S = 0.25
+_WORTH_SAYING = 1_000_000  # bytes to send
 _COARSE_S = 0.005  # a clock coarser than this is worth a warning
 
 
 class BoardExecutor:
-    """The jobs of one `run` run at the same time. What was sent stays until the executor is closed."""
+    """The jobs of one `run` run at the same time. What was sent stays until the executor is closed.
 
-    def __init__(self, board: Board) -> None:
+    `spare`: finds another board of the same sort if this one is lost; its jobs then run there. None: there is none.
+    """
+
+    def __init__(self, board: Board, spare: Callable[[], Board | None] = lambda: None) -> None:
         self._board = board
+        self._spare = spare
         self._stops = 0
         self._sent: dict[str, str] = {}  # path here → there
 
@@ -63,23 +71,43 @@ class BoardExecutor:
         self._stops += 1
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
-        if self._stops or not jobs:
-            return [Outcome(job=job.id, stopped=True) for job in jobs]
+        outcomes: dict[str, Outcome] = {}
+        note: str | None = None
+        while open_jobs := [job for job in jobs if job.id not in outcomes]:
+            if self._stops:
+                outcomes |= {job.id: Outcome(job=job.id, stopped=True) for job in open_jobs}
+                break
+            records = self._attempt(open_jobs, listener, note)
+            lost = [record for record in records if record.lost is not None]
+            note = self._replace_board(lost[0].lost) if lost else None
+            for record in records:
+                if record.lost is not None and note is not None:
+                    record.forget()
+                else:
+                    record.finish(record.lost)
+                    outcomes[record.job.id] = record.outcome
+        return [outcomes[job.id] for job in jobs]
+
+    def _attempt(self, jobs: Sequence[Job], listener: Listener, note: str | None) -> list[_Record]:
+        """Runs them to their ends, unless the board is lost."""
         said: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         records = [_Record(job, listener, said) for job in jobs]
         try:
             relocation = self._send(jobs, listener)
         except CannotMeasure as error:
+            lost = isinstance(error, ConnectionLost)
             for record in records:
-                record.finish(BoardExit(detail=str(error), stopped=self._stops > 0))
-            return [record.outcome for record in records]
+                record.end(BoardExit(detail=str(error), stopped=self._stops > 0, lost=lost))
+            return records
         threads = [
             threading.Thread(target=self._run_one, args=(record, relocation.job(record.job), said), daemon=True)
             for record in records
         ]
-        for thread in threads:
+        for record, thread in zip(records, threads, strict=True):
+            if note is not None:
+                record.note(note)
             thread.start()
-        while not all(record.is_finished for record in records):
+        while not all(record.has_ended for record in records):
             try:
                 said.get(timeout=_LOOK_S)()
             except queue.Empty:
@@ -88,7 +116,20 @@ class BoardExecutor:
                 record.advance()
         for thread in threads:
             thread.join()
-        return [record.outcome for record in records]
+        return records
+
+    def _replace_board(self, lost: BoardExit | None) -> str | None:
+        """Goes on with a spare board, if there is one; returns what to say about it."""
+        while not self._stops and (board := self._spare()) is not None:
+            try:
+                board.__enter__()
+            except CannotMeasure:
+                continue  # lost as well, or in use
+            self._board.__exit__(None, None, None)
+            gone, self._board, self._sent = self._board.name, board, {}
+            why = lost.detail if lost is not None else None
+            return f"{gone} was lost, so this ran on {board.name} ({why})"
+        return None
 
     def _send(self, jobs: Sequence[Job], listener: Listener) -> Relocation:
         """Everything the jobs use; nothing is sent twice."""
@@ -106,7 +147,7 @@ class BoardExecutor:
             tell = listener.on_step if isinstance(listener, Observer) else None
 
             def progress(done: int, total: int) -> None:
-                if tell is not None:
+                if tell is not None and total > _WORTH_SAYING:
                     tell(self._board.name, f"sending {done / 1e6:.0f} of {total / 1e6:.0f} MB")
 
             notes = self._board.push({there: here for here, there in new.items()}, progress, made)
@@ -115,7 +156,27 @@ class BoardExecutor:
                 for note in (*needs.notes, *notes):
                     listener.on_note(note)
         self._sent |= new
-        return Relocation({path: f"{folder}/made{path}" for path in made} | self._sent)
+        relocation = Relocation({path: f"{folder}/made{path}" for path in made} | self._sent)
+        self._send_made(jobs, relocation)
+        return relocation
+
+    def _send_made(self, jobs: Sequence[Job], relocation: Relocation) -> None:
+        """Files that were written for the jobs, with the paths there in them, and folders that they write to."""
+        files = {path: text for job in jobs for path, text in job.files.items()}
+        folders = {folder for job in jobs for folder in job.folders} | {os.path.dirname(path) for path in files}
+        tops = [f for f in folders if not any(f != other and f.startswith(f"{other}/") for other in folders)]
+        new = [folder for folder in tops if folder not in self._sent]
+        if not new:
+            return
+        with tempfile.TemporaryDirectory(prefix="benchwright-") as aside:
+            for path in (path for path in (*folders, *map(os.path.dirname, files)) if _top_of(path, new)):
+                os.makedirs(f"{aside}{path}", exist_ok=True)
+            for path, text in files.items():
+                if _top_of(path, new):
+                    with open(f"{aside}{path}", "w", encoding="utf-8") as file:
+                        file.write(relocation.there(text))
+            self._board.push({relocation.there(folder): f"{aside}{folder}" for folder in new})
+        self._sent |= {folder: relocation.there(folder) for folder in new}
 
     def _run_one(self, record: _Record, job: Job, said: queue.SimpleQueue[Callable[[], None]]) -> None:
         """In a thread of its own."""
@@ -131,15 +192,28 @@ class BoardExecutor:
             )  # fmt: skip
             try:
                 ended = self._board.run(command, record, lambda: self._stops > 0)
-                for here, there in zip(record.job.fetch, job.fetch, strict=True):
-                    self._board.pull(there, here)
+                ended = self._fetch(record.job, job, ended)
             except CannotMeasure as error:
-                ended = BoardExit(detail=str(error))
-        said.put(lambda: record.finish(ended))
+                ended = BoardExit(detail=str(error), lost=isinstance(error, ConnectionLost))
+        said.put(lambda: record.end(ended))
+
+    def _fetch(self, here: Job, there: Job, ended: BoardExit) -> BoardExit:
+        """Brings back what it wrote. A program that failed may have written nothing."""
+        for path, source in zip(here.fetch, there.fetch, strict=True):
+            try:
+                self._board.pull(source, path)
+            except CannotMeasure:
+                if ended.exit_code == 0:
+                    raise
+        return ended
 
     def _folder_of(self, job: Job) -> str:
         """Its own, or the run's if that was not sent."""
         return job.cwd if job.cwd.startswith(self._board.folder) else self._board.folder
+
+
+def _top_of(path: str, tops: Sequence[str]) -> bool:
+    return any(path == top or path.startswith(f"{top}/") for top in tops)
 
 
 class _Record(BoardOutput):
@@ -156,7 +230,9 @@ class _Record(BoardOutput):
         self._log = JobLog(quiet, self._stream, Speaker(self._speaker_fd))
         self._began_ns = time.perf_counter_ns()
         self._has_started = False
-        self.is_finished = False
+        self._is_finished = False
+        self.has_ended = False
+        self.lost: BoardExit | None = None  # the board went away before it ended
         self.outcome = Outcome(job=job.id)
 
     # Called by the board.
@@ -171,7 +247,26 @@ class _Record(BoardOutput):
     def stderr(self, data: bytes) -> None:
         self._said.put(lambda: self._print(data))
 
+    def note(self, text: str) -> None:
+        self._said.put(lambda: self._append("message", severity="warning", source="board", text=text))
+
     # In the main thread.
+
+    def end(self, ended: BoardExit) -> None:
+        """It ended, and its record is closed; unless the board was lost: it may yet run on another."""
+        self.has_ended = True
+        if ended.lost and not ended.stopped:
+            self.lost = ended
+        else:
+            self.finish(ended)
+
+    def forget(self) -> None:
+        """As if it had never begun."""
+        self._log.finish(lambda: False, succeeded=False)
+        self._close()
+        for path in (self.job.stream, self.job.log, f"{self.job.log}.gz"):
+            with suppress(FileNotFoundError):
+                os.unlink(path)
 
     def _start(self, pid: int, began_ns: int, wall: float) -> None:
         self._began_ns, self._has_started = began_ns, True
@@ -199,10 +294,13 @@ class _Record(BoardOutput):
 
     def advance(self) -> None:
         """Look for metrics in what was printed."""
-        if not self.is_finished:
+        if not self._is_finished:
             self._log.advance(time.perf_counter_ns())
 
-    def finish(self, ended: BoardExit) -> None:
+    def finish(self, ended: BoardExit | None) -> None:
+        """Closes the record, if that was not done."""
+        if ended is None or self._is_finished:
+            return
         succeeded = ended.exit_code == 0 and not (ended.timed_out or ended.stopped)
         detail = ended.detail
         if detail is None and ended.timed_out:
@@ -222,13 +320,17 @@ class _Record(BoardOutput):
             stopped=ended.stopped, duration_s=ended.duration_s, detail=detail,
         )  # fmt: skip
         how = {name: value for name, value in msgspec.to_builtins(self.outcome).items() if name != "job"}
-        self._append("end", wall=time.time(), **how, cpu_s=None, max_rss_bytes=None)
+        if not ended.lost:  # else nobody saw its end, and a resumed run runs it again
+            self._append("end", wall=time.time(), **how, cpu_s=None, max_rss_bytes=None)
         if not self._stream.flush(5.0) or self._stream.lost:
             self.outcome = msgspec.structs.replace(self.outcome, exit_code=None, detail=self._stream.trouble)
+        self._close()
+        self._listener.on_finished(self.outcome)
+
+    def _close(self) -> None:
         self._stream.close()
         os.close(self._speaker_fd)
-        self.is_finished = True
-        self._listener.on_finished(self.outcome)
+        self._is_finished = True
 
     def _append(self, event: str, **values: object) -> None:
         self._stream.append(event, t=time.perf_counter_ns(), **values)

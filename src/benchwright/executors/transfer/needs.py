@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Collection, Iterable, Iterator
 from tempfile import gettempdir
 
@@ -76,13 +77,22 @@ def _paths(job: Job) -> Iterator[str]:
     if job.probe_path is not None:
         yield job.probe_path
     yield from job.path
-    for word in (*job.argv, *(value for value in job.env.values() if value is not None)):
+    written = [word for text in job.files.values() for word in _words(text)]
+    for word in (*job.argv, *(value for value in job.env.values() if value is not None), *written):
         for part in dict.fromkeys([word, *re.split(r"[=:,;\s\"']", word)]):
             if part.startswith("/") and len(part) < 4096 and "\0" not in part and os.path.exists(part):
                 yield os.path.normpath(part)
     program = job.argv[0] if job.argv else ""
     if "/" in program and not os.path.isabs(program) and os.path.exists(os.path.join(job.cwd, program)):
         yield os.path.normpath(os.path.join(job.cwd, program))
+
+
+def _words(text: str) -> list[str]:
+    """Of a script that was written for a job."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()  # not a shell's quotes
 
 
 def _whole(path: str) -> str:

@@ -89,7 +89,7 @@ def discover(
             lambda benchmark: ScriptKind(),
             folder=str(aside / below),
             probe_path=str(probe_folder(base.artifacts, observer.on_trouble, ScriptKind.probe_packages)),
-            usable_cores=usable_cores(),
+            usable_cores=usable_cores(executor.machine()),
             count_work=counting,
         )
         return [list(jobs) for jobs in plan.launches]
