@@ -16,11 +16,11 @@ from benchwright.app.launches.cooldown import Cooldown
 from benchwright.app.launches.enough import EnoughLaunches
 from benchwright.app.launches.examined import add_examined
 from benchwright.app.launches.hooks import HookRunner
+from benchwright.app.launches.job_files import empty_folder, remove_folder, write_file
 from benchwright.app.launches.leftovers import clear_leftovers
 from benchwright.artifacts.probe_folder import ProbeWatch
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
-from benchwright.core.files.whole_file import write_whole
 from benchwright.core.job import Job, Outcome
 from benchwright.core.note import Note
 from benchwright.core.run import Launch, Plan, Run
@@ -307,9 +307,9 @@ class _Measurement:
         for job in jobs:
             self.folder.set_aside(job.id)
             if job.barrier is not None:
-                _empty(Path(job.barrier.folder))
+                empty_folder(Path(job.barrier.folder))
             for path, text in job.files.items():
-                _write(Path(path), text)
+                write_file(Path(path), text)
         self.observer.on_launch(number, total, jobs)
         ready = [launch for launch in group if self.hooks.before(launch, self.executor, self.observer)]
         outcomes = self.executor.run([job for launch in ready for job in launch], self.observer)
@@ -361,7 +361,7 @@ class _Measurement:
         run = self._keep()
         barriers = self.folder.path / ".barrier"
         if barriers.exists():
-            _remove(barriers)
+            remove_folder(barriers)
         return run
 
     def _note_environment(self) -> None:
@@ -379,23 +379,3 @@ class _Measurement:
 
     def _add_notes(self, more: Iterable[Note]) -> None:
         self.notes = tuple(dict.fromkeys((*self.notes, *more)))
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, text.encode(), sync=False)
-    except OSError as error:
-        raise CannotMeasure(f"{path}: {error.strerror or error}; it must be written before a launch") from error
-
-
-def _empty(folder: Path) -> None:
-    if folder.exists():
-        _remove(folder)
-    folder.mkdir(parents=True)
-
-
-def _remove(folder: Path) -> None:
-    import shutil
-
-    shutil.rmtree(folder, ignore_errors=True)
