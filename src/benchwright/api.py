@@ -116,6 +116,7 @@ class RunOptions(TypedDict, total=False):
     root_model_dir: Text | None
     model_cache: Text | None
     force_model_cache: bool
+    offline: bool
     run_type: str | None
     regressed_types: str | None
     android_dir: str | None

@@ -257,6 +257,8 @@ def _of_specs() -> Iterable[Option]:
         help="Folder for downloaded files.  [default: artifacts in the base folder]")
     yield _spec("--force-model-cache", "flag",
         help="Allow a --model-cache inside a git checkout.")
+    yield _spec("--offline", "flag", variable="BENCHWRIGHT_OFFLINE",
+        help="Fetch nothing; use only files that are on this machine.  [default: $BENCHWRIGHT_OFFLINE]")
     yield _spec("--run-type", "choice", choices=("benchmark", "verify", "regress"),
         help="Label that says why it is measured.  [default: benchmark]")
     yield _spec("--regressed-types", metavar="JSON",

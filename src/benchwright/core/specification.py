@@ -108,6 +108,7 @@ class SpecTest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shared_libs: tuple[str, ...] = ()
     root_model_dir: str | None = None
     model_cache: str | None = None
+    offline: bool = False  # nothing is fetched
     build_folder: str | None = None  # {BUILDDIR}
     side: str | None = None  # treatment or control
     revision: SpecRevision | None = None

@@ -19,6 +19,7 @@ class SpecOptions(msgspec.Struct, frozen=True, kw_only=True):
     shared_libs: tuple[str, ...] = ()
     root_model_dir: str | None = None
     model_cache: str | None = None
+    offline: bool = False
     run_type: str = "benchmark"
     regressed_types: tuple[str, ...] = ()
     android_dir: str | None = None

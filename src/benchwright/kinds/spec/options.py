@@ -34,6 +34,7 @@ def spec_options_of(values: Mapping[str, Any], artifacts: str) -> SpecOptions:
         shared_libs=_shared_libs(values["shared_libs"]),
         root_model_dir=_folder(values["root_model_dir"], "--root-model-dir"),
         model_cache=_model_cache(values["model_cache"], force=values["force_model_cache"]) or artifacts,
+        offline=values["offline"],
         run_type=run_type,
         regressed_types=_regressed(values["regressed_types"], info, run_type),
         android_dir=values["android_dir"],
@@ -196,17 +197,6 @@ def _folder(text: str | None, where: str) -> str | None:
 
 
 def _model_cache(text: str | None, *, force: bool) -> str | None:
-    """Models are large and must not end up in a commit."""
-    if text is None:
-        return None
-    path = os.path.abspath(os.path.expanduser(text))
-    above = path
-    while not force and above != os.path.dirname(above):
-        if os.path.exists(os.path.join(above, ".git")):
-            raise InvalidInput(
-                f"{text} is inside the git checkout {above}",
-                where="--model-cache",
-                remedy="choose another folder, or add --force-model-cache",
-            )
-        above = os.path.dirname(above)
-    return path
+    from benchwright.artifacts.model_cache import model_cache_folder
+
+    return None if text is None else str(model_cache_folder(text, forced=force))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,6 +18,9 @@ from benchwright.core.specification import SpecTest
 from benchwright.executors.observer import Observer
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, PLACEHOLDER
+
+if TYPE_CHECKING:
+    from benchwright.artifacts.cache import ArtifactCache
 
 RUNTIME_FILES = (".onnx", ".pt2", ".xml")  # models that our runtimes load
 
@@ -133,11 +138,9 @@ def fetch(benchmarks: Sequence[Benchmark], observer: Observer) -> dict[str, str]
 
 def _is_known(test: SpecTest, files: Sequence[Artifact]) -> bool:
     """Without reading any of them."""
-    from benchwright.artifacts.cache import ArtifactCache
-
     if test.model_cache is None:
         return True
-    cache, near = ArtifactCache(Path(test.model_cache)), Path(test.path).parent
+    cache, near = _cache(test.model_cache), Path(test.path).parent
     root = Path(test.root_model_dir) if test.root_model_dir else None
     try:
         return all(cache.known(file, near=near, root=root) is not None for file in files)
@@ -158,9 +161,15 @@ def _why_not_fetched(test: SpecTest, files: Sequence[Artifact], observer: Observ
 def _fetched(
     test: SpecTest, files: Sequence[Artifact], observer: Observer | None = None, *, offline: bool = False
 ) -> dict[str, Path]:
-    from benchwright.artifacts.cache import ArtifactCache
-
     assert test.model_cache is not None
-    cache = ArtifactCache(Path(test.model_cache), offline=offline)
+    cache = _cache(test.model_cache, offline=offline or test.offline)
     near, root = Path(test.path).parent, Path(test.root_model_dir) if test.root_model_dir else None
     return cache.fetch_all(files, near=near, root=root, progress=observer, where=f"{test.path}:{test.line}")
+
+
+@lru_cache(maxsize=4)
+def _cache(folder: str, *, offline: bool = False) -> ArtifactCache:
+    """It lives as long as the run: what was found through it is not cleaned away meanwhile."""
+    from benchwright.artifacts.cache import ArtifactCache
+
+    return ArtifactCache(Path(folder), offline=offline)

@@ -148,6 +148,7 @@ def _completed(test: SpecTest, options: SpecOptions, side: str | None, revision:
         shared_libs=options.shared_libs,
         root_model_dir=options.root_model_dir,
         model_cache=options.model_cache,
+        offline=options.offline,
         build_folder=_build_folder(programs),
         side=side,
         revision=revision if revision != SpecRevision() else None,
