@@ -169,7 +169,7 @@ def _is_texts(value: object) -> bool:
 
 def _labels(info: Mapping[str, Any]) -> dict[str, str]:
     """What `meta` says is kept with the results."""
-    meta = info.get("meta") or {}
+    meta = {} if info.get("meta") is None else info["meta"]
     if not isinstance(meta, dict):
         raise InvalidInput("meta is not an object", where="--info", remedy='write "meta": {}')
     return {str(k): str(v) for k, v in meta.items() if v is not None and not isinstance(v, dict | list)}

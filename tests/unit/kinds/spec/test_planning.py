@@ -1,0 +1,188 @@
+"""From a test to the jobs of its launches."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import MACHINE
+from specifications import file_entry, read
+
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.inputs.spec_options import SpecOptions
+from benchwright.core.job import Job
+from benchwright.core.run import Plan
+from benchwright.core.settings import RunSettings
+from benchwright.core.specification import SpecRevision
+from benchwright.kinds.registry import kind_named, kind_of
+from benchwright.kinds.spec.setup import lacking, missing_option
+from benchwright.plan.placement import make_plan
+
+ECHO = {"program": "/bin/echo"}
+
+
+def planned(benchmarks: list[Benchmark], **settings: Any) -> Plan:
+    how = RunSettings(**settings)
+    return make_plan(benchmarks, MACHINE, how, kind_of, folder="/run", probe_path=None, usable_cores=[0, 1])
+
+
+def jobs_of(benchmarks: list[Benchmark], **settings: Any) -> list[Job]:
+    return [job for launch in planned(benchmarks, **settings).launches for job in launch]
+
+
+def options(tmp_path: Path, **more: Any) -> SpecOptions:
+    return SpecOptions(**{"programs": ECHO, "model_cache": str(tmp_path / "cache"), **more})
+
+
+def test_one_command_is_an_argv_with_files_and_folders_filled_in(tmp_path: Path) -> None:
+    entry = file_entry(tmp_path / "models dir" / "net.pb")
+    test = {
+        "identifier": "x",
+        "commands": ["{program} --net {files.net} --iter {iter} --out '{TGTDIR}' --in {input_files.made} {nothing}"],
+        "iter": 5,
+        "input_files": {"made": {"filename": "m.pb", "location": "{HOSTDIR}/m.pb"}},
+        "output_files": {"o": {"location": "{TGTDIR}/o.txt"}},
+    }
+    (job,) = jobs_of(read(tmp_path, test, options=options(tmp_path), files={"net": entry}))
+    net = job.argv[2]
+    assert job.argv == (
+        *("/bin/echo", "--net", net, "--iter", "5", "--out", "/run/files/jobs/net-x.D0"),
+        *("--in", "/run/files/models/net/m.pb", "{nothing}"),
+    )
+    assert Path(net).read_text() == "x"
+    assert os.path.basename(net) == "net.pb"
+    assert not job.shell
+    assert job.cwd == str(tmp_path)
+    assert set(job.folders) == {"/run/files/jobs/net-x.D0", "/run/files/models/net"}
+    assert job.fetch == ("/run/files/jobs/net-x.D0/o.txt",)
+    assert job.timeout_s == 300.0
+    assert job.printed == "Observer"
+
+
+def test_steps_are_one_script_and_the_models_own_stand_at_its_ends(tmp_path: Path) -> None:
+    tests = [
+        {
+            "identifier": "{ID}",
+            "command": "{program} {INDEX}",
+            "preprocess": {"commands": ["pre {INDEX}"], "platform_args": {"env": {"A": "b c"}}},
+            "postprocess": {"commands": ["post | wc"]},
+        }
+    ] * 2
+    found = read(
+        tmp_path,
+        *tests,
+        options=options(tmp_path),
+        repeat=2,
+        preprocess={"commands": ["first"]},
+        postprocess={"commands": ["{FAIPEPROOT}/libraries/python/last.py --x"]},
+    )
+    scripts = [next(iter(job.files.values())).splitlines() for job in jobs_of(found)]
+    middle = ["env 'A=b c' pre 0", "/bin/echo 0", "(", "post | wc", ")"]
+    assert scripts[0] == ["set -e", "first", *middle]
+    assert scripts[1] == ["set -e", *(line.replace("0", "1") for line in middle)]
+    assert scripts[2] == ["set -e", *middle]
+    assert scripts[3][:-1] == scripts[1]
+    assert scripts[3][-1].startswith("exec ")
+    assert scripts[3][-1].endswith("spec/faipep/libraries/python/last.py --x")
+    (job, *_) = jobs_of(found)
+    assert job.argv == ("/bin/sh", *job.files)
+
+
+def test_a_line_for_a_shell_is_given_to_one(tmp_path: Path) -> None:
+    test = {"identifier": "x", "command": "{program} a | cat"}
+    (job,) = jobs_of(read(tmp_path, test, options=options(tmp_path, programs={"program": "/a b"})))
+    assert job.shell
+    assert job.argv == ("/a b a | cat",)  # no such file, so it is a command with an argument
+    program = tmp_path / "a b"
+    program.write_text("")
+    (job,) = jobs_of(read(tmp_path, test, options=options(tmp_path, programs={"program": str(program)})))
+    assert job.argv == (f"'{program}' a | cat",)
+
+
+def test_appended_arguments_reach_every_command_but_no_other_step(tmp_path: Path) -> None:
+    test = {"identifier": "x", "commands": ["{program} a", "{program} b"], "preprocess": {"commands": ["pre"]}}
+    (job,) = jobs_of(read(tmp_path, test, options=options(tmp_path, backends=("mkl",)), command_args="--c d"))
+    (script,) = job.files.values()
+    assert script == "set -e\npre\n/bin/echo a --c d --backend mkl\nexec /bin/echo b --c d --backend mkl\n"
+
+
+def test_only_cores_that_exist_are_pinned_and_the_user_decides(tmp_path: Path) -> None:
+    def pinned(**test: Any) -> tuple[Job, tuple[str, ...]]:
+        plan = planned(read(tmp_path, {"identifier": "x", "command": "a", **test}))
+        return plan.launches[0][0], plan.notes.get("net-x", ())
+
+    assert pinned(platform_args={"taskset": "2"}) == (pinned(**{"cpu-list": "1"})[0], ())
+    assert pinned(platform_args={"taskset": "2"})[0].cores == (1,)
+    job, notes = pinned(platform_args={"taskset": "6"})
+    assert job.cores == (1,)
+    assert notes == ("x asks for core 2, which cannot be used here: pinned to 1 only",)
+    assert pinned(platform_args={"taskset": "f0"})[0].cores is None
+
+
+def test_pauses_and_what_is_shown(tmp_path: Path) -> None:
+    test = {"identifier": "x", "command": "a", "platform_args": {"sleep_before_run": 2}, "log_output": "true"}
+    (job,) = jobs_of(read(tmp_path, test, cooldown=3))
+    assert (job.cooldown_s, job.wait_s, job.echo) == (3.0, 2.0, True)
+
+
+def test_libraries_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/before")
+    given = (str(tmp_path / "lib" / "a.so"), str(tmp_path / "lib" / "b.so"))
+    (job,) = jobs_of(read(tmp_path, options=options(tmp_path, shared_libs=given)))
+    assert job.env["LD_LIBRARY_PATH"] == f"{tmp_path}/lib:/before"
+
+
+def test_sides_alternate_and_keep_their_files_apart(tmp_path: Path) -> None:
+    sides = {
+        "treatment": SpecRevision(programs={"program": "/bin/true"}),
+        "control": SpecRevision(programs={"program": "/bin/false"}),
+    }
+    tests = [{"identifier": "{ID}", "command": "{program} {HOSTDIR}"}] * 2
+    found = read(tmp_path, *tests, options=options(tmp_path, **sides))
+    jobs = jobs_of(found, repeat=2, interleave=True)
+    assert [job.benchmark for job in jobs] == [
+        *("net-0 control", "net-0 treatment", "net-0 treatment", "net-0 control"),
+        *("net-1 control", "net-1 treatment", "net-1 treatment", "net-1 control"),
+    ]
+    assert jobs[0].argv == ("/bin/false", "/run/files/models/net.control")
+    assert jobs[1].argv == ("/bin/true", "/run/files/models/net")
+
+
+def test_what_has_no_meaning_is_told(tmp_path: Path) -> None:
+    found = read(tmp_path, {"identifier": "x", "command": "{program} {DATA} {print}", "profiler": {"enabled": "true"}})
+    notes = planned(found).notes["net-x"]
+    assert notes == (
+        "x asks for a profiler, which is not run",
+        "{DATA}, {print} has no meaning here and stays as it is; --string-map and --program can give it one",
+    )
+
+
+# -- before a run -------------------------------------------------------------------------------------------------------
+
+
+def test_programs_and_values_that_only_the_user_can_give_are_asked_for(tmp_path: Path) -> None:
+    (found,) = read(tmp_path)
+    wrong = missing_option(found)
+    assert wrong is not None
+    assert str(wrong) == "--program: net-0 runs {program}, and no such program was given; add --program PATH"
+    assert kind_named("spec").refusal([found], RunSettings()).exit_code == 2
+    (other,) = read(tmp_path, {"identifier": "x", "commands": ["{convert} a", "{print} b"]})
+    assert "add --program convert=PATH" in str(missing_option(other))
+    files = {"net": {"location": "{MODEL_DIR}/net.pb", "filename": "net.pb"}}
+    (third,) = read(tmp_path, options=options(tmp_path), files=files)
+    assert """give it with --string-map '{"MODEL_DIR": "…"}'""" in str(missing_option(third))
+    (filled,) = read(tmp_path, options=options(tmp_path, string_map={"MODEL_DIR": str(tmp_path)}), files=files)
+    assert missing_option(filled) is None
+    assert dict(lacking([filled])) == {"net-0": "net.pb not fetched yet; run without --no-setup"}
+    (tmp_path / "net.pb").write_text("x")
+    assert not dict(lacking([filled]))
+
+
+def test_a_file_that_was_changed_is_not_used(tmp_path: Path) -> None:
+    entry = file_entry(tmp_path / "net.pb")
+    (found,) = read(tmp_path, options=options(tmp_path), files={"net": entry})
+    assert not dict(lacking([found]))
+    (tmp_path / "net.pb").write_text("y")
+    assert "net.pb" in dict(lacking([found]))["net-0"]
