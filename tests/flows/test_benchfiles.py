@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,35 @@ def test_a_benchfiles_own_way_is_followed_from_prepare_to_the_result(bw: Command
     assert (suite.data / "ran").read_text() == '[["--epochs", "3", "--from-benchfile"], "inner", "one", "1", 1]'
     rates = {m["metric"]: m["value"] for m in result["metrics"]}
     assert 100 <= rates["rate"] <= 102
+
+
+VOIR_PREPARES = """
+from milabench.pack import Package
+import milabench.commands as cmd
+
+class Mine(Package):
+    def build_prepare_plan(self):
+        return cmd.WrapperCommand(cmd.VoirCommand(cmd.PackCommand(self, "--few"), module=True), "python", "show.py")
+
+__pack__ = Mine
+"""
+
+
+def test_a_preparation_under_voir_gets_the_entrys_options_and_variables(bw: CommandLine, suite: SuiteFolder) -> None:
+    show = (
+        "import json, os, sys\n"
+        "at = os.environ['MILABENCH_DIR_DATA']\n"
+        "json.dump([sys.argv[1:3], json.load(open(sys.argv[3])), sys.argv[5:], os.environ['WHERE']], open(at + '/seen', 'w'))\n"
+    )
+    files = {"benchfile.py": VOIR_PREPARES, "show.py": show}
+    suite.add("one", files, voir={"options": {"stop": 7}}, env={"WHERE": "{milabench_data}"})
+    assert bw.json("prepare", suite.path, "--use-current-env")["benchmarks"][0]["status"] == "prepared"
+    assert json.loads((suite.data / "seen").read_text()) == [
+        ["voir", "--config"],
+        {"options": {"stop": 7}},
+        ["--few"],
+        str(suite.data),
+    ]
 
 
 def test_a_preparation_that_fails_says_which_line_and_is_tried_again(bw: CommandLine, suite: SuiteFolder) -> None:

@@ -40,17 +40,17 @@ def _default(default: int, why: str) -> BatchSize:
 
 
 def _optimized(default: int, known: Scaling, capacity: int | None) -> BatchSize:
-    """The optimum the file states; else the fastest that fitted."""
+    """The optimum the file states; else the fastest that needs less than `capacity`, of equals the first."""
     if known.optimized is not None:
         return BatchSize(max(1, known.optimized), f"batch size {known.optimized}, the optimized size")
     fitting = [
         (o.perf, o.batch_size)
         for o in known.observations
-        if o.perf and o.memory_bytes and (capacity is None or o.memory_bytes <= capacity)
+        if o.perf is not None and o.memory_bytes and (capacity is None or o.memory_bytes < capacity)
     ]
     if not fitting:
         return _default(default, "no optimized size is known")
-    best = max(fitting)[1]
+    best = max(fitting, key=lambda one: one[0])[1]
     return BatchSize(best, f"batch size {best}, the fastest of {len(fitting)} observations")
 
 

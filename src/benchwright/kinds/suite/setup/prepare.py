@@ -244,8 +244,12 @@ class _Preparation:
                 raise InvalidInput(f"its prepare asks for {action.do}", where=task.preparation.script, remedy=remedy)
             job, number = task.job, len(outcomes)
             more = {} if number == 0 else {"log": f"{job.log}.{number}", "stream": f"{job.stream}.{number}"}
-            words = started_words((*installs, *action.argv), place.python, fill)
-            changed = {"argv": words, "cwd": action.cwd, "env": {**job.env, **action.env}, **more}
+            voir_config = f"{job.stream}.voir.json"
+            words = started_words((*installs, *action.argv), place.python, fill, voir_config)
+            own = {name: None if value is None else fill(value) for name, value in action.env.items()}
+            changed = {"argv": words, "cwd": action.cwd, "env": {**job.env, **own}, **more}
+            if voir_config in words:
+                changed["files"] = {voir_config: msgspec.json.encode(place.folder.config.get("voir") or {}).decode()}
             outcomes.append(run([msgspec.structs.replace(job, **changed)], self.observer)[0])
             return outcomes[-1].exit_code if outcomes[-1].exit_code is not None else 1
 

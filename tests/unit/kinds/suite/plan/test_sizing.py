@@ -81,7 +81,18 @@ def test_the_optimized_size_is_the_one_of_the_file_else_the_fastest_that_fits() 
     measured = Sizing(optimized=True, scaling={"b": Scaling(observations=seen)})
     assert chosen(measured, device_bytes=4 * GB) == 16
     assert chosen(measured, device_bytes=10 * GB) == 32
+    assert chosen(measured, device_bytes=9 * GB) == 16, "it must need less than there is"
     assert chosen(measured, device_bytes=100) == 12
+
+
+def test_of_sizes_that_are_equally_fast_the_first_is_taken_and_no_rate_is_a_rate() -> None:
+    seen = tuple(
+        Observation(batch_size=n, memory_bytes=m * GB, perf=p)
+        for n, m, p in [(8, 1, 0.0), (16, 4, 30.0), (32, 4, 30.0)]
+    )
+    measured = Sizing(optimized=True, scaling={"b": Scaling(observations=seen)})
+    assert chosen(measured, device_bytes=9 * GB) == 16
+    assert chosen(measured, device_bytes=2 * GB) == 8
 
 
 @pytest.mark.parametrize(
