@@ -115,7 +115,6 @@ def request_of(benchmark: Benchmark, place: BenchmarkPlace, facts: MachineFacts)
     config = {"name": benchmark.name, **folder.config, "definition": folder.path, "dirs": place.folders}
     config.update(tag=[benchmark.name], plan=plan, num_machines=placement.machines, system=system, run_name="run")
     config.setdefault("group", folder.group)
-    config["voir"] = config.get("voir") or {"options": {}}
     variables = {name: value for name, value in place.variables(facts).items() if value is not None}
     return {"config": config, "variables": variables}
 

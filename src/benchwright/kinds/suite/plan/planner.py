@@ -131,8 +131,8 @@ class SuitePlanner(Planner):
         data_file = None
         if folder.voir is not None:
             config = os.path.join(self.context.folder, f"{job}.voir.json")
-            files[config] = parts.voir_config
-            program = ("-m", "voir", "--config", config, *program)
+            files = {config: parts.voir_config} if folder.voir else {}
+            program = ("-m", "voir", *(("--config", config) if folder.voir else ()), *program)
             # Neither a launcher's children nor a container inherit descriptor 3: there, events are hidden in the output.
             inherits = folder.launcher is None and self._paths.system.container is None
             env["DATA_FD"] = "3" if inherits else "1"
@@ -173,7 +173,8 @@ class SuitePlanner(Planner):
             env |= {"MILABENCH_USE_STDOUT": "1"}
         # Only voir itself, started by us, inherits descriptor 3: else, events are hidden in the output.
         inherits = argv[1:3] == ("-m", "voir") and not process.use_stdout and self._paths.system.container is None
-        if process.logs and (inherits or process.use_stdout or config in argv):
+        runs_voir = any(os.path.basename(word) == "voir" for word in argv)
+        if process.logs and (process.use_stdout or runs_voir):
             env["DATA_FD"] = "3" if inherits else "1"
         return argv, files, os.path.join(self.context.folder, f"{job}.voir") if inherits else None
 

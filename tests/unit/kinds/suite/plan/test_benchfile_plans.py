@@ -50,8 +50,9 @@ def test_a_main_script_that_is_a_folder_is_started_as_a_module(tmp_path: Path) -
     files = {"bench____main__": "import voir\n", "voirfile": ""}
     found = bench(tmp_path, "    main_script = 'bench'", "argv: {-a: 1}", **files)
     job = jobs_of(found, gpus=0)[0]
-    assert job.argv[1:4] == ("-m", "voir", "--config")
-    assert job.argv[5:] == ("-m", "bench", "-a", "1")
+    assert job.argv[1:] == ("-m", "voir", "-m", "bench", "-a", "1"), "without options of its own, voir gets no file"
+    assert job.files == {}
+    assert job.env["DATA_FD"] == "3"
     assert job.cwd == str(tmp_path / "suite" / "bench")
 
 

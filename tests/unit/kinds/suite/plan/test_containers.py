@@ -46,7 +46,7 @@ def test_folders_outside_of_the_base_are_there_too() -> None:
 
 
 def test_voir_inside_a_container_writes_to_the_output() -> None:
-    (job,) = jobs_of(entry("b", folder={"voir": {}}), gpus=1, system=System(container=PODMAN))
+    (job,) = jobs_of(entry("b", folder={"voir": {"options": {"stop": 3}}}), gpus=1, system=System(container=PODMAN))
     assert (job.env["DATA_FD"], job.data_file) == ("1", None)
     assert f"{FOLDER}/b.D0.voir.json" in job.argv
 

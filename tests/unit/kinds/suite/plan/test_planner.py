@@ -216,7 +216,7 @@ def test_torchrun_starts_one_process_for_each_device() -> None:
 
 
 def test_voir_below_a_launcher_writes_to_the_output() -> None:
-    folder = {"launcher": Launcher(name="torchrun", processes=2, args=("--tee={gpu_count}",)), "voir": {}}
+    folder = {"launcher": Launcher(name="torchrun", processes=2, args=("--tee={gpu_count}",)), "voir": {"options": {}}}
     (job,) = jobs_of(entry("b", folder=folder, placement=ONE_JOB), gpus=1)
     config = f"{FOLDER}/b.0.voir.json"
     assert job.argv[5:] == ("--nproc-per-node=2", "--tee=1", "-m", "voir", "--config", config, "/suite/bench/main.py")
