@@ -123,6 +123,9 @@ class RunOptions(TypedDict, total=False):
     # Results
     labels: Mapping[str, str] | None
     tags: Texts
+    local_reporter: Text | None
+    remote_reporter: str | None
+    remote_access_token: str | None
     run_name: str | None
     keep_env: Texts
     share: bool

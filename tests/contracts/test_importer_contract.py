@@ -32,13 +32,18 @@ FILES = {
     "asv": [f"asv_v{version}/sample-machine/e0a94ef3-existing-py3.11.json" for version in (1, 2)],
     "driver": ["driver_result.json"],
     "timings": ["timings.json"],
+    "fai-pep": [
+        "faipep/Linux-5.4.0-x86_64-Intel-Xeon/caffe2/squeezenet/delay/squeezenet-0/2018/3/19/0f2a9c4/0/NET-latency.txt"
+    ],
     "milabench": ["milabench/rijubigo.2023-03-24/benchio.0.R0.data", "milabench/replays/early_stop.data"],
 }
 REAL = [pytest.param(name, SAMPLES / file, id=file) for name, files in FILES.items() for file in files]
 any_importer = pytest.mark.parametrize("name", variants(IMPORTERS))
 any_file = pytest.mark.parametrize(("name", "path"), REAL)
 # A file of lines is read as far as it goes: tests/unit/exchange/test_milabench.py changes and cuts those.
-any_json_file = pytest.mark.parametrize(("name", "path"), [p for p in REAL if p.id and p.id.endswith(".json")])
+any_json_file = pytest.mark.parametrize(
+    ("name", "path"), [p for p in REAL if p.id and p.id.endswith((".json", ".txt"))]
+)
 fast = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 # Words of the formats, so that what is made up often looks nearly right.

@@ -290,6 +290,12 @@ def _results() -> Iterable[Option]:
         help="Store to put the run into.  [default: $BENCHWRIGHT_STORE, else store.db in the base folder]")
     yield _option(KEEP, "--no-store", "flag", of_target=False,
         help="Do not put the run into the store.")
+    yield _option(KEEP, "--local-reporter", metavar="DIR", aliases=("--local_reporter",), of_target=False,
+        help="Also write the results into this folder, in FAI-PEP's layout.")
+    yield _option(KEEP, "--remote-reporter", metavar="URL|CATEGORY", aliases=("--remote_reporter",), of_target=False,
+        help="Also send the results there, in FAI-PEP's form. What cannot be sent waits in the base folder for the next time.")
+    yield _option(KEEP, "--remote-access-token", metavar="TOKEN", aliases=("--remote_access_token",), of_target=False, variable="BENCHWRIGHT_REMOTE_TOKEN",
+        help="Token for --remote-reporter, or @FILE that holds it. Others can see a command line: better set $BENCHWRIGHT_REMOTE_TOKEN.")
     yield _option(KEEP, "--show-output", "flag", common=True, of_target=False,
         help="Show what the programs print, on stderr.")
     yield _option(KEEP, "--json", "flag", name="as_json", common=True, of_target=False,

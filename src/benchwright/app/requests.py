@@ -10,6 +10,7 @@ from typing import Any
 
 from benchwright.app import option_values as parse
 from benchwright.app.options import OPTIONS, Option
+from benchwright.app.reporting import reporters_of
 from benchwright.app.run import RunOrder
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import MeasureOptions, Request, SuiteRequest
@@ -56,6 +57,7 @@ def order_of(
         store=values["store"],
         keep=not values["no_store"],
         set_up=not values["no_setup"],
+        reporters=reporters_of(values),
     )
 
 

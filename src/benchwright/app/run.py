@@ -16,6 +16,7 @@ import msgspec
 from benchwright.app.after_run import keep_in_store, save_scaling, write_driver_files
 from benchwright.app.measure import measure, plan_only
 from benchwright.app.options import OPTIONS, SUITE, refuse_unrelated
+from benchwright.app.reporting import Reporters, report_run
 from benchwright.app.resolve import resolve
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import Request, Resolved
@@ -46,10 +47,11 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     store: str | None = None  # its URL; None: the usual one
     keep: bool = True  # in the store
     set_up: bool = True  # install and prepare what is missing first
+    reporters: Reporters = Reporters()  # that put the results elsewhere
 
 
 def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
-    """Makes the run and returns it; Interrupted if it was asked to stop.
+    """Makes the run and returns it; Interrupted if it was asked to stop, NotReported if a reporter lost its results.
 
     `observer` hears of problems that do not fail the run. `executor` replaces the one the settings name.
     """
@@ -174,6 +176,8 @@ def _follow_up(order: RunOrder, made: Run) -> Iterator[str]:
         yield said
     if order.keep:
         yield from keep_in_store(made, order.base.path, order.store)
+    if order.reporters.any:
+        yield from report_run(made, order.reporters, order.base)
 
 
 def _chosen(given: Executor | None, resolved: Resolved, order: RunOrder) -> AbstractContextManager[Executor]:

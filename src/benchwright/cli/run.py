@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -37,10 +38,13 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     """
     from benchwright.app.after_run import exit_code
     from benchwright.app.progress.terminal import open_progress
+    from benchwright.app.reporting import NotReported
     from benchwright.app.requests import SEARCH
     from benchwright.app.run import run
 
     order = order_from(ctx, values, targets)
+    os.environ.pop("BENCHWRIGHT_REMOTE_TOKEN", None)  # the programs that are measured must not see it
+    lost = None
     as_json, dash = values["as_json"], values["dash"]
     quiet = values["quiet"] or as_json or dash == "no"
     with open_progress(quiet=quiet, verbose=values["verbose"], jobs=dash == "long") as progress:
@@ -56,11 +60,15 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
                 request = with_all_scripts(order.request, many)
             order = msgspec.structs.replace(order, request=request)
             made = run(order, progress)
+        except NotReported as error:
+            made, lost = error.run, error
     try:
         click.echo(_report(made, order, as_json=as_json), nl=False)
     except BrokenPipeError:
         forget_stdout()  # nobody reads the report (`| head`); the exit code tells how the run went all the same
-    return exit_code(made)
+    if lost is not None:
+        click.echo(f"benchwright: {lost}", err=True)
+    return exit_code(made) or (0 if lost is None else lost.exit_code)
 
 
 def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:

@@ -23,6 +23,7 @@ IMPORTERS: Registry[Callable[[], Importer]] = Registry(
         "asv": "benchwright.exchange.asv:AsvImporter",
         "driver": "benchwright.exchange.driver.importer:DriverImporter",
         "milabench": "benchwright.exchange.milabench.run_folder:MilabenchImporter",
+        "fai-pep": "benchwright.exchange.faipep.importer:FaiPepImporter",
     },
 )
 

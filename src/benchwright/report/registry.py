@@ -17,6 +17,7 @@ REPORTERS: Registry[Callable[[], Reporter]] = Registry(
         "markdown": "benchwright.report.markdown:MarkdownReporter",
         "html": "benchwright.report.html:HtmlReporter",
         "driver": "benchwright.exchange.driver.result_file:DriverReporter",
+        "fai-pep": "benchwright.exchange.faipep.reports:FaiPepReporter",
     },
 )
 

@@ -59,7 +59,7 @@ def scoring_options(function: AnyFunction) -> AnyFunction:
 
 @click.command(epilog="Example: benchwright report last -o report.html")
 @click.argument("runs", nargs=-1)
-@click.option("--format", "format_", help="screen (the default), json, csv, markdown, html or driver.")
+@click.option("--format", "format_", help="screen (the default), json, csv, markdown, html, driver or fai-pep.")
 @click.option("--sort", type=click.Choice(["status", "name", "duration"]), default="status", show_default=True)
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")

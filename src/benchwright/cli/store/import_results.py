@@ -17,7 +17,7 @@ from benchwright.cli.working import Working
     "--format",
     "tool",
     metavar="TOOL",
-    help="hyperfine, pytest-benchmark, google-benchmark, asv, driver, milabench or a plug-in; also as the first word."
+    help="hyperfine, pytest-benchmark, google-benchmark, asv, driver, milabench, fai-pep or a plug-in; also as the first word."
     "  [default: by the content]",
 )
 @where_options

@@ -1,0 +1,1 @@
+"""FAI-PEP: its result folders and messages, written and read."""

@@ -1,0 +1,104 @@
+"""FAI-PEP's local reporter: a folder for each test of a run, with a file for each metric.
+
+`<platform>/<framework>/<net_name>/<metric>/<identifier>/<year>/<month>/<day>/<commit>/<n>/`: `<n>` is the first number from 0
+that is not taken. The folder appears whole or not at all, and no two writers get the same.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.errors import InvalidInput
+from benchwright.core.files.whole_file import alone_in, unwritable
+from benchwright.core.run import Run
+from benchwright.exchange.faipep.names import file_name
+from benchwright.exchange.faipep.reports import HarnessReport, encoded, reports_of
+
+META = "meta"
+_LEVELS = ("platform", "framework", "net_name", "metric", "identifier")
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+
+
+def export_faipep(runs: Sequence[Run], path: Path) -> tuple[str, ...]:
+    """Writes the tests of the runs below `path`; returns what has no records, and why."""
+    left_out: list[str] = []
+    for run in runs:
+        found = reports_of(run)
+        write_reports(found.reports, path)
+        left_out += found.left_out
+    return tuple(f"no records of {line}" for line in left_out)
+
+
+def write_reports(reports: Iterable[HarnessReport], path: Path) -> None:
+    """InvalidInput or CannotWrite says why a folder could not be written; nothing of that test is there then."""
+    check_folder(path)
+    for report in reports:
+        folder = path.joinpath(*_levels(report))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with alone_in(folder):
+                _write(report, folder)
+        except OSError as error:
+            raise unwritable(folder, error) from error
+
+
+def check_folder(path: Path) -> None:
+    """InvalidInput for what cannot be a folder."""
+    if path.exists() and not path.is_dir():
+        raise InvalidInput("this is not a folder", where=str(path), remedy="give the name of a folder")
+
+
+def _levels(report: HarnessReport) -> list[str]:
+    day = datetime.fromtimestamp(report.date, UTC)
+    named = [file_name(str(report.meta[key])) for key in _LEVELS]
+    return [*named, str(day.year), str(day.month), str(day.day), file_name(str(report.meta["commit"]))]
+
+
+def _write(report: HarnessReport, folder: Path) -> None:
+    """All files aside, then one rename."""
+    aside = folder / f".new-{os.urandom(6).hex()}"
+    aside.mkdir()
+    try:
+        for name, value in _files(report).items():
+            (aside / f"{name}.txt").write_bytes(msgspec.json.format(encoded(value), indent=2) + b"\n")
+        _become_next(aside, folder)
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def _become_next(aside: Path, folder: Path) -> None:
+    number = 0
+    while True:
+        place = folder / str(number)
+        number += 1
+        if os.path.lexists(place):
+            continue
+        try:
+            os.rename(aside, place)
+            return
+        except OSError as error:
+            if error.errno not in _TAKEN:
+                raise
+
+
+def _files(report: HarnessReport) -> dict[str, object]:
+    """Names that are the same once their odd characters are gone get a number."""
+    files: dict[str, object] = {META: report.meta}
+    taken = {META}  # whatever their case: some file systems ignore it
+    for record in report.records:
+        wanted = name = file_name(f"{record['type']} {record['metric']}")
+        number = 1
+        while name.casefold() in taken:
+            number += 1
+            name = f"{wanted}-{number}"
+        taken.add(name.casefold())
+        files[name] = record
+    return files

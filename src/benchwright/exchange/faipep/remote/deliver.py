@@ -1,0 +1,91 @@
+"""Sending what waits in the spool: each request is tried a few times, with growing pauses, and at least once delivered."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint
+from benchwright.exchange.faipep.remote.messages import logs_of
+from benchwright.exchange.faipep.remote.post import NotTaken, post
+from benchwright.exchange.faipep.remote.spool import Spool, Waiting, claimed
+from benchwright.exchange.faipep.reports import HarnessReport
+
+
+class SendLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to try. The n-th pause is up to `pause_s` × 2ⁿ, at random, so that many senders do not return together."""
+
+    attempts: int = 4
+    pause_s: float = 0.5
+    timeout_s: float = 20.0
+    total_s: float = 60.0  # of pauses and failures, over all requests
+
+
+USUAL_LIMITS = SendLimits()
+
+
+class Sent(msgspec.Struct, frozen=True, kw_only=True):
+    """`messages`: that the server took. `waiting`: requests that stay in the spool; `why` the first of them was not taken."""
+
+    messages: int = 0
+    waiting: int = 0
+    why: str | None = None
+
+
+def spool_reports(spool: Spool, endpoint: Endpoint, run: str, reports: Sequence[HarnessReport]) -> None:
+    """Keeps the messages of a run until they are sent; CannotWrite if that fails."""
+    for report in reports:
+        if logs := logs_of(report, endpoint.category):
+            spool.add(endpoint, run, logs)
+
+
+def send_waiting(
+    spool: Spool,
+    endpoint: Endpoint,
+    token: AccessToken,
+    limits: SendLimits = USUAL_LIMITS,
+    *,
+    pause: Callable[[float], None] = time.sleep,
+) -> Sent:
+    """Sends everything for the endpoint, oldest first. A server that cannot be reached is not tried for every request."""
+    deadline = time.monotonic() + limits.total_s
+    messages, left = 0, 0
+    why: str | None = None
+    reachable = True
+    for each in spool.waiting(endpoint):
+        if not reachable:
+            left += 1
+            continue
+        with claimed(each.path) as mine:
+            if not mine:
+                continue  # another process sends it
+            try:
+                _send(each, token, limits, deadline, pause)
+            except NotTaken as refusal:
+                left += 1
+                why = why or str(refusal)
+                reachable = refusal.alone
+                continue
+            with suppress(FileNotFoundError):
+                each.path.unlink()
+            messages += len(each.content.logs)
+    return Sent(messages=messages, waiting=left, why=why)
+
+
+def _send(
+    each: Waiting, token: AccessToken, limits: SendLimits, deadline: float, pause: Callable[[float], None]
+) -> None:
+    for attempt in range(limits.attempts):
+        try:
+            post(each.content.endpoint, token, each.content.logs, timeout_s=limits.timeout_s)
+            return
+        except NotTaken as refusal:
+            wait_s = max(refusal.after_s, random.uniform(0.5, 1.0) * limits.pause_s * 2**attempt)  # noqa: S311
+            last = attempt + 1 == limits.attempts
+            if last or not refusal.again or time.monotonic() + wait_s > deadline:
+                raise
+        pause(wait_s)
