@@ -180,6 +180,14 @@ def test_an_install_of_its_own_goes_into_the_environment_or_leaves_the_old_one(
     assert suite.version("beta", "one"), "the previous environment is gone"
 
 
+def test_what_it_installs_is_held_to_the_entrys_constraints(bw: CommandLine, suite: SuiteFolder) -> None:
+    files = {"requirements.in": "", "benchfile.py": INSTALL.replace('"beta"', '"alpha"')}
+    suite.add("one", files, pip={"constraints": ["alpha<2"]})
+    suite.add("two", files)
+    bw.json("install", suite.path)
+    assert (suite.version("alpha", "one"), suite.version("alpha", "two")) == ("1.0", "2.0")
+
+
 STEPS = """
 from milabench.pack import Package
 import milabench.commands as cmd

@@ -34,8 +34,9 @@ from benchwright.environments.tools import Stopped, Tools
 
 Say = Callable[[str, str, str], None]  # group, what is being done, its log; called from any thread
 RunTool = Callable[[Sequence[str], str, Mapping[str, str]], int]  # words, folder, further variables → exit code
-# Does the benchmark's own steps with the environment's interpreter; InvalidInput where they fail.
-FollowSteps = Callable[[Benchmark, str, RunTool], None]
+# Does the benchmark's own steps with the environment's interpreter, and these options for what it installs; InvalidInput where
+# they fail.
+FollowSteps = Callable[[Benchmark, str, RunTool, Sequence[str]], None]
 
 
 class CannotBuild(Exception):
@@ -198,6 +199,7 @@ class EnvironmentBuilder:
         """A note, if there are packages for CUDA that could not be imported beside this torch."""
         log, failing = self.folders.log(group.name), []
         for name in doubtful_packages(os.path.join(folder, site_packages(folder))):
+            self._say(group, f"trying {name}")
             start = os.path.getsize(log)
             words = (python, "-c", f"import {name}")
             code = self.tools.run(words, log=log, env=self.variables, cwd=folder, keep_open=(lock,))
@@ -216,11 +218,12 @@ class EnvironmentBuilder:
         def run(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> int:
             return self.tools.run(argv, log=log, env={**variables, **env}, cwd=cwd, keep_open=(lock,))
 
+        options = self.constraint_options(group, os.path.join(self.folders.store, f"{group.name}.constraints"))
         for benchmark in group.own_steps if self.follow is not None else ():
             assert self.follow is not None
             self._say(group, f"following the benchfile of {benchmark.name}")
             try:
-                self.follow(benchmark, python, run)
+                self.follow(benchmark, python, run, options)
             except InvalidInput as error:
                 raise CannotBuild(InstallFailure(error.on_one_line)) from None
 

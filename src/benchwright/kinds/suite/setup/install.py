@@ -171,10 +171,12 @@ def _build(
     tools = Tools()
     installer = choose_installer(options.where.installer, package_indexes(options.where))
 
-    def follow(benchmark: Benchmark, python: str, run: RunTool) -> None:
+    def follow(benchmark: Benchmark, python: str, run: RunTool, options: Sequence[str]) -> None:
         from benchwright.kinds.suite.setup.own_install import follow_install
 
-        follow_install(benchmark, paths, python, run, installer.install)
+        follow_install(
+            benchmark, paths, python, run, lambda python, wanted: installer.install(python, [*wanted, *options])
+        )
 
     builder = EnvironmentBuilder(
         folders, installer, tools, observer.on_step, force=options.force, newest=options.update, follow=follow
