@@ -188,6 +188,23 @@ def test_what_it_installs_is_held_to_the_entrys_constraints(bw: CommandLine, sui
     assert (suite.version("alpha", "one"), suite.version("alpha", "two")) == ("1.0", "2.0")
 
 
+def test_a_preparation_may_install_too(bw: CommandLine, suite: SuiteFolder) -> None:
+    prepare = "from milabench.pack import Package\nclass P(Package):\n    async def prepare(self):\n"
+    ways = {"one": "pip_install('gamma')", "two": "conda_install('gamma')", "three": "pip_install('nowhere')"}
+    for name, way in ways.items():
+        text = f"{prepare}        await self.{way}\n__pack__ = P\n"
+        suite.add(name, {"requirements.in": "beta\n", "benchfile.py": text})
+    bw("install", suite.path)
+    done = {one["name"]: one for one in bw.json("prepare", suite.path, code=1)["benchmarks"]}
+    assert {name: one["status"] for name, one in done.items()} == {
+        "one": "prepared",
+        "two": "failed",
+        "three": "failed",
+    }
+    assert suite.version("gamma", "one") == "1.0"
+    assert "asks for conda; name what it needs in requirements.in" in done["two"]["detail"]
+
+
 STEPS = """
 from milabench.pack import Package
 import milabench.commands as cmd

@@ -22,7 +22,7 @@ from benchwright.environments.locking import locked
 from benchwright.executors.base import Listener
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import stops_on_signals
-from benchwright.kinds.suite.setup.install import check_writable
+from benchwright.kinds.suite.setup.install import IndexOptions, check_writable, package_indexes
 from benchwright.kinds.suite.setup.prepared import (
     Marks,
     Preparation,
@@ -238,16 +238,18 @@ class _Preparation:
         outcomes: list[Outcome] = []
 
         def perform(action: Action) -> int:
-            installs = {"pip": ("-m", "pip", "install"), "execute": ()}.get(action.do)
-            if installs is None:
+            if action.do not in ("pip", "execute"):
                 remedy = "name what it needs in requirements.in"
                 raise InvalidInput(f"its prepare asks for {action.do}", where=task.preparation.script, remedy=remedy)
             job, number = task.job, len(outcomes)
             more = {} if number == 0 else {"log": f"{job.log}.{number}", "stream": f"{job.stream}.{number}"}
             voir_config = f"{job.stream}.voir.json"
-            words = started_words((*installs, *action.argv), place.python, fill, voir_config)
-            own = {name: None if value is None else fill(value) for name, value in action.env.items()}
-            changed = {"argv": words, "cwd": action.cwd, "env": {**job.env, **own}, **more}
+            words = started_words(action.argv, place.python, fill, voir_config)
+            env = {**job.env, **{name: None if value is None else fill(value) for name, value in action.env.items()}}
+            if action.do == "pip":
+                words, variables = _installing(place.python, action.argv)
+                env |= variables
+            changed = {"argv": words, "cwd": action.cwd, "env": env, **more}
             if voir_config in words:
                 changed["files"] = {voir_config: msgspec.json.encode(place.folder.config.get("voir") or {}).decode()}
             outcomes.append(run([msgspec.structs.replace(job, **changed)], self.observer)[0])
@@ -293,6 +295,16 @@ class _Preparation:
         took = format_duration(preparing.seconds)
         self.observer.on_step_done(preparing.name, f"{preparing.status} after {took}" if ended else "")
         return preparing
+
+
+def _installing(python: str, wanted: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The installer's command, and its variables. There may be no pip in the environment."""
+    from benchwright.environments.installers import choose_installer
+
+    installer = choose_installer(None, package_indexes(IndexOptions()))
+    variables = installer.environment(os.environ)
+    changed = {name: value for name, value in variables.items() if os.environ.get(name) != value}
+    return tuple(installer.install(python, wanted)), changed
 
 
 def _why_failed(outcome: Outcome, log: str) -> str:
