@@ -46,3 +46,22 @@ def failing(folder: Path, operator: str = "NoSuchOperator") -> Path:
     )
     onnx.save(model, str(folder / "bad.onnx"))
     return folder / "bad.onnx"
+
+
+def softmax_of_product(path: Path) -> tuple[Any, Any]:
+    """data (batch × 8) → a product of matrices → prob (batch × 4). Returns what numpy computes, and for which data."""
+    onnx: Any = __import__("onnx")
+    make, types = onnx.helper, onnx.TensorProto
+    source = np.random.default_rng(0)
+    weights = source.standard_normal((8, 4)).astype("float32")
+    graph = make.make_graph(
+        [make.make_node("MatMul", ["data", "weights"], ["h"]), make.make_node("Softmax", ["h"], ["prob"], axis=1)],
+        "Tiny",
+        [make.make_tensor_value_info("data", types.FLOAT, ["batch", 8])],
+        [make.make_tensor_value_info("prob", types.FLOAT, ["batch", 4])],
+        [onnx.numpy_helper.from_array(weights, "weights")],
+    )
+    onnx.save(make.make_model(graph, opset_imports=[make.make_opsetid("", 18)], ir_version=9), str(path))
+    data = source.standard_normal((2, 8)).astype("float32")
+    powers = np.exp(data.astype("float64") @ weights.astype("float64"))
+    return powers / powers.sum(axis=1, keepdims=True), data
