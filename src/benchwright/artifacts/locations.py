@@ -34,10 +34,6 @@ def safe_filename(artifact: Artifact, where: str | None = None) -> str:
     return name
 
 
-def is_remote(location: str) -> bool:
-    return _scheme(location) in (*WEB, *CLOUD)
-
-
 def shown(location: str) -> str:
     """For messages: without secrets such as the signature in a URL."""
     return redact_text(location)

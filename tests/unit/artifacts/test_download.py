@@ -211,7 +211,7 @@ def test_a_file_that_says_it_is_too_large_is_not_begun(server: BadServer, tmp_pa
 
 def test_a_file_that_the_disk_has_no_room_for_is_not_begun(server: BadServer, tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path / "cache", limits=limits(keep_free_bytes=1 << 60))
-    with pytest.raises(CannotFetch, match=r"no room on the disk of .* for 293 KiB for .*cache clean"):
+    with pytest.raises(CannotFetch, match=r"no room on the disk of .* for the 293 KiB of .*cache clean"):
         cache.fetch(model(server.serve("/m", honest(CONTENT)), CONTENT), near=None)
 
 

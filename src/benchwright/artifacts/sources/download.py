@@ -199,9 +199,9 @@ class Download:
         free = free_bytes(self.part.parent)
         needed = max(0, (total or 0) - done) + self._limits.keep_free_bytes
         if free < needed:
-            missing = "" if total is None else f" {format_bytes(total)} for"
+            size = "" if total is None else f"the {format_bytes(total)} of "
             raise CannotFetch(
-                f"{self._name}: no room on the disk of {self.part.parent} for{missing} {self._source.shown}: "
+                f"{self._name}: no room on the disk of {self.part.parent} for {size}{self._source.shown}: "
                 f"{format_bytes(free)} free, {format_bytes(self._limits.keep_free_bytes)} are kept free",
                 remedy="free some space (benchwright cache clean) or choose another folder",
             )
