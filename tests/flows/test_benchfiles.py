@@ -74,8 +74,11 @@ from milabench.pack import Package
 import milabench.commands as cmd
 
 class Mine(Package):
+    async def prepare(self):
+        await super().prepare()
+
     def build_prepare_plan(self):
-        return cmd.WrapperCommand(cmd.VoirCommand(cmd.PackCommand(self, "--few"), module=True), "python", "show.py")
+        return cmd.WrapperCommand(cmd.VoirCommand(cmd.PackCommand(self, "--few", env=self.make_env()), module=True), "python", "show.py")
 
 __pack__ = Mine
 """
@@ -85,16 +88,17 @@ def test_a_preparation_under_voir_gets_the_entrys_options_and_variables(bw: Comm
     show = (
         "import json, os, sys\n"
         "at = os.environ['MILABENCH_DIR_DATA']\n"
-        "json.dump([sys.argv[1:3], json.load(open(sys.argv[3])), sys.argv[5:], os.environ['WHERE']], open(at + '/seen', 'w'))\n"
+        "json.dump([sys.argv[1:3], json.load(open(sys.argv[3])), sys.argv[5:], os.environ['WHERE'], json.loads(os.environ['MILABENCH_CONFIG'])['argv']], open(at + '/seen', 'w'))\n"
     )
     files = {"benchfile.py": VOIR_PREPARES, "show.py": show}
-    suite.add("one", files, voir={"options": {"stop": 7}}, env={"WHERE": "{milabench_data}"})
+    suite.add("one", files, voir={"options": {"stop": 7}}, env={"WHERE": "{milabench_data}"}, argv={"--n": "{arch}"})
     assert bw.json("prepare", suite.path, "--use-current-env")["benchmarks"][0]["status"] == "prepared"
     assert json.loads((suite.data / "seen").read_text()) == [
         ["voir", "--config"],
         {"options": {"stop": 7}},
         ["--few"],
         str(suite.data),
+        {"--n": "{arch}"},
     ]
 
 

@@ -21,6 +21,7 @@ SHARED = Path(__file__).parents[5] / "shared" / "compat" / "milabench-folders" /
 
 
 def benchfile(folder: Path, body: str, before: str = "") -> str:
+    folder.mkdir(exist_ok=True)
     (folder / "main.py").write_text("")
     (folder / "bench").mkdir(exist_ok=True)
     methods = textwrap.indent(textwrap.dedent(body), "    ")
@@ -168,6 +169,14 @@ def test_what_slurm_would_spread_is_the_command_itself_on_one_machine(tmp_path: 
         tmp_path, "def build_run_plan(self):\n    return TorchrunSrun(cmd.PackCommand(self))\n", before=before
     )
     assert words(path, gpus=1) == ["DIR/main.py"]
+    ray = "from milabench.commands.ray import RayCluster\n"
+    body = "def build_run_plan(self):\n    return RayCluster(self) if self.config['num_machines'] > 1 else cmd.PackCommand(self)\n"
+    other = benchfile(tmp_path / "ray", body, before=ray)
+    assert words(other) == ["DIR/main.py"]
+    with pytest.raises(
+        InvalidInput, match=r"it uses milabench\.commands\.ray\.RayCluster, which benchwright does not know"
+    ):
+        planned(other, nodes=2)
     with pytest.raises(InvalidInput, match=r"it uses milabench\.commands\.srun on several machines, which needs Slurm"):
         planned(path, gpus=2, nodes=2)
 
@@ -258,7 +267,7 @@ def test_its_way_to_prepare_is_asked_for_step_by_step(tmp_path: Path) -> None:
         ("def build_run_plan(self):\n    return 3\n", "gave 3, which is no command"),
         ("def build_run_plan(self):\n    return cmd.Sparkle(self)\n", "benchfile.py:6: it uses milabench.commands.Sparkle, which benchwright does not know"),
         ("def build_run_plan(self):\n    from milabench.pack import Bag\n", "benchfile.py:6: it uses milabench.pack.Bag, which benchwright does not know"),
-        ("def build_run_plan(self):\n    import milabench.commands.ray\n", "benchfile.py:6: it uses milabench.commands.ray, which benchwright does not know"),
+        ("def build_run_plan(self):\n    import milabench.commands.kites\n", "benchfile.py:6: it uses milabench.commands.kites, which benchwright does not know"),
         ("def build_run_plan(self):\n    return cmd.NJobs.many(self)\n", "benchfile.py:6: it uses milabench.commands.NJobs.many, which benchwright does not know"),
         ("def build_run_plan(self):\n    1 / 0\n", "benchfile.py:6: its run failed: ZeroDivisionError"),
         (

@@ -165,7 +165,7 @@ class SuitePlanner(Planner):
         config, process = os.path.join(self.context.folder, f"{job}.voir.json"), obeyed.processes[slot]
         in_order = os.path.join(self.context.folder, RUN_IN_ORDER.name)
         argv = obeyed.words(slot, self._python(parts.place.python), config, in_order, parts.words.fill)
-        env |= {name: None if value is None else parts.words.fill(value) for name, value in process.env.items()}
+        env |= process.env  # as it is: what the entry says, with its placeholders filled, comes after it
         files = {config: parts.voir_config} if config in argv else {}
         if in_order in argv:
             files[in_order] = RUN_IN_ORDER.read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ def follow_install(
     path = os.path.join(benchmark.folder.path, BENCHFILE)
     place, facts = BenchmarkPlace(benchmark, paths), machine_facts(read_machine(), paths.system)
     place.folders["venv"] = os.path.dirname(os.path.dirname(python))  # the one that is being built
-    fill = filled_words(benchmark, place, paths, facts).fill
+    filled = filled_words(benchmark, place, paths, facts)
     for folder in place.made_folders:
         os.makedirs(folder, exist_ok=True)
 
@@ -40,13 +40,13 @@ def follow_install(
         if action.do == "conda":
             raise InvalidInput("its install asks for conda", where=path, remedy="name what it needs in requirements.in")
         pip = action.do == "pip"
-        words = install(python, action.argv) if pip else started_words(action.argv, python, fill)
+        words = install(python, action.argv) if pip else started_words(action.argv, python, filled.fill)
         folders = {k: v for k, v in place.variables(facts).items() if v is not None and k.startswith("MILABENCH_")}
-        own = {name: fill(value) for name, value in action.env.items() if value is not None}
+        own = {name: value for name, value in {**action.env, **filled.env}.items() if value is not None}
         code = run(words, action.cwd, {**folders, **own})
         if code != 0 and pip:
             what = f"its install failed: pip install {' '.join(action.argv):.100}"
             raise InvalidInput(what, where=path, remedy="look at the log")
         return code
 
-    ask_benchfile(path, "install", request_of(benchmark, place, facts), perform, fill)
+    ask_benchfile(path, "install", request_of(benchmark, place, facts), perform, filled.fill)

@@ -234,7 +234,7 @@ class _Preparation:
         from benchwright.kinds.suite.plan.process_environment import BenchmarkPlace
 
         place, facts = BenchmarkPlace(task.benchmark, self.paths), machine_facts(read_machine(), self.paths.system)
-        fill = filled_words(task.benchmark, place, self.paths, facts).fill
+        words = filled_words(task.benchmark, place, self.paths, facts)
         outcomes: list[Outcome] = []
 
         def perform(action: Action) -> int:
@@ -244,20 +244,20 @@ class _Preparation:
             job, number = task.job, len(outcomes)
             more = {} if number == 0 else {"log": f"{job.log}.{number}", "stream": f"{job.stream}.{number}"}
             voir_config = f"{job.stream}.voir.json"
-            words = started_words(action.argv, place.python, fill, voir_config)
-            env = {**job.env, **{name: None if value is None else fill(value) for name, value in action.env.items()}}
+            argv = started_words(action.argv, place.python, words.fill, voir_config)
+            env = {**job.env, **action.env, **words.env}
             if action.do == "pip":
-                words, variables = _installing(place.python, action.argv)
+                argv, variables = _installing(place.python, action.argv)
                 env |= variables
-            changed = {"argv": words, "cwd": action.cwd, "env": env, **more}
-            if voir_config in words:
+            changed = {"argv": argv, "cwd": action.cwd, "env": env, **more}
+            if voir_config in argv:
                 changed["files"] = {voir_config: msgspec.json.encode(place.folder.config.get("voir") or {}).decode()}
             outcomes.append(run([msgspec.structs.replace(job, **changed)], self.observer)[0])
             return outcomes[-1].exit_code if outcomes[-1].exit_code is not None else 1
 
         try:
             request = request_of(task.benchmark, place, facts)
-            ask_benchfile(task.preparation.script, "prepare", request, perform, fill)
+            ask_benchfile(task.preparation.script, "prepare", request, perform, words.fill)
         except InvalidInput as error:
             return next((o for o in outcomes if o.exit_code != 0), Outcome(job=task.job.id, detail=str(error)))
         failed = [outcome for outcome in outcomes if outcome.exit_code != 0]

@@ -126,12 +126,27 @@ def test_an_argument_is_resolved_with_everything_it_may_hold(tmp_path: Path) -> 
     assert jobs_of(found, gpus=0)[0].argv == ("go", "8", "4")
 
 
+def test_variables_of_the_benchfile_stay_as_they_are_and_those_of_the_entry_are_filled(tmp_path: Path) -> None:
+    methods = (
+        "    def make_env(self):\n"
+        "        return {**super().make_env(), 'JSON': '{\"a\": {\"b\": \"{arch}\"}}', 'SAME': 'made'}\n"
+        "    def build_run_plan(self):\n"
+        "        import os\n"
+        "        os.environ['SET_WHILE_PLANNING'] = 'yes'\n"
+        "        return cmd.PackCommand(self)\n"
+    )
+    job = jobs_of(bench(tmp_path, methods, "env: {OWN: '{arch}', SAME: entry}"), gpus=0)[0]
+    assert job.env["JSON"] == '{"a": {"b": "{arch}"}}'
+    assert (job.env["OWN"], job.env["SAME"], job.env["SET_WHILE_PLANNING"]) == ("cpu", "entry", "yes")
+    assert json.loads(job.env["MILABENCH_CONFIG"] or "")["name"] == "b"
+
+
 def test_what_benchwright_does_not_know_is_a_reason_and_the_others_run(tmp_path: Path) -> None:
-    plan = "    def build_run_plan(self):\n        from milabench.commands.ray import RayCluster\n"
+    plan = "    def build_run_plan(self):\n        from milabench.commands.kites import Kite\n"
     sound = msgspec.structs.replace(bench(tmp_path / "sound", ""), name="sound")
     plan_of_both = planned(bench(tmp_path / "other", plan), sound, gpus=0)
     ((_, why),) = plan_of_both.skipped.values()
-    assert "benchfile.py:6: it uses milabench.commands.ray, which benchwright does not know" in why
+    assert "benchfile.py:6: it uses milabench.commands.kites, which benchwright does not know" in why
     assert len(plan_of_both.launches) == 1
 
 

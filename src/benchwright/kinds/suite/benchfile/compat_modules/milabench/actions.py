@@ -6,10 +6,12 @@ The question goes to the descriptor in `questions`, since a benchfile may print 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from typing import IO, Any
 
 options: dict[str, Any] = {}  # of the system file
+surroundings = dict(os.environ)  # before the benchfile could change them
 variables: dict[str, str] = {}  # of the environment that benchwright gives every process of the benchmark
 planned: list[dict[str, Any]] | None = None  # the processes of a run that is being planned
 questions: IO[str] | None = None
@@ -72,10 +74,11 @@ def environment(pack: Any) -> dict[str, str]:
 
 
 def own_environment(pack: Any) -> dict[str, Any]:
-    """What the benchfile's `make_env` and the entry add to it or change."""
+    """What the benchfile, in its `make_env` or in its own environment, and the entry add to it or change."""
     common = environment(pack)
     own = {name: value for name, value in pack.make_env().items() if str(value) != common.get(name)}
-    return {**own, **pack.config.get("env", {})}
+    changed = {name: value for name, value in os.environ.items() if surroundings.get(name) != value}
+    return {**changed, **own, **pack.config.get("env", {})}
 
 
 def texts(env: Mapping[str, Any]) -> dict[str, str | None]:
