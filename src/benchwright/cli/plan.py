@@ -129,6 +129,7 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
         words = _words(by_node[node])
         command = words[0] if first.shell else shlex.join(words)
         lines.append(command if len(by_node) == 1 else f"{node}: {command}")
+        lines += _steps(by_node[node])
     lines.append(f"in {first.cwd}")
     if benchmark.environment is not None:
         lines.append(f"environment {first.env.get('VIRTUAL_ENV') or '(current): nothing to install'}")
@@ -140,6 +141,13 @@ def _described(benchmark: Benchmark, jobs: list[Job]) -> list[str]:
     if benchmark.environment is not None or any(job.devices for job in launch):
         lines.append(_placed(launch, len(by_node)))
     return lines
+
+
+def _steps(job: Job) -> list[str]:
+    """What a shell's file that is written for the job holds."""
+    if job.argv[0] != "/bin/sh" or job.argv[-1] not in job.files:
+        return []
+    return [f"  {redact_text(line)}" for line in job.files[job.argv[-1]].splitlines()]
 
 
 def _placed(launch: list[Job], nodes: int) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from benchwright.core.errors import InvalidInput
-from benchwright.kinds.command_words import read_line
+from benchwright.kinds.command_words import Line, read_line
 from benchwright.kinds.spec.read.keys import PLACEHOLDER
 
 DEEPEST = 32
@@ -39,7 +40,7 @@ class Filler:
     def command(self, line: str) -> str | tuple[str, ...]:
         """The words of a command line; as one text if only a shell understands it. InvalidInput if it is neither."""
         marked, values = self._marked(line)
-        read = read_line(marked)
+        read = _read(marked)
         if read.unclosed is not None:
             raise InvalidInput("a quote opens and never closes", text=self._unmarked(marked, values), remedy="close it")
         if read.needs_shell is None:
@@ -101,6 +102,12 @@ class Filler:
 
     def _unmarked(self, text: str, values: Sequence[str]) -> str:
         return _MARKS.sub(lambda mark: values[ord(mark[0]) - _FIRST_MARK], text) if values else text
+
+
+@lru_cache(maxsize=256)
+def _read(marked: str) -> Line:
+    """Launches of a test differ only in what the marks stand for."""
+    return read_line(marked)
 
 
 def _too_long(name: str) -> InvalidInput:
