@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from adb_device import AdbDevice, attached
 from command_line import CommandLine, metric
+from specifications import file_entry, written
 
 from benchwright.core.errors import CannotMeasure
 from benchwright.executors.android.adb import AdbShell
@@ -210,3 +211,23 @@ def test_a_specification_runs_on_a_device_with_its_files_and_libraries(bw, phone
     assert body["results"][0]["status"] == "ok", body["results"][0]
     assert '"value": "125"' in bw("logs").stdout
     assert [path.read_text() for path in bw.last_run().rglob("out.txt")] == ["done\n"]
+
+
+def test_a_specification_with_steps_and_outputs(bw, phone):
+    """Its files, its script of steps and its program are sent; what it writes comes back."""
+    made = program(bw, 'cat "$2" > "$4/out.txt"; echo "Caffe2Observer {\\"type\\": \\"NET\\", \\"metric\\": \\"latency\\", '
+                       '\\"unit\\": \\"us\\", \\"value\\": 5}"')  # fmt: skip
+    test = {
+        "identifier": "{ID}",
+        "preprocess": {"commands": ["mkdir -p {HOSTDIR}/a", "echo pre > {HOSTDIR}/a/x"]},
+        "commands": ["{program} --net {files.net} --out '{TGTDIR}'"],
+        "postprocess": {"commands": ["cat {HOSTDIR}/a/x {output_files.out}"]},
+        "output_files": {"out": {"filename": "out.txt", "location": "{TGTDIR}/out.txt"}},
+        "platform_args": {"taskset": "1"},
+    }
+    path = written(bw.cwd / "spec.json", {"files": {"net": file_entry(bw.cwd / "net.pb", "weights\n")}}, test)
+    body = bw.json("run", path, "--on", "adb", "--program", made, "--repeat", "2")
+    assert metric(body, "latency")["values"] == pytest.approx([5e-6, 5e-6])
+    assert bw("logs", "last", "net-0").stdout.count("pre\nweights\n") >= 1
+    outputs = sorted((bw.last_run() / "files" / "jobs").glob("*/out.txt"))
+    assert [output.read_text() for output in outputs] == ["weights\n"] * 2
