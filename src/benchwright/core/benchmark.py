@@ -170,6 +170,8 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
             words += self.folder.written_words
         for hook in (self.hooks.setup, self.hooks.prepare, self.hooks.cleanup):
             words += () if hook is None else hook.argv
+        if self.spec is not None:
+            words += self.spec.written_words
         if self.environment is not None:
             words += [*self.environment.pip_args, *self.environment.constraints]
         return words

@@ -117,6 +117,18 @@ class SpecTest(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     android_dir: str | None = None
 
     @property
+    def written_words(self) -> list[str]:
+        """Everything that becomes part of some command line, as written."""
+        steps = [
+            line
+            for each in (self.first, self.preprocess, self.postprocess, self.last)
+            if each
+            for line in each.commands
+        ]
+        values = [text for texts in (self.values, self.string_map, self.programs) for text in texts.values()]
+        return [*self.commands, *self.arguments, *steps, *values]
+
+    @property
     def program(self) -> str | None:
         """The main program, if one was given."""
         return self.programs.get("program")

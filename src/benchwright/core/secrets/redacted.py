@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from benchwright.core.benchmark import Benchmark, Workload
@@ -10,6 +12,12 @@ from benchwright.core.secrets.redact import REDACTED, redact, redact_body, redac
 
 # Fields with the user's own words. Metric patterns and names stay, or nothing could be found again.
 _FIELDS = "workload env labels parameters environment folder source notes fault withheld validation".split()
+
+# Of the test of a specification.
+_SPEC_VALUES = ("values", "string_map", "programs", "description", "converter", "profiler")
+_SPEC_LINES = ("commands", "arguments")
+_SPEC_STEPS = ("first", "preprocess", "postprocess", "last")
+_SPEC_FILES = ("files", "input_files", "libraries", "output_files", "goldens")
 
 
 def without_secrets(benchmark: Benchmark) -> Benchmark:
@@ -23,7 +31,25 @@ def without_secrets(benchmark: Benchmark) -> Benchmark:
         name: {**hook, "argv": _shown_words(getattr(benchmark.hooks, name))} for name, hook in before["hooks"].items()
     }
     after["hooks"] = hooks
+    if benchmark.spec is not None:
+        after["spec"] = _spec_without_secrets(before["spec"])
     return benchmark if after == before else msgspec.convert(after, Benchmark)
+
+
+def _spec_without_secrets(spec: dict[str, Any]) -> dict[str, Any]:
+    """Lines, values and locations are the user's; keys and sums of files are needed to find them again."""
+    after = {**spec, **{field: redact_body(spec[field]) for field in _SPEC_VALUES if field in spec}}
+    for field in _SPEC_LINES:
+        if field in spec:
+            after[field] = [redact_text(line) for line in spec[field]]
+    for field in _SPEC_STEPS:
+        if field in spec:
+            steps = spec[field]
+            after[field] = {**redact_body(steps), "commands": [redact_text(line) for line in steps["commands"]]}
+    for field in _SPEC_FILES:
+        if field in spec:
+            after[field] = [{**each, "location": redact_text(each["location"])} for each in spec[field]]
+    return after
 
 
 def run_without_secrets(run: Run) -> Run:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from benchwright.core.secrets.redact import redact_text
+
 Line = str | tuple[str, ...]  # the words of a command, or one text that only a shell understands
 SHELL = "/bin/sh"
 
@@ -34,11 +36,15 @@ class CommandStep(msgspec.Struct, frozen=True):
 
 
 def script_of(steps: Sequence[CommandStep]) -> str:
-    """A file for `sh`. The first step that fails ends it, with its exit code; the last takes the shell's place."""
+    """A file for `sh`. The first step that fails ends it, with its exit code; the last takes the shell's place.
+
+    One that holds a secret removes itself: the shell has it open.
+    """
     lines = ["set -e"]
     for step in steps:
         last = step is steps[-1] and isinstance(step.line, tuple)
         # In parentheses a line is one command, whatever it holds: `a; b || c` of one step must not end the others.
         text = step.text()
         lines.append(f"exec {text}" if last else text if isinstance(step.line, tuple) else f"(\n{text}\n)")
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    return text if redact_text(text) == text else f'rm -f -- "$0"\n{text}'

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from builders import MACHINE
 from specifications import file_entry, read
@@ -14,6 +15,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.job import Job
 from benchwright.core.run import Plan
+from benchwright.core.secrets.redacted import secrets_of, without_secrets
 from benchwright.core.settings import RunSettings
 from benchwright.core.specification import SpecRevision
 from benchwright.kinds.registry import kind_named, kind_of
@@ -186,3 +188,27 @@ def test_a_file_that_was_changed_is_not_used(tmp_path: Path) -> None:
     assert not dict(lacking([found]))
     (tmp_path / "net.pb").write_text("y")
     assert "net.pb" in dict(lacking([found]))["net-0"]
+
+
+def test_secrets_are_not_written_down(tmp_path: Path) -> None:
+    secret = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+    url = f"https://h/net.pb?X-Amz-Signature={'a1' * 32}"
+    test = {
+        "identifier": "x",
+        "command": f"{{program}} --token {secret}",
+        "api_token": secret,
+        "preprocess": {"commands": [f"curl --header 'Authorization: Bearer {secret}' h"]},
+        "env": {"MY_TOKEN": secret},
+    }
+    files = {"net": {"location": url, "filename": "net.pb", "md5": "0" * 32}}
+    given = options(tmp_path, string_map={"ACCESS_TOKEN": secret, "DIR": "/data"})
+    (found,) = read(tmp_path, test, options=given, files=files, converter={"name": "json_converter"})
+    shown = without_secrets(found)
+    text = msgspec.json.encode(shown).decode()
+    assert secret not in text
+    assert "a1a1a1" not in text
+    assert shown.spec is not None
+    assert shown.spec.string_map["DIR"] == "/data"
+    assert (shown.spec.files[0].key, shown.spec.files[0].md5) == ("net", "0" * 32)
+    assert without_secrets(shown) == shown
+    assert secrets_of(found)

@@ -45,6 +45,15 @@ def test_the_exit_code_is_that_of_the_step(tmp_path: Path) -> None:
     assert _run(tmp_path, CommandStep(("true",)), CommandStep(("sh", "-c", "exit 9")))[0] == 9
 
 
+def test_a_file_with_a_secret_does_not_stay(tmp_path: Path) -> None:
+    secret = "hf_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789"
+    code, out = _run(tmp_path, CommandStep(("echo", "--token", secret)), CommandStep("echo on | cat"))
+    assert (code, out) == (0, f"--token {secret}\non\n")
+    assert not (tmp_path / "steps.sh").exists()
+    _run(tmp_path, CommandStep(("echo", "plain")), CommandStep(("true",)))
+    assert (tmp_path / "steps.sh").exists()
+
+
 def test_masks_and_lists() -> None:
     assert cores_in_mask("c") == (2, 3)
     assert cores_in_mask("0f") == (0, 1, 2, 3)
