@@ -64,6 +64,9 @@ class RunOptions(TypedDict, total=False):
     timeout: str | float | None
     cores: str | Sequence[int] | None
     on: str | None
+    platform: str | None
+    device_names: Texts
+    excluded_devices: Texts
     jobs: int | None
     sample_interval: str | float
     seed: int
@@ -236,6 +239,10 @@ def run(target: Text | Sequence[str], *, progress: bool | None = None, **options
         order = order_of(values, given, targets=[os.fspath(target)])
     else:
         order = order_of(values, given, command=[str(word) for word in target])
+    if order.request.names_devices:
+        from benchwright.app.lab.selection import order_for_device
+
+        order = order_for_device(order)
     with _Watching(progress) as watching:
         made = run_order(order, watching)
     for text in watching.troubles:

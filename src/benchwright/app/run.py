@@ -125,6 +125,10 @@ def plan(order: RunOrder) -> Plan:
 
 def resolve_order(order: RunOrder) -> Resolved:
     """The benchmarks of an order; InvalidInput also for options that apply to none of them."""
+    if order.request.names_devices:
+        raise InvalidInput(
+            "--platform and --devices apply to benchwright run", remedy="name one device with --on, such as adb:SERIAL"
+        )
     resolved = resolve(order.request, allow_nothing=order.resume is not None)
     if order.only is not None:
         alone = tuple(b for b in resolved.benchmarks if b.name == order.only)

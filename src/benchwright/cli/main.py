@@ -43,6 +43,7 @@ COMMANDS = {
     "import": ("store.import_results", "Import results of other tools."),
     "store": ("store.store", "Check, rebuild and migrate the store."),
     "cache": ("cache", "List, verify and clean cached artifacts and builds."),
+    "devices": ("devices", "List devices to measure on, and their health."),
     "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
     "completion": ("completion", "Print a shell completion script."),
 }

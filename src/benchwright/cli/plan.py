@@ -36,6 +36,10 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], as_json: bool, **va
 
     order = order_from(ctx, values, targets)
     with Working("reading the targets and the machine", quiet=as_json):
+        if order.request.names_devices:
+            from benchwright.app.lab.selection import order_for_device
+
+            order = order_for_device(order)
         found = plan(order)
     click.echo(json.dumps(plan_body(found), indent=1) if as_json else plan_text(found), nl=as_json)
     if not as_json and not isinstance(order.request.repeat, int):

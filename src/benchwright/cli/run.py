@@ -13,6 +13,10 @@ from benchwright.cli.terminal import coloured, forget_stdout, terminal_width, wi
 from benchwright.core.errors import TooManyScripts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchwright.app.lab.selection import DeviceOrder
+    from benchwright.app.progress.progress import Progress
     from benchwright.app.run import RunOrder
     from benchwright.core.run import Run
     from benchwright.report.base import Reporter
@@ -53,6 +57,15 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
             return search_batches(order, progress, as_json=as_json)
         progress.begin("getting ready")
+        if order.request.names_devices:
+            from benchwright.app.lab.selection import orders_for_devices
+
+            chosen = orders_for_devices(order)
+            for note in chosen.notes:
+                progress.on_trouble(note)
+            if len(chosen.orders) > 1:
+                return _run_on_devices(chosen.orders, progress, as_json=as_json)
+            order = chosen.orders[0].order
         try:
             made = run(order, progress)
         except TooManyScripts as many:
@@ -69,6 +82,22 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     if lost is not None:
         click.echo(f"benchwright: {lost}", err=True)
     return exit_code(made) or (0 if lost is None else lost.exit_code)
+
+
+def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress, *, as_json: bool) -> int:
+    """One run and one report for each device; a device without a run was told of when that failed."""
+    from benchwright.app.lab.runs import run_on_devices
+
+    done = run_on_devices(orders, progress)
+    by_name = {each.name: each.order for each in orders}
+    with progress.aside():
+        texts = [_report(each.run, by_name[each.name], as_json=as_json) for each in done if each.run is not None]
+        try:
+            click.echo(f'{{"runs": [{",".join(texts)}]}}\n' if as_json else "\n".join(texts), nl=False)
+        except BrokenPipeError:
+            forget_stdout()
+    codes = {each.code for each in done}
+    return codes.pop() if len(codes) == 1 else 1
 
 
 def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:

@@ -2,18 +2,63 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from typing import Self
+
 from benchwright.core.errors import CannotMeasure
 from benchwright.executors.android.adb import AdbShell, AttachedDevice, attached_devices
-from benchwright.executors.android.board import AdbBoard
+from benchwright.executors.android.board import AdbBoard, DeviceInUse
+from benchwright.executors.android.phone import read_phone
 from benchwright.executors.base import Executor, Site
+from benchwright.executors.boards.base import Board
 from benchwright.executors.boards.executor import BoardExecutor
+
+_LOOK_S = 0.5
+
+
+class AlikeDevices(BoardExecutor):
+    """One of several devices of the same name: the first that is free, and another if that is lost."""
+
+    def __init__(self, serials: list[str], open_board: Callable[[str, Callable[[], bool]], Board]) -> None:
+        self._left = serials
+        self._open_board = open_board
+        super().__init__(open_board(serials[0], lambda: False), self._another)
+
+    def __enter__(self) -> Self:
+        while True:
+            for serial in list(self._left):
+                self._board = self._open_board(serial, lambda: False)
+                try:
+                    self._board.__enter__()
+                except DeviceInUse:
+                    continue
+                self._left.remove(serial)
+                return self
+            time.sleep(_LOOK_S)
+
+    def _another(self) -> Board | None:
+        ready = {device.serial for device in attached_devices() if device.is_ready}
+        serial = next((serial for serial in self._left if serial in ready), None)
+        if serial is None:
+            return None
+        self._left.remove(serial)
+        return self._open_board(serial, lambda: self._stops == 0)
 
 
 def open_executor(argument: str, site: Site) -> Executor:
-    """`--on adb:SERIAL`: that device. `--on adb`: the only one attached."""
-    device = _chosen(argument, attached_devices())
+    """`--on adb:SERIAL`: that device. `--on adb:NAME`: one of the devices of that name. `--on adb`: the only one attached."""
     digests = None if site.folder is None else f"{site.folder}/artifacts/digests"
-    return BoardExecutor(AdbBoard(AdbShell(device.serial), site.remote_dir, digests))
+
+    def open_board(serial: str, waiting: Callable[[], bool]) -> Board:
+        return AdbBoard(AdbShell(serial), site.remote_dir, digests, waiting=waiting)
+
+    devices = attached_devices()
+    if argument and all(device.serial != argument for device in devices):
+        alike = [d.serial for d in devices if d.is_ready and read_phone(AdbShell(d.serial)).platform == argument]
+        if alike:
+            return AlikeDevices(alike, open_board)
+    return BoardExecutor(open_board(_chosen(argument, devices).serial, lambda: False))
 
 
 def _chosen(serial: str, devices: list[AttachedDevice]) -> AttachedDevice:

@@ -102,6 +102,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
     echo: bool = False
     on: str | None = None  # the executor, NAME or NAME:ARGUMENT
+    platform: str | None = None  # host…, linux…, mac… or android…: every such device
+    device_names: tuple[str, ...] = ()  # only these, by name or hash
+    excluded_devices: tuple[str, ...] = ()
     keep_env: tuple[str, ...] = ()  # names or globs
     shared: bool = False
     suite: SuiteRequest | None = None
@@ -113,6 +116,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     all_scripts: bool = False  # measure all scripts of folders, however many
     most_scripts: int | None = 5  # of a folder or pattern, unless all are asked for; None: any number
     builds: str = ""  # the folder of cached builds
+
+    @property
+    def names_devices(self) -> bool:
+        """Whether it chooses among the devices of the lab."""
+        return bool(self.platform or self.device_names or self.excluded_devices)
 
 
 class Resolved(msgspec.Struct, frozen=True, kw_only=True):

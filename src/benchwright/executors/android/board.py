@@ -23,12 +23,14 @@ from benchwright.executors.transfer.depot import Depot
 
 _COOL_S = 120.0  # the longest wait for a device to cool down
 _LOOK_S = 2.0
+_LOCK_S = 0.2
 _SHELL = "/bin/sh"  # older devices have none there
 _SHORTEST = 8  # a shorter line of the log may equal one that was printed by chance
 
 
 class AdbBoard(ShellBoard):
-    """`android_dir`: where to put files there. `cool_s`: how long to wait for the device to cool down."""
+    """`android_dir`: where to put files there. `cool_s`: how long to wait for the device to cool down. `waiting`: whether to
+    go on waiting for another run that uses it."""
 
     def __init__(
         self,
@@ -38,6 +40,7 @@ class AdbBoard(ShellBoard):
         *,
         cool_s: float = _COOL_S,
         look_s: float = _LOOK_S,
+        waiting: Callable[[], bool] = lambda: False,
     ) -> None:
         folder = (android_dir or ANDROID_DIR).rstrip("/")
         super().__init__(shell, f"{folder}/benchwright", digests)
@@ -45,11 +48,12 @@ class AdbBoard(ShellBoard):
         self._android_dir = folder
         self._cool_s = cool_s
         self._look_s = look_s
+        self._waiting = waiting
         self._phone: Phone | None = None
         self._lock: DeviceLock | None = None
 
     def __enter__(self) -> Self:
-        self._lock = DeviceLock(self._adb.serial)
+        self._lock = _locked(self._adb.serial, self._waiting)
         try:
             self._phone = read_phone(self._adb, self._android_dir)
             return super().__enter__()
@@ -155,8 +159,22 @@ class _Heard(BoardOutput):
         self._lines.update(line.strip() for line in lines if len(line) >= _SHORTEST)
 
 
+class DeviceInUse(CannotMeasure):
+    """Another run uses the device."""
+
+
+def _locked(serial: str, waiting: Callable[[], bool]) -> DeviceLock:
+    while True:
+        try:
+            return DeviceLock(serial)
+        except DeviceInUse:
+            if not waiting():
+                raise
+            time.sleep(_LOCK_S)
+
+
 class DeviceLock:
-    """Held while a run uses a device: two at once would disturb each other. CannotMeasure if another has it."""
+    """Held while a run uses a device: two at once would disturb each other. DeviceInUse if another has it."""
 
     def __init__(self, serial: str) -> None:
         name = hashlib.sha256(serial.encode()).hexdigest()[:16]
@@ -172,7 +190,7 @@ class DeviceLock:
             holder = os.pread(self._file, 20, 0).decode(errors="replace").strip()
             os.close(self._file)
             who = f" (process {holder})" if holder else ""
-            raise CannotMeasure(f"device '{serial}': another run is using it{who}; wait for it to end") from None
+            raise DeviceInUse(f"device '{serial}': another run is using it{who}; wait for it to end") from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
 

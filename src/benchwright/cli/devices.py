@@ -1,0 +1,94 @@
+"""`benchwright devices`."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from benchwright.cli.options import options
+from benchwright.cli.terminal import terminal_width
+from benchwright.cli.working import Working
+from benchwright.core.numbers.quantities import format_bytes
+
+if TYPE_CHECKING:
+    from benchwright.app.lab.devices import Lab, LabDevice
+
+_EXAMPLES = """\b
+Examples:
+  benchwright devices
+  benchwright devices --system lab.yaml --json
+  benchwright run squeezenet.json --program ./bench --devices emulator-5554
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option(
+    "--system",
+    metavar="FILE",
+    help="System file whose nodes are asked too.  [default: $BENCHWRIGHT_SYSTEM, else $MILABENCH_SYSTEM]",
+)
+@options("android_dir", "base")
+def command(as_json: bool, system: str | None, android_dir: str | None, base: str | None) -> int:
+    """List what can be measured on, and its health: this machine, nodes reached by ssh, attached Android devices.
+
+    Both NAME and HASH can be given to --devices; --on takes what the column ON shows. Exit code: 0 all can be used, 1 some cannot.
+    """
+    from benchwright.app.lab.devices import look_around
+    from benchwright.core.node.system import System
+    from benchwright.kinds.suite.system_file import read_system
+    from benchwright.runs.base_folder import BaseFolder
+
+    folder = BaseFolder.choose(base, os.environ).path
+    file = system or os.environ.get("BENCHWRIGHT_SYSTEM") or os.environ.get("MILABENCH_SYSTEM")
+    known = read_system(file)[0] if file else System()
+    with Working("asking the devices", quiet=as_json):
+        lab = look_around(known, str(folder), android_dir=android_dir)
+    click.echo(_json(lab) if as_json else _text(lab))
+    return 0 if all(device.is_ready for device in lab.devices) else 1
+
+
+def _json(lab: Lab) -> str:
+    return json.dumps({"devices": msgspec.to_builtins(lab.devices), "problem": lab.problem}, indent=1)
+
+
+def _text(lab: Lab) -> str:
+    from benchwright.report.document import Cell, Column, Field, table_of, word
+    from benchwright.report.text.layout import left_out_words, table_lines
+    from benchwright.report.text.one_line import one_line
+
+    fields: list[Field[LabDevice]] = [
+        Field(Column("on"), lambda device: word(one_line(device.on))),
+        Field(Column("state"), lambda device: word(device.state)),
+        Field(Column("name", spare=2), lambda device: word(one_line(device.name or "-"))),
+        Field(Column("hash", spare=6), lambda device: word(one_line(device.hash))),
+        Field(Column("model", spare=4), lambda device: Cell(one_line(device.model or "-"))),
+        Field(Column("system", spare=5), lambda device: Cell(one_line(device.system or "-"))),
+        Field(Column("ABI", spare=3), lambda device: Cell(device.abi or "-")),
+        Field(Column("battery", right=True, spare=1), lambda device: Cell(_battery(device))),
+        Field(Column("temp.", right=True), lambda device: Cell(_temperature(device))),
+        Field(Column("free", right=True), lambda device: Cell(_free(device))),
+    ]
+    table, width = table_of(fields, lab.devices), terminal_width()
+    lines = [*table_lines(table, width), *left_out_words([table], width, "--json")]
+    lines += [f" {device.on}: {device.remedy}" for device in lab.devices if device.remedy]
+    return "\n".join([*lines, *([f" Android devices: {lab.problem}"] if lab.problem else [])])
+
+
+def _battery(device: LabDevice) -> str:
+    level = device.battery.level_percent if device.battery is not None else None
+    return "-" if level is None else f"{level:.0f} %"
+
+
+def _temperature(device: LabDevice) -> str:
+    if device.throttling not in (None, "none"):
+        return "throttles"
+    return "-" if device.temperature_c is None else f"{device.temperature_c:.0f} °C"
+
+
+def _free(device: LabDevice) -> str:
+    return "-" if device.free_bytes is None else format_bytes(device.free_bytes)

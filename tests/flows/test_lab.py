@@ -1,0 +1,191 @@
+"""Several devices: which there are, which a run means, and runs on all of them at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from adb_device import AdbDevice, attached
+from command_line import CommandLine, metric
+
+
+@pytest.fixture(scope="module")
+def phones(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[AdbDevice, AdbDevice]]:
+    """Two of one name."""
+    folder = tmp_path_factory.mktemp("adb")
+    with attached(folder) as first:
+        second = AdbDevice(folder / "second")
+        second.start()
+        assert first.server is not None
+        first.server.connect(second)
+        yield first, second
+        second.unplug()
+
+
+@pytest.fixture
+def lab(phones: tuple[AdbDevice, AdbDevice], bw: CommandLine) -> CommandLine:
+    hidden = ("BENCHWRIGHT_SYSTEM", "MILABENCH_SYSTEM")
+    bw.env = {name: value for name, value in bw.env.items() if name not in hidden}
+    bw.env |= {name: os.environ[name] for name in ("HOME", "ANDROID_ADB_SERVER_PORT")}
+    program = bw.cwd / "program"
+    program.write_text('#!/bin/sh\necho "speed: 12"\nsleep "${1:-0}"\n')
+    program.chmod(0o755)
+    return bw
+
+
+NAME = "Test-Phone-1-cortex-a76-12-31"
+
+
+def hosts(bw: CommandLine) -> list[str]:
+    return sorted(json.loads(path.read_text())["hostname"] for path in (bw.base / "runs").glob("*/machine.json"))
+
+
+def test_devices_lists_this_machine_and_every_phone(lab, phones):
+    found = json.loads(lab("devices", "--json").stdout)["devices"]
+    assert [device["kind"] for device in found] == ["host", "android", "android"]
+    host, phone, _ = found
+    assert (host["hash"], host["on"], host["state"]) == (os.uname().nodename, "local", "ready")
+    assert host["name"].startswith(f"{os.uname().sysname}-{os.uname().release}-")
+    assert (phone["name"], phone["on"]) == (NAME, f"adb:{phone['hash']}")
+    assert (phone["model"], phone["abi"], phone["system"]) == ("Test Phone/1", "arm64-v8a", "Android 12 (SDK 31)")
+    assert phone["battery"]["level_percent"] == 87
+    assert phone["battery"]["voltage_v"] == 4.123
+    assert (phone["temperature_c"], phone["throttling"]) == (25.1, "none")
+    assert phone["free_bytes"] > 0
+    shown = lab("devices").stdout
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert "87 %" in shown
+
+
+def test_devices_says_what_to_do_about_those_that_cannot_be_used(lab, phones, tmp_path):
+    server = phones[0].server
+    locked = AdbDevice(tmp_path / "locked")
+    locked.is_authorised = False
+    locked.start()
+    server.connect(locked)
+    try:
+        said = lab("devices", code=1).stdout
+        assert "unauthorized" in said
+        assert f"adb:{locked.serial}: it does not trust this computer yet" in said
+        assert "accept the key" in lab("run", "--on", f"adb:{locked.serial}", "--", "true", code=3).stderr
+        assert "accept the key" in lab("run", "--devices", locked.serial, "--", "true", code=3).stderr
+    finally:
+        server.adb("disconnect", locked.serial)
+        locked.unplug()
+
+
+def test_every_device_of_a_platform_runs_at_the_same_time(lab, phones):
+    began = time.monotonic()
+    said = lab(
+        "run", "--json", "--platform", "android/clang", "--metric", r"speed=speed: (\d+)", "--", "./program", "3"
+    )
+    bodies = json.loads(said.stdout)["runs"]
+    assert [metric(body, "speed")["values"] for body in bodies] == [[12.0], [12.0]]
+    assert hosts(lab) == sorted(phone.serial for phone in phones)
+    assert [body["labels"]["platform"] for body in bodies] == ["android/clang"] * 2
+    starts, ends = zip(*(spans(run) for run in (lab.base / "runs").iterdir()), strict=True)
+    assert max(starts) < min(ends), f"one after the other, in {time.monotonic() - began:.1f} s"
+
+
+def spans(run: Path) -> tuple[float, float]:
+    """When the program of a run started and ended."""
+    (stream,) = run.glob("*.data")
+    events = [json.loads(line) for line in stream.read_text().splitlines()]
+    start = next(event for event in events if event["event"] == "start")
+    end = next(event for event in events if event["event"] == "exit")
+    return start["t"], end["t"]
+
+
+def test_devices_are_chosen_by_hash_and_left_out_by_hash(lab, phones):
+    first, second = phones
+    lab("run", "--platform", "android", "--devices", first.serial, "--", "./program")
+    lab("run", "--platform", "android", "--excluded-devices", first.serial, "--", "./program")
+    assert hosts(lab) == sorted([first.serial, second.serial])
+
+
+def test_the_host_is_this_machine(lab):
+    lab("run", "--platform", "linux", "--", "./program")
+    assert hosts(lab) == [os.uname().nodename]
+
+
+def test_what_no_device_is_called_is_refused(lab):
+    assert "there is no device 'nope' here" in lab("run", "--devices", "nope", "--", "true", code=2).stderr
+    assert "'windows' is no platform" in lab("run", "--platform", "windows", "--", "true", code=2).stderr
+    assert "drop one of them" in lab("run", "--on", "local", "--platform", "host", "--", "true", code=2).stderr
+    assert (
+        "excludes every device"
+        in lab("run", "--platform", "host", "--excluded-devices", os.uname().nodename, "--", "true", code=3).stderr
+    )
+
+
+def test_without_adb_it_is_said_how_to_get_it(lab, tmp_path):
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for program in ("sh", "true"):
+        (folder / program).symlink_to(shutil.which(program))
+    env = {"PATH": str(folder)}
+    assert "install Android's platform tools" in lab("devices", env=env).stdout
+    assert "install Android's platform tools" in lab("run", "--on", "adb", "--", "true", code=3, env=env).stderr
+    assert (
+        "install Android's platform tools" in lab("run", "--platform", "android", "--", "true", code=3, env=env).stderr
+    )
+
+
+def test_a_device_that_is_lost_is_replaced_by_another_of_its_name(lab, phones, tmp_path):
+    server = phones[0].server
+    alike = [AdbDevice(tmp_path / name, **{"ro.product.model": "Pair"}) for name in "ab"]
+    for device in alike:
+        device.start()
+        server.connect(device)
+    lost: list[AdbDevice] = []
+    watching = threading.Thread(target=unplug_the_first_in_use, args=(alike, lost))
+    watching.start()
+    try:
+        body = lab.json(
+            "run", "--on", "adb:Pair-cortex-a76-12-31", "--metric", r"speed=speed: (\d+)", "--", "./program", "2"
+        )
+    finally:
+        watching.join()
+        for device in alike:
+            server.adb("disconnect", device.serial)
+            device.unplug()
+    assert metric(body, "speed")["values"] == [12.0]
+    (note,) = [note for note in body["results"][0]["notes"] if "was lost" in json.dumps(note)]
+    other = next(device for device in alike if device is not lost[0])
+    assert f"device '{lost[0].serial}' was lost, so this ran on device '{other.serial}'" in json.dumps(note)
+
+
+def unplug_the_first_in_use(devices: list[AdbDevice], lost: list[AdbDevice]) -> None:
+    limit = time.monotonic() + 60
+    while not lost and time.monotonic() < limit:
+        for device in devices:
+            if any(name.startswith("job.") for _, _, files in os.walk(device.temporary) for name in files):
+                lost.append(device)
+                device.unplug()
+                return
+        time.sleep(0.02)
+
+
+def test_a_device_that_is_lost_does_not_stop_the_others(lab, phones, tmp_path):
+    server = phones[0].server
+    doomed = AdbDevice(tmp_path / "doomed", **{"ro.product.model": "Doomed"})
+    doomed.start()
+    server.connect(doomed)
+    watching = threading.Thread(target=unplug_the_first_in_use, args=([doomed], []))
+    watching.start()
+    names = f"{doomed.serial},{phones[0].serial}"
+    said = lab("run", "--json", "--devices", names, "--metric", r"speed=speed: (\d+)", "--", "./program", "2", code=1)
+    watching.join()
+    server.adb("disconnect", doomed.serial)
+    results = {}
+    for body in json.loads(said.stdout)["runs"]:
+        machine = json.loads((Path(body["folder"]) / "machine.json").read_text())
+        results[machine["hostname"]] = body["results"][0]
+    assert results[phones[0].serial]["status"] == "ok"
+    assert (results[doomed.serial]["status"], results[doomed.serial]["reason"]) == ("failed", "agent_lost")
