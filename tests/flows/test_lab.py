@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 import pytest
 from adb_device import AdbDevice, attached
 from command_line import CommandLine, metric
+from processes import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +83,7 @@ def test_devices_says_what_to_do_about_those_that_cannot_be_used(lab, phones, tm
         locked.unplug()
 
 
+@pytest.mark.slow
 def test_every_device_of_a_platform_runs_at_the_same_time(lab, phones):
     began = time.monotonic()
     said = lab(
@@ -137,6 +141,7 @@ def test_without_adb_it_is_said_how_to_get_it(lab, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_a_device_that_is_lost_is_replaced_by_another_of_its_name(lab, phones, tmp_path):
     server = phones[0].server
     alike = [AdbDevice(tmp_path / name, **{"ro.product.model": "Pair"}) for name in "ab"]
@@ -156,9 +161,8 @@ def test_a_device_that_is_lost_is_replaced_by_another_of_its_name(lab, phones, t
             server.adb("disconnect", device.serial)
             device.unplug()
     assert metric(body, "speed")["values"] == [12.0]
-    (note,) = [note for note in body["results"][0]["notes"] if "was lost" in json.dumps(note)]
     other = next(device for device in alike if device is not lost[0])
-    assert f"device '{lost[0].serial}' was lost, so this ran on device '{other.serial}'" in json.dumps(note)
+    assert f"device '{lost[0].serial}' was lost, so this ran on device '{other.serial}'" in json.dumps(body["results"])
 
 
 def unplug_the_first_in_use(devices: list[AdbDevice], lost: list[AdbDevice]) -> None:
@@ -172,6 +176,7 @@ def unplug_the_first_in_use(devices: list[AdbDevice], lost: list[AdbDevice]) -> 
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_device_that_is_lost_does_not_stop_the_others(lab, phones, tmp_path):
     server = phones[0].server
     doomed = AdbDevice(tmp_path / "doomed", **{"ro.product.model": "Doomed"})
@@ -189,3 +194,17 @@ def test_a_device_that_is_lost_does_not_stop_the_others(lab, phones, tmp_path):
         results[machine["hostname"]] = body["results"][0]
     assert results[phones[0].serial]["status"] == "ok"
     assert (results[doomed.serial]["status"], results[doomed.serial]["reason"]) == ("failed", "agent_lost")
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_runs_of_all_devices_and_each_can_be_resumed(lab, phones):
+    running = subprocess.Popen(
+        lab.argv("run", "--platform", "android", "--", "./program", "60"), env=lab.env, cwd=lab.cwd,
+        stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    wait_for(lambda: all(any(path.glob("runs/*/job.*")) for path in (p.temporary / "benchwright" for p in phones)), 60)
+    running.send_signal(signal.SIGINT)
+    said = running.communicate(timeout=60)[1]
+    assert running.returncode == 130
+    assert said.count("resume with: benchwright run --resume=") == 2
+    assert [os.listdir(phone.temporary / "benchwright/runs") for phone in phones] == [[], []]

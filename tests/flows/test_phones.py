@@ -207,9 +207,17 @@ def test_a_specification_runs_on_a_device_with_its_files_and_libraries(bw, phone
                    "output_files": {"out": {"filename": "out.txt", "location": "{TGTDIR}/out.txt"}}}],
     }  # fmt: skip
     (bw.cwd / "net.json").write_text(json.dumps(spec))
-    body = bw.json("run", "net.json", "--on", "adb", "--program", made, "--shared-libs", str(libraries / "libx.so"))
+    for folder in ("/data/local/tmp/a b", "tmp", "/data/$HOME"):
+        assert (
+            "--android-dir"
+            in bw("run", "net.json", "--on", "adb", "--program", made, "--android-dir", folder, code=2).stderr
+        )
+    folder = f"{phone.temporary}/other.folder/"
+    libs = ("--shared-libs", str(libraries / "libx.so"))
+    body = bw.json("run", "net.json", "--on", "adb", "--program", made, *libs, "--android-dir", folder)
     assert body["results"][0]["status"] == "ok", body["results"][0]
     assert '"value": "125"' in bw("logs").stdout
+    assert os.listdir(f"{folder}/benchwright/runs") == []
     assert [path.read_text() for path in bw.last_run().rglob("out.txt")] == ["done\n"]
 
 

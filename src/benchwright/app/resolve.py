@@ -115,6 +115,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         sample_interval_s=request.sample_interval_s,
         seed=request.seed,
         on=request.on,
+        remote_dir=request.specs.android_dir,
         keep_env=request.keep_env,
         shared=request.shared,
         workers=workers_count(os.environ),

@@ -119,7 +119,8 @@ def plan(order: RunOrder) -> Plan:
 
     request = msgspec.structs.replace(order.request, most_scripts=None)  # nothing is run
     resolved = resolve_order(msgspec.structs.replace(order, request=request))
-    with open_executor(resolved.settings.on or "local", Site(folder=str(order.base.path))) as executor:
+    site = Site(folder=str(order.base.path), remote_dir=resolved.settings.remote_dir)
+    with open_executor(resolved.settings.on or "local", site) as executor:
         return plan_only(resolved.benchmarks, resolved.settings, order.base, executor)
 
 
@@ -194,7 +195,7 @@ def executor_for(settings: RunSettings, base: BaseFolder) -> Executor:
     from benchwright.executors.registry import open_executor
 
     system = settings.suite_paths.system if settings.suite_paths is not None else System()
-    return open_executor(settings.on, Site(folder=str(base.path), system=system))
+    return open_executor(settings.on, Site(folder=str(base.path), system=system, remote_dir=settings.remote_dir))
 
 
 def _settings_of(resolved: Resolved, order: RunOrder) -> RunSettings:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from typing import Self
 
-from benchwright.core.errors import CannotMeasure
+from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.executors.android.adb import AdbShell, AttachedDevice, attached_devices
 from benchwright.executors.android.board import AdbBoard, DeviceInUse
 from benchwright.executors.android.phone import read_phone
@@ -15,6 +16,7 @@ from benchwright.executors.boards.base import Board
 from benchwright.executors.boards.executor import BoardExecutor
 
 _LOOK_S = 0.5
+_PLAIN_PATH = re.compile(r"/[A-Za-z0-9_./:@+=-]*")  # it becomes part of scripts that run there
 
 
 class AlikeDevices(BoardExecutor):
@@ -48,6 +50,12 @@ class AlikeDevices(BoardExecutor):
 
 def open_executor(argument: str, site: Site) -> Executor:
     """`--on adb:SERIAL`: that device. `--on adb:NAME`: one of the devices of that name. `--on adb`: the only one attached."""
+    if site.remote_dir is not None and not _PLAIN_PATH.fullmatch(site.remote_dir):
+        raise InvalidInput(
+            f"'{site.remote_dir}' is not an absolute path of plain letters, digits, dots and dashes",
+            where="--android-dir",
+            remedy="choose another, such as /data/local/tmp/",
+        )
     digests = None if site.folder is None else f"{site.folder}/artifacts/digests"
 
     def open_board(serial: str, waiting: Callable[[], bool]) -> Board:

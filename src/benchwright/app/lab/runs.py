@@ -15,7 +15,7 @@ import msgspec
 
 from benchwright.app.after_run import exit_code
 from benchwright.app.lab.selection import DeviceOrder
-from benchwright.app.lab.worker import Said, encode_order
+from benchwright.app.lab.worker import Said, send_order
 from benchwright.core.errors import BenchwrightError, Interrupted
 from benchwright.core.run import Run
 from benchwright.executors.observer import Observer
@@ -54,7 +54,7 @@ def _read(name: str, said: Said) -> DeviceRun:
     if said.what != "run":
         return DeviceRun(name, None, said.code)
     made = read_run(RunFolder(Path(said.text)), kind_of)
-    return DeviceRun(name, made, exit_code(made))
+    return DeviceRun(name, made, exit_code(made) or said.code)
 
 
 def _run_together(orders: Sequence[DeviceOrder], observer: Observer) -> dict[str, Said]:
@@ -108,8 +108,7 @@ class _Worker:
         )
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(encode_order(each.order))
-            self._process.stdin.flush()
+            send_order(each.order, self._process.stdin)
         except BrokenPipeError:
             pass  # how it ended is known below
         self._thread = threading.Thread(target=self._listen, daemon=True)

@@ -6,22 +6,22 @@ Why a process: Ctrl-C ends a run in an orderly way only in the main thread, and 
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import threading
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+from typing import IO
 
 import msgspec
 
+from benchwright.app.reporting import NotReported
 from benchwright.app.run import RunOrder, run
 from benchwright.core.errors import BenchwrightError
 from benchwright.core.job import Job
 from benchwright.core.run import Launch, Run
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
-from benchwright.runs.base_folder import BaseFolder
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -32,19 +32,10 @@ class Said(msgspec.Struct, frozen=True, omit_defaults=True):
     code: int = 0
 
 
-def encode_order(order: RunOrder) -> bytes:
-    """One line."""
-    return msgspec.json.encode(order, enc_hook=_path_of) + b"\n"
-
-
-def _path_of(value: Any) -> str:
-    if isinstance(value, BaseFolder):
-        return str(value.path)
-    raise NotImplementedError(type(value).__name__)
-
-
-def _decode_order(line: bytes) -> RunOrder:
-    return msgspec.json.decode(line, type=RunOrder, dec_hook=lambda kind, value: kind(Path(value)))
+def send_order(order: RunOrder, pipe: IO[bytes]) -> None:
+    """To a worker. Both ends are benchwright of this user, so a pickle is safe."""
+    pickle.dump(order, pipe)
+    pipe.flush()
 
 
 class _Telling(Observer):
@@ -78,11 +69,11 @@ class _Telling(Observer):
     def on_step(self, name: str, what: str, log: str | None = None) -> None:
         self.say("step", what)
 
-    def end(self, made: Run) -> None:
-        """It made its run."""
+    def end(self, made: Run, code: int = 0) -> None:
+        """It made its run; `code`: at least this is the exit code."""
         failed = sum(result.status is Status.FAILED for result in made.results)
         self.say("done", f"{failed} of {len(made.results)} failed" if failed else "done")
-        self.say("run", str(made.folder))
+        self.say("run", str(made.folder), code)
 
 
 def _end_with_parent() -> None:
@@ -96,12 +87,14 @@ def main() -> int:
     stdout = os.dup(1)
     os.dup2(2, 1)  # whatever prints, prints elsewhere
     telling = _Telling(stdout)
-    line = b""
-    while not line.endswith(b"\n"):
-        line += os.read(0, 1 << 16)
+    with open(0, "rb", buffering=0, closefd=False) as stdin:
+        order: RunOrder = pickle.load(stdin)  # noqa: S301 see send_order
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
-        telling.end(run(_decode_order(line), telling))
+        telling.end(run(order, telling))
+    except NotReported as error:
+        telling.say("trouble", str(error))
+        telling.end(error.run, error.exit_code)
     except BenchwrightError as error:
         telling.say("error", str(error), error.exit_code)
     except Exception as error:

@@ -79,7 +79,7 @@ class BoardExecutor:
                 break
             records = self._attempt(open_jobs, listener, note)
             lost = [record for record in records if record.lost is not None]
-            note = self._replace_board(lost[0].lost) if lost else None
+            note = self._replace_board() if lost else None
             for record in records:
                 if record.lost is not None and note is not None:
                     record.forget()
@@ -118,7 +118,7 @@ class BoardExecutor:
             thread.join()
         return records
 
-    def _replace_board(self, lost: BoardExit | None) -> str | None:
+    def _replace_board(self) -> str | None:
         """Goes on with a spare board, if there is one; returns what to say about it."""
         while not self._stops and (board := self._spare()) is not None:
             try:
@@ -127,8 +127,7 @@ class BoardExecutor:
                 continue  # lost as well, or in use
             self._board.__exit__(None, None, None)
             gone, self._board, self._sent = self._board.name, board, {}
-            why = lost.detail if lost is not None else None
-            return f"{gone} was lost, so this ran on {board.name} ({why})"
+            return f"{gone} was lost, so this ran on {board.name}"
         return None
 
     def _send(self, jobs: Sequence[Job], listener: Listener) -> Relocation:
