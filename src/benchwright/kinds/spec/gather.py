@@ -10,12 +10,13 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
 from benchwright.core.specification import ERROR, POWER, SpecPower, SpecTest
 from benchwright.core.status import Reason, Status
-from benchwright.kinds.spec.goldens import COMPARED, GoldenResults
 from benchwright.kinds.spec.observers.converters import OutputReader, reader_of
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
 from benchwright.kinds.spec.observers.series import OF_OP, ObservedSeries, series_of
-from benchwright.kinds.spec.power import NO_COUNTER, EnergyUse
+from benchwright.kinds.spec.results.battery import BatteryUse, battery_use
+from benchwright.kinds.spec.results.goldens import COMPARED, GoldenResults
+from benchwright.kinds.spec.results.power import NO_COUNTER, EnergyUse
 from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
@@ -57,11 +58,16 @@ class SpecGatherer(Gatherer):
         return Observed() if self._reader is None else self._reader.read(self._lines)
 
     @cached_property
+    def _battery(self) -> BatteryUse | None:
+        power = self._test.power or SpecPower()
+        return None if self._energy is None else battery_use(self._lines, power.voltage)
+
+    @cached_property
     def _series(self) -> list[ObservedSeries]:
         return series_of(self._observed.records, self._test.model)
 
     def measurements(self) -> list[Measurement]:
-        found = [] if self._energy is None else self._energy.measurements()
+        found = [] if self._energy is None else self._energy.measurements(self._battery)
         found += [series.measurement for series in self._series if _has_samples(series.measurement)]
         return found + self._goldens.measurements()
 
@@ -97,7 +103,8 @@ class SpecGatherer(Gatherer):
     def _nothing_measured(self, found: list[Measurement]) -> LaunchVerdict | None:
         if self._energy is not None:
             has_power = any(m.source == "sampler" and m.metric == POWER and m.samples for m in found)
-            return None if has_power else LaunchVerdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, NO_COUNTER)
+            why = (self._battery.trouble if self._battery is not None else None) or NO_COUNTER
+            return None if has_power else LaunchVerdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, why)
         if self._goldens and self._test.metric == ERROR:
             return None
         if any(m.source == "log" and m.samples for m in found):

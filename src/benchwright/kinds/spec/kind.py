@@ -73,7 +73,7 @@ class SpecKind(Kind):
         return SpecPlanner(context)
 
     def examined(self, benchmark: Benchmark, job: Job) -> list[Event]:
-        from benchwright.kinds.spec.examination import examine
+        from benchwright.kinds.spec.results.examination import examine
 
         return examine(benchmark, job)
 
@@ -92,6 +92,6 @@ class SpecKind(Kind):
         return files if test is None else [test.path, *files, *(p for p in test.programs.values() if os.path.isfile(p))]
 
     def report(self, report: Report) -> Contribution:
-        from benchwright.kinds.spec.report import contribution
+        from benchwright.kinds.spec.results.report import contribution
 
         return contribution(report)

@@ -20,7 +20,7 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.registry import kind_named
 from benchwright.kinds.runtime_names import runtimes_named
-from benchwright.kinds.spec.goldens import COMPARED, GoldenResults
+from benchwright.kinds.spec.results.goldens import COMPARED, GoldenResults
 from benchwright.kinds.spec.setup import RUNTIME_FILES, paths_here
 from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event

@@ -11,13 +11,14 @@ import msgspec
 
 from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.specification import CONTROL, SpecSteps, SpecTest
+from benchwright.core.specification import CONTROL, POWER, SpecSteps, SpecTest
 from benchwright.core.status import Reason
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
 from benchwright.kinds.spec.gather import reader_for
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
+from benchwright.kinds.spec.results.battery import READ as READ_BATTERY
 from benchwright.kinds.spec.setup import is_made_by_test, paths_here
 from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
@@ -109,7 +110,7 @@ class SpecPlanner(PlainPlanner):
             cores=cores or None,
             cooldown_s=test.cooldown_s,
             wait_s=test.wait_s,
-            printed=None if reader is None else reader.wanted,
+            printed="" if self._asks_battery(test) else None if reader is None else reader.wanted,
         )
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
@@ -162,7 +163,14 @@ class SpecPlanner(PlainPlanner):
         before = [*_of(test.first if index == 0 else None, filler), *_of(test.preprocess, filler)]
         after = [*_of(test.postprocess, filler), *_of(test.last if last else None, filler)]
         more = "".join(f" {text}" for text in test.arguments)
-        return [*before, *(CommandStep(_line(filler, f"{line}{more}")) for line in test.commands), *after]
+        commands = [CommandStep(_line(filler, f"{line}{more}")) for line in test.commands]
+        if self._asks_battery(test):
+            commands = [CommandStep(READ_BATTERY), *commands, CommandStep(READ_BATTERY)]
+        return [*before, *commands, *after]
+
+    def _asks_battery(self, test: SpecTest) -> bool:
+        """Whether the energy of a power test is that of the device's battery."""
+        return test.metric == POWER and self.context.machine.system == "Android"
 
     def _made(self, filler: Filler, folders: LaunchFolders, outputs: tuple[str, ...]) -> tuple[str, ...]:
         """LaunchFolders that its lines mention."""

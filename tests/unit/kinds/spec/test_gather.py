@@ -154,3 +154,24 @@ def test_without_a_counter_a_power_test_is_skipped_with_the_reason(events: list[
     status, reason, detail = verdict(gatherer) or (None, None, "")
     assert (status, reason) == (Status.SKIPPED, Reason.LACKS_CAPABILITY)
     assert "RAPL" in detail
+
+
+def test_on_a_phone_its_battery_counts_and_not_this_machines_counters() -> None:
+    def state(uptime: int, charge: int) -> tuple[str, ...]:
+        return (
+            f"BenchwrightBattery {uptime}.00 9.9",
+            "  USB powered: false",
+            "  voltage: 4000",
+            f"  Charge counter: {charge}",
+        )
+
+    gatherer = gathered(spec_test(metric="power"), *state(10, 2_000_000), record(3), *state(46, 1_990_000))
+    for event in (reading(0, 0), reading(36, 9999)):
+        gatherer.sampled(event)
+    assert {m.metric: m.samples[0] for m in gatherer.measurements() if m.source == "sampler"} == pytest.approx(
+        {"power": 0.010 * 3600 * 4 / 36, "energy": 144.0}
+    )
+    still = gathered(spec_test(metric="power"), *state(10, 2_000_000), *state(46, 2_000_000))
+    status, _, detail = verdict(still) or (None, None, "")
+    assert status is Status.SKIPPED
+    assert "did not move" in detail

@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
+from specifications import read
 
+from benchmodels.check.goldens import ERRORS as COMPUTED
+from benchwright.core.errors import InvalidInput
 from benchwright.core.events.types import is_sound
-from benchwright.kinds.spec.goldens import OutputPair, compared
+from benchwright.kinds.spec.results.goldens import ERRORS, OutputPair, compared
 from benchwright.record import append_events, read_events
 
 
@@ -42,3 +46,12 @@ def test_a_missing_or_damaged_file_is_wrong_and_named(tmp_path: Path) -> None:
     [absent] = compared([pair(tmp_path, "1\n", "1\n")._replace(golden=None)], {})
     assert "not here" in absent["wrong"]
     assert not any(event.get("figures") for event in (missing, damaged, golden, absent))
+
+
+def test_only_errors_that_are_computed_can_be_tolerated(tmp_path: Path) -> None:
+    assert set(ERRORS) == set(COMPUTED)
+    test = {"identifier": "{ID}", "commands": ["{program}"], "metric": "error"}
+    with pytest.raises(InvalidInput, match=r"'max_abz' is not an error.*did you mean 'max_abs'"):
+        read(tmp_path, {**test, "tolerance": {"max_abz": 1}})
+    with pytest.raises(InvalidInput, match=r"spec.json:\d+: 'p101' is not a statistic"):
+        read(tmp_path, {**test, "statistics": ["p101"]})

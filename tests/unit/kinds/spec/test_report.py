@@ -14,8 +14,8 @@ from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.numbers.aggregates import aggregate
 from benchwright.core.specification import SpecTest
-from benchwright.kinds.spec.report import contribution
-from benchwright.kinds.spec.statistics import check_statistics, statistic
+from benchwright.kinds.spec.results.report import contribution
+from benchwright.kinds.spec.results.statistics import check_statistics, statistic
 from benchwright.report.base import Contribution, Report
 
 SAMPLES = (3e-3, 1e-3, 2e-3, 10e-3)

@@ -19,6 +19,8 @@ from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, convert
 from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, MODEL, PLACEHOLDER, TEST
 from benchwright.kinds.spec.read.seed_command import flags_of_2018
 from benchwright.kinds.spec.read.variants import Variant, variants_of
+from benchwright.kinds.spec.results.goldens import check_tolerance
+from benchwright.kinds.spec.results.statistics import check_statistics
 from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import ListOf, PlacedValues, Table, check
 
@@ -129,8 +131,8 @@ class _Reader:
             outputs=tuple(self.model.get("outputs") or ()),
             output_files=outputs,
             goldens=goldens,
-            tolerance=_tolerance(test.get("tolerance")),
-            statistics=tuple(map(str, test.get("statistics") or ())),
+            tolerance=self._tolerance(test, path),
+            statistics=self._statistics(test, path),
             observer=_text(test.get("observer") or self.model.get("observer")),
             converter=converter_of(self.file, test.get("converter"), (*path, "converter"))
             or converter_of(self.file, self.model.get("converter"), ("model", "converter")),
@@ -188,6 +190,19 @@ class _Reader:
         """Where a program writes its outputs as text, if the line does not say."""
         writes = test.get("metric") == ERROR and "--text_output" in lines and "--output_folder" not in lines
         return ("--output_folder {TGTDIR}",) if writes else ()
+
+    def _tolerance(self, test: Mapping[str, Any], path: Path) -> dict[str, float]:
+        value = test.get("tolerance")
+        if value is None:
+            return {}
+        given = value if isinstance(value, dict) else {_TOLERANCE: value}
+        check_tolerance(given, where=self.file.path, line=self.file.place((*path, "tolerance")).line)
+        return {name: float(limit) for name, limit in given.items()}
+
+    def _statistics(self, test: Mapping[str, Any], path: Path) -> tuple[str, ...]:
+        names = tuple(map(str, test.get("statistics") or ()))
+        check_statistics(names, where=self.file.path, line=self.file.place((*path, "statistics")).line)
+        return names
 
     def _outputs(self, metric: str, variant: Variant, path: Path) -> tuple[tuple[Artifact, ...], tuple[Any, ...]]:
         """Expected outputs, and files that the program writes. As in 2018, files that an error test only names are expected."""
@@ -304,13 +319,6 @@ def _seconds(value: object) -> float | None:
         return None if value is None else float(str(value))
     except ValueError:
         return None
-
-
-def _tolerance(value: Any) -> dict[str, float]:
-    if value is None:
-        return {}
-    given = value if isinstance(value, dict) else {_TOLERANCE: value}
-    return {name: float(limit) for name, limit in given.items()}
 
 
 def _power(test: Mapping[str, Any]) -> SpecPower | None:

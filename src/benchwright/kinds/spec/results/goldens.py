@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from benchwright.core.artifact import Artifact
+from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.status import Reason, Status
@@ -14,7 +15,16 @@ from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
 
 COMPARED = "compared"  # the event of one output
+ERRORS = ("max_abs", "relative_l2", "cosine", "top1", "top5")
 _HIGHER = ("cosine", "top1", "top5")
+
+
+def check_tolerance(names: Iterable[str], *, where: str | None = None, line: int | None = None) -> None:
+    """InvalidInput for a tolerance of something that is no error."""
+    for name in names:
+        if name not in ERRORS:
+            remedy = did_you_mean(name, ERRORS) or f"use {', '.join(ERRORS)}"
+            raise InvalidInput(f"'{name}' is not an error that can be tolerated", where=where, line=line, remedy=remedy)
 
 
 class OutputPair(NamedTuple):

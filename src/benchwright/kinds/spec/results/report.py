@@ -12,11 +12,11 @@ from benchwright.core.results.summary import Summary
 from benchwright.core.run import Result
 from benchwright.core.specification import ERROR, POWER, SpecTest
 from benchwright.core.status import Status
-from benchwright.kinds.spec import power
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME
-from benchwright.kinds.spec.statistics import statistics_of
+from benchwright.kinds.spec.results import power
+from benchwright.kinds.spec.results.statistics import statistics_of
 from benchwright.report.base import Contribution, Report, joined
 from benchwright.report.document import Cell, Column, Field, ReportSection, ReportTable, table_of, word
 from benchwright.report.text.metrics import metric_name

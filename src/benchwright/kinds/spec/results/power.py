@@ -1,10 +1,11 @@
-"""Power tests: energy counters of the processor and of GPUs while the program ran."""
+"""Power tests: energy counters of the processor and of GPUs while the program ran, or the battery of an Android device."""
 
 from __future__ import annotations
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.specification import SpecPower
+from benchwright.kinds.spec.results.battery import BatteryUse
 from benchwright.record.reading import Event
 from benchwright.record.samples import COUNTERS
 
@@ -30,9 +31,11 @@ class EnergyUse:
                 key = (event["sampler"], str(event.get("device")))
                 self._readings.setdefault(key, []).append((event["t"], float(value)))
 
-    def measurements(self) -> list[Measurement]:
-        """Energy of all counters together, and the power that is; none without two readings."""
+    def measurements(self, battery: BatteryUse | None = None) -> list[Measurement]:
+        """Energy of all counters together, or of the device's battery, and the power that is; none without two readings."""
         spans = [span for readings in self._readings.values() if (span := self._span(readings)) is not None]
+        if battery is not None:  # counters of this machine are not those of the device
+            spans = [(battery.joules, battery.seconds)] if battery.trouble is None else []
         if not spans:
             return []
         joules = sum(used for used, _ in spans)

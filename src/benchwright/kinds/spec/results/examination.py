@@ -6,8 +6,8 @@ import os
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
-from benchwright.kinds.spec.goldens import OutputPair, compared
 from benchwright.kinds.spec.plan import LaunchFolders, outputs_of
+from benchwright.kinds.spec.results.goldens import OutputPair, compared
 from benchwright.kinds.spec.setup import paths_here
 from benchwright.record.reading import Event
 
