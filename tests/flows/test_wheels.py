@@ -89,7 +89,7 @@ def test_wheels_are_pure_and_hold_their_packages_and_nothing_else(
 
 
 def _belongs(name: str) -> bool:
-    """Whether it is metadata, source that is no test, or an asset: of the HTML report, templates, schema, constraints, the shipped benchmarks."""
+    """Whether it is metadata, source that is no test, or an asset: of the HTML report, templates, schema, constraints, the shipped benchmarks, the packages it puts into environments."""
     folders, _, file = name.rpartition("/")
     if folders.partition("/")[0].endswith(".dist-info"):
         return True
@@ -98,6 +98,8 @@ def _belongs(name: str) -> bool:
         "benchwright/report/html/templates": (".html",),
         "benchwright/schemas": (".json",),
         "benchwright/environments/constraints": (".txt",),
+        "benchwright/environments/compat_modules/cuda_builds": (".py", ".pth", ".toml"),
+        "benchwright/kinds/suite/benchfile/compat_modules/benchmate_stand_in": (".toml",),
     }
     if folders in assets:
         return file.endswith(assets[folders])

@@ -326,7 +326,7 @@ def _last_error(log: str) -> str:
     except OSError:
         return ""
     found = [line for line in lines if _ERROR.match(line)]
-    return f": {redact_text(found[-1])[:_LONGEST_ERROR]}" if found else ""
+    return ": " + redact_text(found[-1])[:_LONGEST_ERROR].rstrip(".") if found else ""
 
 
 def _remove(path: str) -> None:
