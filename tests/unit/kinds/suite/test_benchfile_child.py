@@ -81,7 +81,7 @@ COMMANDS = {  # what a plan is made of → the words of its process with two dev
     "cmd.WrapperCommand(cmd.PackCommand(self, '-a'), 'nice', '-n', 5)": "nice -n 5 DIR/main.py -a",
     "cmd.WorkingDir(cmd.PackCommand(self, '-a'))": "DIR/main.py -a",
     "cmd.DockerRunCommand(cmd.PackCommand(self, '-a'), None)": "DIR/main.py -a",
-    "cmd.SSHCommand(cmd.PackCommand(self, '-a'), '10.0.0.9', user='me', key='k', port=2)": "DIR/main.py -a",
+    "cmd.SSHCommand(cmd.PackCommand(self, '-a'), '10.0.0.0', user='me', key='k', port=2)": "DIR/main.py -a",
     "cmd.VoirCommand(cmd.PackCommand(self, '-a'), '--dash', module=True)": "voir --config @voir-config@ --dash DIR/main.py -a",
     "cmd.TorchrunAllGPU(cmd.PackCommand(self, '-a'))": f"{RUN} --nproc-per-node=gpu -- DIR/main.py -a",
     "cmd.TorchRunCommand(cmd.CmdCommand(self, 'my.module'), module=True)": f"{RUN} --nproc-per-node=gpu -m my.module",
@@ -179,6 +179,27 @@ def test_what_slurm_would_spread_is_the_command_itself_on_one_machine(tmp_path: 
         planned(other, nodes=2)
     with pytest.raises(InvalidInput, match=r"it uses milabench\.commands\.srun on several machines, which needs Slurm"):
         planned(path, gpus=2, nodes=2)
+
+
+def test_a_plan_that_names_its_machines_runs_on_them(tmp_path: Path) -> None:
+    body = """
+        def build_run_plan(self):
+            nodes = self.config["system"]["nodes"]
+            packs = [self.copy({"tag": [*self.config["tag"], node["name"]]}) for node in nodes]
+            return cmd.ListCommand(*[
+                cmd.SSHCommand(host=node["ip"], executor=cmd.DockerRunCommand(cmd.AccelerateLaunchCommand(pack, rank=rank), None))
+                for rank, (node, pack) in enumerate(zip(nodes, packs))
+            ])
+    """
+    path = benchfile(tmp_path, body)
+    both = planned(path, gpus=2, nodes=2)
+    assert [(one.node_name, one.node_rank) for one in both] == [("n0", 0), ("n1", 1)]
+    assert ["--machine_rank=1" in one.argv for one in both] == [False, True]
+    far = benchfile(
+        tmp_path / "far", "def build_run_plan(self):\n    return cmd.SSHCommand(cmd.PackCommand(self), '10.9.9.9')\n"
+    )
+    with pytest.raises(InvalidInput, match=r"ValueError: ssh to 10\.9\.9\.9: the system file has no such machine"):
+        planned(far)
 
 
 def test_accelerate_counts_all_devices_of_all_machines(tmp_path: Path) -> None:

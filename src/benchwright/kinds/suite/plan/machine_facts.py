@@ -14,6 +14,7 @@ _SAME_NAME = ("cpu", "cuda", "xpu", "hpu", "mps", "xla", "ipu", "mtia")  # arch 
 _CCL = {"cuda": "nccl", "rocm": "rccl", "hpu": "hccl", "xpu": "ccl"}
 _COUNTED = ("cuda", "cpu")  # their number is known: the driver reports CUDA's, and a CPU has none
 _SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
+_THIS_MACHINE = Node(name="localhost", ip="127.0.0.1", main=True)
 _FEWEST_WORKERS, _MOST_WORKERS = 2, 16
 
 
@@ -81,7 +82,7 @@ def _names(
     name = machine.accelerators[0].name if machine.accelerators else ""
     compute = min((a.compute for a in machine.accelerators if a.compute is not None), default=0.0)
     gpu = {"count": len(devices), "capacity": capacity or 0, "name": name, "arch": arch, "compute": compute}
-    described = [_described(node) for node in nodes] or [{"name": "localhost", "ip": "127.0.0.1", "main": True}]
+    described = [_described(node) for node in nodes or (_THIS_MACHINE,)]
     of_system = {"arch": arch, "gpu": gpu, "nodes": described, "options": system.options, "dirs": system.dirs}
     if system.container is not None:
         of_system["docker"] = {"image": system.container.image, "base": system.container.base or ""}
@@ -103,7 +104,15 @@ def _names(
 
 
 def _described(node: Node) -> dict[str, object]:
-    return {"name": node.name, "ip": node.ip, "main": node.main, "hostname": node.hostname or node.ip}
+    return {
+        "name": node.name,
+        "ip": node.ip,
+        "main": node.main,
+        "hostname": node.hostname or node.ip,
+        "user": node.user,
+        "port": node.port,
+        "sshport": node.port,
+    }
 
 
 def _cpu_count(machine: Machine, system: System) -> int:

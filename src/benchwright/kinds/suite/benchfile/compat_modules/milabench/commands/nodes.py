@@ -12,6 +12,7 @@ from typing import Any
 from .. import actions
 from ..fs import XPath
 from ..pack import BasePackage
+from ..utils import select_nodes
 
 VOIR_CONFIG = "@voir-config@"  # stands for the file that benchwright writes
 
@@ -212,8 +213,18 @@ class SSHCommand(WrapperCommand):
     def __init__(
         self, executor: Any, host: str, *words: Any, user: Any = None, key: Any = None, port: int = 22, **options: Any
     ) -> None:
-        super().__init__(executor, **{"node": host, **options})
+        super().__init__(executor, **{**_machine_at(host, executor.pack.config["system"]["nodes"]), **options})
         self.host = host
+
+
+def _machine_at(host: str, nodes: list[dict[str, Any]]) -> dict[str, Any]:
+    """Which of the system's machines it is, as options of a command."""
+    for rank, node in enumerate(select_nodes(nodes, len(nodes))):
+        if host in (node.get("ip"), node.get("hostname"), node["name"]):
+            return {"node_name": node["name"], "node_rank": rank}
+    if host in ("localhost", "127.0.0.1", "::1"):
+        return {}
+    raise ValueError(f"ssh to {host}: the system file has no such machine under `nodes`")
 
 
 class VoirCommand(WrapperCommand):
