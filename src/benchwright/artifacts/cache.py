@@ -106,10 +106,15 @@ class ArtifactCache:
         return {key: placed.get(path.name, path) if path.is_file() else path for key, path in paths.items()}
 
     def known(self, artifact: Artifact, *, near: Path | None = None, root: Path | None = None) -> Path | None:
-        """The file, if it is here and did not change since it was verified. Quick: reads no content."""
+        """The file, if it is here and did not change since it was verified. Quick: reads no content.
+
+        None for a URL without a checksum, unless offline: only the server knows whether it is still the same.
+        """
         artifact = checked_sums(artifact)
         filename = safe_filename(artifact)
         url = remote_url(artifact)
+        if url is not None and not _has_sum(artifact) and not self._offline:
+            return None
         if path := self._object(artifact, filename, url, told=None):
             return self._known_folder(path) if artifact.unpack else path
         if url is not None or not artifact.location or near is None:
@@ -154,7 +159,7 @@ class ArtifactCache:
     ) -> Path:
         url = remote_url(artifact, where)
         told = _telling(observer, filename)
-        has_sum = artifact.sha256 is not None or artifact.md5 is not None
+        has_sum = _has_sum(artifact)
         if has_sum and (path := self._object(artifact, filename, url, told)):
             return path
         if url is not None:
@@ -171,7 +176,7 @@ class ArtifactCache:
 
     def _object(self, artifact: Artifact, filename: str, url: str | None, told: Told | None) -> Path | None:
         """The cached file with its sums; without sums, what its location had."""
-        if artifact.sha256 is None and artifact.md5 is None:
+        if not _has_sum(artifact):
             known = None if url is None else self._known_location(url)
             if known is None:
                 return None
@@ -183,7 +188,7 @@ class ArtifactCache:
         kind = _kind_of(path, artifact)
         if kind == "folder":
             return path
-        if artifact.sha256 is not None or artifact.md5 is not None:
+        if _has_sum(artifact):
             sums = self.objects.local_sums(path, md5=artifact.md5 is not None, told=told)
             if sums is None:
                 return None
@@ -208,10 +213,14 @@ class ArtifactCache:
         with locked(str(self.folder / "locks" / f"{identity}.lock"), waiting=waiting):
             path = self._object(artifact, filename, url, _telling(observer, filename))
             known = self._known_location(url)
-            has_sum = artifact.sha256 is not None or artifact.md5 is not None
-            if path is not None and (has_sum or self._checked_since(url, began)):
+            if path is not None and (_has_sum(artifact) or self._checked_since(url, began)):
                 return path  # whoever had the lock fetched it
-            return self._download(artifact, filename, url, identity, observer, None if path is None else known)
+            try:
+                return self._download(artifact, filename, url, identity, observer, None if path is None else known)
+            except CannotFetch as error:
+                if path is None:
+                    raise
+                raise CannotFetch(error.what, remedy="use the copy fetched earlier with --offline") from error
 
     def _download(
         self,
@@ -222,7 +231,7 @@ class ArtifactCache:
         observer: FetchObserver,
         known: KnownLocation | None,
     ) -> Path:
-        has_sum = artifact.sha256 is not None or artifact.md5 is not None
+        has_sum = _has_sum(artifact)
         began = time.monotonic()
         part = self.folder / "parts" / f"{identity}.part"
         download = Download(part, self._source(url, filename), self._limits, observer, filename, has_sum=has_sum)
@@ -260,7 +269,7 @@ class ArtifactCache:
         size = os.stat(download.part).st_size
         path = self.objects.add(download.part, sums, filename, shown(url))
         download.discard()
-        if artifact.sha256 is None and artifact.md5 is None:
+        if not _has_sum(artifact):
             body = KnownLocation(sha256=sums.sha256, version=download.version)
             write_own(self._location_path(url), msgspec.json.encode(body))
             observer.on_note(f"{filename} has no checksum in the specification; its sha256 is {sums.sha256}")
@@ -312,6 +321,10 @@ class ArtifactCache:
             return os.stat(self._location_path(url)).st_mtime >= began
         except OSError:
             return False
+
+
+def _has_sum(artifact: Artifact) -> bool:
+    return artifact.sha256 is not None or artifact.md5 is not None
 
 
 def _identity(artifact: Artifact, url: str) -> str:

@@ -48,6 +48,10 @@ class FileState(msgspec.Struct, frozen=True):
         status = os.stat(path)
         return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
+    def same_but_for_links(self, other: FileState) -> bool:
+        """Another link to a file changes its change time only."""
+        return msgspec.structs.replace(self, ctime_ns=other.ctime_ns) == other
+
     @property
     def settled(self) -> bool:
         """Whether a change from now on will show: within one tick of the file system's clock it need not."""

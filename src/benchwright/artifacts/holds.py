@@ -22,7 +22,7 @@ class Holds:
         if folder not in self._handles:
             with suppress(OSError):
                 self._handles[folder] = handle = os.open(folder, os.O_RDONLY)
-                _lock(handle, fcntl.LOCK_SH)
+                fcntl.flock(handle, fcntl.LOCK_SH)  # whoever removes it is quick
 
     def release(self, folder: Path) -> None:
         if (handle := self._handles.pop(folder, None)) is not None:
@@ -38,14 +38,14 @@ def unused(folder: Path) -> Iterator[bool]:
         yield True
         return
     try:
-        yield _lock(handle, fcntl.LOCK_EX)
+        yield _lock(handle)
     finally:
         os.close(handle)
 
 
-def _lock(handle: int, kind: int) -> bool:
+def _lock(handle: int) -> bool:
     try:
-        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:

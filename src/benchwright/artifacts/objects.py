@@ -8,6 +8,7 @@ local/<hash of a path>.json   the sums of a file that is used where it lies
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import shutil
@@ -25,6 +26,7 @@ from benchwright.core.files.stored_file import Unreadable, read_stored, read_sto
 from benchwright.core.files.whole_file import write_own
 
 FORMAT = 1
+_ATTEMPTS = 3
 Told = Callable[[int], None]
 
 
@@ -82,14 +84,10 @@ class Objects:
     def add(self, written: Path, sums: Sums, filename: str, location: str) -> Path:
         """Moves a complete file, of which these are the sums, into the cache. Raises OSError."""
         assert sums.md5 is not None
-        folder = self.folder / sums.sha256
-        folder.mkdir(parents=True, exist_ok=True)
-        self._holds.hold(folder)
-        path = folder / filename
         os.chmod(written, 0o444)
         with open(written, "rb") as file:
             os.fsync(file.fileno())
-        os.replace(written, path)
+        path = self._moved(written, self.folder / sums.sha256, filename)
         self._by_md5.mkdir(parents=True, exist_ok=True)
         write_own(self._by_md5 / sums.md5, sums.sha256.encode())
         record = ObjectRecord(
@@ -102,6 +100,17 @@ class Objects:
         )
         write_own(self._record_path(sums.sha256), msgspec.json.encode(record))
         return path
+
+    def _moved(self, written: Path, folder: Path, filename: str) -> Path:
+        for _ in range(_ATTEMPTS):
+            folder.mkdir(parents=True, exist_ok=True)
+            self._holds.hold(folder)
+            try:
+                os.replace(written, folder / filename)
+                return folder / filename
+            except FileNotFoundError:  # another process cleaned it away at this moment
+                self._holds.release(folder)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder))
 
     def record(self, sha256: str) -> ObjectRecord | None:
         """None if there is none, or it cannot be read."""
@@ -145,7 +154,7 @@ class Objects:
             self._forget(record.sha256)
             return f"{path}: {error.strerror or error}"
         if sums.sha256 == record.sha256:
-            if state != record.state and FileState.of(path) == state:
+            if state != record.state and state.settled and FileState.of(path) == state:
                 self._restate(record, state)
             return None
         self._forget(record.sha256)
@@ -191,8 +200,9 @@ class Objects:
         record = self.record(path.parent.name)
         known = record is not None and FileState.of(path) == record.state
         os.link(path, target)
-        if record is not None and known:
-            self._restate(record, FileState.of(path))
+        state = FileState.of(path)
+        if record is not None and known and state.same_but_for_links(record.state):
+            self._restate(record, state)
 
     def _is_intact(self, path: Path, record: ObjectRecord, told: Told | None) -> bool:
         try:

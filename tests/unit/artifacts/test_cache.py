@@ -164,8 +164,10 @@ def test_a_cached_file_that_was_changed_is_fetched_again(cache: ArtifactCache, s
 
 def test_a_cached_file_that_was_only_touched_is_not(cache: ArtifactCache, server: BadServer) -> None:
     wanted = model(server.serve("/m", honest(CONTENT)), CONTENT)
-    os.utime(cache.fetch(wanted, near=None))
+    path = cache.fetch(wanted, near=None)
+    os.utime(path)
     assert cache.known(wanted) is None
+    settle(path)
     assert cache.fetch(wanted, near=None) == cache.known(wanted)
     assert len(server.seen) == 1
 

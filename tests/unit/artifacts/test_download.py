@@ -314,10 +314,14 @@ def test_without_a_sum_the_server_is_asked_whether_it_changed(
     wanted = model(server.serve("/m", honest(CONTENT)))
     path = cache.fetch(wanted, near=None, progress=heard)
     assert f"its sha256 is {sha256(CONTENT)}" in str(heard)
-    assert cache.fetch(wanted, near=None) == path == cache.known(wanted)
+    assert cache.known(wanted) is None  # only the server can tell
+    assert cache.fetch(wanted, near=None) == path == ArtifactCache(cache.folder, offline=True).known(wanted)
     assert [seen.if_none_match for seen in server.seen] == [None, '"one"']
     server.serve("/m", honest(OTHER, etag='"two"'))
     assert cache.fetch(wanted, near=None).read_bytes() == OTHER
+    server.serve("/m", status(503))
+    with pytest.raises(CannotFetch, match=r"503.*; use the copy fetched earlier with --offline"):
+        cache.fetch(wanted, near=None)
 
 
 def test_offline_uses_what_is_there_and_asks_nobody(server: BadServer, cache: ArtifactCache, tmp_path: Path) -> None:

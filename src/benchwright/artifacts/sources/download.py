@@ -177,13 +177,14 @@ class Download:
             return
         self._told = now
         rate = (done - start) / max(now - self._began, 1e-3)
-        far = format_bytes(done) if not total else f"{format_bytes(done)} of {format_bytes(total)} ({done / total:.0%})"
-        left = (
-            f", about {format_duration((total - done) / rate)} left"
-            if total and rate > 0 and now > self._began + 2
-            else ""
-        )
-        self._observer.on_step_now(self._name, f"downloading: {far}, {format_bytes(rate)}/s{left}")
+        far = format_bytes(done)
+        if total:
+            far += f" of {format_bytes(total)} ({100 * done / total:.0f} %)"
+        left = ""
+        if total and rate > 0 and now > self._began + 2:
+            left_s = (total - done) / rate
+            left = f", {format_duration(left_s) if left_s >= 60 else f'{left_s:.0f} s'} left"
+        self._observer.on_step_now(self._name, f"downloading {far}, {format_bytes(rate)}/s{left}")
 
     def _check_size(self, total: int | None, done: int) -> None:
         """CannotFetch if it is larger than allowed, or than the disk has room for."""
