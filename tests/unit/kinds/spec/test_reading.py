@@ -80,7 +80,15 @@ def test_the_dialect_of_2018(tmp_path: Path) -> None:
         "input_files": {"data": ["t/0/data.txt", "t/1/data.txt"]},
         "output_files": {"gpu_0/out": ["t/0/out.txt", "t/1/out.txt"]},
     }
-    found = read(tmp_path, test, options=PROGRAM, files=FILES, inputs={"data": {"shapes": [["variable", 3]]}})
+    found = read(
+        tmp_path,
+        test,
+        options=PROGRAM,
+        files=FILES,
+        inputs={"data": {"shapes": [["variable", 3]]}},
+        outputs=[{"gpu_0/out": {"shapes": [[9]]}}],
+    )
+    assert spec_of(found[0]).outputs == ("gpu_0/out",)
     assert [spec_of(b).goldens[0].location for b in found] == ["t/0/out.txt", "t/1/out.txt"]
     assert [spec_of(b).input_files[0].location for b in found] == ["t/0/data.txt", "t/1/data.txt"]
     assert line_of(found[0]).endswith(

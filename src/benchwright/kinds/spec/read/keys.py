@@ -143,6 +143,7 @@ _INPUT = _open(
     type=(Either((LINE, _list(LINE))), "type of its elements; default: float"),
 )
 _TENSOR = _open("an input or output", shapes=(_SHAPES, f'its shape; a dimension may be "{VARIABLE}"'), type=(LINE, ""))
+_TENSORS = Either((MapOf(_TENSOR, says="a map"), _list(MapOf(_TENSOR), "a list of maps")))  # a list in 2018
 _PATHS = MapOf(Either((LINE, _list(Either((LINE, FILE))), FILE)), says="files by name")
 _OUTPUTS = MapOf(Either((LINE, _list(Either((LINE, FILE))), _OUTPUT_FILE)), says="files by name")
 _FLAGS_2018 = MapOf(MapOf(_WORD, says="flags"), says="flags by framework")
@@ -177,8 +178,8 @@ MODEL = _open(
     repeat=(_count(1, "a number of launches"), "launches of each test, {INDEX} from 0; --repeat replaces it"),
     command_args=(TEXT, "appended to each command"),
     commands=(_FLAGS_2018, "flags by framework, appended to the command"),
-    inputs=(MapOf(_TENSOR), "inputs of the model"),
-    outputs=(MapOf(_TENSOR), "outputs of the model"),
+    inputs=(_TENSORS, "inputs of the model"),
+    outputs=(_TENSORS, "outputs of the model"),
     **_SHARED,
 )
 TEST = _open(

@@ -18,7 +18,7 @@ from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, converter_of, library_of, output_of
 from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, MODEL, PLACEHOLDER, TEST
 from benchwright.kinds.spec.read.seed_command import flags_of_2018
-from benchwright.kinds.spec.read.variants import Variant, variants_of
+from benchwright.kinds.spec.read.variants import Variant, by_name, variants_of
 from benchwright.kinds.spec.results.goldens import check_tolerance
 from benchwright.kinds.spec.results.statistics import check_statistics
 from benchwright.kinds.text_file import Path
@@ -128,7 +128,7 @@ class _Reader:
                 for at, each in enumerate(self.model.get("libraries") or ())
             ),
             inputs=variant.inputs,
-            outputs=tuple(self.model.get("outputs") or ()),
+            outputs=tuple(by_name(self.model.get("outputs"))),
             output_files=outputs,
             goldens=goldens,
             tolerance=self._tolerance(test, path),

@@ -22,6 +22,12 @@ class Variant(msgspec.Struct, frozen=True):
     files: Mapping[str, Mapping[str, Any]]  # input_files, output_files, golden_files
 
 
+def by_name(tensors: Any) -> dict[str, Any]:
+    """Inputs or outputs of a model: a map, or, as in 2018, a list of maps."""
+    several = tensors if isinstance(tensors, list) else [tensors or {}]
+    return {name: entry for each in several for name, entry in (each or {}).items()}
+
+
 def variants_of(file: PlacedValues, test: Mapping[str, Any], model: Mapping[str, Any], path: Path) -> list[Variant]:
     """In order. Every list has one item, or as many as the longest."""
     inputs = test.get("inputs") or {}
@@ -37,7 +43,7 @@ def variants_of(file: PlacedValues, test: Mapping[str, Any], model: Mapping[str,
     for place, length in lists.items():
         if length not in (1, count):
             raise file.error(f"{length} items, where another input has {count}", place, "give as many to each, or one")
-    _check_ranks(file, shapes, model.get("inputs") or {}, path)
+    _check_ranks(file, shapes, by_name(model.get("inputs")), path)
     return [_variant(test, inputs, shapes, number) for number in range(count)]
 
 
