@@ -15,7 +15,6 @@ import msgspec
 
 from benchwright.artifacts.holds import Holds, unused
 from benchwright.artifacts.limits import FetchLimits
-from benchwright.artifacts.unpack import unpack
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import write_own
 from benchwright.environments.locking import locked
@@ -62,6 +61,8 @@ class UnpackedArchives:
                 return found
             folder, aside = self.folder / sha256, self.folder / f".{sha256}"
             shutil.rmtree(aside, ignore_errors=True)
+            from benchwright.artifacts.unpack import unpack  # imports what only archives need
+
             size = unpack(archive, aside, self._limits).size
             if folder.exists():
                 shutil.rmtree(folder)

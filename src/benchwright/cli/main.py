@@ -25,7 +25,7 @@ COMMANDS = {
     "install": ("suites.install", "Create a suite's environments."),
     "prepare": ("suites.prepare", "Download a suite's data, so that run needs no network."),
     "resolve": ("suites.resolve", "Print a suite fully resolved."),
-    "validate": ("validate", "Check suites, task files and scripts for errors."),
+    "validate": ("validate", "Check suites, task files, specs and scripts for errors."),
     "matrix": ("suites.matrix", "Run a suite once for each combination of options."),
     "pin": ("suites.pin", "Pin the package versions of a suite."),
     "dev": ("suites.dev", "Open a shell in a benchmark's environment."),

@@ -36,7 +36,7 @@ Examples:
 @target_options()
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> int:
-    """Measure TARGETS (suites, task files, scripts, model files) or a command, and keep the results.
+    """Measure TARGETS (suites, task files, specs, scripts, models) or a command, and keep the results.
 
     Exit code: 0 success, 1 a benchmark failed, 2 wrong input, 3 nothing could be measured, 130 interrupted (resumable).
     """

@@ -99,19 +99,22 @@ def _no_model(benchmark: Benchmark, test: SpecTest) -> InvalidInput | None:
 
 def lacking(benchmarks: Sequence[Benchmark]) -> Iterator[tuple[str, str]]:
     """Benchmarks that cannot run yet, and why."""
+    known: dict[tuple[str, tuple[Artifact, ...]], list[str]] = {}  # tests of a model share its files
     for benchmark in benchmarks:
         test = benchmark.spec
         assert test is not None
         if (wrong := missing_option(benchmark)) is not None:
             yield benchmark.name, wrong.on_one_line
             continue
-        if missing := _unfetched(test):
+        files = (os.path.dirname(test.path), tuple(files_of(test)))
+        if files not in known:
+            known[files] = _unfetched(test, files[1])
+        if missing := known[files]:
             yield benchmark.name, f"{', '.join(missing)} not fetched yet; run without --no-setup"
 
 
-def _unfetched(test: SpecTest) -> list[str]:
+def _unfetched(test: SpecTest, files: Sequence[Artifact]) -> list[str]:
     """Names of files that are not here, or that changed."""
-    files = files_of(test)
     here = paths_here(test, files)
     return [file.filename for file in files if file.key not in here]
 
@@ -138,7 +141,7 @@ def fetch(benchmarks: Sequence[Benchmark], observer: Observer) -> dict[str, str]
 
 def _is_known(test: SpecTest, files: Sequence[Artifact]) -> bool:
     """Without reading any of them."""
-    if test.model_cache is None:
+    if test.model_cache is None or not files:
         return True
     cache, near = _cache(test.model_cache), Path(test.path).parent
     root = Path(test.root_model_dir) if test.root_model_dir else None
