@@ -16,9 +16,12 @@ from benchwright.core.job import Job, JobBarrier, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.metric import MetricSpec
 from benchwright.executors.base import Executor, Listener, Site
+from benchwright.executors.boards.executor import BoardExecutor
+from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.registry import open_executor
 from benchwright.executors.ssh import ClusterExecutor
+from benchwright.executors.transfer.shell import LocalShell
 
 SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
 COMMANDS = {"fine": ("echo", "speed=2.5"), "broken": ("sh", "-c", "exit 3"), "missing": ("no-such-command-anywhere",)}
@@ -35,16 +38,18 @@ def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
     server.stop()
 
 
-@pytest.fixture(params=["local", "fake", "cluster", "ssh", "nice"])
+@pytest.fixture(params=["local", "fake", "cluster", "ssh", "board", "nice"])
 def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture
-def executor(variant: str, request: pytest.FixtureRequest, plugins: None) -> Iterator[Executor]:
+def executor(variant: str, request: pytest.FixtureRequest, plugins: None, tmp_path: Path) -> Iterator[Executor]:
     if variant in ("cluster", "ssh"):
         server = request.getfixturevalue("ssh_server")
         made: Executor = ClusterExecutor(server.system(), ssh=server.client)
+    elif variant == "board":
+        made = BoardExecutor(ShellBoard(LocalShell(), str(tmp_path / "board")))
     else:
         made = fake() if variant == "fake" else open_executor("nice:3" if variant == "nice" else "local", Site())
     with made as opened:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from benchwright.agent.message_pipe import Speaker
 from benchwright.agent.processes import job_group, kernel
 from benchwright.agent.processes.process_tree import MARKER, signal_descendants
+from benchwright.agent.returning import INTERVAL_S, ReturnedJob
 from benchwright.agent.samplers import find_samplers
 from benchwright.agent.supervise.barrier import leave_barrier
 from benchwright.agent.supervise.signals import SignalQueue
@@ -54,6 +55,7 @@ class NodeAgent:
         self._token = os.environ.get(MARKER) or f"{os.getpid()}-{time.time_ns():016x}"
         self._group = job_group.enter(self._token)
         self._jobs: dict[int, Job] = {}  # by the pid of their supervisor
+        self._returned: list[ReturnedJob] = []  # jobs whose files are sent back
         self._unread = b""
 
     def run(self) -> None:
@@ -61,12 +63,23 @@ class NodeAgent:
         self._say_ready()
         self._signals.watch(self._orders)
         while not any(self._signals.count[number] for number in _STOPPING):
-            ready = self._signals.wait(0.1 if self._speaker.backed_up else None)
+            ready = self._signals.wait(self._idle_s())
             self._reap()
             self._speaker.flush()
+            self._send_back()
             if self._orders in ready and not self._take_orders():
                 break
         self._shut_down()
+
+    def _idle_s(self) -> float | None:
+        if any(returned.has_ended for returned in self._returned):
+            return 0.02 if self._speaker.backed_up else 0.0
+        if self._speaker.backed_up:
+            return 0.1
+        return INTERVAL_S if self._returned else None
+
+    def _send_back(self) -> None:
+        self._returned = [returned for returned in self._returned if not returned.advance()]
 
     def _take_orders(self) -> bool:
         """Carry out pending orders; False when there will be no more."""
@@ -78,7 +91,7 @@ class NodeAgent:
 
     def _carry_out(self, order: dict[str, Any]) -> None:
         if order["do"] == "run":
-            self._run(read_job(order["job"]))
+            self._run(read_job(order["job"]), returns=order.get("return", False))
         elif order["do"] == "stop":
             self._stop(order["job"])
         elif order["do"] == "stop_all":
@@ -89,12 +102,13 @@ class NodeAgent:
     def _say_ready(self) -> None:
         self._speaker.say("ready", pid=os.getpid(), group=self._group)
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: Job, *, returns: bool) -> None:
         try:
             preload(job)
         except ImportError:
             pass  # the supervisor will fail on it too, and can say so in the job's stream
         agent = os.getpid()
+        returned = ReturnedJob(job, self._speaker) if returns else None
         # Blocked until the child listens, so that an order to stop it is not lost.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
         try:
@@ -103,10 +117,15 @@ class NodeAgent:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
             detail = f"no process could be started: {error.strerror}; the limit on processes may be reached"
             self._speaker.say("finished", outcome={"job": job.id, "detail": detail})
+            if returned is not None:
+                self._speaker.say("returned", job=job.id, files={})
             return
         if pid == 0:
             self._become_supervisor(job, agent)
         self._jobs[pid] = job
+        if returned is not None:
+            returned.supervisor = pid
+            self._returned.append(returned)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGTERM,))
 
     def _become_supervisor(self, job: Job, agent: int) -> None:
@@ -147,6 +166,8 @@ class NodeAgent:
             job = self._jobs.pop(pid, None)
             if job is not None and status != 0:
                 self._clean_up(job, status)
+            for returned in self._returned:
+                returned.has_ended = returned.has_ended or returned.supervisor == pid
 
     def _clean_up(self, job: Job, status: int) -> None:
         """End what a dead supervisor left: all our children that are not supervisors."""
@@ -166,6 +187,10 @@ class NodeAgent:
         self._stop(None)
         grace_s = max((job.grace_s for job in self._jobs.values()), default=0.0)
         deadline = time.monotonic() + grace_s + _PATIENCE_S
+        while (self._jobs or self._returned) and not self._speaker.main_is_gone and time.monotonic() < deadline:
+            self._signals.wait(0.01 if self._returned else 0.5)
+            self._reap()
+            self._send_back()
         while self._jobs and time.monotonic() < deadline:
             self._signals.wait(0.5)
             self._reap()

@@ -8,6 +8,8 @@ import msgspec
 
 from benchwright.core.metric import MetricSpec
 
+MAKES_DATA = "data"  # the phase of jobs that make what others read: prepare scripts
+
 
 class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
     """Where the jobs of one launch meet after warm-up. Each then runs on until the last has been measured.
@@ -36,7 +38,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     cores: tuple[int, ...] | None = None
     node: str = "localhost"
     machines: int = 1  # that the launch runs on
-    phase: str = "run"
+    phase: str = "run"  # or MAKES_DATA, or the name of a hook
     timeout_s: float | None = None
     grace_s: float = 5.0  # between TERM and KILL
     metrics: tuple[MetricSpec, ...] = ()

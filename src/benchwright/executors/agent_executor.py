@@ -18,6 +18,7 @@ from benchwright.core.job import Job, Outcome
 from benchwright.core.node.leftovers import Leftovers, Mark
 from benchwright.executors.agent_process import AgentProcess, listen
 from benchwright.executors.base import Listener
+from benchwright.executors.returned_files import ReturnedFiles
 
 PATIENCE_S = 30.0  # for an agent to end its jobs, beyond their grace
 
@@ -67,7 +68,7 @@ class AgentExecutor(ABC):
         self._bring_up(launch)
         for job in jobs:
             if job.id in launch.open:
-                self._agents[launch.nodes[job.id]].order({"do": "run", "job": msgspec.to_builtins(job)})
+                self._agents[launch.nodes[job.id]].order(self._order(job, launch))
         self._follow(launch)
         return [launch.outcomes[job.id] for job in jobs]
 
@@ -85,6 +86,10 @@ class AgentExecutor(ABC):
     @abstractmethod
     def _bring_up(self, launch: OpenJobs) -> None:
         """Ensure an agent for every node of the launch; jobs that cannot run are finished here."""
+
+    def _order(self, job: Job, launch: OpenJobs) -> dict[str, object]:
+        """What its agent is told. A subclass may have the job's files sent back: see `OpenJobs.returned`."""
+        return {"do": "run", "job": msgspec.to_builtins(job)}
 
     @abstractmethod
     def _describe_loss(self, node: str, agent: AgentProcess, last_words: str) -> str:
@@ -134,8 +139,11 @@ class OpenJobs:
     """The jobs of one `run` and their outcomes so far. `nodes`: job → node."""
 
     def __init__(self, jobs: Sequence[Job], listener: Listener, nodes: Mapping[str, str]) -> None:
-        self._listener = listener
+        self.listener = listener
         self.nodes = nodes
+        self.jobs = {job.id: job for job in jobs}
+        self.returned: dict[str, ReturnedFiles] = {}  # of jobs whose files are sent back
+        self._held: dict[str, Outcome] = {}  # until their files are complete
         self.open = {job.id for job in jobs}
         self.outcomes: dict[str, Outcome] = {}
         self.grace_s = max(job.grace_s for job in jobs)
@@ -154,16 +162,32 @@ class OpenJobs:
         """One message of an agent."""
         said = message["say"]
         if said == "finished":
-            self.finish(msgspec.convert(message["outcome"], Outcome))
+            outcome = msgspec.convert(message["outcome"], Outcome)
+            if outcome.job in self.returned:
+                self._held[outcome.job] = outcome
+            else:
+                self.finish(outcome)
+        elif said == "grown" and message["job"] in self.returned:
+            self.returned[message["job"]].take(message)
+        elif said == "returned" and message["job"] in self._held:
+            self._release(message["job"], message["files"])
         elif said == "started":
-            self._listener.on_started(message["job"], message["pid"])
+            self.listener.on_started(message["job"], message["pid"])
         elif said == "output":
-            self._listener.on_output(message["job"], message["text"])
+            self.listener.on_output(message["job"], message["text"])
         elif said == "progress":
-            self._listener.on_progress(message["job"], message["values"])
+            self.listener.on_progress(message["job"], message["values"])
+
+    def _release(self, job_id: str, sizes: dict[str, int]) -> None:
+        outcome, problem = self._held.pop(job_id), self.returned[job_id].finish(sizes)
+        if problem is not None:  # what was measured is unknown, so it must not look like a success
+            outcome = msgspec.structs.replace(outcome, exit_code=outcome.exit_code or None, detail=problem)
+        self.finish(outcome)
 
     def finish(self, outcome: Outcome) -> None:
+        if outcome.job in self.returned:
+            self.returned[outcome.job].close()
         if outcome.job in self.open:  # a supervisor killed after its last message is reported twice
             self.open.remove(outcome.job)
             self.outcomes[outcome.job] = outcome
-            self._listener.on_finished(outcome)
+            self.listener.on_finished(outcome)

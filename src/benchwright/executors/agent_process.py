@@ -21,10 +21,10 @@ _SWEEP_S = 5.0
 AGENT_FOLDER = os.path.dirname(os.path.abspath(benchwright.agent.__file__))
 
 
-def agent_words(python: str) -> list[str]:
+def agent_words(python: str, folder: str = AGENT_FOLDER) -> list[str]:
     """The command that starts an agent."""
     # -P: a json.py in the user's folder must not replace Python's.
-    return [python, "-P", os.path.join(AGENT_FOLDER, "__main__.py")]
+    return [python, "-P", os.path.join(folder, "__main__.py")]
 
 
 def new_token() -> str:

@@ -10,8 +10,8 @@ EXECUTORS: Registry[OpenExecutor] = Registry(
     "executor",
     {
         "local": "benchwright.executors.local:open_executor",
-        "ssh": "benchwright.executors.ssh:open_executor",
         "adb": "benchwright.executors.adb:open_executor",
+        "ssh": "benchwright.executors.ssh_host:open_executor",
         "fake": "benchwright.executors.fake:open_executor",
     },
 )

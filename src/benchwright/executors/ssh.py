@@ -1,38 +1,43 @@
 """Runs jobs on the nodes of a system file: on this machine directly, on others through agents over ssh.
 
-The base folder, benchwright and its Python must have the same paths on all nodes, on a shared file system. That is checked
-before a node gets its first job.
+Before a node gets its first job it is checked whether it sees the base folder, benchwright and its Python at the same paths,
+on a shared file system. To a node that does not, the agent and all that jobs use are sent, and their streams come back.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from types import TracebackType
+
+import msgspec
 
 from benchwright.agent.folder_digest import folder_digest
-from benchwright.core.errors import CannotMeasure, InvalidInput
-from benchwright.core.job import Job, Outcome
+from benchwright.core.errors import CannotMeasure
+from benchwright.core.job import MAKES_DATA, Job, Outcome
 from benchwright.core.machine import Machine
 from benchwright.core.node.leftovers import Leftovers, Mark
-from benchwright.core.node.system import Node, System
+from benchwright.core.node.system import System
 from benchwright.executors.agent_executor import AgentExecutor, OpenJobs
 from benchwright.executors.agent_process import AgentProcess, agent_words, listen, new_token
-from benchwright.executors.base import Executor, Site
+from benchwright.executors.base import Listener
 from benchwright.executors.local import HERE
+from benchwright.executors.remote_node import RemoteNode
+from benchwright.executors.returned_files import ReturnedFiles
 from benchwright.executors.ssh_connection import Look, SshConnection, Visit, read_look, wait_for
+from benchwright.executors.transfer.environments import NoPython
 
 _VISIT_S = 60.0
 _START_S = 60.0
-_ADDRESS = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^@:\s/]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d+))?")
 _SWEEP_WAIT_S = 10.0  # for supervisors without an agent to end their jobs themselves
 
 
 class ClusterExecutor(AgentExecutor):
-    """Before anything runs, `folder` and the folders of the jobs are checked to be shared.
+    """Before anything runs, `folder` and the folders of the jobs are checked to be shared; else they are sent.
 
     The jobs of one `run` start together, and only if all their nodes can be used. If a node is lost later, its jobs get
     outcomes that say so; the other nodes go on.
@@ -44,6 +49,7 @@ class ClusterExecutor(AgentExecutor):
         python: str = sys.executable,
         *,
         folder: str | None = None,
+        remote_dir: str | None = None,
         ssh: Sequence[str] = ("ssh",),
     ) -> None:
         super().__init__()
@@ -56,6 +62,9 @@ class ClusterExecutor(AgentExecutor):
         self._here = {HERE, *(node.name for node in system.nodes if node.local)}
         self._machines: dict[str, Machine] = {}
         self._shared: set[tuple[str, str]] = set()  # (node, folder) that were checked
+        self._remote_dir = remote_dir
+        self._apart: dict[str, RemoteNode] = {}  # nodes that share no file system with this machine
+        self.without_python: set[str] = set()  # nodes that can run plain programs only
         self._left_behind: set[str] = set()  # nodes where processes may still run
 
     def machine(self) -> Machine:
@@ -77,8 +86,33 @@ class ClusterExecutor(AgentExecutor):
             self._machines[HERE] = read_machine()
         return self._machines[HERE]
 
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        outcomes = super().run(jobs, listener)
+        return [self._with_files(job, outcome) for job, outcome in zip(jobs, outcomes, strict=True)]
+
+    def _with_files(self, job: Job, outcome: Outcome) -> Outcome:
+        """Once the files it was to make are here, too."""
+        node = self._apart.get(self._node_named_by(job))
+        if node is None or not job.fetch or outcome.exit_code != 0:
+            return outcome
+        try:
+            node.fetch(job)
+        except CannotMeasure as error:
+            return msgspec.structs.replace(outcome, exit_code=None, detail=str(error))
+        return outcome
+
     def _node_of(self, job: Job) -> str:
+        node = self._node_named_by(job)
+        return HERE if job.phase == MAKES_DATA and self._is_apart(node) else node
+
+    def _node_named_by(self, job: Job) -> str:
         return HERE if job.node in self._here else job.node
+
+    def _is_apart(self, node: str) -> bool:
+        """What a prepare script makes is sent to nodes that do not see it: it runs here."""
+        if node in self._connections and node not in self._machines:
+            self._look_at([node], (), ())  # why it cannot be used is said when something is to run there
+        return node in self._apart
 
     def _bring_up(self, launch: OpenJobs) -> None:
         nodes = launch.open_nodes()
@@ -87,7 +121,12 @@ class ClusterExecutor(AgentExecutor):
             for node in nodes
             if node != HERE and node not in self._connections
         }
-        problems = problems or self._check(nodes, launch.folders, launch.probes) or self._start_agents(nodes)
+        problems = (
+            problems
+            or self._check(nodes, launch.folders, launch.probes)
+            or self._bring(nodes, launch)
+            or self._start_agents(nodes)
+        )
         if self._stops:
             for job_id in list(launch.open):
                 launch.finish(Outcome(job=job_id, stopped=True))
@@ -96,8 +135,43 @@ class ClusterExecutor(AgentExecutor):
 
     def _check(self, nodes: Sequence[str], folders: Sequence[str], probes: Sequence[str]) -> dict[str, str]:
         """Why these nodes cannot be used, by node."""
-        new = [n for n in nodes if n != HERE and any((n, place) not in self._shared for place in (*folders, *probes))]
-        return self._look_at(new, folders, probes)
+        wanted = (*folders, *probes)
+        others = [node for node in nodes if node != HERE and node not in self._apart]
+        return self._look_at(
+            [n for n in others if any((n, place) not in self._shared for place in wanted)], folders, probes
+        )
+
+    def _bring(self, nodes: Sequence[str], launch: OpenJobs) -> dict[str, str]:
+        """Sends what jobs use to nodes that do not see it, to all at once; returns why that failed for some."""
+        problems: dict[str, str] = {}
+
+        def bring(node: str) -> None:
+            jobs = [launch.jobs[job_id] for job_id in launch.open_on(node)]
+            try:
+                self._apart[node].bring(jobs, launch.listener)
+            except CannotMeasure as error:
+                problems[node] = str(error)
+
+        threads = [threading.Thread(target=bring, args=(node,)) for node in nodes if node in self._apart]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return problems
+
+    def _order(self, job: Job, launch: OpenJobs) -> dict[str, object]:
+        node = self._apart.get(launch.nodes[job.id])
+        if node is None:
+            return super()._order(job, launch)
+        launch.returned[job.id] = ReturnedFiles(job)
+        return {"do": "run", "job": msgspec.to_builtins(node.relocated(job)), "return": True}
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        for node in self._apart.values():
+            node.clean()
 
     def _look_at(self, nodes: Sequence[str], folders: Sequence[str], probes: Sequence[str]) -> dict[str, str]:
         """Visits nodes, all at once, and keeps what they are. Returns why some cannot be used.
@@ -124,7 +198,9 @@ class ClusterExecutor(AgentExecutor):
             for file in files:
                 with suppress(OSError):
                     os.unlink(file)
-        return self._keep(looks, (*folders, *probes))
+        problems = self._keep(looks, (*folders, *probes))
+        apart = self._outfit([node for node, look in looks.items() if look.is_apart])
+        return {node: why for node, why in (problems | apart).items() if why}
 
     def _keep(self, looks: Mapping[str, Look], folders: Sequence[str]) -> dict[str, str]:
         for node, look in looks.items():
@@ -132,6 +208,31 @@ class ClusterExecutor(AgentExecutor):
                 self._machines[node] = look.machine
                 self._shared |= {(node, folder) for folder in folders}
         return {node: look.problem for node, look in looks.items() if look.problem is not None}
+
+    def _outfit(self, nodes: Sequence[str]) -> dict[str, str]:
+        """Sends the agent to nodes that do not see our files, and asks them what they are. Returns why they cannot be used,
+        or an empty string."""
+        problems: dict[str, str] = {}
+        for name in nodes:
+            connection = self._connections[name]
+            node = RemoteNode(
+                connection, base=self._folder, remote_dir=self._remote_dir, stopped=lambda: self._stops > 0
+            )
+            try:
+                node.outfit()
+            except CannotMeasure as error:
+                problems[name] = str(error)
+                if isinstance(error, NoPython):
+                    self.without_python.add(name)
+                continue
+            visit = connection.start_visit("look")
+            wait_for([visit], _VISIT_S, lambda: self._stops > 0)
+            look = read_look(connection, visit, (), "", {})
+            problems[name] = look.problem or ""
+            if look.machine is not None:
+                self._machines[name] = look.machine
+                self._apart[name] = node
+        return problems
 
     def _start_agents(self, nodes: Sequence[str]) -> dict[str, str]:
         """Ensures an agent that listens on each node; returns why some have none."""
@@ -221,26 +322,3 @@ def _refuse(launch: OpenJobs, problems: Mapping[str, str]) -> None:
     others = "not started, because another node cannot be used: " + "; ".join(problems.values())
     for job_id in list(launch.open):
         launch.finish(Outcome(job=job_id, detail=problems.get(launch.nodes[job_id], others)))
-
-
-class _OneNode(ClusterExecutor):
-    """Runs all jobs on the one node of its system."""
-
-    def _node_of(self, job: Job) -> str:
-        return self._system.nodes[0].name
-
-
-def open_executor(argument: str, site: Site) -> Executor:
-    """`--on ssh:[USER@]HOST[:PORT]`: all jobs there. `--on ssh`: each where its suite and the system file say."""
-    if not argument:
-        if not any(not node.local for node in site.system.nodes):
-            raise InvalidInput(
-                "no system file names a node", where="--on ssh", remedy="write --on ssh:HOST, or give --system FILE"
-            )
-        return ClusterExecutor(site.system, folder=site.folder)
-    match = _ADDRESS.fullmatch(argument)
-    if match is None or int(match["port"] or 22) > 65535:
-        raise InvalidInput(f"'{argument}' is not a host", where="--on ssh", remedy="write ssh:[USER@]HOST[:PORT]")
-    host = match["host"].strip("[]")
-    node = Node(name=host, ip=host, user=match["user"], port=int(match["port"] or 22), main=True)
-    return _OneNode(System(nodes=(node,), sshkey=site.system.sshkey), folder=site.folder)

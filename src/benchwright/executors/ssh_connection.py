@@ -51,6 +51,7 @@ class Look(msgspec.Struct, frozen=True, kw_only=True):
 
     machine: Machine | None = None
     problem: str | None = None
+    is_apart: bool = False  # it answers, but does not see our files: they have to be sent
 
 
 class SshConnection:
@@ -60,7 +61,12 @@ class SshConnection:
         self.node = node
         self._key = None if key is None else os.path.expanduser(key)
         self._python = python
+        self._agent_folder = AGENT_FOLDER
         self._program = tuple(program)
+
+    def use(self, python: str, agent_folder: str) -> None:
+        """The node has the agent elsewhere, and another interpreter for it."""
+        self._python, self._agent_folder = python, agent_folder
 
     def __str__(self) -> str:
         user = f"{self.node.user}@" if self.node.user else ""
@@ -82,11 +88,13 @@ class SshConnection:
 
     def agent_words(self, token: str) -> list[str]:
         """The local command that starts an agent there and stays connected to it; its processes carry `token`."""
-        return self.words(agent_words(self._python), {MARKER: token})
+        return self.words(agent_words(self._python, self._agent_folder), {MARKER: token})
 
     def start_visit(self, *arguments: str) -> Visit:
         """Ask the node something: see `benchwright.agent.node_probe`."""
-        return Visit(self, self.words([self._python, "-P", os.path.join(AGENT_FOLDER, "node_probe.py"), *arguments]))
+        return Visit(
+            self, self.words([self._python, "-P", os.path.join(self._agent_folder, "node_probe.py"), *arguments])
+        )
 
     def ended(self, code: int) -> int:
         """ssh gives the exit code of the command there."""
@@ -104,9 +112,14 @@ class SshConnection:
             return f"{self}: {last or 'the connection was lost'}; try it by hand: {by_hand}"
         if code < 0:
             return f"{self}: ssh was killed by signal {-code}"
-        if code in (126, 127) or "can't open file" in printed:
+        if is_missing(code, printed):
             return f"{self}: {last or self._python + ' does not run there'}; {_SHARED}"
         return f"{self}: {last or f'its Python ended with code {code}'}"
+
+
+def is_missing(code: int, printed: str) -> bool:
+    """Whether a command failed because the node lacks the interpreter or the file it was to run."""
+    return code in (126, 127) or "can't open file" in printed
 
 
 class Visit:
@@ -117,6 +130,7 @@ class Visit:
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 open to the end
         self._process: subprocess.Popen[bytes] | None = None
         self._failure: str | None = None
+        self._found_no_agent = False
         try:
             self._process = subprocess.Popen(
                 words, stdin=subprocess.DEVNULL, stdout=self._printed, stderr=self._printed, start_new_session=True
@@ -127,6 +141,11 @@ class Visit:
     @property
     def is_over(self) -> bool:
         return self._process is None or self._process.poll() is not None
+
+    @property
+    def found_no_agent(self) -> bool:
+        """The node was reached, and has no interpreter or no agent at the paths of this machine."""
+        return self._found_no_agent
 
     def finish(self) -> tuple[dict[str, Any] | None, str]:
         """The answer, or None and why there is none. Aborts a question still in progress."""
@@ -149,6 +168,7 @@ class Visit:
                 return answer, ""
         if self._failure is None and code is not None:
             self._failure = self._connection.explain(code, printed)
+            self._found_no_agent = is_missing(code, printed)
         return None, self._failure or ""
 
 
@@ -165,7 +185,7 @@ def read_look(
     """The result of a `look` at a check file in each of `folders`, and at folders with known `digests`."""
     answer, failure = visit.finish()
     if answer is None:
-        return Look(problem=failure)
+        return Look(problem=failure, is_apart=visit.found_no_agent)
     if answer["version"] != __version__:
         return Look(
             problem=f"{connection}: it has benchwright {answer['version']}, this machine {__version__}; {_SHARED}"
@@ -174,7 +194,8 @@ def read_look(
         if text != expected:
             what = "cannot see" if text is None else "sees another file at"
             return Look(
-                problem=f"{connection}: it {what} {path}; {folder} must be on a file system that all nodes share"
+                problem=f"{connection}: it {what} {path}; {folder} must be on a file system that all nodes share",
+                is_apart=True,
             )
     for path, digest in digests.items():
         if answer["digests"].get(path) != digest:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import socket
@@ -216,10 +217,11 @@ def test_a_host_that_does_not_answer(open_cluster, server, make_job):
     assert "it does not answer" in outcome.detail
 
 
-def test_a_python_that_is_not_there(open_cluster, make_job):
-    [outcome] = open_cluster(python="/no/such/python").run([make_job("true")], Listener())
-    assert "/no/such/python" in outcome.detail
-    assert "at the same paths on every node" in outcome.detail
+def test_a_python_that_is_not_there_is_replaced_by_another(open_cluster, make_job, tmp_path):
+    executor = open_cluster(python="/no/such/python", remote_dir=str(tmp_path / "there"))
+    [outcome] = executor.run([make_job("true")], Listener())
+    assert (outcome.exit_code, outcome.detail) == (0, None)
+    assert (tmp_path / "there" / "root").is_dir()
 
 
 def test_no_ssh_client(open_cluster, make_job):
@@ -259,12 +261,15 @@ def stand_in(folder: Path, body: str) -> tuple[str, ...]:
     return (str(path),)
 
 
-def test_a_folder_that_is_not_shared(open_cluster, server, make_job, tmp_path):
+def test_a_folder_that_is_not_shared_is_sent(open_cluster, server, make_job, tmp_path):
     """The node looks for another file than was written, as if its folder were another."""
+    there = tmp_path / "there"
+    (tmp_path / "bench").mkdir()
     body = f"words = {list(server.client)} + [w.replace('node-check', 'other') for w in sys.argv[1:]]\nos.execvp('ssh', words)"
-    [outcome] = open_cluster(ssh=stand_in(tmp_path, body)).run([make_job("true")], Listener())
-    assert "it cannot see" in outcome.detail
-    assert f"{tmp_path}/run must be on a file system that all nodes share" in outcome.detail
+    job = make_job("pwd", cwd=str(tmp_path / "bench"))
+    [outcome] = open_cluster(ssh=stand_in(tmp_path, body), remote_dir=str(there)).run([job], Listener())
+    assert (outcome.exit_code, outcome.detail) == (0, None)
+    assert gzip.decompress(Path(job.log + ".gz").read_bytes()).decode().startswith(f"{there}/root/")
 
 
 def test_a_node_whose_copy_of_benchprobe_is_another_one(open_cluster, server, make_job, tmp_path):

@@ -101,6 +101,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     sample_interval_s: float = 0.5
     seed: int = 0
     echo: bool = False
+    remote_dir: str | None = None  # for files sent to machines that do not see the base folder
     on: str | None = None  # the executor, NAME or NAME:ARGUMENT
     platform: str | None = None  # host…, linux…, mac… or android…: every such device
     device_names: tuple[str, ...] = ()  # only these, by name or hash

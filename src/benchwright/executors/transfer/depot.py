@@ -54,54 +54,66 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 :"""
-# $1: the store, $2: where to unpack, $3: the sum tool. The sums of what arrived are the answer.
+# $1: the store, $2: where to unpack, $3: the sum tool. The sums of what arrived are the answer. Where they are SHA-256, whole
+# files become objects at once; else they are named to _ADOPT.
 _RECEIVE = f"""\
 cd "$1" && mkdir -p "$2" && cd "$2" || exit 1
 tar -xpf - || exit 1
 cd "$1"
-echo '{ANSWER}'
-find "$2" -type f -exec $3 {{}} + | sed 's/^/summed /'"""
+find "$2" -type f -exec $3 {{}} + >"$2.sums" || exit 1
+if [ "$3" = sha256sum ]; then
+  sed -n 's#^\\([0-9a-f]*\\)  \\([^/]*/\\1-.*\\)$#\\2#p' "$2.sums" | xargs sh -c '[ $# = 0 ] || mv -f "$@" objects/' sh || exit 1
+  echo '{ANSWER}'
+  sed -n 's#^\\([0-9a-f]*\\)  [^/]*/\\(\\1-.*\\)$#summed \\1 objects/\\2#p' "$2.sums"
+else
+  echo '{ANSWER}'
+  sed 's/^/summed /' "$2.sums"
+fi
+rm -f "$2.sums"; rmdir "$2" 2>/dev/null
+:"""
 # $1: the store. Moves the files named on stdin, which were verified, to the objects.
 _ADOPT = f"""\
 cd "$1" || exit 1
 xargs sh -c '[ $# = 0 ] || mv -f "$@" objects/' sh || exit 1
 rmdir incoming.* 2>/dev/null
 echo '{ANSWER}'"""
-# $1: where the tree is built. It comes as a tar of folders, links, and hard links to objects.
-_BUILD = f"""\
-rm -rf "$1"
-mkdir -p "${{1%/*}}" || exit 1
-cd / && tar -xpf - || exit 1
-echo '{ANSWER}'"""
-# As _BUILD, for file systems without hard links; the tar has folders and links only, stdin a script of copies.
-_COPY = f"""\
-set -e
-. /dev/stdin
-echo '{ANSWER}'"""
-# $1: where it was built, $2: its place, $3: its stamp, $4: its identity.
+# $1: the folder to build in, $2: days, then place, stamp and identity of each tree. The trees come as one tar of folders,
+# links, and hard links to objects, under their numbers. Trees unused for so many days, and objects that none had, are removed.
 _SWAP = f"""\
-mkdir -p "${{2%/*}}" || exit 1
-if [ -e "$2" ] || [ -h "$2" ]; then
-  mv "$2" "$1.old" || exit 1
-fi
-mv "$1" "$2" || exit 1
-printf '%s\n%s\n' "$4" "$2" >"$3.new" && mv "$3.new" "$3" || exit 1
-rm -rf "$1.old"
-echo '{ANSWER}'"""
-# $1: the store, $2: days. Removes trees that were not used for so long, objects that no tree has, and failed arrivals.
-_TIDY = f"""\
-cd "$1" || exit 1
-echo '{ANSWER}'
-find trees -type f -mtime +"$2" | while IFS= read -r stamp; do
+swap() {{
+  mkdir -p "${{2%/*}}" || return 1
+  if [ -e "$2" ] || [ -h "$2" ]; then
+    mv "$2" "$1.old" || return 1
+  fi
+  mv "$1" "$2" && printf '%s\n%s\n' "$4" "$2" >"$3.new" && mv "$3.new" "$3"
+}}
+aside=$1 days=$2 number=0; shift 2
+while [ $# -gt 0 ]; do
+  swap "$aside/$number" "$1" "$2" "$3" || exit 1
+  number=$((number+1)); shift 3
+done
+rm -rf "$aside"
+cd "${{aside%/*}}" || exit 1
+find trees -type f -mtime +"$days" | while IFS= read -r stamp; do
   place=$(sed -n 2p "$stamp")
-  case $place in "$1"/root/*) rm -rf "$place";; esac
+  case $place in "$PWD"/root/*) rm -rf "$place";; esac
   rm -f "$stamp"
 done
-find objects -type f -links 1 -ctime +"$2" -exec rm -f {{}} +
+find objects -type f -links 1 -ctime +"$days" -exec rm -f {{}} +
 for place in incoming.* building.*; do
   [ -d "$place" ] && find "$place" -prune -mtime +0 -exec rm -rf {{}} +
 done
-:"""
+echo '{ANSWER}'"""
+_BUILD = f"""\
+mkdir -p "$1" && cd / && tar -xpf - || {{ rm -rf "$1"; exit 1; }}
+{_SWAP}"""
+# For file systems without hard links: _BUILD's tar then has folders and links only, and _COPY gets a script of copies.
+_MAKE = f"""\
+mkdir -p "$1" && cd / && tar -xpf - || exit 1
+echo '{ANSWER}'"""
+_COPY = f"""\
+. /dev/stdin || exit 1
+{_SWAP}"""
 
 
 def place_below(folder: str, path: str) -> str:
@@ -152,18 +164,12 @@ class Depot:
         if missing:
             self._check_space(missing.values())
             self._send(missing, progress or (lambda done, total: None))
-        for tree in trees:
-            if not there.has(tree) or any(entry.object_name in missing for entry in tree.manifest.files):
-                self._build(tree)
-        if missing:
-            self.tidy()
+        stale = [t for t in trees if not there.has(t) or any(e.object_name in missing for e in t.manifest.files)]
+        if stale:
+            self._build(stale)
         sent = sum(entry.size for entry in missing.values())
         notes = tuple(note for tree in trees for note in tree.manifest.notes)
         return Pushed(len(missing), sent, sum(e.size for e in wanted.values()) - sent, notes)
-
-    def tidy(self) -> None:
-        """Remove trees that were not used for a month, and contents that no tree had for as long."""
-        self._ask(_TIDY, self.folder, str(_KEPT_DAYS), what="old files were removed")
 
     def _look(self, wanted: Mapping[str, Entry], trees: Sequence[Tree]) -> _There:
         places = [word for tree in trees for word in (tree.place, _stamp(tree.place))]
@@ -190,17 +196,18 @@ class Depot:
 
     def _send(self, missing: Mapping[str, Entry], progress: Progress) -> None:
         there = _There.read(self._transfer(missing, progress), missing, self._found.sum_tool)
-        self._adopt(there.arrived)
-        arrived = {os.path.basename(path) for path in there.arrived}
+        if there.arrived:
+            self._adopt(there.arrived)
+        whole = there.objects | {os.path.basename(path) for path in there.arrived}
         for name, entry in missing.items():
-            if name not in arrived:
+            if name not in whole:
                 raise CannotMeasure(
                     f"{self._shell}: {entry.source or entry.path} arrived with another checksum; "
                     "run again when nothing changes the file, or check the disk there"
                 )
 
     def _transfer(self, missing: Mapping[str, Entry], progress: Progress) -> bytes:
-        """Brings files to the arrivals; returns the sums of what arrived, as lines `summed SUM PATH`."""
+        """Brings files to the arrivals or, if they are whole, to the objects; returns lines `summed SUM PATH`."""
         total = sum(entry.size for entry in missing.values())
         done = 0
 
@@ -221,35 +228,34 @@ class Depot:
                 f"{error}; {done / 1e6:.0f} of {total / 1e6:.0f} MB were sent, and the next push goes on from there"
             ) from error
 
-    def _build(self, tree: Tree) -> None:
-        part = f"{self.folder}/building.{os.urandom(6).hex()}/tree"
-        try:
-            self._unpack(tree, part, links=self._links)
-        except ConnectionLost:
-            raise
-        except CannotMeasure:
-            if not self._links:
+    def _build(self, trees: Sequence[Tree]) -> None:
+        aside = f"{self.folder}/building.{os.urandom(6).hex()}"
+        stamps = [f"{self.folder}/{_stamp(tree.place)}" for tree in trees]
+        words = [w for t, stamp in zip(trees, stamps, strict=True) for w in (t.place, stamp, t.manifest.identity)]
+        arguments = (aside, str(_KEPT_DAYS), *words)
+        if self._links:
+            try:
+                self._ask(_BUILD, *arguments, feed=lambda s: self._pack(s, trees, aside), what="folders were made")
+                return
+            except ConnectionLost:
                 raise
-            self._links = False  # such as an SD card with FAT
-            self._unpack(tree, part, links=False)
-        stamp = f"{self.folder}/{_stamp(tree.place)}"
-        self._ask(_SWAP, part, tree.place, stamp, tree.manifest.identity, what="a folder was put in place")
+            except CannotMeasure:
+                self._links = False  # such as an SD card with FAT
+        self._ask(_MAKE, aside, feed=lambda s: self._pack(s, trees, aside, links=False), what="folders were made")
+        self._ask(_COPY, *arguments, feed=lambda s: self._copies(s, trees, aside), what="folders were filled")
 
-    def _unpack(self, tree: Tree, part: str, *, links: bool) -> None:
-        def feed(stream: IO[bytes]) -> None:
-            with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT, bufsize=1 << 18) as packed:
+    def _pack(self, stream: IO[bytes], trees: Sequence[Tree], aside: str, *, links: bool = True) -> None:
+        with tarfile.open(fileobj=stream, mode="w|", format=tarfile.GNU_FORMAT, bufsize=1 << 18) as packed:
+            for number, tree in enumerate(trees):
                 for entry in tree.manifest.entries:
                     if links or entry.kind != "file":
-                        packed.addfile(_member(entry, part, self.folder))
+                        packed.addfile(_member(entry, f"{aside}/{number}", self.folder))
 
-        def copies(stream: IO[bytes]) -> None:
+    def _copies(self, stream: IO[bytes], trees: Sequence[Tree], aside: str) -> None:
+        for number, tree in enumerate(trees):
             for entry in tree.manifest.files:
-                source, target = f"{self.folder}/objects/{entry.object_name}", _joined(part, entry.path)
-                stream.write(os.fsencode(f"cp -p {shlex.quote(source)} {shlex.quote(target)}\n"))
-
-        self._ask(_BUILD, part, feed=feed, what="a folder was made")
-        if not links:
-            self._ask(_COPY, feed=copies, what="a folder was made")
+                source, target = f"{self.folder}/objects/{entry.object_name}", _joined(f"{aside}/{number}", entry.path)
+                stream.write(os.fsencode(f"cp -p {shlex.quote(source)} {shlex.quote(target)} || return 1\n"))
 
     def _ask(self, script: str, *arguments: str, what: str, feed: Callable[[IO[bytes]], None] | None = None) -> Reply:
         return ask(self._shell, script, *arguments, feed=feed, stopped=self._stopped, what=what)

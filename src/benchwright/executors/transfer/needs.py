@@ -44,8 +44,11 @@ class Needs(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-def needs_of(jobs: Iterable[Job], made: Collection[str] = ()) -> Needs:
-    """`made`: folders of which nothing is needed: jobs write there."""
+def needs_of(
+    jobs: Iterable[Job], made: Collection[str] = (), anchors: Collection[str] = (), apart: Collection[str] = ()
+) -> Needs:
+    """`made`: folders of which nothing is needed: jobs write there. `anchors`: folders that are named, of which only parts are
+    needed, unless a job runs in one. `apart`: folders that are sent on their own, if at all."""
     trees: dict[str, None] = {}
     environments: dict[str, None] = {}
     pythons: dict[str, None] = {}
@@ -53,7 +56,11 @@ def needs_of(jobs: Iterable[Job], made: Collection[str] = ()) -> Needs:
     for job in jobs:
         for path in _paths(job):
             venv = _environment(path)
-            if _is_system(path) or any(_is_within(path, folder) for folder in made):
+            if (
+                _is_system(path)
+                or (path in anchors and path != job.cwd)
+                or any(_is_within(path, folder) for folder in made)
+            ):
                 continue
             if venv is not None:
                 environments[venv] = None
@@ -66,9 +73,15 @@ def needs_of(jobs: Iterable[Job], made: Collection[str] = ()) -> Needs:
                     ] = None
             else:
                 trees[_whole(path)] = None
-    kept = [p for p in trees if not any(p != other and _is_within(p, other) for other in trees)]
+    kept = [p for p in trees if not any(_is_part(p, other, apart) for other in trees)]
     kept = [p for p in kept if not any(_is_within(p, venv) for venv in environments)]
     return Needs(tuple(kept), tuple(environments), tuple(pythons), tuple(notes))
+
+
+def _is_part(path: str, tree: str, apart: Collection[str]) -> bool:
+    """Whether it is sent with that tree."""
+    alone = any(_is_within(path, folder) and _is_within(folder, tree) for folder in apart)
+    return path != tree and _is_within(path, tree) and not alone
 
 
 def _paths(job: Job) -> Iterator[str]:

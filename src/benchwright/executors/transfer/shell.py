@@ -18,7 +18,7 @@ from benchwright.core.errors import CannotMeasure
 _LOOK_S = 0.05
 _KEPT_BYTES = 1 << 16  # of what a failing script printed
 ANSWER = "benchwright answers:"
-_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|write error.*(space|full)", re.IGNORECASE)
+_NO_SPACE = re.compile(r"No space left on device|Disk quota exceeded|Wrote only \d+ of \d+ bytes", re.IGNORECASE)
 
 
 class Shell(Protocol):
@@ -90,10 +90,10 @@ def ask(
             feeder.join()
         complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _KEPT_BYTES))
         said = complaints.read().decode(errors="replace")
-        if (code := shell.ended(process.returncode)) != 0:
-            raise _failure(shell, code, said, what)
         if feeder is not None and feeder.error is not None:
             raise feeder.error
+        if (code := shell.ended(process.returncode)) != 0:
+            raise _failure(shell, code, said, what)
         printed.seek(0)
         _, found, answer = printed.read().partition(ANSWER.encode() + b"\n")
     if not found:
@@ -136,7 +136,7 @@ class _Feeder:
     """Writes the input of a process; a process that no longer reads is no error here, since its exit code says why."""
 
     def __init__(self, process: subprocess.Popen[bytes], feed: Callable[[IO[bytes]], None]) -> None:
-        self.error: Exception | None = None
+        self.error: CannotMeasure | None = None
         self._feed = feed
         self._process = process
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -149,8 +149,11 @@ class _Feeder:
             self._process.stdin.close()
         except BrokenPipeError:
             pass
-        except Exception as error:
+        except CannotMeasure as error:
             self.error = error
+            self._process.kill()
+        except OSError as error:
+            self.error = CannotMeasure(f"{error.filename or 'a file'} cannot be sent: {error.strerror or error}")
             self._process.kill()
 
     def join(self) -> None:

@@ -87,7 +87,7 @@ class SuiteKind(Kind):
             return failed
         wrong = _unrunnable(todo, before_install=True)
         usable = [b for b in todo if b.name not in wrong]
-        options = PrepareOptions(on=settings.on or "local", echo=settings.echo)
+        options = PrepareOptions(on=settings.on or "local", remote_dir=settings.remote_dir, echo=settings.echo)
         return set_up_missing(usable, settings.suite_paths, request.suite, options, observer)
 
     def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:

@@ -14,7 +14,7 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.inputs.request import SuiteRequest
-from benchwright.core.job import Job, Outcome
+from benchwright.core.job import MAKES_DATA, Job, Outcome
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.numbers.quantities import format_duration
 from benchwright.core.secrets.redact import redact_text
@@ -45,6 +45,7 @@ class PrepareOptions(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int = 1  # scripts that share a download may get in each other's way: several at once only when asked for
     echo: bool = False
     on: str = "local"  # the executor, NAME or NAME:ARGUMENT
+    remote_dir: str | None = None  # for files sent to a machine that does not see the base folder
 
 
 class Preparing(msgspec.Struct, frozen=True, kw_only=True):
@@ -175,7 +176,7 @@ class _Preparation:
         from benchwright.executors.registry import open_executor
 
         found = {}
-        site = Site(folder=self.paths.base, system=self.paths.system)
+        site = Site(folder=self.paths.base, system=self.paths.system, remote_dir=self.options.remote_dir)
         with open_executor(self.options.on, site) as executor:
             self.stops.append(executor.stop)
             if self.stopped.is_set():
@@ -279,7 +280,7 @@ class _Preparation:
             log=os.path.join(self.logs, f"{stem}.log"),
             env=process.env,
             path=process.path,
-            phase="prepare",
+            phase=MAKES_DATA,
             folders=process.folders,
             probe_path=str(probe_folder(Path(self.paths.base) / "artifacts", self.observer.on_note)),
             sample_interval_s=5.0,

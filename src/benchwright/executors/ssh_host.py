@@ -1,0 +1,117 @@
+"""`--on ssh` and `--on ssh:HOST`: the nodes of a system file, or one machine, whatever it is.
+
+A machine with a Python of our version runs jobs through an agent, which is sent there if need be. Any other Linux board runs
+plain programs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from benchwright.core.errors import CannotMeasure, InvalidInput
+from benchwright.core.job import Job, Outcome
+from benchwright.core.machine import Machine
+from benchwright.core.node.leftovers import Leftovers, Mark
+from benchwright.core.node.system import Node, System
+from benchwright.executors.base import Executor, Listener, Site
+from benchwright.executors.boards.executor import BoardExecutor
+from benchwright.executors.boards.shell_board import ShellBoard
+from benchwright.executors.ssh import ClusterExecutor
+from benchwright.executors.ssh_connection import SshConnection
+
+_ADDRESS = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>[^@:\s/]+|\[[0-9A-Fa-f:]+\])(?::(?P<port>\d+))?")
+_PYTHON = "python3"
+
+
+class _OneNode(ClusterExecutor):
+    """Runs all jobs on the one node of its system."""
+
+    def _node_named_by(self, job: Job) -> str:
+        return self._system.nodes[0].name
+
+
+class HostExecutor:
+    """Runs all jobs on one machine. How is decided with the first question to it: connecting takes time."""
+
+    def __init__(self, node: Node, site: Site, ssh: Sequence[str] = ("ssh",)) -> None:
+        self._node = node
+        self._site = site
+        self._ssh = tuple(ssh)
+        self._open = ExitStack()
+        self._chosen: Executor | None = None
+        self._stops = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._chosen = None
+        self._open.close()
+
+    def machine(self) -> Machine:
+        return self._executor().machine()
+
+    def end_leftovers(self, marks: Sequence[Mark]) -> Leftovers:
+        return self._executor().end_leftovers(marks)
+
+    def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        if self._stops or not jobs:
+            return [Outcome(job=job.id, stopped=True) for job in jobs]
+        return self._executor().run(jobs, listener)
+
+    def stop(self) -> None:
+        self._stops += 1
+        if self._chosen is not None:
+            self._chosen.stop()
+
+    def _executor(self) -> Executor:
+        if self._chosen is None:
+            self._chosen = self._choose()
+        return self._chosen
+
+    def _choose(self) -> Executor:
+        site = self._site
+        system = System(nodes=(self._node,), sshkey=site.system.sshkey)
+        cluster = _OneNode(system, folder=site.folder, remote_dir=site.remote_dir, ssh=self._ssh)
+        with ExitStack() as trial:
+            trial.enter_context(cluster)
+            self._chosen = cluster  # so that it can be stopped
+            try:
+                cluster.machine()
+            except CannotMeasure:
+                self._chosen = None
+                if self._node.name not in cluster.without_python:
+                    raise
+            else:
+                self._open.push(trial.pop_all())
+                return cluster
+        digests = None if site.folder is None else os.path.join(site.folder, "artifacts", "digests")
+        connection = SshConnection(self._node, site.system.sshkey, _PYTHON, self._ssh)
+        return self._open.enter_context(BoardExecutor(ShellBoard(connection, site.remote_dir, digests)))
+
+
+def open_executor(argument: str, site: Site) -> Executor:
+    """`--on ssh:[USER@]HOST[:PORT]`: all jobs there. `--on ssh`: each where its suite and the system file say."""
+    if not argument:
+        if not any(not node.local for node in site.system.nodes):
+            raise InvalidInput(
+                "no system file names a node", where="--on ssh", remedy="write --on ssh:HOST, or give --system FILE"
+            )
+        return ClusterExecutor(site.system, folder=site.folder, remote_dir=site.remote_dir)
+    return HostExecutor(node_named(argument), site)
+
+
+def node_named(address: str) -> Node:
+    """The machine at `[USER@]HOST[:PORT]`; InvalidInput for anything else."""
+    match = _ADDRESS.fullmatch(address)
+    if match is None or int(match["port"] or 22) > 65535:
+        raise InvalidInput(f"'{address}' is not a host", where="--on ssh", remedy="write ssh:[USER@]HOST[:PORT]")
+    host = match["host"].strip("[]")
+    return Node(name=host, ip=host, user=match["user"], port=int(match["port"] or 22), main=True)
