@@ -152,17 +152,14 @@ def _how() -> Iterable[Option]:
     yield _option(HOW, "--on", metavar="NAME[:ARG]", common=True,
         help="Where to run: local, ssh:HOST, adb:SERIAL or a plug-in. In full ssh:[USER@]HOST[:PORT]; ssh alone means the nodes of --system, adb alone the only Android device. Known: {names}.  [default: local]",
         names_from="benchwright.executors.registry:EXECUTORS.names")
-<<<<<<< HEAD
     yield _option(HOW, "--platform", metavar="NAME",
         help="Run on every device of this platform: android, or host (also linux, mac). Each gets a run of its own. What follows a slash is kept as a label, as in android/clang.")
     yield _option(HOW, "--devices", "words", "NAME,NAME", name="device_names",
         help="Only these devices, by name or hash; see benchwright devices.")
     yield _option(HOW, "--excluded-devices", "words", "NAME,NAME", aliases=("--excluded_devices",),
         help="All but these devices, by name or hash.")
-=======
     yield _option(HOW, "--remote-dir", metavar="DIR",
         help="Folder for files sent to machines that do not see the base folder.  [default: ~/.cache/benchwright/node there]")
->>>>>>> db17751 (Suites run on nodes without a shared file system: what they need is sent by content, streams come back live; --on ssh:HOST takes any Linux board; nodes shows and removes what was sent)
     yield _option(HOW, "--jobs", "count", "N", least=1,
         help="Processes that each launch measures side by side.")
     yield _option(HOW, "--sample-interval", metavar="TIME", default="0.5s",

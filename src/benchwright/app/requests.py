@@ -109,13 +109,10 @@ def request_of(
         sample_interval_s=parse.sample_interval_of(values["sample_interval"]),
         seed=values["seed"],
         on=values["on"],
-<<<<<<< HEAD
         platform=values["platform"],
         device_names=parse.comma_words(values["device_names"]),
         excluded_devices=parse.comma_words(values["excluded_devices"]),
-=======
         remote_dir=values["remote_dir"],
->>>>>>> db17751 (Suites run on nodes without a shared file system: what they need is sent by content, streams come back live; --on ssh:HOST takes any Linux board; nodes shows and removes what was sent)
         echo=values["show_output"],
         keep_env=values["keep_env"],
         shared=values["share"],

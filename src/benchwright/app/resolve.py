@@ -115,11 +115,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         sample_interval_s=request.sample_interval_s,
         seed=request.seed,
         on=request.on,
-<<<<<<< HEAD
-        remote_dir=request.specs.android_dir,
-=======
-        remote_dir=request.remote_dir,
->>>>>>> db17751 (Suites run on nodes without a shared file system: what they need is sent by content, streams come back live; --on ssh:HOST takes any Linux board; nodes shows and removes what was sent)
+        remote_dir=request.remote_dir or request.specs.android_dir,
         keep_env=request.keep_env,
         shared=request.shared,
         workers=workers_count(os.environ),

@@ -64,5 +64,5 @@ def _line(row: dict[str, object]) -> str:
     if not row["bytes"]:
         return f"{row['node']}: nothing was sent to {row['folder']}"
     size = float(str(row["bytes"])) / 1e6
-    verb = "removed" if "removed" in row else "has"
-    return f"{row['node']}: {verb} {size:,.1f} MB in {row['folder']}"
+    verb, where = ("removed", "from") if "removed" in row else ("has", "in")
+    return f"{row['node']}: {verb} {size:,.1f} MB {where} {row['folder']}"

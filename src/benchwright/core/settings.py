@@ -34,4 +34,3 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     validations: tuple[str, ...] = ()  # validation layers beyond those that always run
     remote_dir: str | None = None  # --remote-dir: for files sent to machines that do not see the base folder
     on: str | None = None  # --on: the executor, NAME or NAME:ARGUMENT; None: the system file's, else this machine
-    remote_dir: str | None = None  # for files sent to machines that do not see the base folder

@@ -31,6 +31,7 @@ from benchwright.executors.transfer.pull import pull
 from benchwright.executors.transfer.relocation import Relocation
 from benchwright.executors.transfer.shell import ANSWER, ask
 from benchwright.executors.transfer.survey import Survey, survey
+from benchwright.executors.transfer.telling import telling
 
 _OWN_VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 _CLEAN_S = 20.0
@@ -93,7 +94,7 @@ class RemoteNode:
         for python in needs.pythons:
             self._places[python] = python_there(_version_of_program(python), python, self._connection, self._found)
         if trees:
-            pushed = depot.push(trees, self._progress(listener))
+            pushed = depot.push(trees, telling(listener, self._connection.node.name))
             notes += [*needs.notes, *pushed.notes]
         self._sent.update(new, (tree.manifest.root for tree in trees))
         if isinstance(listener, Observer):
@@ -122,13 +123,6 @@ class RemoteNode:
             trees.append(Tree(manifest, self._places[environment]))
             notes += doubts
         return trees, notes
-
-    def _progress(self, listener: Listener) -> Callable[[int, int], None]:
-        def tell(done: int, total: int) -> None:
-            if isinstance(listener, Observer):
-                listener.on_step(self._connection.node.name, f"sending {done / 1e6:.0f} of {total / 1e6:.0f} MB")
-
-        return tell
 
     def relocated(self, job: Job) -> Job:
         """The job as the node is to run it: in its folder, or in that of the run if its own was not sent."""

@@ -94,7 +94,9 @@ class HostExecutor:
                 return cluster
         digests = None if site.folder is None else os.path.join(site.folder, "artifacts", "digests")
         connection = SshConnection(self._node, site.system.sshkey, _PYTHON, self._ssh)
-        return self._open.enter_context(BoardExecutor(ShellBoard(connection, site.remote_dir, digests)))
+        return self._open.enter_context(
+            BoardExecutor(ShellBoard(connection, site.remote_dir, digests), base=site.folder)
+        )
 
 
 def open_executor(argument: str, site: Site) -> Executor:

@@ -33,10 +33,10 @@ from benchwright.executors.transfer.depot import place_below
 from benchwright.executors.transfer.needs import needs_of
 from benchwright.executors.transfer.relocation import Relocation
 from benchwright.executors.transfer.shell import ConnectionLost
+from benchwright.executors.transfer.telling import telling
 
 _NS = 1_000_000_000
 _LOOK_S = 0.25
-_WORTH_SAYING = 1_000_000  # bytes to send
 _COARSE_S = 0.005  # a clock coarser than this is worth a warning
 
 
@@ -44,11 +44,15 @@ class BoardExecutor:
     """The jobs of one `run` run at the same time. What was sent stays until the executor is closed.
 
     `spare`: finds another board of the same sort if this one is lost; its jobs then run there. None: there is none.
+    `base`: the base folder, which is not sent with a folder that holds it.
     """
 
-    def __init__(self, board: Board, spare: Callable[[], Board | None] = lambda: None) -> None:
+    def __init__(
+        self, board: Board, spare: Callable[[], Board | None] = lambda: None, *, base: str | None = None
+    ) -> None:
         self._board = board
         self._spare = spare
+        self._base = base
         self._stops = 0
         self._sent: dict[str, str] = {}  # path here → there
 
@@ -143,13 +147,9 @@ class BoardExecutor:
         folder = self._board.folder
         new = {path: place_below(folder, path) for path in needs.trees if path not in self._sent}
         if new:
-            tell = listener.on_step if isinstance(listener, Observer) else None
-
-            def progress(done: int, total: int) -> None:
-                if tell is not None and total > _WORTH_SAYING:
-                    tell(self._board.name, f"sending {done / 1e6:.0f} of {total / 1e6:.0f} MB")
-
-            notes = self._board.push({there: here for here, there in new.items()}, progress, made)
+            progress = telling(listener, self._board.name)
+            without = made | ({self._base} if self._base is not None else set())
+            notes = self._board.push({there: here for here, there in new.items()}, progress, without)
             if isinstance(listener, Observer):
                 listener.on_step_done(self._board.name)
                 for note in (*needs.notes, *notes):

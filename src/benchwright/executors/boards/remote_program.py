@@ -26,6 +26,16 @@ esac
 up() { if read -r seconds rest </proc/uptime; then echo "$seconds"; else date +%s; fi 2>/dev/null; }
 """
 
+# A shell may have a command of its own by that name, which nothing but a shell can run.
+_FIND = """\
+find_program() {
+  case $1 in */*) [ -x "$1" ]; return;; esac
+  IFS=:
+  for folder in $PATH; do [ -f "${folder:-.}/$1" ] && [ -x "${folder:-.}/$1" ] && return; done
+  false
+}
+find_program"""
+
 
 def program_script(command: BoardCommand, word: str, record: str, *, can_leave_session: bool) -> str:
     """The script, in POSIX sh. `word`: what its reports carry; the program and its children have it in their environment.
@@ -38,7 +48,7 @@ def program_script(command: BoardCommand, word: str, record: str, *, can_leave_s
         lines.append(f"unset {name}" if value is None else f"export {name}={shlex.quote(value)}")
     lines.append(f"export BENCHWRIGHT_BOARD_JOB={word}")
     program = shlex.quote(command.argv[0])
-    lines.append(f"command -v {program} >/dev/null 2>&1 || {{ report not-found; exit 127; }}")
+    lines.append(f"( {_FIND} {program} ) || {{ report not-found; exit 127; }}")
     words = list(command.argv)
     if command.cores is not None:
         words = ["taskset", f"{sum(1 << core for core in command.cores):x}", *words]

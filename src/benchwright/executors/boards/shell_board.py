@@ -28,10 +28,10 @@ from benchwright.executors.transfer.survey import Survey, survey
 _LOOK_S = 0.02
 _PATIENCE_S = 15.0  # for a program to be ended there, beyond its grace
 _SHELL_SIGNAL = 128  # a shell's exit code for a program that a signal ended, less the signal
-_MAKE = f"mkdir -p \"$1\" && echo '{ANSWER}'"
 _REMOVE = f"rm -rf \"$1\"; echo '{ANSWER}'"
-# $1: the folder of all runs. Ends what a run left that is gone, if it carries the word of that run; names what still runs.
-_SWEEP = f"""\
+# $1: the folder of all runs, $2: that of this one. Ends what a run left that is gone, if it carries the word of that run;
+# names what still runs.
+_OPEN = f"""\
 echo '{ANSWER}'
 for file in "$1"/*/job.*; do
   [ -f "$file" ] || continue
@@ -44,7 +44,8 @@ for file in "$1"/*/job.*; do
     rm -f "$file"
   fi
 done
-:"""
+mkdir -p "$2"
+"""
 
 
 class ShellBoard:
@@ -68,12 +69,11 @@ class ShellBoard:
     def __enter__(self) -> Self:
         self._found = survey(self._shell, self._remote_dir)
         runs = f"{self._found.folder}/runs"
-        for line in ask(self._shell, _SWEEP, runs, what="earlier runs were looked for").lines:
+        self._folder = f"{runs}/{os.urandom(6).hex()}"
+        for line in ask(self._shell, _OPEN, runs, self._folder, what="its folder was made").lines:
             raise CannotMeasure(
                 f"{self.name}: another run is using it (process {line.split()[-1]} there); wait for it to end, or end it"
             )
-        self._folder = f"{runs}/{os.urandom(6).hex()}"
-        ask(self._shell, _MAKE, self._folder, what="its folder was made")
         return self
 
     def __exit__(
