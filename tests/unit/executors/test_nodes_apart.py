@@ -202,7 +202,8 @@ def test_a_cut_in_the_middle_of_a_push_fails_the_job_and_the_next_push_goes_on(n
 
 def test_ctrl_c_during_a_push_stops_it(node):
     folder = node.folder()
-    (folder / "bench" / "large").write_bytes(os.urandom(1 << 20))
+    for number in range(12):
+        (folder / "bench" / f"large{number}").write_bytes(os.urandom(1 << 20))
     with node.cluster() as executor:
 
         class Stop(WhenHeard):
