@@ -66,7 +66,7 @@ def open_executor(argument: str, site: Site) -> Executor:
         alike = [d.serial for d in devices if d.is_ready and read_phone(AdbShell(d.serial)).platform == argument]
         if alike:
             return AlikeDevices(alike, open_board)
-    return BoardExecutor(open_board(_chosen(argument, devices).serial, lambda: False))
+    return BoardExecutor(open_board(_chosen(argument, devices).serial, lambda: False), base=site.folder)
 
 
 def _chosen(serial: str, devices: list[AttachedDevice]) -> AttachedDevice:
