@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Iterable
 
 import msgspec
 
-import benchprobe
-import benchwright
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.job import Job
+from benchwright.executors.agent_process import AGENT_FOLDER
 from benchwright.executors.base import Listener
 from benchwright.executors.observer import Observer
 from benchwright.executors.ssh_connection import SshConnection
@@ -147,8 +146,8 @@ class RemoteNode:
 
 def _own_code() -> list[str]:
     """The packages that the agent needs, side by side."""
-    found = [os.path.dirname(module.__file__ or "") for module in (benchwright, benchprobe)]
-    for name in ("msgspec", "pynvml"):
+    found = [os.path.dirname(AGENT_FOLDER)]
+    for name in ("benchprobe", "msgspec", "pynvml"):
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.origin is not None:
             found.append(os.path.dirname(spec.origin) if spec.submodule_search_locations else spec.origin)
