@@ -44,7 +44,7 @@ COMMANDS = {
     "store": ("store.store", "Check, rebuild and migrate the store."),
     "cache": ("cache", "List, verify and clean cached artifacts and builds."),
     "devices": ("devices", "List devices to measure on, and their health."),
-    "nodes": ("nodes", "Show or remove what was sent to other machines."),
+    "nodes": ("suites.nodes", "Show or remove what was sent to other machines."),
     "doctor": ("doctor", "Check this machine: hardware, runtimes, noise."),
     "completion": ("completion", "Print a shell completion script."),
 }
