@@ -239,3 +239,14 @@ def test_a_specification_with_steps_and_outputs(bw, phone):
     assert bw("logs", "last", "net-0").stdout.count("pre\nweights\n") >= 1
     outputs = sorted((bw.last_run() / "files" / "jobs").glob("*/out.txt"))
     assert [output.read_text() for output in outputs] == ["weights\n"] * 2
+
+
+def test_a_power_test_reads_the_battery_before_and_after(bw, own_phone):
+    state = own_phone.folder / "dumpsys.battery"
+    state.write_text("  USB powered: false\n  voltage: 4000\n  Charge counter: 2000000\n")
+    test = {"identifier": "power", "metric": "power", "warmup": 0, "iter": 1, "commands": ["{program}"]}
+    model = {"category": "x", "description": "x", "framework": "generic", "name": "net", "format": "x", "files": {}}
+    (bw.cwd / "power.json").write_text(json.dumps({"model": model, "tests": [test]}))
+    made = program(bw, f"sleep 0.1; sed -i s/2000000/1999000/ {state}")
+    body = bw.json("run", "power.json", "--on", f"adb:{own_phone.serial}", "--program", made)
+    assert metric(body, "energy")["values"] == [pytest.approx(0.001 * 3600 * 4)]  # 1 mAh at 4 V

@@ -20,6 +20,7 @@ _SHIFT = 50  # so exit codes of the device come with this added, beyond those
 _MEANINGS = (
     (r"device '.*' not found|no devices/emulators", "it is not attached; plug it in and check: adb devices"),
     (r"unauthorized", "it does not trust this computer yet; unlock it and accept the key on its screen"),
+    (r"no permissions", "this user may not use it; add a udev rule for it (Debian: android-sdk-platform-tools-common)"),
     (r"offline", "it does not respond; unlock it, or plug it in again"),
     (r"doesn't support PTY|not support shell", "its Android is too old to report exit codes; Android 7 or newer is needed"),
     (r"protocol fault|cannot connect to daemon", "the adb server does not respond; run: adb kill-server"),
