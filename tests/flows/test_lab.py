@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import pytest
 from adb_device import AdbDevice, attached
 from command_line import CommandLine, metric
 from processes import wait_for
+from ssh_server import start_ssh_server
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +66,29 @@ def test_devices_lists_this_machine_and_every_phone(lab, phones):
     shown = lab("devices").stdout
     assert all(len(line) <= 80 for line in shown.splitlines())
     assert "87 %" in shown
+
+
+def test_devices_asks_the_nodes_of_a_system_file(lab, tmp_path):
+    server = start_ssh_server(tmp_path)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "ssh").write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {server.folder}/client "$@"\n')
+    (programs / "ssh").chmod(0o755)
+    nodes = [
+        {"name": "pi", "ip": server.address, "port": server.port, "user": getpass.getuser(), "main": True},
+        {"name": "gone", "ip": server.address, "port": 1, "user": "x"},
+    ]
+    (lab.cwd / "lab.yaml").write_text(json.dumps({"system": {"sshkey": str(server.folder / "key"), "nodes": nodes}}))
+    try:
+        path = {"PATH": f"{programs}:{lab.env['PATH']}"}
+        found = json.loads(lab("devices", "--system", "lab.yaml", "--json", code=1, env=path).stdout)["devices"]
+    finally:
+        server.stop()
+    pi, gone = (device for device in found if device["kind"] == "ssh")
+    assert (pi["name"], pi["hash"], pi["state"]) == ("pi", os.uname().nodename, "ready")
+    assert pi["on"] == f"ssh:{getpass.getuser()}@{server.address}:{server.port}"
+    assert (gone["name"], gone["state"]) == ("gone", "unreachable")
+    assert "no ssh server listens there" in gone["remedy"]
 
 
 def test_devices_says_what_to_do_about_those_that_cannot_be_used(lab, phones, tmp_path):

@@ -124,6 +124,10 @@ def plug_in_again(phone: AdbDevice) -> None:
 class Told(BoardOutput):
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self.printed = b""
+
+    def stdout(self, data: bytes) -> None:
+        self.printed += data
 
     def note(self, text: str) -> None:
         self.notes.append(text)
@@ -148,6 +152,20 @@ def test_what_is_there_already_is_not_sent_again(own_phone, tmp_path):
         with AdbBoard(AdbShell(own_phone.serial)) as board:
             board.push({f"{board.folder}/model": str(tmp_path / "model")})
         own_phone.full_after = 1 << 40
+
+
+def test_files_are_copied_where_the_device_forbids_hard_links(own_phone, tmp_path):
+    own_phone.forbid_hard_links()
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "run me").write_text("#!/bin/sh\necho ran\n")
+    (tree / "run me").chmod(0o755)
+    (tree / "link").symlink_to("run me")
+    told = Told()
+    with AdbBoard(AdbShell(own_phone.serial)) as board:
+        board.push({f"{board.folder}/tree": str(tree)})
+        ended = board.run(BoardCommand(argv=(f"{board.folder}/tree/link",), cwd=board.folder), told, lambda: False)
+    assert (ended.exit_code, told.printed) == (0, b"ran\n")
 
 
 def test_a_full_device_says_so(own_phone, tmp_path):

@@ -57,26 +57,27 @@ def _json(lab: Lab) -> str:
 
 
 def _text(lab: Lab) -> str:
-    from benchwright.report.document import Cell, Column, Field, table_of, word
-    from benchwright.report.text.layout import left_out_words, table_lines
+    from benchwright.report.document import LUXURY, Cell, Column, Field, table_of, word
+    from benchwright.report.text.layout import left_out_words, table_lines, wrapped
     from benchwright.report.text.one_line import one_line
 
     fields: list[Field[LabDevice]] = [
         Field(Column("on"), lambda device: word(one_line(device.on))),
         Field(Column("state"), lambda device: word(device.state)),
-        Field(Column("name", spare=2), lambda device: word(one_line(device.name or "-"))),
-        Field(Column("hash", spare=6), lambda device: word(one_line(device.hash))),
-        Field(Column("model", spare=4), lambda device: Cell(one_line(device.model or "-"))),
-        Field(Column("system", spare=5), lambda device: Cell(one_line(device.system or "-"))),
+        Field(Column("name", spare=5), lambda device: word(one_line(device.name or "-"))),
+        Field(Column("hash", spare=LUXURY), lambda device: word(one_line(device.hash))),
+        Field(Column("model", spare=1), lambda device: Cell(one_line(device.model or "-"))),
+        Field(Column("system", spare=4), lambda device: Cell(one_line(device.system or "-"))),
         Field(Column("ABI", spare=3), lambda device: Cell(device.abi or "-")),
-        Field(Column("battery", right=True, spare=1), lambda device: Cell(_battery(device))),
+        Field(Column("battery", right=True, spare=2), lambda device: Cell(_battery(device))),
         Field(Column("temp.", right=True), lambda device: Cell(_temperature(device))),
         Field(Column("free", right=True), lambda device: Cell(_free(device))),
     ]
     table, width = table_of(fields, lab.devices), terminal_width()
     lines = [*table_lines(table, width), *left_out_words([table], width, "--json")]
-    lines += [f" {device.on}: {device.remedy}" for device in lab.devices if device.remedy]
-    return "\n".join([*lines, *([f" Android devices: {lab.problem}"] if lab.problem else [])])
+    said = [f"{device.on}: {device.remedy}" for device in lab.devices if device.remedy]
+    said += [f"Android devices: {lab.problem}"] if lab.problem else []
+    return "\n".join([*lines, *(line for text in said for line in wrapped(text, width, "   "))])
 
 
 def _battery(device: LabDevice) -> str:

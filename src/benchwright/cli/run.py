@@ -91,13 +91,22 @@ def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress, *, as_jso
     done = run_on_devices(orders, progress)
     by_name = {each.name: each.order for each in orders}
     with progress.aside():
-        texts = [_report(each.run, by_name[each.name], as_json=as_json) for each in done if each.run is not None]
+        texts = [
+            ("" if as_json else f"{_device(each.run)}\n") + _report(each.run, by_name[each.name], as_json=as_json)
+            for each in done
+            if each.run is not None
+        ]
         try:
             click.echo(f'{{"runs": [{",".join(texts)}]}}\n' if as_json else "\n".join(texts), nl=False)
         except BrokenPipeError:
             forget_stdout()
     codes = {each.code for each in done}
     return codes.pop() if len(codes) == 1 else 1
+
+
+def _device(run: Run) -> str:
+    name = run.machine.platform
+    return f"On {run.machine.hostname}" + (f" ({name})" if name else "")
 
 
 def _report(run: Run, order: RunOrder, *, as_json: bool) -> str:

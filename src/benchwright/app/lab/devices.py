@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -84,10 +85,9 @@ def _this_machine(folder: str) -> LabDevice:
     from benchwright.agent.machine.fingerprint import read_machine
 
     machine = read_machine()
-    try:
-        free: int | None = shutil.disk_usage(folder).free
-    except OSError:
-        free = None
+    place = Path(folder)
+    while not place.exists():  # the base folder is made by the first run
+        place = place.parent
     return LabDevice(
         name=machine.platform,
         hash=machine.hostname,
@@ -96,7 +96,7 @@ def _this_machine(folder: str) -> LabDevice:
         model=machine.cpu,
         abi=machine.architecture,
         system=f"{machine.system} {machine.kernel}",
-        free_bytes=free,
+        free_bytes=shutil.disk_usage(place).free,
     )
 
 
