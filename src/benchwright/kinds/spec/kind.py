@@ -44,10 +44,10 @@ class SpecKind(Kind):
         return (self.name, "model") if on_ours else (self.name,)
 
     def alternates(self, benchmark: Benchmark) -> bool:
-        return bool(benchmark.pair) or isinstance(benchmark.workload, Model)
+        return _has_side(benchmark) or isinstance(benchmark.workload, Model)
 
     def ends_with_verdict(self, benchmark: Benchmark) -> bool:
-        return bool(benchmark.pair)
+        return _has_side(benchmark)
 
     def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
         from benchwright.kinds.spec.setup import lacking
@@ -95,3 +95,8 @@ class SpecKind(Kind):
         from benchwright.kinds.spec.results.report import contribution
 
         return contribution(report)
+
+
+def _has_side(benchmark: Benchmark) -> bool:
+    """Whether it is the treatment or the control of `--info`."""
+    return benchmark.spec is not None and benchmark.spec.side is not None

@@ -11,6 +11,7 @@ import msgspec
 
 from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
 from benchwright.core.specification import CONTROL, POWER, SpecSteps, SpecTest
 from benchwright.core.status import Reason
 from benchwright.kinds.interpreter import default_python
@@ -19,7 +20,7 @@ from benchwright.kinds.spec.gather import reader_for
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.results.battery import READ as READ_BATTERY
-from benchwright.kinds.spec.setup import is_made_by_test, paths_here
+from benchwright.kinds.spec.setup import is_made_by_test, located, paths_here
 from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
 from benchwright.plan.file_names import safe_name
@@ -47,6 +48,13 @@ class LaunchFolders(msgspec.Struct, frozen=True):
         return LaunchFolders(f"{run}/files/jobs/{job}", f"{run}/files/models/{safe_name(test.model)}{side}")
 
 
+class LaunchNumber(msgspec.Struct, frozen=True):
+    """Whether a launch is the first or the last of its test."""
+
+    first: bool
+    last: bool
+
+
 def outputs_of(test: SpecTest, folders: LaunchFolders) -> dict[str, str]:
     """Where a launch writes its outputs, by name. For one with expected values that is, as in 2018, NAME.txt."""
     filler = Filler(test.values, folders.by_name, (test.string_map,))
@@ -59,7 +67,7 @@ class SpecPlanner(PlainPlanner):
 
     def __init__(self, context: PlanContext) -> None:
         super().__init__(context)
-        self._paths: dict[tuple[Artifact, ...], dict[str, str]] = {}
+        self._paths: dict[tuple[str, tuple[Artifact, ...]], dict[str, str]] = {}
 
     @cached_property
     def _models(self) -> Planner:
@@ -85,7 +93,7 @@ class SpecPlanner(PlainPlanner):
             return msgspec.structs.replace(made, cores=cores or None, cooldown_s=test.cooldown_s, wait_s=test.wait_s)
         folders = LaunchFolders.below(self.context.folder, test, job)
         filler = self.filler(test, folders, repeat or 0)
-        steps = self._steps(benchmark, test, filler, repeat or 0)
+        steps = self._steps(benchmark, test, filler, self._launch(benchmark, job, repeat))
         outputs = tuple(outputs_of(test, folders).values())
         files: dict[str, str] = {}
         shell = False
@@ -127,7 +135,7 @@ class SpecPlanner(PlainPlanner):
             notes += (f"{_braced(absent)} will be filled once the files are fetched",)
         if other := [name for name in unknown if name not in absent and name != "program"]:
             notes += (
-                f"{_braced(other)} has no meaning here and stays as it is; --string-map and --program can give it one",
+                f"left as written, since nothing is known of it: {_braced(other)}; --string-map can give a value",
             )
         return notes
 
@@ -153,27 +161,44 @@ class SpecPlanner(PlainPlanner):
         """Where files lie, by key; without those that are not fetched yet."""
         made = {file.key: filler.text(file.location) for file in artifacts if is_made_by_test(test, file)}
         fixed = tuple(file for file in artifacts if file.key not in made)
-        if fixed not in self._paths:
-            self._paths[fixed] = paths_here(test, fixed)
-        return made | self._paths[fixed]
+        key = os.path.dirname(test.path), tuple(located(test, file) for file in fixed)
+        if key not in self._paths:
+            self._paths[key] = paths_here(test, fixed)
+        return made | self._paths[key]
 
-    def _steps(self, benchmark: Benchmark, test: SpecTest, filler: Filler, index: int) -> list[CommandStep]:
+    def _launch(self, benchmark: Benchmark, job: str, repeat: int | None) -> LaunchNumber:
+        """Which of its launches `job` is, warm-up launches included."""
+        settings = self.context.settings
+        warmup = job.removeprefix(safe_name(benchmark.name)).startswith(".W")
+        measured = not warmup and (repeat or 0) + 1 >= launches_of(benchmark, settings)
+        return LaunchNumber(first=not repeat and (warmup or settings.warmup_runs == 0), last=measured)
+
+    def _steps(self, benchmark: Benchmark, test: SpecTest, filler: Filler, launch: LaunchNumber) -> list[CommandStep]:
         """The model's own steps belong to the first launch of its first test, and the last of its last."""
-        last = index + 1 >= launches_of(benchmark, self.context.settings)
-        before = [*_of(test.first if index == 0 else None, filler), *_of(test.preprocess, filler)]
-        after = [*_of(test.postprocess, filler), *_of(test.last if last else None, filler)]
+        before = [*_of(test.first if launch.first else None, filler), *_of(test.preprocess, filler)]
+        after = [*_of(test.postprocess, filler), *_of(test.last if launch.last else None, filler)]
+        self._refuse_unsteady(benchmark, test, len(before) + len(after))
         more = "".join(f" {text}" for text in test.arguments)
         commands = [CommandStep(_line(filler, f"{line}{more}")) for line in test.commands]
         if self._asks_battery(test):
             commands = [CommandStep(READ_BATTERY), *commands, CommandStep(READ_BATTERY)]
         return [*before, *commands, *after]
 
+    def _refuse_unsteady(self, benchmark: Benchmark, test: SpecTest, steps: int) -> None:
+        """InvalidInput where steps would run at the wrong time: before the last launch, or several at once."""
+        if test.last is not None and self.context.settings.enough is not None:
+            what = f"{test.model} has a postprocess of its own, which needs to know the last launch"
+            raise InvalidInput(what, where="--repeat", remedy="give a number of launches")
+        if benchmark.placement.jobs > 1 and steps:
+            what = f"{benchmark.name} has steps, which cannot run side by side"
+            raise InvalidInput(what, where="--jobs", remedy="leave it out")
+
     def _asks_battery(self, test: SpecTest) -> bool:
         """Whether the energy of a power test is that of the device's battery."""
         return test.metric == POWER and self.context.machine.system == "Android"
 
     def _made(self, filler: Filler, folders: LaunchFolders, outputs: tuple[str, ...]) -> tuple[str, ...]:
-        """LaunchFolders that its lines mention."""
+        """Folders that its lines mention."""
         made = {path: None for name, path in folders.by_name.items() if name in filler.used}
         made |= {os.path.dirname(path): None for path in outputs if path.startswith(self.context.folder)}
         return tuple(made)

@@ -11,13 +11,15 @@ import pytest
 from builders import MACHINE
 from specifications import file_entry, read
 
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import Benchmark, Placement
+from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.job import Job
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redacted import secrets_of, without_secrets
 from benchwright.core.settings import RunSettings
 from benchwright.core.specification import SpecRevision
+from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import kind_named, kind_of
 from benchwright.kinds.spec.setup import lacking, missing_option
 from benchwright.plan.placement import make_plan
@@ -92,6 +94,34 @@ def test_steps_are_one_script_and_the_models_own_stand_at_its_ends(tmp_path: Pat
     assert job.argv == ("/bin/sh", *job.files)
 
 
+def test_the_models_own_steps_run_once_whatever_the_launches(tmp_path: Path) -> None:
+    tests = [{"identifier": "{ID}", "command": "{program} {INDEX}"}] * 2
+    steps = {"preprocess": {"commands": ["first"]}, "postprocess": {"commands": ["last"]}}
+    found = read(tmp_path, *tests, options=options(tmp_path), **steps)
+    for settings in ({"repeat": 3}, {"warmup_runs": 3}, {"repeat": 2, "interleave": True, "seed": 1}, {}):
+        jobs = jobs_of(found, **settings)
+        texts = ["".join(job.files.values()) for job in jobs]
+        assert [("first" in text, "last" in text) for text in texts] == [
+            (number == 0, number == len(texts) - 1) for number in range(len(texts))
+        ], settings
+    with pytest.raises(InvalidInput, match="--repeat: net has a postprocess of its own"):
+        jobs_of(found, enough=StopRule(seconds=1.0), repeat=9)
+    beside = [msgspec.structs.replace(b, placement=Placement(jobs=2)) for b in found]
+    with pytest.raises(InvalidInput, match="--jobs: net-0 has steps"):
+        jobs_of(beside)
+
+
+def test_files_of_one_name_beside_different_specifications_are_not_mixed_up(tmp_path: Path) -> None:
+    entry = {"net": {"filename": "net.pb", "location": "net.pb"}}
+    found = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "net.pb").write_text(name)
+        test = {"identifier": name, "command": "{program} {files.net}"}
+        found += read(tmp_path / name, test, options=options(tmp_path), files=entry)
+    assert [Path(job.argv[1]).read_text() for job in jobs_of(found)] == ["a", "b"]
+
+
 def test_a_line_for_a_shell_is_given_to_one(tmp_path: Path) -> None:
     test = {"identifier": "x", "command": "{program} a | cat"}
     (job,) = jobs_of(read(tmp_path, test, options=options(tmp_path, programs={"program": "/a b"})))
@@ -157,7 +187,7 @@ def test_what_has_no_meaning_is_told(tmp_path: Path) -> None:
     notes = planned(found).notes["net-x"]
     assert notes == (
         "x asks for a profiler, which is not run",
-        "{DATA}, {print} has no meaning here and stays as it is; --string-map and --program can give it one",
+        "left as written, since nothing is known of it: {DATA}, {print}; --string-map can give a value",
     )
 
 

@@ -30,8 +30,8 @@ _MOST_FILES = 10_000
 
 def read_specification(path: str, options: SpecOptions) -> list[Benchmark]:
     """The benchmarks of a specification or a list of them, in order; two for each test if there is a control."""
-    found = [b for read in _tests_below(path, {}, (), options.framework) for b in _benchmarks(read, options)]
-    return with_unique_names(found)
+    reads = enumerate(_tests_below(path, {}, (), options.framework))
+    return with_unique_names([b for number, read in reads for b in _benchmarks(read, options, f"{path}:{number}")])
 
 
 def _tests_below(
@@ -86,21 +86,21 @@ def _twice(file: PlacedValues) -> Sequence[str]:
     return file.twice if isinstance(file, JsonFile) else ()
 
 
-def _benchmarks(read: ReadTest, options: SpecOptions) -> list[Benchmark]:
-    """With a control, both sides; the control first, since the other is compared with it."""
+def _benchmarks(read: ReadTest, options: SpecOptions, pair: str) -> list[Benchmark]:
+    """With a control, both sides; the control first, since the other is compared with it.
+
+    Without one, a test of a model with steps of its own is a pair by itself, so that the model's tests stay in order.
+    """
     treatment = options.treatment or SpecRevision()
     if options.control is None:
-        return [_benchmark(read, options, None, treatment)]
-    pair = f"{read.test.path}:{read.test.number}"
+        return [_benchmark(read, options, None, treatment, pair if read.in_order else "")]
     return [
         _benchmark(read, options, CONTROL, options.control, pair),
         _benchmark(read, options, TREATMENT, treatment, pair),
     ]
 
 
-def _benchmark(
-    read: ReadTest, options: SpecOptions, side: str | None, revision: SpecRevision, pair: str = ""
-) -> Benchmark:
+def _benchmark(read: ReadTest, options: SpecOptions, side: str | None, revision: SpecRevision, pair: str) -> Benchmark:
     test = _completed(read.test, options, side, revision)
     lines = test.commands or ("",)  # empty: for our runtimes
     known = {

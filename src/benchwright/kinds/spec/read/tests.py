@@ -38,6 +38,7 @@ class ReadTest(msgspec.Struct, frozen=True):
     timeout_s: float
     launches: int
     notes: tuple[str, ...] = ()
+    in_order: bool = False  # the model has steps before its first test or after its last
 
 
 def tests_of(file: PlacedValues, meta: Mapping[str, Any], framework: str | None) -> list[ReadTest]:
@@ -64,7 +65,7 @@ def _with_model_steps(found: Sequence[ReadTest], reader: _Reader) -> list[ReadTe
         reader.steps(reader.model, "preprocess", ("model",)),
         reader.steps(reader.model, "postprocess", ("model",)),
     )
-    made = list(found)
+    made = [msgspec.structs.replace(read, in_order=bool(first or last)) for read in found]
     if first is not None:
         made[0] = _changed(made[0], first=first)
     if last is not None:
