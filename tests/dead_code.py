@@ -27,7 +27,7 @@ CALLED_FROM_OUTSIDE = [
     *("_should_skip_dynamo", "forward", "transform_for_annotation"),  # torch
     *("report_batch", "ignore_loading"),  # arguments that voir has
     *("revision", "down_revision"),  # alembic
-    *("http_error_301", "http_error_303", "http_error_307", "http_error_308"),  # urllib
+    *("http_error_301", "http_error_303", "http_error_307", "http_error_308", "http_open", "https_open"),  # urllib
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import ssl
 import threading
@@ -76,6 +77,7 @@ class BadServer:
         self._certificate = certificate
 
     def __enter__(self) -> Self:
+        os.environ.setdefault("no_proxy", "127.0.0.1")  # it is never behind one
         self._server = _Server()
         if self._certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -191,6 +193,14 @@ def endless(asked: Asked) -> None:
 def silent(asked: Asked) -> None:
     """Accepts the request, and never answers."""
     time.sleep(20)
+
+
+def slow_headers(asked: Asked) -> None:
+    """One more header, byte by byte, for ever."""
+    asked.wfile.write(b"HTTP/1.1 200 OK\r\n")
+    for _ in range(200):
+        asked.wfile.write(b"X")
+        time.sleep(0.05)
 
 
 def trickling(content: bytes, pause_s: float = 0.05) -> Answer:

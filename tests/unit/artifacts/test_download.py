@@ -18,6 +18,7 @@ from bad_server import (
     honest,
     redirect,
     silent,
+    slow_headers,
     status,
     trickling,
     whole,
@@ -178,6 +179,13 @@ def test_a_silent_server_is_given_up(server: BadServer, tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path / "cache", limits=limits(connect_s=0.2, attempts=2))
     with pytest.raises(CannotFetch, match=r"no answer in time \(2 attempts\)"):
         cache.fetch(model(server.serve("/m", silent), CONTENT), near=None)
+
+
+def test_headers_that_never_end_are_given_up(server: BadServer, tmp_path: Path) -> None:
+    """Even without a checksum, half of the headers are no empty file."""
+    cache = ArtifactCache(tmp_path / "cache", limits=limits(connect_s=0.3, attempts=2))
+    with pytest.raises(CannotFetch, match=r"no answer in time \(2 attempts\)"):
+        cache.fetch(model(server.serve("/m", slow_headers)), near=None)
 
 
 def test_a_trickle_counts_as_stalled(server: BadServer, tmp_path: Path) -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import http.client
 import re
+import socket
 import ssl
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from email.message import Message
 from typing import IO
 from urllib.parse import quote, urljoin, urlsplit
@@ -122,14 +125,58 @@ class WebSource:
         opener = urllib.request.OpenerDirector()
         for handler in (
             urllib.request.ProxyHandler(),
-            urllib.request.HTTPHandler(),
-            urllib.request.HTTPSHandler(context=ssl.create_default_context()),
+            _Web(),
+            _SecureWeb(context=ssl.create_default_context()),
             urllib.request.HTTPDefaultErrorHandler(),
             urllib.request.HTTPErrorProcessor(),
             _Redirects(self._name, self.shown, self._limits.max_redirects),
         ):
             opener.add_handler(handler)
         return opener
+
+
+class _Hurried(http.client.HTTPConnection):
+    """Headers that come byte by byte would never time out: all of them have to be here in time."""
+
+    def getresponse(self) -> http.client.HTTPResponse:
+        late = threading.Event()
+
+        def hang_up() -> None:
+            late.set()
+            with suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+        timer = threading.Timer(self.timeout or 0.0, hang_up)
+        timer.daemon = True
+        timer.start()
+        try:
+            answer = super().getresponse()
+        except (OSError, http.client.HTTPException) as error:
+            raise TimeoutError if late.is_set() else error from None
+        finally:
+            timer.cancel()
+        if late.is_set():
+            answer.close()
+            raise TimeoutError
+        return answer
+
+
+class _HurriedSecurely(_Hurried, http.client.HTTPSConnection):
+    pass
+
+
+class _Web(urllib.request.HTTPHandler):
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_Hurried, req)
+
+
+class _SecureWeb(urllib.request.HTTPSHandler):
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__(context=context)
+        self._verifying = context
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(_HurriedSecurely, req, context=self._verifying)
 
 
 class _Redirects(urllib.request.BaseHandler):
