@@ -60,7 +60,8 @@ def leftovers(phone: AdbDevice) -> list[str]:
 
 
 def test_what_a_program_prints_and_logs_is_measured(bw, phone):
-    made = program(bw, 'echo "speed: 12"; log -t X "logged: 5"; log -t X "speed: 12"')
+    noise = f'echo "I/Other( {os.getpid()}): logged: 99" >>{phone.folder}/logcat'
+    made = program(bw, f'echo "speed: 12"; log -t X "logged: 5"; log -t X "speed: 12"; {noise}')
     body = bw.json(
         "run", "--on", "adb", "--metric", r"speed=speed: (\d+)", "--metric", r"logged=logged: (\d+)", "--", made
     )

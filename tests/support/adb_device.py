@@ -96,7 +96,7 @@ class AdbDevice:
         (self.folder / "logcat").write_text("I/Old( 1): from before\n")
         self._script("getprop", f'sed -n "s/^$1=//p" {self.folder}/properties')
         self._script("dumpsys", f'cat {self.folder}/dumpsys.$1 2>/dev/null || echo "Can\'t find service: $1"')
-        self._script("log", f'echo "I/$2(  77): $3" >>{self.folder}/logcat')
+        self._script("log", f'echo "I/$2( $$): $3" >>{self.folder}/logcat')
         self._script("logcat", f'case "$*" in *-c*) : >{self.folder}/logcat;; *) cat {self.folder}/logcat;; esac')
 
     def _script(self, name: str, text: str) -> None:

@@ -68,7 +68,12 @@ def test_a_battery_says_its_level_in_percent_of_its_scale():
     ],
 )
 def test_a_device_is_hot_if_it_throttles_or_else_if_its_processor_is(said, why):
-    assert empty_log(Answering(said)).why_not_cool == why
+    assert empty_log(Answering(said)).heat.why_not_cool == why
+
+
+def test_processes_that_run_already_are_known_by_number():
+    assert empty_log(Answering("running /proc/1 /proc/77\n")).running == {1, 77}
+    assert empty_log(Answering("running /proc/[0-9]*\n")).running == frozenset()
 
 
 @pytest.mark.parametrize(("local", "there"), [(0, 255), (1, 255), (50, 0), (57, 7), (177, 127), (189, 139), (-9, -9)])

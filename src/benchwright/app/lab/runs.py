@@ -85,6 +85,7 @@ def _tell(observer: Observer, name: str, said: Said) -> None:
     tellers: dict[str, Callable[[], None]] = {
         "step": lambda: observer.on_step(name, said.text),
         "done": lambda: observer.on_step_done(name, said.text),
+        "output": lambda: observer.on_output(name, said.text),
         "note": lambda: observer.on_note(f"{name}: {said.text}"),
         "trouble": lambda: observer.on_trouble(f"{name}: {said.text}"),
         "error": lambda: None if said.code == _INTERRUPTED else observer.on_trouble(f"{name}: {said.text}"),

@@ -25,7 +25,7 @@ from benchwright.executors.observer import Observer
 
 
 class Said(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One line of a worker. `what`: step, done, note, trouble; last run, with the folder, or error, with the exit code."""
+    """One line of a worker. `what`: step, done, note, trouble, output; last run, with the folder, or error, with the exit code."""
 
     what: str
     text: str
@@ -39,7 +39,7 @@ def send_order(order: RunOrder, pipe: IO[bytes]) -> None:
 
 
 class _Telling(Observer):
-    """Says what happens on stdout; the program's own output is not shown."""
+    """Says what happens on stdout."""
 
     def __init__(self, stdout: int) -> None:
         self._stdout = stdout
@@ -62,6 +62,9 @@ class _Telling(Observer):
 
     def on_trouble(self, text: str) -> None:
         self.say("trouble", text)
+
+    def on_output(self, job_id: str, text: str) -> None:
+        self.say("output", text)
 
     def on_note(self, text: str) -> None:
         self.say("note", text)

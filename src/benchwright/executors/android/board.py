@@ -5,8 +5,9 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from tempfile import gettempdir
 from types import TracebackType
 from typing import Self
@@ -16,7 +17,7 @@ import msgspec
 from benchwright.core.errors import CannotMeasure
 from benchwright.executors.android.adb import AdbShell
 from benchwright.executors.android.depot import AdbDepot
-from benchwright.executors.android.phone import ANDROID_DIR, Heat, Phone, empty_log, read_log, read_phone
+from benchwright.executors.android.phone import ANDROID_DIR, Before, Heat, Phone, empty_log, read_log, read_phone
 from benchwright.executors.boards.base import BoardCommand, BoardExit, BoardOutput, BoardProperties
 from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.transfer.depot import Depot
@@ -25,6 +26,7 @@ _COOL_S = 120.0  # the longest wait for a device to cool down
 _LOOK_S = 2.0
 _LOCK_S = 0.2
 _SHELL = "/bin/sh"  # older devices have none there
+_LOGGED_BY = re.compile(rb"[A-Z]/[^(]*\( *(\d{1,9})\): ")
 _SHORTEST = 8  # a shorter line of the log may equal one that was printed by chance
 
 
@@ -84,24 +86,25 @@ class AdbBoard(ShellBoard):
         if command.argv[0] == _SHELL:
             command = msgspec.structs.replace(command, argv=("sh", *command.argv[1:]))
         try:
-            self._cool_down(output, stopped)
+            before = self._cool_down(output, stopped)
         except CannotMeasure as error:
             return BoardExit(lost=True, detail=str(error))
-        heard = _Heard(output)
+        heard = _Heard(output, before.running)
         ended = super().run(command, heard, stopped)
         if not ended.lost and heard.has_started:
             self._add_log(heard)
         return ended
 
-    def _cool_down(self, output: BoardOutput, stopped: Callable[[], bool]) -> None:
+    def _cool_down(self, output: BoardOutput, stopped: Callable[[], bool]) -> Before:
         """Empties the log and waits, not for ever, until the device no longer throttles."""
-        heat = first = empty_log(self._adb)
+        last = first = empty_log(self._adb)
         began = time.monotonic()
-        while heat.why_not_cool and time.monotonic() - began < self._cool_s and not stopped():
+        while last.heat.why_not_cool and time.monotonic() - began < self._cool_s and not stopped():
             time.sleep(self._look_s)
-            heat = empty_log(self._adb)
-        if first.why_not_cool:
-            output.note(_about_waiting(first, heat, time.monotonic() - began))
+            last = empty_log(self._adb)
+        if first.heat.why_not_cool:
+            output.note(_about_waiting(first.heat, last.heat, time.monotonic() - began))
+        return last
 
     def _add_log(self, heard: _Heard) -> None:
         try:
@@ -123,10 +126,11 @@ def _about_waiting(first: Heat, last: Heat, waited_s: float) -> str:
 
 class _Heard(BoardOutput):
     """Passes on what a program prints. Lines of the device's log that it printed too are left out: a result that a program
-    both prints and logs is one result."""
+    both prints and logs is one result. So are those of processes that were there before: they are not about the program."""
 
-    def __init__(self, output: BoardOutput) -> None:
+    def __init__(self, output: BoardOutput, others: Collection[int]) -> None:
         self._output = output
+        self._others = others
         self._rest = {"stdout": b"", "stderr": b""}
         self._lines: set[bytes] = set()
         self.has_started = False
@@ -148,6 +152,7 @@ class _Heard(BoardOutput):
 
     def add_log(self, log: bytes) -> None:
         lines = [line for line in log.splitlines() if line.strip() and not line.startswith(b"--------- ")]
+        lines = [line for line in lines if (of := _LOGGED_BY.match(line)) is None or int(of[1]) not in self._others]
         told = self._lines | {rest.strip() for rest in self._rest.values()}
         new = [line for line in lines if line.partition(b"): ")[2].strip() not in told]
         if new:

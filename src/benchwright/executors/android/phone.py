@@ -47,6 +47,7 @@ echo "current $(cat /sys/class/power_supply/battery/current_now 2>/dev/null)"
 _BEFORE = f"""\
 echo '{ANSWER}'
 logcat -b all -c >/dev/null 2>&1 || logcat -c >/dev/null 2>&1
+echo "running" /proc/[0-9]*
 {_HEAT}:"""
 _LOG = f"""\
 echo '{ANSWER}'
@@ -77,6 +78,13 @@ class Heat(msgspec.Struct, frozen=True, kw_only=True):
         if self.throttling is not None:
             return None if self.throttling == _LEVELS[0] else f"it throttles ({self.throttling})"
         return f"its processor is at {self.processor_c:.0f} °C" if hot else None
+
+
+class Before(msgspec.Struct, frozen=True):
+    """A device right before a program runs on it. `running`: processes that are there already."""
+
+    heat: Heat
+    running: frozenset[int]
 
 
 class Phone(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,9 +123,12 @@ def read_phone(shell: Shell, folder: str = ANDROID_DIR) -> Phone:
     )
 
 
-def empty_log(shell: Shell) -> Heat:
-    """Empties the device's log; returns how warm it is, which is asked for in the same breath."""
-    return _heat(ask(shell, _BEFORE, limit_s=_LIMIT_S, what="its log was emptied"))
+def empty_log(shell: Shell) -> Before:
+    """Empties the device's log; returns how warm it is and what runs there, which are asked for in the same breath."""
+    reply = ask(shell, _BEFORE, limit_s=_LIMIT_S, what="its log was emptied")
+    listed = _facts(reply).get("running", "").split()
+    pids = (path.removeprefix("/proc/") for path in listed)
+    return Before(_heat(reply), frozenset(int(pid) for pid in pids if pid.isdigit()))
 
 
 def read_log(shell: Shell) -> bytes:
