@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adb_device import AdbDevice, attached
 from builders import events
 from builders import job as job_in
 from ssh_server import SshServer, start_ssh_server
@@ -38,7 +39,13 @@ def ssh_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SshServer]:
     server.stop()
 
 
-@pytest.fixture(params=["local", "fake", "cluster", "ssh", "board", "nice"])
+@pytest.fixture(scope="module")
+def phone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AdbDevice]:
+    with attached(tmp_path_factory.mktemp("adb")) as device:
+        yield device
+
+
+@pytest.fixture(params=["local", "fake", "cluster", "ssh", "board", "adb", "nice"])
 def variant(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -48,6 +55,8 @@ def executor(variant: str, request: pytest.FixtureRequest, plugins: None, tmp_pa
     if variant in ("cluster", "ssh"):
         server = request.getfixturevalue("ssh_server")
         made: Executor = ClusterExecutor(server.system(), ssh=server.client)
+    elif variant == "adb":
+        made = open_executor(f"adb:{request.getfixturevalue('phone').serial}", Site())
     elif variant == "board":
         made = BoardExecutor(ShellBoard(LocalShell(), str(tmp_path / "board")))
     else:
