@@ -69,7 +69,7 @@ class RemoteNode:
         python = python_there(_OWN_VERSION, "benchwright's agent", self._connection, found)
         manifests = [read_manifest(path, self._digests) for path in _own_code()]
         identity = hashlib.sha256("".join(manifest.identity for manifest in manifests).encode()).hexdigest()[:12]
-        code = f"{found.folder}/root/code-{identity}"
+        code = f"{found.folder}/placed/code-{identity}"
         trees = [Tree(manifest, f"{code}/{os.path.basename(manifest.root)}") for manifest in manifests]
         Depot(self._connection, found, self._stopped).push(trees)
         self._found = found

@@ -105,7 +105,7 @@ def test_a_job_runs_there_and_its_stream_and_log_come_back(node):
     assert (outcome.exit_code, outcome.detail) == (0, None)
     data, pwd, *seen = log_of(job).splitlines()
     assert data == "speed=2.5"
-    assert pwd.startswith(f"{node.store}/root/")
+    assert pwd.startswith(f"{node.store}/placed/")
     assert seen == []  # it does not see our folder
     first, *_, last = events(job)
     assert (first["event"], last["event"], last["exit_code"]) == ("stream", "end", 0)
@@ -192,7 +192,7 @@ def test_a_cut_in_the_middle_of_a_push_fails_the_job_and_the_next_push_goes_on(n
         assert outcome.exit_code is None
         assert "the connection to node 'far'" in outcome.detail
         assert "the next push goes on from there" in outcome.detail
-        assert not list((node.store / "root").glob("*/bench/large19"))
+        assert not list((node.store / "placed").glob("*/bench/large19"))
         heard = WhenHeard(lambda: None)
         [outcome] = executor.run([node.job(folder, "ls", id="next")], heard)
     assert (outcome.exit_code, outcome.detail) == (0, None)
@@ -243,7 +243,7 @@ def test_an_environment_works_at_its_new_place(node, cluster):
     assert (outcome.exit_code, outcome.detail) == (0, None)
     ran, edited = log_of(job).splitlines()
     assert ran == "ran"
-    assert edited.startswith(f"{node.store}/root/")
+    assert edited.startswith(f"{node.store}/placed/")
 
 
 def test_an_environment_of_another_python_is_refused_with_what_the_node_has(node, cluster):

@@ -221,7 +221,7 @@ def test_a_python_that_is_not_there_is_replaced_by_another(open_cluster, make_jo
     executor = open_cluster(python="/no/such/python", remote_dir=str(tmp_path / "there"))
     [outcome] = executor.run([make_job("true")], Listener())
     assert (outcome.exit_code, outcome.detail) == (0, None)
-    assert (tmp_path / "there" / "root").is_dir()
+    assert (tmp_path / "there" / "placed").is_dir()
 
 
 def test_no_ssh_client(open_cluster, make_job):
@@ -269,7 +269,7 @@ def test_a_folder_that_is_not_shared_is_sent(open_cluster, server, make_job, tmp
     job = make_job("pwd", cwd=str(tmp_path / "bench"))
     [outcome] = open_cluster(ssh=stand_in(tmp_path, body), remote_dir=str(there)).run([job], Listener())
     assert (outcome.exit_code, outcome.detail) == (0, None)
-    assert gzip.decompress(Path(job.log + ".gz").read_bytes()).decode().startswith(f"{there}/root/")
+    assert gzip.decompress(Path(job.log + ".gz").read_bytes()).decode().startswith(f"{there}/placed/")
 
 
 def test_a_node_whose_copy_of_benchprobe_is_another_one(open_cluster, server, make_job, tmp_path):

@@ -3,7 +3,7 @@
     objects/<sha256>-<mode>-<time>   whole, verified files
     incoming.<token>/                files that are arriving; the next push takes those that arrived whole
     trees/<name>                     which trees were made, and from what
-    root/…                           the trees, hard-linked to the objects
+    placed/…                         the trees, hard-linked to the objects
 
 A program there that writes into a pushed file changes the object's size or time: it is then sent again.
 """
@@ -96,7 +96,7 @@ rm -rf "$aside"
 cd "${{aside%/*}}" || exit 1
 find trees -type f -mtime +"$days" | while IFS= read -r stamp; do
   place=$(sed -n 2p "$stamp")
-  case $place in "$PWD"/root/*) rm -rf "$place";; esac
+  case $place in "$PWD"/placed/*) rm -rf "$place";; esac
   rm -f "$stamp"
 done
 find objects -type f -links 1 -ctime +"$days" -exec rm -f {{}} +
@@ -151,7 +151,7 @@ class Depot:
 
     def place_of(self, path: str) -> str:
         """Where the tree at `path` here lies there: each in a folder of its own, so that none lies inside another."""
-        return place_below(f"{self.folder}/root", path)
+        return place_below(f"{self.folder}/placed", path)
 
     def push(self, trees: Sequence[Tree], progress: Progress | None = None) -> Pushed:
         """Make the trees there, sending only contents that are not there yet; all are verified.

@@ -24,7 +24,7 @@ _REMOVE = f"""{_FIND}
 echo '{ANSWER}'
 cd "$folder" 2>/dev/null || exit 0
 [ -d objects ] && [ -d trees ] || exit 0
-rm -rf objects trees root runs incoming.* building.* || exit 1
+rm -rf objects trees placed runs incoming.* building.* || exit 1
 cd / && rmdir "$folder" 2>/dev/null
 :"""
 

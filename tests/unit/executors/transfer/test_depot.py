@@ -40,7 +40,7 @@ class Far:
         return depot.push([Tree(read_manifest(str(source)), self.place(source)) for source in sources])
 
     def place(self, source: Path) -> str:
-        return f"{self.folder}/root/{source.name}"
+        return f"{self.folder}/placed/{source.name}"
 
     def objects(self) -> list[str]:
         return os.listdir(self.folder / "objects")
@@ -194,7 +194,7 @@ def test_a_disk_that_fills_up_meanwhile_is_said_to_be_full(tmp_path):
         pytest.skip("no file system can be mounted here")
     found = msgspec.structs.replace(survey(SmallDisk(), str(disk)), free_bytes=None)
     with pytest.raises(CannotMeasure, match="its disk is full"):
-        Depot(SmallDisk(), found).push([Tree(read_manifest(str(tmp_path / "large")), f"{disk}/root/large")])
+        Depot(SmallDisk(), found).push([Tree(read_manifest(str(tmp_path / "large")), f"{disk}/placed/large")])
 
 
 def limited(folder: Path, without: str) -> str:
@@ -246,9 +246,9 @@ def test_what_was_sent_can_be_seen_and_removed_and_nothing_else(far, tree):
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(tmp_path):
-    (tmp_path / "root").mkdir()
+    (tmp_path / "placed").mkdir()
     remove_sent_files(LocalShell(), str(tmp_path))
-    assert os.listdir(tmp_path) == ["root"]
+    assert os.listdir(tmp_path) == ["placed"]
 
 
 names = st.text(
