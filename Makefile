@@ -1,4 +1,5 @@
 # make run     set up, run the shipped suite `quick`, write its report
+# make specs   run the shipped specifications: a program, and one model as ONNX, torch.export and OpenVINO
 # make unit    unit tests that need no torch and start no process: under a minute
 # make test    every test, in parallel, with a coverage floor; up to 5 failures are tried again, alone
 # make lint    formatting, lint, types, layers, dead code
@@ -26,11 +27,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: run unit test check lint lies fuzz bench kills docs wheels format clean
+.PHONY: run specs unit test check lint lies fuzz bench kills docs wheels format clean
 
 run: $(DEV)
 	VIRTUAL_ENV="$(CURDIR)/.venv" $(BIN)/benchwright run quick --use-current-env --base .bench
 	$(BIN)/benchwright report last --base .bench --format html -o .bench/report.html
+
+specs: $(DEV)
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/benchwright run examples --base .bench
 
 UNIT := analysis cli core doctor exchange kinds plan record report runs store
 

@@ -105,6 +105,9 @@ def _belongs(name: str) -> bool:
         return file.endswith(assets[folders])
     if folders.startswith("benchwright/templates/"):
         return file.endswith(".template")
+    if folders.startswith("benchwright/shipped/specifications"):
+        ends = (".json", ".py", ".md", ".sh", ".c", ".onnx", ".pt2", ".xml", ".bin", ".npy", ".txt")
+        return file.endswith(ends) and "__pycache__" not in folders
     if folders.startswith("benchwright/shipped/"):
         return file.endswith((".py", ".md", ".yaml", ".in", ".txt")) and "__pycache__" not in folders
     return file.endswith((".py", "py.typed")) and not file.startswith("test_") and "tests" not in folders.split("/")
@@ -145,6 +148,12 @@ def test_installed_benchwright_measures_a_command_from_another_folder(benchwrigh
     assert "12.5" in report
     [stream] = (tmp_path / "base" / "runs").glob("*/*.data")
     assert '"end"' in stream.read_text()
+
+
+def test_installed_benchwright_has_its_specifications(benchwright_bin: Path, tmp_path: Path) -> None:
+    planned = call(benchwright_bin / "bw", "plan", "examples", "--base", tmp_path / "base", cwd=tmp_path)
+    assert "matrix-16" in planned
+    assert "mlp_onnx" in planned
 
 
 def test_installed_benchwright_measures_a_loop_whose_python_lacks_benchprobe(

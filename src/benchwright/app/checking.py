@@ -76,6 +76,9 @@ def resolve_suite(
 
 def check_file(path: str, kind: str | None = None) -> CheckedFile:
     """Reads the file at `path` as what it is: a suite, a system or scaling file, a task file, a specification, a script; or as a `kind`."""
+    from benchwright.app.resolve import shipped_file
+
+    path = shipped_file(path)
     try:
         if not os.path.isfile(path):
             raise InvalidInput("no such file", where=path, remedy="check the name")

@@ -131,9 +131,10 @@ def _names_only_specs(targets: Sequence[str]) -> bool:
     """A specification's program may have backends that are no runtimes of ours."""
     if not targets:
         return False
+    from benchwright.app.resolve import shipped_file
     from benchwright.kinds.spec.read.document import looks_like_one
 
-    return all(map(looks_like_one, targets))
+    return all(looks_like_one(shipped_file(target)) for target in targets)
 
 
 def suite_request_of(values: Mapping[str, object], base: Path) -> SuiteRequest:

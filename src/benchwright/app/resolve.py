@@ -78,16 +78,25 @@ def _with_suite_of_environment(request: Request, allow_nothing: bool) -> Request
 
 
 def _with_files(request: Request) -> tuple[Request, frozenset[str]]:
-    """The request with folders replaced by their suites or scripts, and names of shipped suites by their files; and which
+    """The request with folders replaced by their suites or scripts, and names of what is shipped by its file; and which
     targets are one of many."""
     if not request.targets and not request.all_scripts:
         return request, frozenset()
     from benchwright.kinds.models.scripts import with_scripts
-    from benchwright.kinds.suite.shipped import named_file
 
     files = tuple(_file_in(target) if os.path.isdir(target) else target for target in request.targets)
     request, of_folders = with_scripts(msgspec.structs.replace(request, targets=files))
-    return msgspec.structs.replace(request, targets=tuple(map(named_file, request.targets))), of_folders
+    return msgspec.structs.replace(request, targets=tuple(map(shipped_file, request.targets))), of_folders
+
+
+def shipped_file(target: str) -> str:
+    """`target`, or the shipped suite or specification of that name if there is no such file here."""
+    if os.path.exists(target):
+        return target
+    from benchwright.kinds.spec.shipped import shipped_specification
+    from benchwright.kinds.suite.shipped import shipped_suite
+
+    return shipped_suite(target) or shipped_specification(target) or target
 
 
 def _file_in(folder: str) -> str:
@@ -172,12 +181,13 @@ def _refuse_other_yaml(target: str) -> None:
 def _check_exists(target: str) -> None:
     path = Path(target.partition("::")[0])
     if not path.exists():
+        from benchwright.kinds.spec.shipped import shipped_specifications
         from benchwright.kinds.suite.shipped import shipped_suites
 
         is_word = os.sep not in target and "." not in target
         remedy = f"to measure a command, write: benchwright run -- {target}" if is_word else "check the name"
         near = [str(path.with_name(name)) for name in os.listdir(path.parent)] if path.parent.is_dir() else []
-        remedy = did_you_mean(str(path), [*near, *shipped_suites()]) or remedy
+        remedy = did_you_mean(str(path), [*near, *shipped_suites(), *shipped_specifications()]) or remedy
         raise InvalidInput("no such file", where=target, remedy=remedy)
 
 

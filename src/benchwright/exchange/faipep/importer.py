@@ -120,11 +120,12 @@ def _runs(
 def _result(meta: Mapping[str, str], series: Sequence[SideSeries], side: str | None, position: int) -> Result:
     """The measurements of every launch; records may be of different numbers of launches."""
     launches: dict[int, list[Measurement]] = {}
-    told = [each.told for each in series]
+    told = [each.told for each in series if each.told]
     for each in series:
         for number, measurement in enumerate(each.of_launches):
-            if measurement is not None:
-                launches.setdefault(number, []).append(measurement)
+            same = [(m.metric, m.labels) for m in launches.setdefault(number, [])]
+            if measurement is not None and (measurement.metric, measurement.labels) not in same:
+                launches[number].append(measurement)
     name = _name(meta) + (f" {side}" if side else "")
     commit = meta.get("control_commit" if side == CONTROL else "commit")
     labels = {"model": meta.get("net_name"), "side": side, "commit": commit}

@@ -10,12 +10,12 @@ import msgspec
 from benchwright.core.errors import InvalidInput
 from benchwright.core.measurement import DELIVERED, Measurement
 from benchwright.core.metric import Direction, check_aggregate
-from benchwright.core.specification import CONTROL, TREATMENT
+from benchwright.core.specification import CONTROL, ERROR, TREATMENT
 from benchwright.exchange.faipep.record_file import RecordBody, middle_of, numbers
 from benchwright.exchange.faipep.records import PLACES
 from benchwright.exchange.imported_run import SOURCE
 from benchwright.kinds.spec.observers.identified import LATENCY
-from benchwright.kinds.spec.observers.records import NET, ObserverRecord
+from benchwright.kinds.spec.observers.records import NET, ObserverRecord, number_in
 from benchwright.kinds.spec.observers.series import series_of
 
 _NO_VALUES = "some records have statistics only: their median stands for the values"
@@ -64,6 +64,9 @@ def naming_of(records: Iterable[RecordBody], model: str) -> Naming:
 
 def sides_of(record: RecordBody, naming: Naming, where: str) -> Iterator[SideSeries]:
     """One or two; InvalidInput for values that are not numbers."""
+    if (error := _golden_error(record)) is not None:
+        yield SideSeries(side=TREATMENT, of_launches=(error,), told={}, launches_known=True)
+        return
     own = _own(record)
     sides = [(TREATMENT, "values", record.values, record.summary)]
     if record.control_values or record.control_summary:
@@ -87,6 +90,21 @@ def sides_of(record: RecordBody, naming: Naming, where: str) -> Iterator[SideSer
             launches_known=known,
             note=None if stands is None else _NO_VALUES,
         )
+
+
+def _golden_error(record: RecordBody) -> Measurement | None:
+    """Of an output that was compared with a golden one there are statistics only: of both, and of the differences."""
+    ends = [number_in(record.diff_summary.get(key)) for key in ("p0", "p100")]
+    if record.values or record.control_values or record.metric not in (None, ERROR) or None in ends:
+        return None
+    return Measurement(
+        metric="error.max_abs",
+        unit=None,
+        direction=Direction.LOWER,
+        samples=(max(abs(end) for end in ends if end is not None),),
+        source=SOURCE,
+        labels={"output": record.type},
+    )
 
 
 def _own(record: RecordBody) -> _Own | None:

@@ -15,7 +15,8 @@ import msgspec
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS
 from benchwright.core.run import Launch, Result
-from benchwright.exchange.faipep.statistics import difference, percentiles_in, summary_of
+from benchwright.core.specification import ERROR
+from benchwright.exchange.faipep.statistics import difference, summary_of, with_difference
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET
 from benchwright.kinds.spec.observers.series import OF_OP, OP, OP_TIME
@@ -102,9 +103,19 @@ def record_of(series: RecordSeries, control: RecordSeries | None, *, statistics:
         others = [float(scaled(each, series.places)) for each in control.samples]
         record["control_values"] = series.in_its_unit(control.samples)
         record["control_summary"] = summary_of(others, statistics)
-        record["diff_summary"] = difference(values, others, percentiles_in(summary))
+        record["diff_summary"] = difference(values, others, with_difference(summary))
         own["control_launches"] = _launches(control)
     return record | {OWN: own}
+
+
+def golden_records(result: Result) -> list[Record]:
+    """Of each output that was compared with a golden one: its numbers, the golden's and their difference, element by element."""
+    told = [launch.facts.get("goldens") or {} for launch in result.counted]
+    return [
+        {"type": name, "metric": ERROR, "unit": "", **found["statistics"]}
+        for name, found in (told[-1] if told else {}).items()
+        if found.get("statistics")
+    ]
 
 
 def _launches(series: RecordSeries) -> list[Record]:

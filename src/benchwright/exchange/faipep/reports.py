@@ -18,7 +18,7 @@ from benchwright.core.secrets.redact import redact_text, redact_words
 from benchwright.core.specification import CONTROL, GENERIC, SpecRevision
 from benchwright.core.status import Status
 from benchwright.exchange.faipep.names import platform_name
-from benchwright.exchange.faipep.records import Record, record_of, series_in
+from benchwright.exchange.faipep.records import Record, golden_records, record_of, series_in
 from benchwright.report.base import Report
 
 NO_COMMIT = "interactive"  # FAI-PEP's own word for a program without a commit
@@ -91,6 +91,7 @@ def _report(run: Run, result: Result, control: Result | None) -> HarnessReport:
         if test is not None and test.run_type == "regress" and _is_regressed(series.key, test.regressed_types):
             record["regressed"] = 1
         records.append(record)
+    records += golden_records(result)
     revision = _revision(result.benchmark)
     when = _seconds(run.started)
     date = revision.commit_time if revision.commit_time is not None else when
@@ -112,7 +113,7 @@ def _meta(run: Run, result: Result, control: Result | None, revision: SpecRevisi
     meta: dict[str, object | None] = {
         "backend": labels.get("platform") or (test.backend if test else None) or run.machine.system.lower(),
         "time": _seconds(run.started),
-        "framework": (test and (test.framework or test.format)) or labels.get("runtime") or benchmark.kind,
+        "framework": (test and (test.framework or test.format)) or benchmark.kind,
         "platform": platform_name(run.machine),
         "platform_hash": run.machine.hostname,
         "command": _command(benchmark),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os.path
 
+from benchwright.kinds.shipped_root import shipped_root
+
 
 def shipped_suites() -> dict[str, str]:
     """Name → path, of every suite that is shipped."""
-    folder = os.path.join(_root(), "suites")
+    folder = os.path.join(shipped_root(), "suites")
     if not os.path.isdir(folder):
         return {}
     names = sorted(n for n in os.listdir(folder) if n.endswith(".yaml") and not n.startswith("_"))
@@ -18,13 +20,6 @@ def shipped_suite(target: str) -> str | None:
     """The path of the suite called `quick`, `quick.yaml` or `suites/quick.yaml`; None if none is shipped under that name."""
     name = target.removeprefix("suites/").removesuffix(".yaml")
     return None if "/" in name else shipped_suites().get(name)
-
-
-def _root() -> str:
-    """In an installed package the suites are inside it; in a checkout, beside its `src`."""
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    packaged = os.path.join(package, "shipped")
-    return packaged if os.path.isdir(packaged) else os.path.dirname(os.path.dirname(package))
 
 
 def named_file(target: str) -> str:

@@ -312,3 +312,27 @@ def test_the_simple_reporters_one_file_is_read(tmp_path: Path) -> None:
     (run,) = import_results(tmp_path).runs
     assert run.results[0].benchmark.name == "resnet"
     assert run.results[0].launches[0].measurements[0].samples == (0.0001005, 0.000101)
+
+
+def test_an_output_compared_with_a_golden_one_is_a_record_of_both(tmp_path: Path) -> None:
+    summary = {"p50": 1.0, "mean": 1.5}
+    statistics = {"summary": summary, "control_summary": summary, "diff_summary": {"p0": -0.5, "p100": 0.25}}
+    facts = {"goldens": {"softmax": {"figures": {"max_abs": 0.5}, "wrong": None, "statistics": statistics}}}
+    error = builders.measurement(0.5, metric="error.max_abs", unit=None, source="model", labels={"output": "softmax"})
+    folder = written(builders.run(result(launch(error, facts=facts), test=spec_test(metric="error"))), tmp_path)
+    assert body(folder / "softmax-error.txt")["diff_summary"] == {"p0": -0.5, "p100": 0.25}
+    assert body(folder / "softmax-error.max_abs.txt")["values"] == [0.5]
+    (again,) = import_results(tmp_path).runs
+    (back,) = again.results
+    assert [(m.metric, m.labels, m.samples) for m in back.launches[0].measurements] == [
+        ("error.max_abs", {"output": "softmax"}, (0.5,))
+    ]
+
+
+def test_statistics_of_outputs_and_goldens_are_an_error_and_no_comparison(tmp_path: Path) -> None:
+    summary = {"p0": 1.0, "p50": 1.0, "p100": 2.0}
+    record = {"type": "softmax", "num_runs": 9, "summary": summary, "control_summary": summary}
+    (tmp_path / "softmax.txt").write_text(json.dumps(record | {"diff_summary": {"p0": -0.25, "p50": 0, "p100": 0.125}}))
+    (run,) = import_results(tmp_path).runs
+    (m,) = run.results[0].launches[0].measurements
+    assert (len(run.results), m.metric, m.samples, m.labels) == (1, "error.max_abs", (0.25,), {"output": "softmax"})

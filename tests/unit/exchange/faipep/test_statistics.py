@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchwright.exchange.faipep.statistics import USUAL, difference, percentiles_in, summary_of
+from benchwright.exchange.faipep.statistics import USUAL, difference, summary_of, with_difference
 
 samples = st.lists(st.floats(1e-9, 1e6), min_size=1, max_size=40)
 
@@ -51,7 +51,7 @@ def test_a_percentile_is_compared_with_its_opposite(treatment: list[float], cont
 
 def test_the_statistics_of_a_test_are_its_own_and_the_median() -> None:
     assert summary_of([1.0, 2.0, 3.0], ["p95", "mean"]) == {"p95": 2.9, "mean": 2.0, "p50": 2.0}
-    assert percentiles_in({"p95": 0, "stdev": 0, "mean": 0, "cv": 0}) == ["p95", "mean"]
+    assert with_difference({"p95": 0, "stdev": 0, "mean": 0, "cv": 0}) == ["p95", "mean"]
 
 
 def test_what_has_no_value_is_null_and_nothing_has_no_summary() -> None:
