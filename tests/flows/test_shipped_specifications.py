@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from command_line import CommandLine
 
-from benchwright.kinds.spec.shipped import shipped_specification, shipped_specifications
+from benchwright.kinds.spec.read.shipped import shipped_specification, shipped_specifications
 from benchwright.kinds.suite.shipped import shipped_suites
 
 ROOT = Path(__file__).resolve().parents[2]

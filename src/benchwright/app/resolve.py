@@ -93,7 +93,7 @@ def shipped_file(target: str) -> str:
     """`target`, or the shipped suite or specification of that name if there is no such file here."""
     if os.path.exists(target):
         return target
-    from benchwright.kinds.spec.shipped import shipped_specification
+    from benchwright.kinds.spec.read.shipped import shipped_specification
     from benchwright.kinds.suite.shipped import shipped_suite
 
     return shipped_suite(target) or shipped_specification(target) or target
@@ -181,7 +181,7 @@ def _refuse_other_yaml(target: str) -> None:
 def _check_exists(target: str) -> None:
     path = Path(target.partition("::")[0])
     if not path.exists():
-        from benchwright.kinds.spec.shipped import shipped_specifications
+        from benchwright.kinds.spec.read.shipped import shipped_specifications
         from benchwright.kinds.suite.shipped import shipped_suites
 
         is_word = os.sep not in target and "." not in target
