@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from benchwright.kinds.spec.statistics import ALWAYS, statistic
+from benchwright.kinds.spec.results.statistics import ALWAYS, statistic
 
 USUAL = ("mean", "p0", "p10", "p50", "p90", "p100", "stdev", "MAD", "cv")
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
