@@ -45,7 +45,7 @@ STEPS = {
 }
 SLOW = ("torch-compile", "aot-inductor", "executorch", "tvm")
 # What the tiny model does and a runtime cannot; its own tests hold it to the same with another model.
-CANNOT = {"ncnn": "unsupported operator torch.argmax"}
+CANNOT = {"ncnn": "unsupported operator torch.argmax", "litert": "litert runs .tflite files"}
 
 
 class Tiny(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""Model files to measure: `.onnx`, `.pt2` of torch.export, OpenVINO's `.xml`.
+"""Model files to measure: `.onnx`, `.pt2` of torch.export, OpenVINO's `.xml`, `.tflite`.
 
 No script calls them, so their inputs are generated here, from their shapes.
 """
@@ -15,7 +15,7 @@ from benchmodels.files.file_trust import code_in
 from benchmodels.measure.batch import Batch
 from benchmodels.measure.measure import SUFFIXES
 from benchmodels.measure.work import CallWork
-from benchmodels.runtimes.base import Unsupported
+from benchmodels.runtimes.base import Unsupported, is_importable
 from benchmodels.types import Array, Details
 
 Dimension = Union[int, str]  # a name if the size is free
@@ -75,7 +75,11 @@ def open_model_file(path: str, trust: bool = False) -> ModelFile:
         from benchmodels.files.exported import ExportedFile
 
         return ExportedFile(path)
-    if suffix == ".xml":
+    if suffix == ".tflite" and is_importable("ai_edge_litert"):
+        from benchmodels.files.tflite import TfliteFile
+
+        return TfliteFile(path)
+    if suffix in (".xml", ".tflite"):
         from benchmodels.files.openvino import OpenvinoFile
 
         return OpenvinoFile(path)
@@ -173,11 +177,11 @@ def described(opened: ModelFile, arrays: Mapping[str, Array], identity: str) -> 
     inputs = [
         {"name": each.name, "shape": list(arrays[each.name].shape), "dtype": each.dtype} for each in opened.inputs
     ]
+    known = {"parameters": size.parameters, "parameter_bytes": size.bytes_}
     return {
         "identity": identity,
         "class": opened.title,
-        "parameters": size.parameters,
-        "parameter_bytes": size.bytes_,
+        **{name: value for name, value in known.items() if value is not None},
         "inputs": inputs,
         "mode": "inference",
     }

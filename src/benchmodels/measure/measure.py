@@ -19,7 +19,7 @@ from benchmodels.runtimes.base import MODULE, Captured, Options, Runtime, Unsupp
 from benchmodels.runtimes.registry import runtime_named
 from benchmodels.settings import ModelSettings
 
-SUFFIXES = (".onnx", ".pt2", ".xml")
+SUFFIXES = (".onnx", ".pt2", ".xml", ".tflite")
 ANY_RUNTIME = ".pt2"  # such a file holds a module of torch, from which every runtime can build
 
 

@@ -39,7 +39,7 @@ class OpenVino(OnnxFamily):
 
     name = "openvino"
     aliases = ("ov",)
-    accepts = (".xml", ".onnx")
+    accepts = (".xml", ".onnx", ".tflite")
     precisions = (FP32, BF16, FP16, INT8_DYNAMIC)
     packages = ("openvino",)
     install = "'benchwright[openvino]'"

@@ -28,6 +28,7 @@ BUILT_IN = {
     "ncnn": "benchmodels.runtimes.ncnn:Ncnn",
     "executorch": "benchmodels.runtimes.executorch:Executorch",
     "tvm": "benchmodels.runtimes.tvm:Tvm",
+    "litert": "benchmodels.runtimes.litert:Litert",
 }
 
 

@@ -1,4 +1,4 @@
-"""A model file as a target: ONNX, an exported torch program, or OpenVINO's IR."""
+"""A model file as a target: ONNX, an exported torch program, OpenVINO's IR or TFLite."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchwright.kinds.models.benchmarks import (
 from benchwright.kinds.models.kind import ModelsKind
 
 TRUSTED = "runs its own code when loaded, as --trust allows"
-_USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino"}
+_USUAL_RUNTIME = {".onnx": "onnxruntime", ".pt2": "torch-eager", ".xml": "openvino", ".tflite": "litert"}
 
 
 class ModelFileKind(ModelsKind):
@@ -141,6 +141,8 @@ def _check_content(path: Path, ending: str) -> None:
         wrong = "is not an OpenVINO model: it has no <net>"
     elif ending == ".xml" and not path.with_suffix(".bin").is_file():
         wrong = f"needs {path.with_suffix('.bin').name}, its weights, beside it"
+    elif ending == ".tflite" and _head(path)[4:8] != b"TFL3":
+        wrong = "is not a TFLite model"
     if wrong:
         raise InvalidInput(wrong, where=str(path), remedy="export the model again")
 

@@ -22,7 +22,7 @@ from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, PLACEHOLDER
 if TYPE_CHECKING:
     from benchwright.artifacts.cache import ArtifactCache
 
-RUNTIME_FILES = (".onnx", ".pt2", ".xml")  # models that our runtimes load
+RUNTIME_FILES = (".onnx", ".pt2", ".xml", ".tflite")  # models that our runtimes load
 
 
 def paths_here(test: SpecTest, artifacts: Sequence[Artifact]) -> dict[str, str]:
