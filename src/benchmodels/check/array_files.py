@@ -44,7 +44,7 @@ def read_array(path: str, name: str) -> ReadArray:
         raise
     except OSError as error:
         raise UnreadableArray(error.strerror or str(error)) from None
-    except (ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, EOFError, RecursionError, MemoryError, BadZipFile) as error:
         raise UnreadableArray(f"is no {suffix or 'text'} file of numbers: {str(error)[:200]}") from None
 
 

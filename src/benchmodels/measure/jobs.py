@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, List, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 from benchmodels.build.building import (
     FORMAT,
@@ -21,14 +21,15 @@ from benchmodels.build.building import (
 )
 from benchmodels.build.cache import BuildCache, CachedBuild
 from benchmodels.build.process import build_in_child
-from benchmodels.check.reference import reference_of
+from benchmodels.build.references import kept_reference
+from benchmodels.check.reference import Reference, reference_of
 from benchmodels.files.file_content import digest_of, files_of
 from benchmodels.files.model_file import described, open_model_file
 from benchmodels.measure.measuring import ModelMeasurement, Subject
 from benchmodels.measure.runtime_options import shown_batch, told_batch
 from benchmodels.measure.work import count_work
 from benchmodels.reports import Reports
-from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, Runtime, Unsupported
+from benchmodels.runtimes.base import ArtifactFolder, Captured, Options, Runtime, Unsupported, module_versions
 from benchmodels.settings import ModelSettings
 from benchmodels.types import Details
 from benchprobe.config import from_environment
@@ -52,7 +53,7 @@ class MeasureJob:
         self._reports.event("model", **described(opened, inputs, identity))
         self._settings = self._settings._replace(varying=opened.varying())
         captured = opened.captured(inputs, identity)
-        self.measure_module(captured)
+        self.measure_module(captured, lambda: self._kept_reference(captured))
 
     def measure_artifact(self, script: str, args: Sequence[str]) -> None:
         with tempfile.TemporaryDirectory(prefix="benchprobe-builds-") as nowhere:
@@ -73,16 +74,29 @@ class MeasureJob:
             )
             self._measuring().measure(subject)
 
-    def measure_module(self, captured: Captured) -> None:
+    def measure_module(self, captured: Captured, reference: Optional[Callable[[], Reference]] = None) -> None:
+        """`reference`: where it comes from, if the module is not to be asked each time."""
         module, args, kwargs = captured.module, captured.args, captured.kwargs
         subject = Subject(
             load=lambda: self._runtime.load(captured, self._options),
             inputs=captured,
             batch=lambda: told_batch(self._settings) or shown_batch(self._settings, captured),
-            reference=lambda: reference_of(module, args, kwargs),
+            reference=reference or (lambda: reference_of(module, args, kwargs)),
             work=lambda precision: count_work(module, args, kwargs, precision, may_call=True),
         )
         self._measuring().measure(subject)
+
+    def _kept_reference(self, captured: Captured) -> Reference:
+        """Of a file; it is computed once for these inputs."""
+        settings = self._settings
+        parts = {**self._file_parts(settings.file or ""), "versions": module_versions(["torch"])}
+        return kept_reference(
+            settings.builds,
+            parts,
+            lambda: reference_of(captured.module, captured.args, captured.kwargs),
+            self._reports.message,
+            settings.rebuild,
+        )
 
     def _measuring(self) -> ModelMeasurement:
         return ModelMeasurement(self._settings, self._runtime, self._options, self._reports, self._endless)
@@ -123,18 +137,24 @@ class MeasureJob:
             "format": FORMAT,
         }
         if settings.file:
-            shapes = {name: list(shape) for name, shape in settings.shapes.items()}
             # A build may refer to the file by its path.
-            parts["path"] = os.path.abspath(settings.file)
-            inputs = {name: digest_of([path]) for name, path in settings.input_files.items() if os.path.isfile(path)}
-            parts["inputs"] = [dict(settings.types), inputs, settings.seed]
-            return {**parts, "file": digest_of(_all_files(settings.file)), "shapes": shapes}
+            return {**parts, "path": os.path.abspath(settings.file), **self._file_parts(settings.file)}
         if (
             settings.weights_digest is None or settings.content_digest is None
         ):  # then only running the script shows what it makes
             parts["script"] = [digest_of([script]), list(args), settings.seed]
         told = {"weights": settings.weights_digest, "content": settings.content_digest}
         return {**parts, "identity": settings.identity, **told}
+
+    def _file_parts(self, path: str) -> Details:
+        """The content of a model file, and of its inputs."""
+        settings = self._settings
+        inputs = {name: digest_of([file]) for name, file in settings.input_files.items() if os.path.isfile(file)}
+        return {
+            "inputs": [dict(settings.types), inputs, settings.seed],
+            "file": digest_of(_all_files(path)),
+            "shapes": {name: list(shape) for name, shape in settings.shapes.items()},
+        }
 
     def _compare_weights(self, weights: Optional[str]) -> None:
         seen = self._settings.weights_digest

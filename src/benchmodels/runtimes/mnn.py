@@ -18,8 +18,8 @@ from typing import Any, Callable, List, Mapping, NamedTuple, Sequence
 
 from benchmodels.runtimes.base import BF16, FP32, Captured, Options, Session, StepTimer, Unsupported
 from benchmodels.runtimes.families import OnnxFamily
-from benchmodels.runtimes.mnn_session import Conversion, MnnSession, Port
 from benchmodels.runtimes.parts.artifact import ArtifactInput, BuiltModel, write_artifact
+from benchmodels.runtimes.parts.mnn_session import Conversion, MnnSession, Port
 from benchmodels.runtimes.parts.onnx_graph import graph_inputs, value_type
 from benchmodels.runtimes.parts.problems import explaining, run_converter
 from benchmodels.types import Value
