@@ -75,7 +75,7 @@ class SpecGatherer(Gatherer):
         return self._goldens.judge() or self._nothing_measured(found) or _impossible(found)
 
     def notes(self) -> list[Note]:
-        found = []
+        found = [] if self._energy is None or self._battery is not None else self._energy.notes()
         unread = self._observed.unread
         if unread:
             shown = "; ".join(f"line {each.line}: {each.text} ({each.why})" for each in unread[:_SHOWN])

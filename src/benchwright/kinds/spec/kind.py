@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError
@@ -17,6 +19,9 @@ from benchwright.plan.base import PlanContext, Planner
 from benchwright.record.base import Gatherer, PlainGatherer
 from benchwright.record.reading import Event
 from benchwright.report.base import Contribution, Report
+
+if TYPE_CHECKING:
+    from benchwright.kinds.spec.results.examination import OutputExaminer
 
 
 class SpecKind(Kind):
@@ -72,10 +77,14 @@ class SpecKind(Kind):
 
         return SpecPlanner(context)
 
-    def examined(self, benchmark: Benchmark, job: Job) -> list[Event]:
-        from benchwright.kinds.spec.results.examination import examine
+    @cached_property
+    def _examiner(self) -> OutputExaminer:
+        from benchwright.kinds.spec.results.examination import OutputExaminer
 
-        return examine(benchmark, job)
+        return OutputExaminer()
+
+    def examined(self, benchmark: Benchmark, job: Job) -> list[Event]:
+        return self._examiner.examine(benchmark, job)
 
     def gatherer(self, benchmark: Benchmark) -> Gatherer:
         if isinstance(benchmark.workload, Model):

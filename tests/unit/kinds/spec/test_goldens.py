@@ -6,11 +6,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from builders import job as job_in
 from specifications import read
 
 from benchmodels.check.goldens import ERRORS as COMPUTED
 from benchwright.core.errors import InvalidInput
 from benchwright.core.events.types import is_sound
+from benchwright.core.inputs.request import Request
+from benchwright.core.inputs.spec_options import SpecOptions
+from benchwright.core.settings import RunSettings
+from benchwright.executors.observer import Observer
+from benchwright.kinds.spec.kind import SpecKind
 from benchwright.kinds.spec.results.goldens import ERRORS, OutputPair, compared
 from benchwright.record import append_events, read_events
 
@@ -55,3 +61,30 @@ def test_only_errors_that_are_computed_can_be_tolerated(tmp_path: Path) -> None:
         read(tmp_path, {**test, "tolerance": {"max_abz": 1}})
     with pytest.raises(InvalidInput, match=r"spec.json:\d+: 'p101' is not a statistic"):
         read(tmp_path, {**test, "statistics": ["p101"]})
+
+
+def test_an_output_that_an_earlier_launch_left_is_not_this_ones(tmp_path: Path) -> None:
+    """Launches of a model share {HOSTDIR}."""
+    (tmp_path / "golden.txt").write_text("1\n2\n")
+    output = {"filename": "y.txt", "location": "{HOSTDIR}/y.txt"}
+    test = {"identifier": "{ID}", "metric": "error", "commands": ["{program}"], "output_files": {"y": output}}
+    options = SpecOptions(programs={"program": "/bin/true"}, model_cache=str(tmp_path / "cache"))
+    [benchmark] = read(tmp_path, {**test, "golden_files": {"y": "golden.txt"}}, options=options)
+    kind = SpecKind()
+    assert kind.set_up([benchmark], RunSettings(), Request(), Observer()) is None
+    written = tmp_path / "files" / "models" / "net" / "y.txt"
+    written.parent.mkdir(parents=True)
+
+    def launch(number: int) -> dict[str, object]:
+        [event] = kind.examined(benchmark, job_in("/bin/true", folder=tmp_path, id=f"net-0.R{number}", repeat=number))
+        return event
+
+    assert "did not write" in str(launch(0)["wrong"])
+    written.write_text("1\n2\n")
+    assert launch(1)["wrong"] is None
+    assert "did not write" in str(launch(2)["wrong"])
+    assert "again" in str(launch(2)["wrong"])
+    written.write_text("1\n2.5\n")
+    assert launch(3)["figures"] == pytest.approx(
+        {"max_abs": 0.5, "relative_l2": 0.5 / 5**0.5, "cosine": 6 / (5 * 7.25) ** 0.5, "top1": 1.0}
+    )

@@ -7,16 +7,40 @@ import os
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.job import Job
 from benchwright.kinds.spec.plan import LaunchFolders, outputs_of
-from benchwright.kinds.spec.results.goldens import OutputPair, compared
+from benchwright.kinds.spec.results.goldens import COMPARED, OutputPair, compared
 from benchwright.kinds.spec.setup import paths_here
 from benchwright.record.reading import Event
 
 
-def examine(benchmark: Benchmark, job: Job) -> list[Event]:
-    """An event for each golden output of a test that ran a program; runtimes compare theirs themselves."""
-    test = benchmark.spec
-    if test is None or not test.goldens or not test.commands:
-        return []
-    written = outputs_of(test, LaunchFolders.below(os.path.dirname(job.stream), test, job.id))
-    goldens = paths_here(test, test.goldens)
-    return compared([OutputPair(g.key, written[g.key], goldens.get(g.key)) for g in test.goldens], test.tolerance)
+class OutputExaminer:
+    """Compares the outputs of launches that end one after another.
+
+    Launches may share a folder: a file that is as an earlier launch left it was not written by this one.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int, int]] = {}
+
+    def examine(self, benchmark: Benchmark, job: Job) -> list[Event]:
+        """An event for each golden output of a test that ran a program; runtimes compare theirs themselves."""
+        test = benchmark.spec
+        if test is None or not test.goldens or not test.commands:
+            return []
+        written = outputs_of(test, LaunchFolders.below(os.path.dirname(job.stream), test, job.id))
+        goldens = paths_here(test, test.goldens)
+        pairs = [OutputPair(g.key, written[g.key], goldens.get(g.key)) for g in test.goldens]
+        old = [pair for pair in pairs if not self._is_new(pair.got)]
+        stale: list[Event] = [
+            {"event": COMPARED, "output": pair.name, "wrong": f"the program did not write {pair.got} again"}
+            for pair in old
+        ]
+        return stale + compared([pair for pair in pairs if pair not in old], test.tolerance)
+
+    def _is_new(self, path: str) -> bool:
+        try:
+            found = os.stat(path)
+        except OSError:
+            return True  # comparing says that it is not there
+        state = (found.st_ino, found.st_size, found.st_mtime_ns)
+        before, self._seen[path] = self._seen.get(path), state
+        return before != state

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
+from benchwright.core.note import Note
 from benchwright.core.specification import SpecPower
 from benchwright.kinds.spec.results.battery import BatteryUse
 from benchwright.record.reading import Event
@@ -41,6 +42,12 @@ class EnergyUse:
         joules = sum(used for used, _ in spans)
         watts = sum(used / seconds for used, seconds in spans)
         return [_measurement(POWER, "W", watts), _measurement(ENERGY, "J", joules)]
+
+    def notes(self) -> list[Note]:
+        """What a reader should know of the counters."""
+        if not any(sampler == "rapl" for sampler, _ in self._readings):
+            return []
+        return [Note(text="power is that of the whole processor: what else ran on it is included", severity="info")]
 
     def _span(self, readings: list[Reading]) -> tuple[float, float] | None:
         """Joules and seconds from the first reading to the last one that counts."""
