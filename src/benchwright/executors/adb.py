@@ -20,7 +20,7 @@ _PLAIN_PATH = re.compile(r"/[A-Za-z0-9_./:@+=-]*")  # it becomes part of scripts
 
 
 class AlikeDevices(BoardExecutor):
-    """One of several devices of the same name: the first that is free, and another if that is lost."""
+    """One of several devices of the same name: the first of `serials` that is free, and another if that is lost."""
 
     def __init__(self, serials: list[str], open_board: Callable[[str, Callable[[], bool]], Board]) -> None:
         self._left = serials
@@ -49,7 +49,8 @@ class AlikeDevices(BoardExecutor):
 
 
 def open_executor(argument: str, site: Site) -> Executor:
-    """`--on adb:SERIAL`: that device. `--on adb:NAME`: one of the devices of that name. `--on adb`: the only one attached."""
+    """`--on adb:SERIAL`: that device. `--on adb:NAME`: one of the devices of that name. `--on adb:SERIAL+NAME`: that device, or
+    another of that name if it is lost. `--on adb`: the only one attached."""
     if site.remote_dir is not None and not _PLAIN_PATH.fullmatch(site.remote_dir):
         raise InvalidInput(
             f"'{site.remote_dir}' is not an absolute path of plain letters, digits, dots and dashes",
@@ -63,7 +64,9 @@ def open_executor(argument: str, site: Site) -> Executor:
 
     devices = attached_devices()
     if argument and all(device.serial != argument for device in devices):
-        alike = [d.serial for d in devices if d.is_ready and read_phone(AdbShell(d.serial)).platform == argument]
+        first, _, name = argument.rpartition("+")
+        ready = sorted((device.serial for device in devices if device.is_ready), key=lambda serial: serial != first)
+        alike = [serial for serial in ready if read_phone(AdbShell(serial)).platform == name]
         if alike:
             return AlikeDevices(alike, open_board)
     return BoardExecutor(open_board(_chosen(argument, devices).serial, lambda: False), base=site.folder)

@@ -110,8 +110,8 @@ def _is_one_of(device: LabDevice, names: Sequence[str]) -> bool:
 
 
 def _ordered(order: RunOrder, device: LabDevice, *, alone: bool) -> DeviceOrder:
-    """Devices of one name stand in for each other: each run takes one that is free, and another if that is lost."""
-    on = device.on if alone or device.kind != ANDROID else f"adb:{device.name}"
+    """Devices of one name stand in for each other if one is lost."""
+    on = device.on if alone or device.kind != ANDROID else f"{device.on}+{device.name}"
     request = msgspec.structs.replace(order.request, on=on, platform=None, device_names=(), excluded_devices=())
     labels = {"platform": order.request.platform} if order.request.platform else {}
     return DeviceOrder(
