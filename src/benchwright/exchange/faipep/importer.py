@@ -110,7 +110,7 @@ def _runs(
         file,
         TOOL,
         results,
-        machine=make_machine(hostname=meta.get("platform_hash")),
+        machine=make_machine(hostname=meta.get("platform_hash"), platform=meta.get("platform")),
         started=moment(when) if when else None,
         labels={ours: meta[theirs] for theirs, ours in _LABELS.items() if meta.get(theirs)},
         notes=remarks,

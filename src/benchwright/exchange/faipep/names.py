@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 
 from benchwright.core.machine import UNKNOWN, Machine
 
@@ -22,14 +21,11 @@ def file_name(name: str) -> str:
     return kept
 
 
-def platform_name(machine: Machine) -> str:
-    """The operating system and the processor: on this machine exactly as Python names it."""
-    here = platform.uname()
-    same = (machine.hostname, machine.kernel, machine.architecture) == (here.node, here.release, here.machine)
-    told = [machine.system, machine.kernel, machine.architecture]
-    system = platform.platform() if same else "-".join(word for word in told if word and word != UNKNOWN)
-    words = [system, machine.cpu if machine.cpu != UNKNOWN else ""]
-    return file_name("-".join(filter(None, words)) or UNKNOWN)
+def platform_of(machine: Machine) -> str:
+    """The operating system and the processor, as the machine itself said; of older runs, what is known of both."""
+    told = [machine.system, machine.kernel, machine.architecture, machine.cpu]
+    words = [word for word in told if word and word != UNKNOWN]
+    return file_name(machine.platform or "-".join(words) or UNKNOWN)
 
 
 def _digest(name: str) -> str:

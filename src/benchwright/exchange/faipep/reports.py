@@ -17,7 +17,7 @@ from benchwright.core.run import Result, Run, why
 from benchwright.core.secrets.redact import redact_text, redact_words
 from benchwright.core.specification import CONTROL, GENERIC, SpecRevision
 from benchwright.core.status import Status
-from benchwright.exchange.faipep.names import platform_name
+from benchwright.exchange.faipep.names import platform_of
 from benchwright.exchange.faipep.records import Record, golden_records, record_of, series_in
 from benchwright.report.base import Report
 
@@ -114,7 +114,7 @@ def _meta(run: Run, result: Result, control: Result | None, revision: SpecRevisi
         "backend": labels.get("platform") or (test.backend if test else None) or run.machine.system.lower(),
         "time": _seconds(run.started),
         "framework": (test and (test.framework or test.format)) or benchmark.kind,
-        "platform": platform_name(run.machine),
+        "platform": platform_of(run.machine),
         "platform_hash": run.machine.hostname,
         "command": _command(benchmark),
         "user_identifier": labels.get("user_identifier"),

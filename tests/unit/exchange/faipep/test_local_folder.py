@@ -16,6 +16,7 @@ from builders import benchmark, launch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchwright.agent.machine.fingerprint import read_machine
 from benchwright.core.errors import CannotWrite, InvalidInput
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
@@ -23,7 +24,7 @@ from benchwright.core.run import Result, Run
 from benchwright.core.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.faipep.local_folder import export_faipep
-from benchwright.exchange.faipep.names import file_name, platform_name
+from benchwright.exchange.faipep.names import file_name, platform_of
 from benchwright.exchange.faipep.reports import reports_of
 from benchwright.exchange.registry import import_results
 
@@ -183,8 +184,8 @@ def test_different_names_that_become_the_same_file_are_both_kept(tmp_path: Path)
 
 
 def test_the_platform_of_this_machine_is_what_python_calls_it() -> None:
-    here = builders.machine(hostname=platform.node(), kernel=platform.release(), architecture=platform.machine())
-    assert platform_name(here) == file_name(f"{platform.platform()}-processor")
+    assert platform_of(read_machine()).startswith(file_name(platform.platform()))
+    assert platform_of(builders.MACHINE) == "Linux-6.1-x86_64-processor"
 
 
 def _write_many(folder: str, count: int) -> None:

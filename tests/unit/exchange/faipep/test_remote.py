@@ -278,3 +278,5 @@ def test_what_waits_is_sent_by_export_and_a_run_can_be_sent_again(bw: CommandLin
         assert "nothing waits" in bw("export", "--flush", *base, *remote).stderr
         bw("export", "last", *base, *remote)
         assert server.taken[:3] == server.taken[3:]
+    files = [path for path in (tmp_path / "base").rglob("*") if path.is_file()]
+    assert [path for path in files if SECRET.encode() in path.read_bytes()] == []

@@ -1,0 +1,85 @@
+"""FAI-PEP's reporters from the command line: both sides of a comparison in its folders, and back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import CommandLine
+from specifications import written
+
+LINE = 'PyTorchObserver {"type": "%s", "metric": "latency", "unit": "us", "value": "%s"}'
+
+
+def program(path: Path, *records: tuple[str, str]) -> str:
+    path.write_text("#!/bin/sh\n" + "".join(f"echo '{LINE % record}'\n" for record in records))
+    path.chmod(0o755)
+    return str(path)
+
+
+def record(folder: Path, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / f"{name}.txt").read_text())
+    return found
+
+
+def test_both_sides_are_reported_marked_and_read_back(bw: CommandLine) -> None:
+    """Local reporter, info with a control, run type and regressed types."""
+    sides = {
+        "treatment": program(bw.cwd / "new.sh", ("NET", "120.5"), ("NET", "121.5"), ("Conv", "60")),
+        "control": program(bw.cwd / "old.sh", ("NET", "100.5"), ("NET", "101.5"), ("Conv", "50")),
+    }
+    info: dict[str, Any] = {
+        side: {"commit": f"{side}-commit", "commit_time": 1_521_460_800, "program": path}
+        for side, path in sides.items()
+    }
+    info |= {"run_type": "regress", "regressed_types": ["NET"]}
+    path = written(bw.cwd / "spec.json", {}, {"identifier": "{ID}", "metric": "delay", "command": "{program}"})
+    body = bw.json("run", path, "--info", json.dumps(info), "--repeat", "2", "--local_reporter", "reports")
+    (meta,) = (bw.cwd / "reports").rglob("meta.txt")
+    folder = meta.parent
+    assert folder.parts[-6:] == ("0", "2018", "3", "19", "treatment-commit", "0")
+    net = record(folder, "NET-latency")
+    assert net["values"] == [120.5, 121.5] * 2
+    assert net["control_values"] == [100.5, 101.5] * 2
+    assert net["diff_summary"]["p0"] == pytest.approx(120.5 - 101.5)
+    assert net["regressed"] == 1
+    assert "regressed" not in record(folder, "Conv-latency")
+    said = record(folder, "meta")
+    assert (said["control_commit"], said["run_type"], said["run"]) == ("control-commit", "regress", body["id"])
+
+    imported = bw("import", "fai-pep", "reports").stdout.partition(":")[0]
+    back = {result["benchmark"]: result for result in bw.json("show", imported)["results"]}
+    assert set(back) == {"net-0 control", "net-0 treatment"}
+    values = {m["metric"]: m["values"] for m in back["net-0 treatment"]["metrics"]}
+    assert values["latency"] == pytest.approx([121e-6] * 2)
+    assert "already imported" in bw("import", "fai-pep", "reports").stdout
+
+    bw("export", body["id"], "--format", "fai-pep", "-o", "reports")
+    assert record(folder.parent / "1", "NET-latency") == net
+    line = json.loads(bw("report", body["id"], "--format", "fai-pep").stdout)
+    assert line["data"]["NET latency"] == net
+
+
+def test_what_failed_is_named_and_the_rest_reported(bw: CommandLine) -> None:
+    good = {"identifier": "good", "command": program(bw.cwd / "good.sh", ("NET", "1"))}
+    bad = {"identifier": "bad", "command": "false"}
+    path = written(bw.cwd / "spec.json", {}, good, bad)
+    done = bw("run", path, "--local-reporter", "reports", code=1)
+    assert "no records reported of net-bad: " in done.stderr
+    assert [meta.parent.parts[-6] for meta in (bw.cwd / "reports").rglob("meta.txt")] == ["good"]
+
+
+def test_a_place_or_server_that_is_none_is_refused_before_anything_runs(bw: CommandLine) -> None:
+    (bw.cwd / "file").write_text("")
+    marked = ("--", "touch", "ran")
+    assert "file is not a folder" in bw("run", "--local-reporter", "file", *marked, code=2).stderr
+    assert "has no category" in bw("run", "--remote-reporter", "perf.example/x", *marked, code=2).stderr
+    assert (
+        "cannot be read"
+        in bw(*("run", "--remote-reporter", "x|y", "--remote-access-token", "@nowhere", *marked), code=2).stderr
+    )
+    assert not (bw.cwd / "ran").exists()
+    assert "add -o FILE" in bw("export", "last", code=2).stderr
+    assert "is a folder of files" in bw("export", "last", "-o", "-", "--format", "fai-pep", code=2).stderr
