@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchwright.app.reporting import Reporters
 from benchwright.app.run import RunOrder, resolve_order
 from benchwright.app.run import run as run_order
 from benchwright.core.benchmark import Benchmark
@@ -119,7 +120,7 @@ def search_suite(order: RunOrder, observer: Observer, on_trial: OnTrial | None =
     if asked is None:
         raise InvalidInput("only suites can be searched for batch sizes", remedy="name a suite file")
     request = msgspec.structs.replace(order.request, suite=msgspec.structs.replace(asked, size=None))
-    order = msgspec.structs.replace(order, request=request)
+    order = msgspec.structs.replace(order, request=request, reporters=Reporters())  # trials are no results
     resolved = resolve_order(order)
     starts = {b.name: start for b in resolved.benchmarks if b.enabled and (start := default_batch(b)) is not None}
     if not starts:

@@ -24,6 +24,7 @@ _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MO
 # What `plan` has no use for: it keeps nothing and has no progress to show.
 _ONLY_RUN = (
     "run_name", "resume", "anyway", "store", "no_store", "show_output", "dash", "quiet", "verbose",
+    "local_reporter", "remote_reporter", "remote_access_token",
 )  # fmt: skip
 
 
