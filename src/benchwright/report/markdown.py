@@ -28,10 +28,13 @@ class MarkdownReporter:
 
     def render(self, report: Report) -> str:
         blocks = [f"### {code(report.run.name)}: {_outcome(report.run)}", *_scores(report)]
-        for section in report.added.sections:
-            blocks += _section(section)
+        sections = [block for section in report.added.sections for block in _section(section)]
+        # Sections that show results take the place of tables; others add to them.
+        instead = bool(report.added.shown)
+        blocks += sections if instead else []
         blocks += _troubles(report)
         blocks += _metrics(report)
+        blocks += [] if instead else sections
         if report.comparisons:
             from benchwright.report.comparison import verdict_blocks  # which needs the tables of this module
 
