@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from adb_device import AdbDevice, attached
+from local_shell import LocalShell
 from processes import carrying, wait_for
 from ssh_server import SshServer, another_home, start_ssh_server
 
@@ -19,7 +20,6 @@ from benchwright.executors.android.board import AdbBoard
 from benchwright.executors.boards.base import Board, BoardCommand, BoardOutput
 from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.ssh_connection import SshConnection
-from benchwright.executors.transfer.shell import LocalShell
 
 TOOLS = "sh cat date df env find grep kill mkdir mv nproc rm rmdir sed setsid sha256sum sleep stat tail tar taskset touch uname xargs"
 

@@ -11,6 +11,7 @@ import pytest
 from adb_device import AdbDevice, attached
 from builders import events
 from builders import job as job_in
+from local_shell import LocalShell
 from ssh_server import SshServer, start_ssh_server
 
 from benchwright.core.job import Job, JobBarrier, Outcome
@@ -22,7 +23,6 @@ from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.fake import FakeExecutor
 from benchwright.executors.registry import open_executor
 from benchwright.executors.ssh import ClusterExecutor
-from benchwright.executors.transfer.shell import LocalShell
 
 SPEED = MetricSpec(name="speed", pattern=r"speed=([\d.]+)")
 COMMANDS = {"fine": ("echo", "speed=2.5"), "broken": ("sh", "-c", "exit 3"), "missing": ("no-such-command-anywhere",)}

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from typing import Self
 
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.executors.android.adb import AdbShell, AttachedDevice, attached_devices
-from benchwright.executors.android.board import AdbBoard, DeviceInUse
+from benchwright.executors.android.board import AdbBoard
 from benchwright.executors.android.phone import read_phone
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.boards.base import Board
 from benchwright.executors.boards.executor import BoardExecutor
 
-_LOOK_S = 0.5
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9_./:@+=-]*")  # it becomes part of scripts that run there
 
 
 class AlikeDevices(BoardExecutor):
     """One of several devices of the same name: the first of `serials` that is free, and another if that is lost."""
 
-    def __init__(self, serials: list[str], open_board: Callable[[str, Callable[[], bool]], Board]) -> None:
+    def __init__(
+        self, serials: list[str], open_board: Callable[[str, Callable[[], bool]], Board], *, base: str | None
+    ) -> None:
         self._left = serials
         self._open_board = open_board
-        super().__init__(open_board(serials[0], lambda: False), self._another)
+        super().__init__(open_board(serials[0], lambda: False), self._another, base=base)
 
     def __enter__(self) -> Self:
-        while True:
-            for serial in list(self._left):
-                self._board = self._open_board(serial, lambda: False)
-                try:
-                    self._board.__enter__()
-                except DeviceInUse:
-                    continue
-                self._left.remove(serial)
-                return self
-            time.sleep(_LOOK_S)
+        for serial in list(self._left):
+            self._board = self._open_board(serial, lambda: False)
+            try:
+                self._board.__enter__()
+            except CannotMeasure:
+                if serial == self._left[-1]:
+                    raise
+                continue  # in use, or just lost
+            self._left.remove(serial)
+            return self
+        raise AssertionError("there is at least one device")
 
     def _another(self) -> Board | None:
         ready = {device.serial for device in attached_devices() if device.is_ready}
@@ -66,10 +67,17 @@ def open_executor(argument: str, site: Site) -> Executor:
     if argument and all(device.serial != argument for device in devices):
         first, _, name = argument.rpartition("+")
         ready = sorted((device.serial for device in devices if device.is_ready), key=lambda serial: serial != first)
-        alike = [serial for serial in ready if read_phone(AdbShell(serial)).platform == name]
+        alike = [serial for serial in ready if _platform_of(serial) == name]
         if alike:
-            return AlikeDevices(alike, open_board)
+            return AlikeDevices(alike, open_board, base=site.folder)
     return BoardExecutor(open_board(_chosen(argument, devices).serial, lambda: False), base=site.folder)
+
+
+def _platform_of(serial: str) -> str | None:
+    try:
+        return read_phone(AdbShell(serial)).platform
+    except CannotMeasure:
+        return None  # it was lost in the meantime
 
 
 def _chosen(serial: str, devices: list[AttachedDevice]) -> AttachedDevice:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from local_shell import LocalShell
 
 from benchwright.core.machine import platform_name
 from benchwright.executors.android.adb import AdbShell, AttachedDevice, attached_devices
 from benchwright.executors.android.board import DeviceInUse, DeviceLock
 from benchwright.executors.android.phone import Battery, empty_log, read_phone
-from benchwright.executors.transfer.shell import ANSWER, LocalShell
+from benchwright.executors.transfer.shell import ANSWER
 
 PROPERTIES = """\
 ro.product.model Pixel 6

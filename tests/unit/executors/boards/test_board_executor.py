@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from builders import events
 from builders import job as job_in
+from local_shell import LocalShell
 from processes import carrying, wait_for
 from ssh_server import SshServer, another_home, start_ssh_server
 
@@ -21,7 +22,6 @@ from benchwright.executors.boards.executor import BoardExecutor
 from benchwright.executors.boards.remote_program import Ended, ReportFilter
 from benchwright.executors.boards.shell_board import ShellBoard
 from benchwright.executors.ssh_host import HostExecutor
-from benchwright.executors.transfer.shell import LocalShell
 
 TOOLS = "sh cat date df env find grep kill ls mkdir mv nproc rm rmdir sed setsid sha256sum sleep stat tail tar taskset touch uname xargs"
 
