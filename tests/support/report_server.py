@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -97,6 +97,15 @@ def cut(handler: ReportHandler, count: int) -> None:
     handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Length: 100\r\n\r\n{")
     handler.wfile.flush()
     handler.connection.close()
+
+
+def drip(handler: ReportHandler, count: int) -> None:
+    """A word from time to time, and never an answer."""
+    with suppress(OSError):
+        handler.wfile.write(b"HTTP/1.0 200 OK\r\n")
+        for number in range(100):
+            handler.wfile.write(f"X-{number}: y\r\n".encode())
+            time.sleep(0.1)
 
 
 def vanish(handler: ReportHandler, count: int) -> None:

@@ -12,7 +12,7 @@ from benchwright.core.measurement import DELIVERED, Measurement
 from benchwright.core.metric import Direction, check_aggregate
 from benchwright.core.specification import CONTROL, ERROR, TREATMENT
 from benchwright.exchange.faipep.record_file import RecordBody, middle_of, numbers
-from benchwright.exchange.faipep.records import PLACES
+from benchwright.exchange.faipep.records import our_unit
 from benchwright.exchange.imported_run import SOURCE
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET, ObserverRecord, number_in
@@ -144,7 +144,7 @@ def _named(record: RecordBody, own: _Own | None, naming: Naming) -> Measurement:
         return msgspec.structs.replace(naming[told.type, told.metric, told.unit], source=SOURCE)
     return Measurement(
         metric=own.metric,
-        unit=_unit(record),
+        unit=our_unit(record.unit or ""),
         direction=own.direction,
         samples=(),
         source=SOURCE,
@@ -157,14 +157,7 @@ def _observer_record(record: RecordBody) -> ObserverRecord:
     return ObserverRecord(
         type=record.type.strip() or NET,
         metric=(record.metric or "").strip() or LATENCY,
-        unit=_unit(record),
+        unit=our_unit(record.unit or ""),
         values=(),
         line=0,
     )
-
-
-def _unit(record: RecordBody) -> str | None:
-    """Times are in seconds."""
-    unit = (record.unit or "").strip()
-    plain = unit.lower()
-    return "s" if plain in PLACES else "%" if plain in ("percent", "%") else unit or None

@@ -152,8 +152,14 @@ def _as_printed(m: Measurement, launch: Launch) -> Mapping[str, object] | None:
     part = m.labels.get(OP, m.labels.get("type"))
     for told in launch.facts.get("records") or ():
         if told.get("as") == m.metric and (part is None or told.get("type") == part):
-            unit = str(told.get("unit") or "").lower()
-            if (unit in PLACES) == (m.unit == "s"):
-                found: Mapping[str, object] = told
+            found: Mapping[str, object] = told
+            if our_unit(str(told.get("unit") or "")) == m.unit:
                 return found
     return None
+
+
+def our_unit(printed: str) -> str | None:
+    """Times are in seconds."""
+    unit = printed.strip()
+    plain = unit.lower()
+    return "s" if plain in PLACES else "%" if plain in ("percent", "%") else unit or None

@@ -337,3 +337,12 @@ def test_statistics_of_outputs_and_goldens_are_an_error_and_no_comparison(tmp_pa
     (run,) = import_results(tmp_path).runs
     (m,) = run.results[0].launches[0].measurements
     assert (len(run.results), m.metric, m.samples, m.labels) == (1, "error.max_abs", (0.25,), {"output": "softmax"})
+
+
+def test_a_metric_in_two_units_keeps_each_with_its_own(tmp_path: Path) -> None:
+    told = [{"type": "NET", "metric": "size", "unit": unit, "as": "size"} for unit in ("MB", "GB")]
+    mega = builders.measurement(1.0, metric="size", unit="MB", source="log")
+    giga = builders.measurement(2.0, metric="size", unit="GB", source="log", labels={"unit": "GB"})
+    folder = written(builders.run(result(launch(mega, giga, facts={"records": told}))), tmp_path)
+    found = {body(path)["unit"]: body(path)["values"] for path in folder.iterdir() if path.stem != "meta"}
+    assert found == {"MB": [1.0], "GB": [2.0]}

@@ -77,7 +77,7 @@ def test_a_request_has_the_seeds_form_and_numbers_stay_numbers(tmp_path: Path) -
     assert Spool(tmp_path).waiting() == []
 
 
-@pytest.mark.parametrize("way", ["fail", "cut", "vanish", "hang"])
+@pytest.mark.parametrize("way", ["fail", "cut", "vanish", "hang", "drip"])
 def test_passing_trouble_is_tried_again(way: str, tmp_path: Path) -> None:
     with report_server(getattr(server_ways, way)) as server:
         assert send(server, tmp_path, a_run()) == Sent(messages=1)
@@ -136,7 +136,8 @@ def test_pauses_grow_and_are_bounded(tmp_path: Path) -> None:
         send_waiting(
             spool, endpoint, AccessToken(None), SendLimits(attempts=6, pause_s=1, total_s=9), pause=pauses.append
         )
-    assert 2 <= len(pauses) <= 4  # the next would end after 9 s
+    assert 4 <= len(pauses) <= 5
+    assert max(pauses) <= 9
     assert all(0.5 * 2**n <= pause <= 2**n for n, pause in enumerate(pauses))
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import ssl
-import time
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Self
 
 from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint
 from benchwright.version import __version__
@@ -33,16 +36,44 @@ def post(endpoint: Endpoint, token: AccessToken, logs: Sequence[object], *, time
     body = json.dumps({"access_token": token.reveal(), "logs": json.dumps(logs)}).encode()
     headers = {"Content-Type": "application/json", "User-Agent": f"benchwright/{__version__}"}
     request = urllib.request.Request(endpoint.url, data=body, headers=headers)  # noqa: S310  # http or https: endpoint_of
-    deadline = time.monotonic() + timeout_s
+    wait = _Wait(timeout_s)
     try:
-        with _opener().open(request, timeout=timeout_s) as answer:
-            text = _read(answer, deadline)
+        with wait, _opener(wait).open(request, timeout=timeout_s) as answer:
+            text = _read(answer, wait)
     except urllib.error.HTTPError as error:
         with error:
             raise _refused(error) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise _unreachable(error) from None
+        raise _unreachable(TimeoutError() if wait.is_over else error) from None
     _check_count(text, len(logs))
+
+
+class _Wait:
+    """Ends a request that takes too long as a whole, even if its server says a word from time to time."""
+
+    def __init__(self, most_s: float) -> None:
+        self._connections: list[http.client.HTTPConnection] = []
+        self._timer = threading.Timer(most_s, self._end)
+        self._timer.daemon = True
+        self.is_over = False
+
+    def watch(self, connection: http.client.HTTPConnection) -> http.client.HTTPConnection:
+        self._connections.append(connection)
+        return connection
+
+    def _end(self) -> None:
+        self.is_over = True
+        for connection in self._connections:
+            if connection.sock is not None:
+                with suppress(OSError):  # it was closed just now
+                    connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        self._timer.cancel()
 
 
 def _check_count(text: bytes, wanted: int) -> None:
@@ -57,18 +88,18 @@ def _check_count(text: bytes, wanted: int) -> None:
         raise NotTaken(f"it took {count} of {wanted} messages", again=False, alone=True)
 
 
-def _read(answer: http.client.HTTPResponse, deadline: float) -> bytes:
+def _read(answer: http.client.HTTPResponse, wait: _Wait) -> bytes:
     """The whole answer, unless that takes too long or it is none of ours."""
     found = b""
     while len(found) < _LONGEST_ANSWER:
         part = answer.read1(_LONGEST_ANSWER)
+        if wait.is_over:
+            raise TimeoutError
         if not part:
             if answer.length:
                 raise http.client.IncompleteRead(found)
             return found
         found += part
-        if time.monotonic() > deadline:
-            raise TimeoutError
     raise ValueError("its answer is too long")
 
 
@@ -97,13 +128,34 @@ def _unreachable(error: Exception) -> NotTaken:
     return NotTaken(said[:120], again=not isinstance(reason, ValueError | http.client.InvalidURL))
 
 
-def _opener() -> urllib.request.OpenerDirector:
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, wait: _Wait) -> None:
+        super().__init__()
+        self._wait = wait
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        return self.do_open(lambda host, **how: self._wait.watch(http.client.HTTPConnection(host, **how)), req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, wait: _Wait) -> None:
+        super().__init__()
+        self._wait = wait
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        context = ssl.create_default_context()
+        return self.do_open(
+            lambda host, **how: self._wait.watch(http.client.HTTPSConnection(host, context=context, **how)), req
+        )
+
+
+def _opener(wait: _Wait) -> urllib.request.OpenerDirector:
     """Without redirects: a token is for the server that was named."""
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(context=ssl.create_default_context()),
+        _Http(wait),
+        _Https(wait),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
     ):
