@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -460,7 +461,17 @@ class AdbServer:
             env={**os.environ, **self.environment, "ADB_LOCAL_TRANSPORT_MAX_PORT": "5554"},
             start_new_session=True,
         )
-        self.adb("start-server")
+        self._wait_until_it_listens()  # before: a client that finds no server starts one of its own, which would stay
+
+    def _wait_until_it_listens(self) -> None:
+        limit = time.monotonic() + 30
+        while self._server.poll() is None and time.monotonic() < limit:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError(Path(self._log.name).read_text(errors="replace"))
 
     def adb(self, *words: str) -> str:
         found = subprocess.run(
@@ -473,9 +484,17 @@ class AdbServer:
         return self.adb("connect", device.serial)
 
     def stop(self) -> None:
+        """Ends it; AssertionError if another server took its place, which is then ended too."""
+        was_alive = self._server.poll() is None
         self._server.terminate()
         self._server.wait()
         self._log.close()
+        with socket.socket() as other:
+            is_left = other.connect_ex(("127.0.0.1", self.port)) == 0
+        if is_left:
+            self.adb("kill-server")
+        assert not is_left, "a client of adb started a server of its own"
+        assert was_alive, "the adb server ended by itself"
 
 
 def start_adb_server(folder: Path) -> AdbServer:
