@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from benchwright.kinds.spec.read.json_file import JsonFile
+    from benchwright.kinds.yaml.nodes import YamlFile
     from benchwright.kinds.yaml.value_types import PlacedValues
 
 YAML = (".yaml", ".yml")
@@ -20,7 +22,25 @@ def is_yaml(path: str) -> bool:
 
 
 def load(path: str) -> PlacedValues:
-    """InvalidInput points at what is not JSON or YAML."""
+    """InvalidInput points at what is not JSON or YAML. A key whose value is null is not there."""
+    import msgspec
+
+    file = _parsed(path)
+    return msgspec.structs.replace(file, value=_without_nulls(file, file.value, ()))
+
+
+def _without_nulls(file: PlacedValues, value: Any, path: tuple[object, ...]) -> Any:
+    if isinstance(value, dict):
+        kept = {key: inner for key, inner in value.items() if inner is not None}
+        return {key: _without_nulls(file, inner, (*path, key)) for key, inner in kept.items()}
+    if isinstance(value, list):
+        if None in value:
+            raise file.error("null stands for nothing in a list", (*path, value.index(None)), "remove it")
+        return [_without_nulls(file, inner, (*path, at)) for at, inner in enumerate(value)]
+    return value
+
+
+def _parsed(path: str) -> YamlFile | JsonFile:
     # Imported here: whether a file is a specification is asked about every target.
     from benchwright.kinds.text_file import read_text
 

@@ -12,6 +12,7 @@ import msgspec
 
 from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput
+from benchwright.core.settings import MOST_LAUNCHES
 from benchwright.core.specification import ERROR, SpecPower, SpecSteps, SpecTest
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask
 from benchwright.kinds.spec.placeholders import Filler
@@ -151,7 +152,7 @@ class _Reader:
             test=read,
             env=self._env(test, device, path),
             timeout_s=self._seconds(filler, test, "timeout", path) or USUAL_TIMEOUT_S,
-            launches=self._number(filler, test, "repeat", path) or 1,
+            launches=self._launches(filler, test, path),
             notes=(*self.notes, *self._near_misses(test, TEST, path)),
         )
 
@@ -237,6 +238,13 @@ class _Reader:
             (test.get("env"), (*path, "env")),
         )
         return {name: value for env, place in sources for name, value in _variables(self.file, env, place).items()}
+
+    def _launches(self, filler: Filler, test: Mapping[str, Any], path: Path) -> int:
+        found = self._number(filler, test, "repeat", path) or 1
+        if not 1 <= found <= MOST_LAUNCHES:
+            place: Path = (*path, "repeat") if "repeat" in test else ("model", "repeat")
+            raise self.file.error(f"repeat is {found:,}", place, f"write a number from 1 to {MOST_LAUNCHES:,}")
+        return found
 
     def _number(self, filler: Filler, test: Mapping[str, Any], key: str, path: Path) -> int | None:
         found = self._seconds(filler, test, key, path)
