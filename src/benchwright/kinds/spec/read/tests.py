@@ -94,7 +94,12 @@ class _Reader:
     def expanded(self, number: int) -> list[ReadTest]:
         test, path = self.file.value["tests"][number], ("tests", number)
         variants = variants_of(self.file, test, self.model, path)
-        return [self._test(test, path, variant) for variant in variants]
+        try:
+            return [self._test(test, path, variant) for variant in variants]
+        except InvalidInput as error:
+            if error.where is not None:
+                raise
+            raise self.file.error(error.what, path, error.remedy) from None  # of a placeholder
 
     def _test(self, test: Mapping[str, Any], path: Path, variant: Variant) -> ReadTest:
         number, self.count = self.count, self.count + 1
@@ -133,7 +138,7 @@ class _Reader:
             outputs=tuple(by_name(self.model.get("outputs"))),
             output_files=outputs,
             goldens=goldens,
-            tolerance=self._tolerance(test, path),
+            tolerance=self._tolerance(filler, test, path),
             statistics=self._statistics(test, path),
             observer=_text(test.get("observer") or self.model.get("observer")),
             converter=converter_of(self.file, test.get("converter"), (*path, "converter"))
@@ -193,13 +198,16 @@ class _Reader:
         writes = test.get("metric") == ERROR and "--text_output" in lines and "--output_folder" not in lines
         return ("--output_folder {TGTDIR}",) if writes else ()
 
-    def _tolerance(self, test: Mapping[str, Any], path: Path) -> dict[str, float]:
+    def _tolerance(self, filler: Filler, test: Mapping[str, Any], path: Path) -> dict[str, float]:
         value = test.get("tolerance")
         if value is None:
             return {}
         given = value if isinstance(value, dict) else {_TOLERANCE: value}
         check_tolerance(given, where=self.file.path, line=self.file.place((*path, "tolerance")).line)
-        return {name: float(limit) for name, limit in given.items()}
+        try:
+            return {name: float(filler.text(str(limit))) for name, limit in given.items()}
+        except ValueError:
+            raise self.file.error("tolerance is not a number", (*path, "tolerance"), "write a number") from None
 
     def _statistics(self, test: Mapping[str, Any], path: Path) -> tuple[str, ...]:
         names = tuple(map(str, test.get("statistics") or ()))
