@@ -122,6 +122,7 @@ class RunOptions(TypedDict, total=False):
     offline: bool
     run_type: str | None
     regressed_types: str | None
+    screen_reporter: bool
     android_dir: str | None
     # Results
     labels: Mapping[str, str] | None

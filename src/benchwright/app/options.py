@@ -271,6 +271,8 @@ def _of_specs() -> Iterable[Option]:
         help="Label that says why it is measured.  [default: benchmark]")
     yield _spec("--regressed-types", metavar="JSON",
         help="With --run-type regress: types of records to mark as regressed, such as '[\"NET\"]'.")
+    yield _spec("--screen-reporter", "flag", of_target=False,
+        help="Accepted for FAI-PEP's sake: the report is always shown.")
     yield _spec("--android-dir", metavar="DIR",
         help="Folder on Android devices.  [default: /data/local/tmp/]")
 
