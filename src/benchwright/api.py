@@ -64,6 +64,7 @@ class RunOptions(TypedDict, total=False):
     timeout: str | float | None
     cores: str | Sequence[int] | None
     on: str | None
+    remote_dir: Text | None
     platform: str | None
     device_names: Texts
     excluded_devices: Texts
