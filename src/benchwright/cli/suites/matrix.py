@@ -28,7 +28,10 @@ Examples:
 """
 
 
-_ANOTHER_MEANING = ("run_name", "resume", "dash", "verbose", "as_json", "commands", "format", "name")
+_ANOTHER_MEANING = (
+    "run_name", "resume", "dash", "verbose", "as_json", "commands", "format", "name",
+    "platform", "device_names", "excluded_devices",
+)  # fmt: skip
 
 
 @click.command(epilog=_EXAMPLES)
