@@ -66,7 +66,8 @@ def test_what_failed_is_named_and_the_rest_reported(bw: CommandLine) -> None:
     good = {"identifier": "good", "command": program(bw.cwd / "good.sh", ("NET", "1"))}
     bad = {"identifier": "bad", "command": "false"}
     path = written(bw.cwd / "spec.json", {}, good, bad)
-    done = bw("run", path, "--local-reporter", "reports", code=1)
+    done = bw("run", path, "--local-reporter", "reports", "--screen_reporter", code=1)
+    assert "net-good" in done.stdout  # the screen reporter is always there
     assert "no records reported of net-bad: " in done.stderr
     assert [meta.parent.parts[-6] for meta in (bw.cwd / "reports").rglob("meta.txt")] == ["good"]
 
