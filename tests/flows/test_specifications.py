@@ -190,3 +190,16 @@ def test_cooldown_is_no_part_of_a_measurement(bw: CommandLine, program: str) -> 
     (result,) = bw.json("run", path, "--program", program)["results"]
     first, second = result["launches"]
     assert max(first["duration_s"], second["duration_s"]) < 0.4
+
+
+def test_a_run_with_steps_is_resumed(bw: CommandLine, program: str) -> None:
+    """The script of the steps lies in the run's folder; that it is there now is no change."""
+    tests = [{"identifier": "{ID}", "command": "{program}", "postprocess": {"commands": ["echo done"]}}] * 2
+    path = written(bw.cwd / "spec.json", {}, *tests)
+    bw("run", path, "--program", program)
+    run = bw.last_run()
+    for part in run.glob("net-1.D0.*"):  # as if it had been killed before
+        part.unlink()
+    body = bw.json("run", f"--resume={run.name}", path, "--program", program)
+    assert [r["status"] for r in body["results"]] == ["ok", "ok"]
+    assert not [note for r in body["results"] for note in r["notes"]]

@@ -29,7 +29,7 @@ _NAME = re.compile(rb"[\w.]+")
 def code_files(job: Job, also: Sequence[str], search_path: str) -> list[str]:
     """Absolute paths, in order, without data and installed packages; `also`: files named by the benchmark's kind."""
     words = _words(job)
-    found = [path for word in words if (path := _file(word, job.cwd)) is not None]
+    found = [path for word in words if (path := _file(word, job.cwd)) is not None and path not in job.files]
     program = shutil.which(words[0], path=os.pathsep.join([*job.path, search_path])) if words else None
     if program is not None:
         found.insert(0, os.path.realpath(program))
