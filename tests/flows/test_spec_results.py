@@ -32,7 +32,10 @@ def prints(records: str, **more: Any) -> dict[str, Any]:
 
 def test_every_form_of_record_gives_every_sample(bw: CommandLine) -> None:
     forms = ("json", "older", "text")
-    body = run(bw, *(prints(form) for form in forms), prints("tflite", converter={"name": "tflite"}))
+    other = {"older": {"observer": "PyTorchObserver"}}
+    body = run(
+        bw, *(prints(form, **other.get(form, {})) for form in forms), prints("tflite", converter={"name": "tflite"})
+    )
     for number, _ in enumerate(forms):
         assert metric(body, "latency", number)["value"] == pytest.approx(102e-6)
         [launch] = body["results"][number]["launches"]

@@ -15,7 +15,6 @@ from zipfile import BadZipFile
 
 np = import_module("numpy")
 
-SUFFIXES = (".txt", ".npy", ".npz", ".safetensors")
 _MOST_HEADER_BYTES = 100_000_000
 _TYPES = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "i1",

@@ -196,6 +196,19 @@ def test_any_identifier_and_plain_json() -> None:
     assert [each.line for each in observed.unread] == [3]
 
 
+@pytest.mark.parametrize(
+    ("framework", "values"), [("caffe2", [1]), ("pytorch", [2]), ("generic", [2]), ("glow", [1, 2]), (None, [1, 2])]
+)
+def test_the_framework_names_the_observer(framework: str | None, values: list[float]) -> None:
+    reader = reader_of(None, {}, None, framework)
+    assert reader is not None
+    lines = [
+        PrintedLine(n, f"{name}Observer {record(value=n)}") for n, name in enumerate(("Caffe2", "PyTorch"), start=1)
+    ]
+    found = reader.read([line for line in lines if reader.wanted in line.text])
+    assert [value for each in found.records for value in each.values] == values
+
+
 def test_documents_of_other_tools() -> None:
     rows = [
         {

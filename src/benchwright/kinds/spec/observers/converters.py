@@ -16,6 +16,7 @@ from benchwright.kinds.spec.observers.tflite import STATISTICS_LINE, tflite_reco
 REGEX = "regex"
 _IDENTIFIED = "json_with_identifier_converter"
 _ANY_OBSERVER = "Observer"  # in both names
+_OBSERVERS = {"caffe2": [CAFFE2], "pytorch": [PYTORCH], "generic": [PYTORCH]}  # by framework; of others both are read
 
 
 class OutputReader(NamedTuple):
@@ -49,7 +50,7 @@ def reader_of(
         return _identified([identifier] if identifier else [CAFFE2, PYTORCH])
     if framework == "tflite":
         return _BY_NAME["tflite"]
-    return _identified([CAFFE2, PYTORCH])
+    return _identified(_OBSERVERS.get(framework or "", [CAFFE2, PYTORCH]))
 
 
 def check_converter(name: str, args: Mapping[str, Any], *, where: str | None = None, line: int | None = None) -> None:
