@@ -207,6 +207,8 @@ def test_the_framework_names_the_observer(framework: str | None, values: list[fl
     ]
     found = reader.read([line for line in lines if reader.wanted in line.text])
     assert [value for each in found.records for value in each.values] == values
+    for line in lines:  # a program that prints only the other one is read, too
+        assert len(reader.read([line]).records) == 1
 
 
 def test_documents_of_other_tools() -> None:

@@ -16,7 +16,7 @@ from benchwright.kinds.spec.observers.tflite import STATISTICS_LINE, tflite_reco
 REGEX = "regex"
 _IDENTIFIED = "json_with_identifier_converter"
 _ANY_OBSERVER = "Observer"  # in both names
-_OBSERVERS = {"caffe2": [CAFFE2], "pytorch": [PYTORCH], "generic": [PYTORCH]}  # by framework; of others both are read
+_OBSERVERS = {"caffe2": CAFFE2, "pytorch": PYTORCH, "generic": PYTORCH}  # by framework
 
 
 class OutputReader(NamedTuple):
@@ -50,7 +50,7 @@ def reader_of(
         return _identified([identifier] if identifier else [CAFFE2, PYTORCH])
     if framework == "tflite":
         return _BY_NAME["tflite"]
-    return _identified(_OBSERVERS.get(framework or "", [CAFFE2, PYTORCH]))
+    return _either(_OBSERVERS.get(framework or ""))
 
 
 def check_converter(name: str, args: Mapping[str, Any], *, where: str | None = None, line: int | None = None) -> None:
@@ -76,3 +76,14 @@ def _identified(identifiers: Sequence[str]) -> OutputReader:
     wanted = identifiers[0] if len(identifiers) == 1 else _ANY_OBSERVER
     what = " or ".join(f"'{name} {{…}}'" for name in identifiers)
     return OutputReader(wanted, lambda lines: identified_records(lines, identifiers), f"a line {what}")
+
+
+def _either(usual: str | None) -> OutputReader:
+    """Records of both observers; if the framework has a usual one, and it printed any, only its."""
+    both = _identified([CAFFE2, PYTORCH])
+
+    def read(lines: Sequence[PrintedLine]) -> Observed:
+        found = identified_records(lines, [usual]) if usual is not None else Observed()
+        return found if found.records else both.read(lines)
+
+    return both._replace(read=read)
