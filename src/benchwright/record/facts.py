@@ -37,7 +37,7 @@ def facts_of(
                 "name": r.name,
                 "rank": r.rank,
                 "on_device": r.on_device,
-                "device_stride": r.device_stride,
+                **({"device_stride": r.device_stride} if r.device_stride > 1 else {}),
                 "steps": {phase: len(steps) for phase, steps in r.phases.items()},
                 "items": (measured := settled(r)[0]).items.total,
                 "seconds": measured.total_s,
