@@ -152,7 +152,9 @@ def _worst(worst: object) -> Cell:
     if not isinstance(worst, dict):
         return Cell()
     place = ", ".join(map(str, worst.get("index", ())))
-    return Cell(f"[{place}]: {worst.get('got'):.6g} instead of {worst.get('expected'):.6g}", worst)
+    got, expected = worst.get("got"), worst.get("expected")
+    digits = next((n for n in (6, 9, 12, 17) if f"{got:.{n}g}" != f"{expected:.{n}g}"), 6)
+    return Cell(f"[{place}]: {got:.{digits}g} instead of {expected:.{digits}g}", worst)
 
 
 def _statistics(statistics: Mapping[str, Mapping[str, float]], summaries: Sequence[Summary]) -> ReportTable | None:
