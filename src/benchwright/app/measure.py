@@ -170,7 +170,7 @@ class _Measurement:
         self.machine = executor.machine()
         refuse_other_machine(folder, self.machine)
         self.notes = notes_of(folder.read_ending().notes)  # those of an earlier attempt stay true
-        packages = {name: None for kind, _ in by_kind(stored.benchmarks) for name in kind.probe_packages}
+        packages = {name: None for kind, same in by_kind(stored.benchmarks) for name in kind.packages_for(same)}
         self.probe = ProbeWatch(base.artifacts, self._tell, tuple(packages))
         self.plan = make_plan(
             stored.benchmarks,

@@ -110,6 +110,10 @@ class Kind(Protocol):
         lacking = self.not_ready(benchmarks, settings)
         return CannotMeasure(nothing_ready([f"{name}: {why}" for name, why in lacking.items()]))
 
+    def packages_for(self, benchmarks: Sequence[Benchmark]) -> tuple[str, ...]:
+        """Those of `probe_packages` that programs of `benchmarks` may import; they are watched during the run."""
+        return self.probe_packages
+
     def warnings(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> list[str]:
         """What a reader of a run's results should know of what its benchmarks were prepared with."""
         return []

@@ -54,6 +54,10 @@ class SpecKind(Kind):
     def ends_with_verdict(self, benchmark: Benchmark) -> bool:
         return _has_side(benchmark)
 
+    def packages_for(self, benchmarks: Sequence[Benchmark]) -> tuple[str, ...]:
+        on_ours = any(isinstance(b.workload, Model) for b in benchmarks)
+        return self.probe_packages if on_ours else self.probe_packages[:1]
+
     def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
         from benchwright.kinds.spec.setup import lacking
 
