@@ -66,7 +66,7 @@ PROCESSES_MEASURED = tuple(
     str(Path(__file__).parent / path)
     for path in (
         *("unit/agent", "unit/benchprobe", "unit/benchmodels", "contracts/test_executor_contract.py"),
-        *("flows/test_models.py", "flows/test_voir_folders.py"),
+        "flows/test_voir_folders.py",
     )
 )
 _COVERAGE = "COVERAGE_PROCESS_CONFIG"

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+WORKERS = str(max(3, os.cpu_count() or 1))  # three on two cores: tests wait a fifth of their time for processes
 TESTS_FAILED = 1  # pytest's exit code; the others are usage errors, crashes and Ctrl-C
 
 
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     coverage = ["--cov", "--cov-report="]
     with tempfile.TemporaryDirectory() as folder:
         remembered = ["-o", f"cache_dir={folder}"]  # of these two rounds alone: what failed last week is not asked for
-        first = _pytest("-n", "auto", "--dist", "loadgroup", *coverage, *remembered, *given)
+        first = _pytest("-n", WORKERS, "--dist", "loadgroup", *coverage, *remembered, *given)
         failed = _failed(Path(folder))
         if first != TESTS_FAILED or not failed:  # without a failed test it is the coverage floor
             return first

@@ -349,6 +349,7 @@ class TestFolders:
         assert {tool: tools.count(tool) for tool in tools} == {
             "asv": 2,
             "driver": 1,
+            "fai-pep": 1,
             "google-benchmark": 3,
             "hyperfine": 3,
             "milabench": 2,

@@ -12,7 +12,7 @@ from benchwright.kinds.command_words import Line, read_line
 from benchwright.kinds.spec.read.keys import PLACEHOLDER
 
 DEEPEST = 32
-LONGEST = 1 << 20  # characters of a filled line
+LONGEST = 1 << 17  # characters of a filled line: a longer word cannot be executed
 _FIRST_MARK, _LAST_MARK = 0xF0000, 0xFFFFD  # private characters that stand for values while a line is split
 _MARKS = re.compile(f"[{chr(_FIRST_MARK)}-{chr(_LAST_MARK)}]")
 _SPECIAL_IN_QUOTES = re.compile(r'([\\"$`])')
