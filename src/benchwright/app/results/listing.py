@@ -21,7 +21,7 @@ from benchwright.app.results.run_digest import size_of
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, NoStoreYet, StoreTrouble
 from benchwright.core.run import Run
-from benchwright.core.status import Status
+from benchwright.core.status import Reason, Status
 from benchwright.kinds.registry import kind_of
 from benchwright.plan.file_names import safe_name
 from benchwright.runs.known_runs import by_start, unplanned
@@ -142,7 +142,8 @@ def _how_killed(folder: RunFolder) -> str:
         launches = [x for result in read_run(folder, kind_of).results for x in result.launches]
     except InvalidInput:
         launches = []
-    done = len({x.position for x in launches if x.status in (Status.OK, Status.FAILED)})
+    ended = (x for x in launches if x.status in (Status.OK, Status.FAILED) and x.reason is not Reason.AGENT_LOST)
+    done = len({x.position for x in ended})
     planned = f" of {len(jobs.launches):,}" if jobs is not None else ""
     return f"killed after {done:,}{planned} launches; continue: bw run --resume={folder.id}"
 
