@@ -30,7 +30,10 @@ OPTIONS = {
 SPEED = "patterns = ['^.{0,40}speed (\\\\S+)']\nmetrics = ['speed']\ncompute_method = ['average']\n"
 Measured = dict[str, dict[str, Any]]
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+pytestmark = [
+    pytest.mark.skipif(sys.platform != "linux", reason="needs /proc"),
+    pytest.mark.xdist_group("lies"),  # else every worker waits until one has run the programs
+]
 
 
 def measured(group: str, folder: Path) -> Measured:
