@@ -147,12 +147,16 @@ def test_a_push_that_is_cut_is_never_taken_for_whole(own_phone, tmp_path):
 
 
 def test_what_is_there_already_is_not_sent_again(own_phone, tmp_path):
-    (tmp_path / "model").write_bytes(os.urandom(100_000))
-    for _ in range(2):
-        pass
+    (tmp_path / "model").write_bytes(os.urandom(3_000_000))
+    before, arrived = own_phone.pushed, []
+    for number in range(2):
         with AdbBoard(AdbShell(own_phone.serial)) as board:
             board.push({f"{board.folder}/model": str(tmp_path / "model")})
-        own_phone.full_after = 1 << 40
+            board.pull(f"{board.folder}/model", str(tmp_path / f"back{number}"))
+        arrived.append(own_phone.pushed - before)
+        assert (tmp_path / f"back{number}").read_bytes() == (tmp_path / "model").read_bytes()
+    assert arrived[0] >= 3_000_000
+    assert arrived[1] == arrived[0], "the second board has it from the first"
 
 
 def test_files_are_copied_where_the_device_forbids_hard_links(own_phone, tmp_path):

@@ -54,7 +54,8 @@ def test_the_files_are_small_and_have_their_checksums() -> None:
 
 
 def test_all_of_them_are_valid(bw: CommandLine) -> None:
-    bw("validate", *sorted(NAMES))
+    said = bw("validate", *sorted(NAMES)).stdout.splitlines()
+    assert len([line for line in said if ": ok, " in line]) == len(NAMES), said
 
 
 def test_a_misspelt_name_is_offered(bw: CommandLine) -> None:

@@ -63,7 +63,7 @@ class AdbDevice:
         self.full_after: int | None = None  # bytes that can be pushed
         self.unplug_after: int | None = None  # bytes that come by `adb push`
         self.services: list[str] = []  # that were opened
-        self._pushed = 0
+        self.pushed = 0  # bytes that came by `adb push`
         self._listener: socket.socket | None = None
         self._connections: list[_Connection] = []
         self.port = 0
@@ -167,11 +167,11 @@ class AdbDevice:
 
     def count(self, size: int) -> None:
         """`adb push` brought this much."""
-        self._pushed += size
-        if self.unplug_after is not None and self._pushed > self.unplug_after:
+        self.pushed += size
+        if self.unplug_after is not None and self.pushed > self.unplug_after:
             self.unplug()
             raise ConnectionResetError
-        if self.full_after is not None and self._pushed > self.full_after:
+        if self.full_after is not None and self.pushed > self.full_after:
             raise OSError(28, "No space left on device")
 
 

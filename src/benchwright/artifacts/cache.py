@@ -91,7 +91,7 @@ class ArtifactCache:
         progress: FetchObserver | None = None,
         where: str | None = None,
     ) -> dict[str, Path]:
-        """Key → path, as `fetch`, with all files side by side by their filenames: a model's weights lie beside it."""
+        """Fetches all of them into one folder, under their own filenames, as a model and its weights need; key → path."""
         paths = {
             artifact.key: self.fetch(artifact, near=near, root=root, progress=progress, where=where)
             for artifact in artifacts

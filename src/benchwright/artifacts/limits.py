@@ -1,4 +1,4 @@
-"""How much is fetched, how long it may take, and who is told."""
+"""Limits on the size and time of downloads, and the protocol for their progress."""
 
 from __future__ import annotations
 

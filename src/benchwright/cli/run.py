@@ -85,7 +85,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
 
 
 def _run_on_devices(orders: Sequence[DeviceOrder], progress: Progress, *, as_json: bool) -> int:
-    """One run and one report for each device; a device without a run was told of when that failed."""
+    """One run and one report for each device; a device whose run failed to start has already been reported."""
     from benchwright.app.lab.runs import run_on_devices
 
     done = run_on_devices(orders, progress)

@@ -88,7 +88,7 @@ class AgentExecutor(ABC):
         """Ensure an agent for every node of the launch; jobs that cannot run are finished here."""
 
     def _order(self, job: Job, launch: OpenJobs) -> dict[str, object]:
-        """What its agent is told. A subclass may have the job's files sent back: see `OpenJobs.returned`."""
+        """The message to its agent. A subclass may have the job's files sent back: see `OpenJobs.returned`."""
         return {"do": "run", "job": msgspec.to_builtins(job)}
 
     @abstractmethod

@@ -304,4 +304,6 @@ def test_a_log_that_ends_anywhere_gives_a_beginning_of_its_samples(values: list[
 )
 def test_no_output_breaks_a_reader(text: str, converter: str | None) -> None:
     for line in (text, f"Caffe2Observer {text}", f"count={text}", "{" + text, '{"benchmarks": [' + text):
-        series_of(read(line, converter).records)
+        records = read(line, converter).records
+        found = series_of(records)
+        assert {(series.type, series.metric) for series in found} == {(r.type, r.metric) for r in records}

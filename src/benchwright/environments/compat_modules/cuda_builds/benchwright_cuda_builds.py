@@ -1,8 +1,8 @@
 """Lets torchvision and torchaudio that are built for CUDA be imported beside a torch that is not.
 
-Their compiled parts do not load there, and then their import fails. Here, right before it, and only if the compiled part really
-does not load, torchvision's missing operators are defined, without a kernel, and torchaudio is told that it has none. What is
-written in Python works; what needs the compiled part raises the package's own error.
+Their compiled parts do not load there, so the import fails. Just before it, and only if the compiled part really does not load,
+this module declares torchvision's missing operators, without kernels, and marks torchaudio's extension as absent. What is
+written in Python then works; what needs the compiled part raises the package's own error.
 
 The .pth file beside this one imports it in every interpreter of the environment.
 """
