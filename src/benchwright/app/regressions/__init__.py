@@ -1,0 +1,1 @@
+"""Composes what finds regressions: A/B, watch, history, bisect, explain."""
