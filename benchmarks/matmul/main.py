@@ -24,14 +24,15 @@ SIZES: dict[str, dict[str, Any]] = {
     "small": {"m": 2048, "n": 2048, "k": 2048, "precision": "fp32"},
     "full": {"m": 8192, "n": 8192, "k": 8192, "precision": "bf16"},
 }
-FP8 = "fp8"
+FP8, INT8 = "fp8", "int8"
 # The relative error of a product of normal numbers, against one in fp64: it tells in what it was really computed.
 ERRORS = {"fp32": (0.0, 1e-5), "tf32": (2e-5, 2e-3), "bf16": (5e-4, 6e-3), "fp16": (5e-5, 3e-3), FP8: (5e-4, 2e-2)}
+ERRORS[INT8] = (0.0, 0.0)  # whole numbers, added up in 32 bits: exact
 CHECKED_ROWS = 16
 
 
 def main(argv: list[str] | None = None) -> int:
-    found = parser(__doc__ or "", SIZES, precisions=(*PRECISIONS, FP8))
+    found = parser(__doc__ or "", SIZES, precisions=(*PRECISIONS, FP8, INT8))
     for name, what in (("m", "rows of the first"), ("n", "columns of the second"), ("k", "what they have in common")):
         found.add_argument(f"--{name}", type=int, help=f"{what}  [by size]")
     options = parse(found, SIZES, argv)
@@ -58,6 +59,8 @@ def product(options: Any, device: torch.device) -> tuple[torch.Tensor, torch.Ten
     """The matrices and what multiplies them; the program ends where this machine does not know the precision."""
     if options.precision == "tf32":
         need_tf32(device)
+    if options.precision == INT8:
+        return in_int8(options, device)
     a = torch.randn(options.m, options.k, device=device)
     b = torch.randn(
         options.n, options.k, device=device
@@ -83,6 +86,20 @@ def in_fp8(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
     except (AttributeError, RuntimeError, NotImplementedError) as error:
         refuse(f"torch {torch.__version__} has no product in fp8 on {a.device.type}: {str(error).splitlines()[0]}")
     return a8, b8, multiply
+
+
+def in_int8(options: Any, device: torch.device) -> tuple[torch.Tensor, torch.Tensor, Callable[[], torch.Tensor]]:
+    """The operations are multiplications and additions of whole numbers, counted like FLOPs."""
+    if device.type == "cpu":
+        refuse("torch has no fast product in int8 on a CPU; use --precision bf16")
+    a = torch.randint(-128, 128, (options.m, options.k), device=device, dtype=torch.int8)
+    b = torch.randint(-128, 128, (options.n, options.k), device=device, dtype=torch.int8).t()
+    c = torch.empty(options.m, options.n, device=device, dtype=torch.int32)
+    try:
+        torch._int_mm(a, b, out=c)
+    except (AttributeError, RuntimeError, NotImplementedError) as error:
+        refuse(f"torch {torch.__version__} has no product in int8 on {device.type}: {str(error).splitlines()[0]}")
+    return a, b, lambda: torch._int_mm(a, b, out=c)
 
 
 def need_tf32(device: torch.device) -> None:

@@ -26,7 +26,10 @@ def test_a_product_is_computed_in_the_precision_it_claims(tmp_path, precision):
 
 @pytest.mark.slow
 @pytest.mark.skipif(torch.cuda.is_available(), reason="is about machines without a GPU")
-@pytest.mark.parametrize(("precision", "why"), [("tf32", "tf32 is arithmetic of GPUs"), ("fp8", "number by number")])
+@pytest.mark.parametrize(
+    ("precision", "why"),
+    [("tf32", "tf32 is arithmetic of GPUs"), ("fp8", "number by number"), ("int8", "no fast product in int8")],
+)
 def test_what_a_machine_cannot_is_refused_in_words(tmp_path, precision, why):
     done = run_here("matmul", "--precision", precision, "--steps", "1", data=tmp_path)
     assert done.returncode == 1
