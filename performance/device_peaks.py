@@ -3,7 +3,8 @@
     python performance/device_peaks.py [--quick]
 
 Needs a CUDA device; without one it says so and measures nothing. By hand: cuBLAS through torch over several shapes, and
-passes over arrays of several lengths, each for the same time as ours, between two synchronisations; the best one counts. The sweep and our run take turns. Bar: within 3 % of the sweep's best.
+passes over arrays of several lengths, each for the same time as ours, between two synchronisations; the best one
+counts. The sweep comes first, then our runs. Bar: within 3 % of the sweep's best.
 """
 
 from __future__ import annotations
