@@ -124,7 +124,7 @@ def _what() -> Iterable[Option]:
 
 def _how() -> Iterable[Option]:
     yield _option(HOW, "--repeat", metavar="N", default="1", common=True,
-        help="Launches of each benchmark, or auto. From 6 on there is a confidence interval; auto launches until it is within ± 2 % (at most 100 launches or 5 minutes), 1% until it is that narrow, 60s for a minute.  [default: 1]")
+        help="Launches of each benchmark, or auto. From 6 on there is a confidence interval; auto launches until it is within ± 2 % (at most 100 launches or 5 minutes), 1% until it is that narrow, 60s for a minute. verdict launches alternating commands until it is clear which is faster or that they are the same (at most 10 minutes; verdict:30m: 30).  [default: 1]")
     yield _option(HOW, "--warmup-runs", "count", "N", least=0, default=0, common=True,
         help="Extra launches first, recorded but not counted.")
     yield _option(HOW, "--prepare", "list", "COMMAND", applies=_HOOKED,

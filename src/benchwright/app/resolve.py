@@ -10,6 +10,7 @@ import msgspec
 
 from benchwright.analysis.checks.validation import validation_names
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.metric import MetricSpec
@@ -107,7 +108,14 @@ def _file_in(folder: str) -> str:
 
 def _settings(request: Request, interleave: bool) -> RunSettings:
     enough = request.repeat if isinstance(request.repeat, StopRule) else None
-    repeat = request.repeat if isinstance(request.repeat, int) else request.repeat.max_steps or 1
+    decision = request.repeat if isinstance(request.repeat, Decision) else None
+    repeat = _most_launches(request.repeat)
+    if decision is not None and not interleave:
+        raise InvalidInput(
+            "a verdict needs benchmarks that alternate",
+            where="--repeat",
+            remedy="give two commands (-c A -c B), or --interleave",
+        )
     for value, least, where in ((repeat, 1, "repeat"), (request.warmup_runs, 0, "warmup_runs")):
         if value < least:
             raise InvalidInput(f"{value} is too few", where=where, remedy=f"give {least} or more")
@@ -116,6 +124,7 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
     return RunSettings(
         repeat=repeat,
         enough=enough,
+        decision=decision,
         warmup_runs=request.warmup_runs,
         interleave=interleave,
         turn_s=request.turn_s,
@@ -129,6 +138,12 @@ def _settings(request: Request, interleave: bool) -> RunSettings:
         shared=request.shared,
         workers=workers_count(os.environ),
     )
+
+
+def _most_launches(repeat: int | StopRule | Decision) -> int:
+    if isinstance(repeat, int):
+        return repeat
+    return repeat.most_launched if isinstance(repeat, Decision) else repeat.max_steps or 1
 
 
 def _metrics(request: Request) -> tuple[MetricSpec, ...]:

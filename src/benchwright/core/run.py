@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.decision import Decision
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
@@ -128,6 +129,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
     workers: int | None = None  # the number of workers, as given; `total` and `average_aggregate` use it
     packages: dict[str, dict[str, str]] = {}  # interpreter → package → version
+    decision: Decision | None = None  # the rule of an A/B: how its sides are compared
 
     @property
     def unique_id(self) -> str:

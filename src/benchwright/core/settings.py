@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from benchwright.core.decision import Decision
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.stop_rule import StopRule
 
@@ -19,6 +20,7 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     repeat: Annotated[int, Meta(ge=1, le=MOST_LAUNCHES)] = 1
     enough: StopRule | None = None  # when fewer launches than `repeat` will do: seconds, or the precision of the median
+    decision: Decision | None = None  # when launches of alternating sides are enough for a verdict
     warmup_runs: Annotated[int, Meta(ge=0, le=MOST_LAUNCHES)] = 0
     interleave: bool = False
     turn_s: float | None = None
@@ -34,3 +36,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     validations: tuple[str, ...] = ()  # validation layers beyond those that always run
     remote_dir: str | None = None  # --remote-dir: for files sent to machines that do not see the base folder
     on: str | None = None  # --on: the executor, NAME or NAME:ARGUMENT; None: the system file's, else this machine
+
+    @property
+    def up_to(self) -> bool:
+        """Whether fewer launches than `repeat` may be enough."""
+        return self.enough is not None or self.decision is not None

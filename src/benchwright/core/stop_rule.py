@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
 from benchwright.core.numbers.quantities import parse_duration, parse_percentage
 
@@ -17,6 +18,7 @@ _LAUNCHES: dict[str, dict[str, float]] = {
     "seconds": {"max_steps": 1000},
     "precision": {"min_steps": 6, "max_steps": 100, "max_seconds": 300.0},
 }
+VERDICT_S = 600.0  # `--repeat verdict`
 _RULES = ("steps", "seconds", "observations", "precision")
 
 
@@ -72,9 +74,13 @@ def parse_stop_rule(value: object, *, where: str = "--stop") -> StopRule:
         raise WrongRule(f"'{value}' is not a stop rule", where=where, remedy=remedy) from None
 
 
-def parse_repeat(value: object, *, where: str = "--repeat") -> int | StopRule:
-    """How often to launch: `6`, `auto`, `1%` (until the interval is that narrow) or `60s` (of launches)."""
+def parse_repeat(value: object, *, where: str = "--repeat") -> int | StopRule | Decision:
+    """How often to launch: `6`, `auto`, `1%` (until the interval is that narrow), `60s` (of launches), or `verdict` or
+    `verdict:30m` (until a verdict is clear, or for that long)."""
     word = _word(value)
+    kind, colon, limit = word.partition(":")
+    if kind == "verdict":
+        return Decision(budget_s=_seconds(limit, "the limit", where) if colon else VERDICT_S)
     if re.fullmatch(r"[0-9]{1,18}", word) and int(word):
         return int(word)
     try:
@@ -82,7 +88,7 @@ def parse_repeat(value: object, *, where: str = "--repeat") -> int | StopRule:
     except WrongRule:
         rule = None
     if rule is None or rule.steps is not None:
-        remedy = "write 6 (launches), auto, 1% (until the interval is that narrow) or 60s (of launches)"
+        remedy = "write 6 (launches), auto, 1% (until the interval is that narrow), 60s (of launches) or verdict"
         raise WrongRule(f"'{value}' is not a number of launches", where=where, remedy=remedy)
     return msgspec.structs.replace(rule, **_LAUNCHES["seconds" if rule.precision is None else "precision"])
 

@@ -74,8 +74,9 @@ def make_plan(
         for position, slot in enumerate(order_of_launches(runnable, settings))
     ]
     notes = {b.name: said for b in runnable if (said := planners.of(b).notes(b))}
-    up_to = settings.enough is not None
-    return Plan(benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=up_to, notes=notes)
+    return Plan(
+        benchmarks=tuple(benchmarks), launches=tuple(launches), skipped=skipped, up_to=settings.up_to, notes=notes
+    )
 
 
 class _Planners:
@@ -106,7 +107,7 @@ def _why_skipped(benchmark: Benchmark, planners: _Planners) -> tuple[Reason, str
 
 def launches_of(benchmark: Benchmark, settings: RunSettings) -> int:
     """How often it is launched: as the user says, else as its target does."""
-    said = settings.repeat > 1 or settings.enough is not None
+    said = settings.repeat > 1 or settings.up_to
     return settings.repeat if said else benchmark.launches
 
 

@@ -70,6 +70,7 @@ def assemble(parts: RunParts, kinds: Kinds) -> Run:
         notes=tuple(dict.fromkeys((*mixed_notes(parts.history), *parts.notes))),
         workers=settings.workers,
         packages=parts.packages,
+        decision=settings.decision,
     )
 
 

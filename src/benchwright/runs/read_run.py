@@ -115,7 +115,7 @@ def _plan(folder: RunFolder, stored: StoredPlan, machine: Machine, kinds: Kinds)
         usable_cores=range(1 << 16),  # the reading machine need not have these cores
         not_ready=stored.not_ready,
     )
-    if stored.settings.enough is None:
+    if not stored.settings.up_to:
         return plan
     made = tuple(jobs for jobs in plan.launches if any(Path(job.stream).is_file() for job in jobs))
     return msgspec.structs.replace(plan, launches=made)  # the others were planned in case they were needed

@@ -9,6 +9,7 @@ import pytest
 
 from benchwright.app.resolve import resolve
 from benchwright.core.benchmark import Command, Script
+from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.inputs.request import MeasureOptions, Request, SuiteRequest
 from benchwright.core.model import ModelScript
@@ -198,3 +199,15 @@ def test_a_folder_with_a_suite_is_that_suite_and_of_several_the_usual_one(tmp_pa
         .benchmarks[0]
         .source.startswith(str(tmp_path / "dev.yaml"))
     )
+
+
+def test_a_verdict_is_kept_in_the_settings_with_room_to_replace_disturbed_pairs() -> None:
+    request = Request(lines=("true", "false"), repeat=Decision(alpha=0.05, budget_s=60, most_blocks=10))
+    settings = resolve(request).settings
+    assert settings.decision == request.repeat
+    assert (settings.repeat, settings.interleave, settings.up_to) == (15, True, True)
+
+
+def test_a_verdict_needs_benchmarks_that_alternate() -> None:
+    with pytest.raises(InvalidInput, match="a verdict needs benchmarks that alternate"):
+        resolve(Request(command=("true",), repeat=Decision()))

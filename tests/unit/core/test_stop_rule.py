@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from benchwright.core.stop_rule import StopRule, Warmup, WrongRule, parse_stop_rule, parse_warmup
+from benchwright.core.decision import Decision
+from benchwright.core.stop_rule import (
+    VERDICT_S,
+    StopRule,
+    Warmup,
+    WrongRule,
+    parse_repeat,
+    parse_stop_rule,
+    parse_warmup,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +75,11 @@ def test_a_warm_up_has_one_meaning_however_it_is_written(value: object, expected
 def test_what_is_no_warm_up_is_explained() -> None:
     with pytest.raises(WrongRule, match="--warmup: 'soon' is not a warm-up; write auto, 20"):
         parse_warmup("soon")
+
+
+def test_launches_until_a_verdict_have_a_limit() -> None:
+    assert parse_repeat("verdict") == Decision(budget_s=VERDICT_S)
+    assert parse_repeat("verdict:30m") == Decision(budget_s=1800)
+    for wrong in ("verdict:", "verdict:soon", "verdict:0s", "verdicts"):
+        with pytest.raises(WrongRule, match="--repeat"):
+            parse_repeat(wrong)

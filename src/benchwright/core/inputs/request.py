@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.decision import Decision
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.model import ModelOptions
 from benchwright.core.settings import RunSettings
@@ -93,7 +94,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     set_flags: tuple[str, ...] = ()
     remove_flags: tuple[str, ...] = ()
     options: MeasureOptions = MeasureOptions()
-    repeat: int | StopRule = 1
+    repeat: int | StopRule | Decision = 1
     warmup_runs: int = 0
     interleave: bool | None = None  # None: if there are several commands
     turn_s: float | None = None

@@ -56,7 +56,7 @@ def placement_words(placement: Placement) -> str:
 def settings_rows(settings: RunSettings) -> list[tuple[str, str]]:
     """What was asked for; what nobody asked for is left out, but for how often launches and samples were taken."""
     rows = {
-        "Launches of each": str(settings.repeat),
+        "Launches of each": f"at most {settings.repeat}" if settings.up_to else str(settings.repeat),
         "Warm-up launches": str(settings.warmup_runs or ""),
         "Order": "launches of all benchmarks alternate" if settings.interleave else "",
         "Turns": "" if settings.turn_s is None else _time(settings.turn_s),
