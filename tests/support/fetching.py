@@ -7,7 +7,7 @@ import hashlib
 import msgspec
 
 from benchwright.artifacts.limits import FetchLimits
-from benchwright.core.artifact import Artifact
+from benchwright.core.files.artifact import Artifact
 
 QUICK = FetchLimits(back_off_s=0.01, longest_wait_s=0.05, connect_s=2.0, stall_s=0.3, keep_free_bytes=0)
 

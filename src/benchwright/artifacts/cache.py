@@ -29,8 +29,8 @@ from benchwright.artifacts.objects import Objects, Told
 from benchwright.artifacts.side_by_side import side_by_side
 from benchwright.artifacts.sources.download import Download, NotModified, Source
 from benchwright.artifacts.unpacked import UnpackedArchives
-from benchwright.core.artifact import Artifact
 from benchwright.core.errors import CannotFetch, InvalidInput
+from benchwright.core.files.artifact import Artifact
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import unwritable, write_own
 from benchwright.core.numbers.quantities import format_bytes, format_duration

@@ -11,8 +11,8 @@ from typing import Protocol
 
 import msgspec
 
-from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput
+from benchwright.core.files.artifact import Artifact
 from benchwright.core.files.stored_file import open_stored
 
 _BLOCK = 1 << 20

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput
+from benchwright.core.files.artifact import Artifact
 from benchwright.core.secrets.shapes import redact_text
 
 WEB = ("http", "https")

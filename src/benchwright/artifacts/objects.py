@@ -21,7 +21,7 @@ import msgspec
 
 from benchwright.artifacts.checksums import FileState, Sums, hash_file
 from benchwright.artifacts.holds import Holds, unused
-from benchwright.core.artifact import Artifact
+from benchwright.core.files.artifact import Artifact
 from benchwright.core.files.stored_file import Unreadable, read_stored, read_stored_json
 from benchwright.core.files.whole_file import write_own
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta
 
+from benchwright.core.inputs.specification import SpecTest
 from benchwright.core.metric import MetricSpec
 from benchwright.core.model import Model, ModelScript, PythonScript
-from benchwright.core.specification import SpecTest
 from benchwright.core.stop_rule import StopRule, Warmup
 
 UNPINNED = "unpinned"  # the variant that installs requirements.in itself

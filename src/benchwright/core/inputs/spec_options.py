@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from benchwright.core.specification import SpecRevision
+from benchwright.core.inputs.specification import SpecRevision
 
 
 class SpecOptions(msgspec.Struct, frozen=True, kw_only=True):

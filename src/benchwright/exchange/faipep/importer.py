@@ -15,10 +15,10 @@ from typing import Any
 
 from benchwright.core.benchmark import Benchmark, Command
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.core.machine import UNKNOWN
 from benchwright.core.measurement import Measurement
 from benchwright.core.run import Launch, Result, Run
-from benchwright.core.specification import CONTROL, TREATMENT
 from benchwright.core.status import Status
 from benchwright.exchange.faipep.measurements import SideSeries, naming_of, sides_of
 from benchwright.exchange.faipep.record_file import META_FILE, RecordBody, is_record, meta_in, records_in

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.specification import CONTROL, ERROR, TREATMENT
 from benchwright.core.measurement import DELIVERED, Measurement
 from benchwright.core.metric import Direction, check_aggregate
-from benchwright.core.specification import CONTROL, ERROR, TREATMENT
 from benchwright.exchange.faipep.record_file import RecordBody, middle_of, numbers
 from benchwright.exchange.faipep.records import our_unit
 from benchwright.exchange.imported_run import SOURCE

@@ -12,10 +12,10 @@ from decimal import Decimal
 
 import msgspec
 
+from benchwright.core.inputs.specification import ERROR
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import OURS
 from benchwright.core.run import Launch, Result
-from benchwright.core.specification import ERROR
 from benchwright.exchange.faipep.statistics import difference, summary_of, with_difference
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import NET

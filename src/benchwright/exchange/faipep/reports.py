@@ -13,9 +13,9 @@ from datetime import datetime
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.inputs.specification import CONTROL, GENERIC, SpecRevision
 from benchwright.core.run import Result, Run, why
 from benchwright.core.secrets.redact import redact_text, redact_words
-from benchwright.core.specification import CONTROL, GENERIC, SpecRevision
 from benchwright.core.status import Status
 from benchwright.exchange.faipep.names import platform_of
 from benchwright.exchange.faipep.records import Record, golden_records, record_of, series_in

@@ -6,9 +6,9 @@ import math
 from functools import cached_property
 
 from benchwright.agent.extractors.base import ESCAPE_SEQUENCE
+from benchwright.core.inputs.specification import ERROR, POWER, SpecPower, SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
-from benchwright.core.specification import ERROR, POWER, SpecPower, SpecTest
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.spec.observers.converters import OutputReader, reader_of
 from benchwright.kinds.spec.observers.identified import LATENCY

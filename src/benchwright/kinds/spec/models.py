@@ -10,12 +10,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.files.artifact import Artifact
+from benchwright.core.inputs.specification import SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.model import Model
 from benchwright.core.note import Note
-from benchwright.core.specification import SpecTest
 from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.registry import kind_named

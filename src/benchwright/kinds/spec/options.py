@@ -12,7 +12,7 @@ from typing import Any
 
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.spec_options import SpecOptions
-from benchwright.core.specification import SpecRevision
+from benchwright.core.inputs.specification import SpecRevision
 
 RUN_TYPES = ("benchmark", "verify", "regress")
 MAIN = "program"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
-from benchwright.core.specification import CONTROL, POWER, SpecSteps, SpecTest
+from benchwright.core.files.artifact import Artifact
+from benchwright.core.inputs.specification import CONTROL, POWER, SpecSteps, SpecTest
 from benchwright.core.status import Reason
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from benchwright.core.artifact import Artifact
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import BenchwrightError, InvalidInput
-from benchwright.core.specification import SpecTest
+from benchwright.core.files.artifact import Artifact
+from benchwright.core.inputs.specification import SpecTest
 from benchwright.executors.observer import Observer
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.keys import LAUNCH_FOLDERS, PLACEHOLDER

@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 
 from benchwright.agent.machine.fingerprint import read_machine
 from benchwright.core.errors import CannotWrite, InvalidInput
+from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.run import Result, Run
-from benchwright.core.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.core.status import Reason, Status
 from benchwright.exchange.faipep.local_folder import export_faipep
 from benchwright.exchange.faipep.names import file_name, platform_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from benchwright.core.artifact import Artifact
-from benchwright.core.specification import SpecConverter, SpecPower, SpecTest
+from benchwright.core.files.artifact import Artifact
+from benchwright.core.inputs.specification import SpecConverter, SpecPower, SpecTest
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.spec.gather import SpecGatherer
 

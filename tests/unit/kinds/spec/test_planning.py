@@ -14,11 +14,11 @@ from specifications import file_entry, read
 from benchwright.core.benchmark import Benchmark, Placement
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.spec_options import SpecOptions
+from benchwright.core.inputs.specification import SpecRevision
 from benchwright.core.job import Job
 from benchwright.core.run import Plan
 from benchwright.core.secrets.redacted import secrets_of, without_secrets
 from benchwright.core.settings import RunSettings
-from benchwright.core.specification import SpecRevision
 from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import kind_named, kind_of
 from benchwright.kinds.spec.setup import lacking, missing_option

@@ -13,7 +13,7 @@ from specifications import read, written
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.spec_options import SpecOptions
-from benchwright.core.specification import SpecInput, SpecRevision, SpecTest
+from benchwright.core.inputs.specification import SpecInput, SpecRevision, SpecTest
 from benchwright.kinds.registry import kind_for
 from benchwright.kinds.spec.read.specification import read_specification
 

@@ -10,10 +10,10 @@ from builders import benchmark, launch, measurement, result, run
 
 from benchwright.analysis.summary import summarize
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.specification import SpecTest
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.numbers.aggregates import aggregate
-from benchwright.core.specification import SpecTest
 from benchwright.kinds.spec.results.report import contribution
 from benchwright.kinds.spec.results.statistics import check_statistics, statistic
 from benchwright.report.base import Contribution, Report

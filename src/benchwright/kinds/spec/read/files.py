@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from benchwright.core.artifact import Artifact
-from benchwright.core.specification import SpecConverter, SpecOutput
+from benchwright.core.files.artifact import Artifact
+from benchwright.core.inputs.specification import SpecConverter, SpecOutput
 from benchwright.kinds.spec.observers.converters import check_converter
 from benchwright.kinds.spec.read.keys import DIRECTORY
 from benchwright.kinds.text_file import Path

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from benchwright.core.specification import SpecTest
+from benchwright.core.inputs.specification import SpecTest
 
 TFLITE = "tflite"
 

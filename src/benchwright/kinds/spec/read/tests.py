@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput
+from benchwright.core.files.artifact import Artifact
+from benchwright.core.inputs.specification import ERROR, SpecPower, SpecSteps, SpecTest
 from benchwright.core.settings import MOST_LAUNCHES
-from benchwright.core.specification import ERROR, SpecPower, SpecSteps, SpecTest
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.read.files import artifact_of, artifacts_in, converter_of, library_of, output_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.specification import SpecInput
+from benchwright.core.inputs.specification import SpecInput
 from benchwright.kinds.spec.read.keys import VARIABLE
 from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import PlacedValues

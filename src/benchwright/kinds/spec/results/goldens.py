@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from benchwright.core.artifact import Artifact
 from benchwright.core.errors import InvalidInput, did_you_mean
+from benchwright.core.files.artifact import Artifact
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.status import Reason, Status

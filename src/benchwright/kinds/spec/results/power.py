@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from benchwright.core.inputs.specification import SpecPower
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction
 from benchwright.core.note import Note
-from benchwright.core.specification import SpecPower
 from benchwright.kinds.spec.results.battery import BatteryUse
 from benchwright.record.reading import Event
 from benchwright.record.samples import COUNTERS

@@ -8,9 +8,9 @@ from functools import partial
 
 import msgspec
 
+from benchwright.core.inputs.specification import ERROR, POWER, SpecTest
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Result
-from benchwright.core.specification import ERROR, POWER, SpecTest
 from benchwright.core.status import Status
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.observers.identified import LATENCY

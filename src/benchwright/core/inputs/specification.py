@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from benchwright.core.artifact import Artifact
+from benchwright.core.files.artifact import Artifact
 
 DELAY, ERROR, ACCURACY, POWER, GENERIC = "delay", "error", "accuracy", "power", "generic"
 METRICS = (DELAY, ERROR, ACCURACY, POWER, GENERIC)
