@@ -1,7 +1,5 @@
 """The node agent's entry: `python -m benchwright.agent`, or this file itself, with its orders on stdin."""
 
-import atexit
-import gc
 import os
 import sys
 
@@ -9,7 +7,7 @@ if not __package__:  # started as a file: the package may not be on this interpr
     sys.path.append(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 from benchwright.agent.node import serve
+from benchwright.agent.processes.leaving import leave
 
 if __name__ == "__main__":
-    atexit.register(gc.freeze)  # as it ends, Python would search all modules for cycles
-    sys.exit(serve())
+    leave(serve())

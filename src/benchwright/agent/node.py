@@ -13,7 +13,8 @@ import time
 from types import SimpleNamespace
 
 from benchwright.agent.message_pipe import Speaker
-from benchwright.agent.processes import job_group, kernel
+from benchwright.agent.processes import job_group
+from benchwright.agent.processes.family import adopt_orphans, signal_me_when_parent_dies
 from benchwright.agent.processes.process_tree import MARKER, signal_descendants
 from benchwright.agent.returning import INTERVAL_S, ReturnedJob
 from benchwright.agent.samplers import find_samplers
@@ -134,10 +135,10 @@ class NodeAgent:
         try:
             self._signals.close()
             os.close(self._orders)
-            kernel.adopt_orphans()
+            adopt_orphans()
             mark = job_group.AgentMark(self._token, self._group)
             supervisor = Supervisor(job, Speaker(self._channel), self._samplers, mark)
-            if not kernel.signal_me_when_parent_dies(signal.SIGTERM, agent):
+            if not signal_me_when_parent_dies(signal.SIGTERM, agent):
                 supervisor.stop_at_once()
             signal.pthread_sigmask(signal.SIG_SETMASK, ())  # SIGTERM was blocked until it listens
             supervisor.run()
@@ -214,7 +215,7 @@ def preload(job: Job) -> None:
 
 def serve() -> int:
     """The node agent's process: orders from stdin, messages to stdout, anything else to stderr."""
-    kernel.adopt_orphans()
+    adopt_orphans()
     orders, channel = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

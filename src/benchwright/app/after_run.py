@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
+from benchwright.agent.machine.fingerprint import machine_uptime_s
 from benchwright.analysis.efficiency import run_efficiencies
 from benchwright.analysis.remarks import few_launches, remarks
 from benchwright.analysis.summary import FEWEST_FOR_INTERVAL, summarize
-from benchwright.app.missing_module import with_missing_modules
 from benchwright.app.results.scoring import Scoring, scores_of
 from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.note import Note
@@ -23,7 +23,6 @@ from benchwright.core.results.summary import Summary
 from benchwright.core.run import Launch, Result, Run, culprit
 from benchwright.core.secrets.redact import redact_text
 from benchwright.core.status import Reason, Status
-from benchwright.exchange.driver.result_file import machine_uptime_s, write_driver_result
 from benchwright.kinds.registry import added_by_kinds, kind_of
 from benchwright.report.base import Report
 from benchwright.report.run_json import run_body
@@ -79,7 +78,10 @@ def report_of(
     """
     scoring = scoring or Scoring()
     tails = log_tails(run)
-    run = with_missing_modules(run, tails) if tails else run
+    if tails:
+        from benchwright.app.missing_module import with_missing_modules
+
+        run = with_missing_modules(run, tails)
     efficiency = run_efficiencies(run.results, peaks)
     scores = scores_of(run, scoring, efficiency)
     folder = RunFolder(Path(run.folder))
@@ -178,6 +180,8 @@ def write_driver_files(run: Run, caller: Path) -> tuple[str, ...]:
     """
     if not any(r.benchmark.result_prefix for r in run.results):
         return ()
+    from benchwright.exchange.driver.result_file import write_driver_result
+
     written = write_driver_result(run, [run.folder, str(caller)], aggregate=aggregate, workers=run.workers)
     return written.problems
 

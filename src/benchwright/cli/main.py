@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
 import importlib
 import os
 import shlex
@@ -160,9 +158,6 @@ def cli(ctx: click.Context) -> None:
 
 def main(args: list[str] | None = None) -> object:
     """The program's entry; always ends with SystemExit."""
-    # A short-lived process: nearly all that it allocates lives to its end, and searching that for cycles took 50 ms.
-    gc.set_threshold(100_000)
-    atexit.register(gc.freeze)
     fill_closed()
     try:
         code = cli.main(args=args, standalone_mode=False)

@@ -147,6 +147,10 @@ class Kind(Protocol):
         """Files that its numbers depend on, beside those its command line names."""
         return []
 
+    def known_sums(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
+        """Checksums of files that were verified when the run was prepared, by path: they need not be read again."""
+        return {}
+
 
 def nothing_ready(told: Sequence[str]) -> str:
     """The message of a run in which nothing can be run yet; of many reasons, the first."""

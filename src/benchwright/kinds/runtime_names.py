@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,6 +32,10 @@ def runtimes_named(words: Sequence[str], python: str | None) -> tuple[str, ...]:
 
 def _known_to(python: str, words: Sequence[str]) -> dict[str, str | None]:
     """The proper names that another interpreter has for `words`. It gets a copy of our packages, but not our environment."""
+    import json
+    import subprocess
+    import tempfile
+
     from benchwright.artifacts.probe_folder import probe_folder
 
     with tempfile.TemporaryDirectory(prefix="benchwright-") as folder:

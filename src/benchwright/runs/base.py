@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from benchwright.core.benchmark import Benchmark
@@ -17,6 +17,7 @@ class RunKind(PlansJobs, GathersEvents, Protocol):
     fills_words: bool
 
     def code_files(self, benchmark: Benchmark) -> list[str]: ...
+    def known_sums(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]: ...
 
 
 Kinds = Callable[[Benchmark], RunKind]  # a benchmark's kind

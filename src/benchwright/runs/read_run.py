@@ -89,12 +89,13 @@ def commands_of(run: Run, kinds: Kinds) -> dict[str, tuple[str, ...]]:
     """The command of each benchmark's first process, if its kind fills in words; empty without a plan."""
     if not (filled := {r.benchmark.name for r in run.results if kinds(r.benchmark).fills_words}):
         return {}
+    folder = RunFolder(Path(run.folder))
     try:
-        plan = plan_of(RunFolder(Path(run.folder)), kinds)
+        launches = stored.launches if (stored := folder.read_jobs()) is not None else plan_of(folder, kinds).launches
     except InvalidInput:
         return {}
     found: dict[str, tuple[str, ...]] = {}
-    for jobs in plan.launches:
+    for jobs in launches:
         for job in jobs:
             if job.benchmark in filled:
                 found.setdefault(job.benchmark, job.argv)

@@ -12,6 +12,7 @@ import builders
 import pytest
 from builders import failed_result, result, run
 
+from benchwright.agent.machine.fingerprint import machine_uptime_s
 from benchwright.core.benchmark import Benchmark, Command, Placement
 from benchwright.core.measurement import Measurement
 from benchwright.core.metric import Direction, MetricSpec
@@ -21,7 +22,6 @@ from benchwright.core.status import Status
 from benchwright.exchange.driver.result_file import (
     driver_result,
     driver_results,
-    machine_uptime_s,
     write_driver_result,
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import sys
+import time
 from typing import Any
 
 from benchwright.agent.machine.control_group import read_cpu_quota, read_memory_limits
@@ -36,6 +37,12 @@ def read_machine() -> Machine:
         virtual=_virtual(),
         platform=platform_name(f"{_platform()}-{_cpu_name() or ''}"),
     )
+
+
+def machine_uptime_s() -> float:
+    """Seconds since this machine started."""
+    boot_clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only; elsewhere the monotonic clock comes closest
+    return time.monotonic() if boot_clock is None else time.clock_gettime(boot_clock)
 
 
 def _platform() -> str:

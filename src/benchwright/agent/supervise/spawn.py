@@ -15,7 +15,7 @@ import struct
 import sys
 import time
 
-from benchwright.agent.processes import kernel
+from benchwright.agent.processes.family import signal_me_when_parent_dies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _become(
             signal.signal(number, signal.SIG_DFL)
         signal.set_wakeup_fd(-1)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        if not kernel.signal_me_when_parent_dies(signal.SIGKILL, supervisor):
+        if not signal_me_when_parent_dies(signal.SIGKILL, supervisor):
             os._exit(1)
         stage = "cores"
         if cores is not None:

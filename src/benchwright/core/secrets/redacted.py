@@ -41,14 +41,14 @@ def _spec_without_secrets(spec: dict[str, Any]) -> dict[str, Any]:
     after = {**spec, **{field: redact_body(spec[field]) for field in _SPEC_VALUES if field in spec}}
     for field in _SPEC_LINES:
         if field in spec:
-            after[field] = [redact_text(line) for line in spec[field]]
+            after[field] = tuple(map(redact_text, spec[field]))
     for field in _SPEC_STEPS:
         if field in spec:
             steps = spec[field]
-            after[field] = {**redact_body(steps), "commands": [redact_text(line) for line in steps["commands"]]}
+            after[field] = {**redact_body(steps), "commands": tuple(map(redact_text, steps["commands"]))}
     for field in _SPEC_FILES:
         if field in spec:
-            after[field] = [{**each, "location": redact_text(each["location"])} for each in spec[field]]
+            after[field] = tuple({**each, "location": redact_text(each["location"])} for each in spec[field])
     return after
 
 

@@ -10,11 +10,11 @@ import json
 import math
 import os
 import statistics
-import time
 from collections.abc import Sequence
 
 import msgspec
 
+from benchwright.agent.machine.fingerprint import machine_uptime_s
 from benchwright.core.files.whole_file import write_whole
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Launch, Result, Run
@@ -121,12 +121,6 @@ def write_driver_result(
         else:
             paths.append(path)
     return WrittenFiles(paths=tuple(paths), problems=tuple(problems))
-
-
-def machine_uptime_s() -> float:
-    """Seconds since this machine started."""
-    boot_clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux only; elsewhere the monotonic clock comes closest
-    return time.monotonic() if boot_clock is None else time.clock_gettime(boot_clock)
 
 
 def _launch_values(result: Result, launch: Launch, aggregate: Aggregate, workers: int | None) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from benchwright.agent.extractors.base import ESCAPE_SEQUENCE
 from benchwright.core.inputs.specification import ERROR, POWER, SpecPower, SpecTest
@@ -14,12 +15,14 @@ from benchwright.kinds.spec.observers.converters import OutputReader, reader_of
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
 from benchwright.kinds.spec.observers.series import OF_OP, ObservedSeries, series_of
-from benchwright.kinds.spec.results.battery import BatteryUse, battery_use
 from benchwright.kinds.spec.results.goldens import COMPARED, GoldenResults
-from benchwright.kinds.spec.results.power import NO_COUNTER, EnergyUse
 from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
+
+if TYPE_CHECKING:
+    from benchwright.kinds.spec.results.battery import BatteryUse
+    from benchwright.kinds.spec.results.power import EnergyUse
 
 _SHOWN = 3
 
@@ -39,7 +42,7 @@ class SpecGatherer(Gatherer):
         self._reader = reader_for(test)
         self._lines: list[PrintedLine] = []
         self._goldens = GoldenResults(test.goldens)
-        self._energy = EnergyUse(test.power or SpecPower()) if test.metric == POWER else None
+        self._energy = _energy_use(test) if test.metric == POWER else None
 
     def add(self, event: Event) -> None:
         if event["event"] == "printed":
@@ -59,8 +62,11 @@ class SpecGatherer(Gatherer):
 
     @cached_property
     def _battery(self) -> BatteryUse | None:
-        power = self._test.power or SpecPower()
-        return None if self._energy is None else battery_use(self._lines, power.voltage)
+        if self._energy is None:
+            return None
+        from benchwright.kinds.spec.results.battery import battery_use
+
+        return battery_use(self._lines, (self._test.power or SpecPower()).voltage)
 
     @cached_property
     def _series(self) -> list[ObservedSeries]:
@@ -102,6 +108,8 @@ class SpecGatherer(Gatherer):
 
     def _nothing_measured(self, found: list[Measurement]) -> LaunchVerdict | None:
         if self._energy is not None:
+            from benchwright.kinds.spec.results.power import NO_COUNTER
+
             has_power = any(m.source == "sampler" and m.metric == POWER and m.samples for m in found)
             why = (self._battery.trouble if self._battery is not None else None) or NO_COUNTER
             return None if has_power else LaunchVerdict(Status.SKIPPED, Reason.LACKS_CAPABILITY, why)
@@ -113,6 +121,12 @@ class SpecGatherer(Gatherer):
         unread = self._observed.unread
         why = f"; line {unread[0].line} {unread[0].why}: {unread[0].text}" if unread else ""
         return LaunchVerdict(Status.FAILED, Reason.NO_DATA, f"the program printed no result: {what} is missing{why}")
+
+
+def _energy_use(test: SpecTest) -> EnergyUse:
+    from benchwright.kinds.spec.results.power import EnergyUse
+
+    return EnergyUse(test.power or SpecPower())
 
 
 def _has_samples(measurement: Measurement) -> bool:

@@ -104,6 +104,11 @@ class SpecKind(Kind):
         files = [work.file] if isinstance(work, Model) and work.file else []
         return files if test is None else [test.path, *files, *(p for p in test.programs.values() if os.path.isfile(p))]
 
+    def known_sums(self, benchmarks: Sequence[Benchmark]) -> dict[str, str]:
+        from benchwright.kinds.spec.setup import known_sums
+
+        return known_sums(benchmarks)
+
     def report(self, report: Report) -> Contribution:
         from benchwright.kinds.spec.results.report import contribution
 

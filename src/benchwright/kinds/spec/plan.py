@@ -19,7 +19,6 @@ from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
 from benchwright.kinds.spec.gather import reader_for
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
-from benchwright.kinds.spec.results.battery import READ as READ_BATTERY
 from benchwright.kinds.spec.setup import is_made_by_test, located, paths_here
 from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
@@ -181,6 +180,8 @@ class SpecPlanner(PlainPlanner):
         more = "".join(f" {text}" for text in test.arguments)
         commands = [CommandStep(_line(filler, f"{line}{more}")) for line in test.commands]
         if self._asks_battery(test):
+            from benchwright.kinds.spec.results.battery import READ as READ_BATTERY
+
             commands = [CommandStep(READ_BATTERY), *commands, CommandStep(READ_BATTERY)]
         return [*before, *commands, *after]
 

@@ -41,6 +41,18 @@ def paths_here(test: SpecTest, artifacts: Sequence[Artifact]) -> dict[str, str]:
     return found
 
 
+def known_sums(benchmarks: Sequence[Benchmark]) -> dict[str, str]:
+    """By path, of files that the specification gives a checksum for. Found only if their content has it."""
+    sums: dict[str, str] = {}
+    tests = [b.spec for b in benchmarks if b.spec is not None]
+    groups = {(os.path.dirname(t.path), group): t for t in tests for group in (t.files, t.input_files) if group}
+    for (_, group), test in groups.items():
+        known = {file.key: file.sha256 or file.md5 for file in group if not is_made_by_test(test, file)}
+        paths = paths_here(test, [file for file in group if file.key in known])
+        sums |= {path: known[key] or "" for key, path in paths.items()}
+    return {path: known for path, known in sums.items() if known}
+
+
 def is_made_by_test(test: SpecTest, artifact: Artifact) -> bool:
     """Whether a step of the test writes it, so that there is nothing to fetch."""
     return _filled(test, artifact.location).startswith(LAUNCH_FOLDERS)

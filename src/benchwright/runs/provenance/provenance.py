@@ -8,6 +8,7 @@ from datetime import datetime
 
 import msgspec
 
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.results.provenance import History, Provenance, Resumption, differences
@@ -35,13 +36,22 @@ def provenance_of(
     search_path = os.environ.get("PATH", os.defpath)
     paths = dict.fromkeys(path for name, job in first.items() for path in code_files(job, also[name], search_path))
     folders = dict.fromkeys([*(job.cwd for job in first.values()), *map(os.path.dirname, paths)])
+    known = _known_sums(plan.benchmarks, kinds)
     bases = {r.root: r.base for r in before.repositories} if before is not None else None
     return Provenance(
-        files={path.encode("utf-8", "replace").decode(): digest_of(path) for path in paths},
+        files={path.encode("utf-8", "replace").decode(): known.get(path) or digest_of(path) for path in paths},
         repositories=repositories_of(folders, bases),
         variables=kept_variables(os.environ, also=keep_env),
         packages=environments_of((), plan),
     )
+
+
+def _known_sums(benchmarks: Sequence[Benchmark], kinds: Kinds) -> dict[str, str]:
+    """Of files that were verified just now."""
+    of_kinds: dict[str, list[Benchmark]] = {}
+    for benchmark in benchmarks:
+        of_kinds.setdefault(benchmark.kind, []).append(benchmark)
+    return {path: known for some in of_kinds.values() for path, known in kinds(some[0]).known_sums(some).items()}
 
 
 def history_of_new(plan: Plan, kinds: Kinds, keep_env: Sequence[str]) -> History:

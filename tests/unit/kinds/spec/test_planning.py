@@ -23,6 +23,8 @@ from benchwright.core.stop_rule import StopRule
 from benchwright.kinds.registry import kind_named, kind_of
 from benchwright.kinds.spec.setup import lacking, missing_option
 from benchwright.plan.placement import make_plan
+from benchwright.runs.provenance.file_digests import digest_of
+from benchwright.runs.provenance.provenance import provenance_of
 
 ECHO = {"program": "/bin/echo"}
 
@@ -242,3 +244,21 @@ def test_secrets_are_not_written_down(tmp_path: Path) -> None:
     assert (shown.spec.files[0].key, shown.spec.files[0].md5) == ("net", "0" * 32)
     assert without_secrets(shown) == shown
     assert secrets_of(found)
+
+
+def test_a_verified_file_is_not_read_again_for_the_record_and_a_changed_one_is(tmp_path: Path) -> None:
+    entry = file_entry(tmp_path / "net.pb")
+    test = {"identifier": "x", "command": "{program} {files.net}"}
+    found = read(tmp_path, test, options=options(tmp_path), files={"net": entry})
+    plan = planned(found)
+    net = plan.launches[0][0].argv[1]
+    assert provenance_of(plan, kind_of).files[net] == entry["md5"]
+    Path(net).write_text("y")
+    assert provenance_of(plan, kind_of).files[net] == digest_of(net) != entry["md5"]
+
+
+def test_a_specification_without_secrets_is_itself(tmp_path: Path) -> None:
+    test = {"identifier": "x", "commands": ["{program} a"], "preprocess": {"commands": ["true"]}}
+    entry = file_entry(tmp_path / "net.pb")
+    (benchmark,) = read(tmp_path, test, options=options(tmp_path), files={"net": entry})
+    assert without_secrets(benchmark) is benchmark

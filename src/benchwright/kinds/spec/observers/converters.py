@@ -7,11 +7,8 @@ from typing import Any, NamedTuple
 
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import MetricSpec
-from benchwright.kinds.metric_option import parse_metric_option
-from benchwright.kinds.spec.observers import documents
 from benchwright.kinds.spec.observers.identified import CAFFE2, PYTORCH, identified_records, json_lines
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
-from benchwright.kinds.spec.observers.tflite import STATISTICS_LINE, tflite_records
 
 REGEX = "regex"
 _IDENTIFIED = "json_with_identifier_converter"
@@ -27,14 +24,9 @@ class OutputReader(NamedTuple):
     what: str
 
 
-_BY_NAME = {
-    "json_converter": OutputReader("{", json_lines, "a line of JSON with type, metric and value"),
-    "tflite": OutputReader(STATISTICS_LINE, tflite_records, "tflite's line 'count=… avg=…'"),
-    "google-benchmark": OutputReader("", documents.google_benchmark, "google-benchmark's JSON"),
-    "pytest-benchmark": OutputReader("", documents.pytest_benchmark, "pytest-benchmark's JSON"),
-    "hyperfine": OutputReader("", documents.hyperfine, "hyperfine's JSON"),
-}
-CONVERTERS = (_IDENTIFIED, *_BY_NAME, REGEX)
+_DOCUMENTS = ("google-benchmark", "pytest-benchmark", "hyperfine")  # one JSON document
+_LINES = ("json_converter", "tflite")
+CONVERTERS = (_IDENTIFIED, *_LINES, *_DOCUMENTS, REGEX)
 
 
 def reader_of(
@@ -43,14 +35,32 @@ def reader_of(
     """None: only patterns are read. Without converter, observer and framework, both observers' records are."""
     if converter == REGEX:
         return None
-    if converter in _BY_NAME:
-        return _BY_NAME[converter]
+    if converter in (*_LINES, *_DOCUMENTS):
+        return _named(converter)
     if converter == _IDENTIFIED or observer is not None:
         identifier = str(args.get("identifier") or observer or "").strip()
         return _identified([identifier] if identifier else [CAFFE2, PYTORCH])
     if framework == "tflite":
-        return _BY_NAME["tflite"]
+        return _named("tflite")
     return _either(_OBSERVERS.get(framework or ""))
+
+
+def _named(converter: str) -> OutputReader:
+    """Readers that few tests need are imported by those."""
+    if converter == "json_converter":
+        return OutputReader("{", json_lines, "a line of JSON with type, metric and value")
+    if converter == "tflite":
+        from benchwright.kinds.spec.observers.tflite import STATISTICS_LINE, tflite_records
+
+        return OutputReader(STATISTICS_LINE, tflite_records, "tflite's line 'count=… avg=…'")
+    from benchwright.kinds.spec.observers import documents
+
+    read = {
+        "google-benchmark": documents.google_benchmark,
+        "pytest-benchmark": documents.pytest_benchmark,
+        "hyperfine": documents.hyperfine,
+    }
+    return OutputReader("", read[converter], f"{converter}'s JSON")
 
 
 def check_converter(name: str, args: Mapping[str, Any], *, where: str | None = None, line: int | None = None) -> None:
@@ -69,6 +79,8 @@ def patterns_of(converter: str | None, args: Mapping[str, Any]) -> tuple[MetricS
     """The metrics of a converter of regular expressions, written as those of `--metric` are: `"speed[items/s]": "([0-9]+)"`."""
     if converter != REGEX:
         return ()
+    from benchwright.kinds.metric_option import parse_metric_option
+
     return tuple(parse_metric_option(f"{name}=regex:{pattern}") for name, pattern in args.items())
 
 

@@ -9,7 +9,6 @@ import msgspec
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.kinds.base import KindOptions
-from benchwright.kinds.metric_option import check_distinct
 
 
 def selected(benchmarks: Sequence[Benchmark], options: KindOptions) -> list[Benchmark]:
@@ -24,8 +23,11 @@ def selected(benchmarks: Sequence[Benchmark], options: KindOptions) -> list[Benc
         found = [b for b in benchmarks if _names(b) & set(options.names)]
     if options.metrics:
         found = [msgspec.structs.replace(b, metrics=b.metrics + options.metrics) for b in found]
-    for benchmark in found:
-        check_distinct(benchmark.metrics)
+    if any(len(b.metrics) > 1 for b in found):
+        from benchwright.kinds.metric_option import check_distinct
+
+        for benchmark in found:
+            check_distinct(benchmark.metrics)
     return found
 
 
