@@ -24,5 +24,7 @@ def test_output_that_cannot_be_written_is_no_success() -> None:
 
 
 def test_threads_are_waited_for() -> None:
-    done = ended("import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()\nleave(0)")
+    done = ended(
+        "import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.2), print('late'))).start()\nleave(0)"
+    )
     assert (done.returncode, done.stdout) == (0, "late\n")
