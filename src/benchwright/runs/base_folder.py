@@ -10,13 +10,14 @@ from benchwright.core.errors import InvalidInput
 
 
 class BaseFolder:
-    """Flat: `runs artifacts builds` and, for suites, `data extra cache venv store.db`. Constructing it touches nothing."""
+    """Flat: `runs artifacts builds builds-of-revisions` and, for suites, `data extra cache venv store.db`. Constructing it touches nothing."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.runs = path / "runs"
         self.artifacts = path / "artifacts"
         self.builds = path / "builds"
+        self.revisions = path / "builds-of-revisions"
 
     @staticmethod
     def choose(given: str | os.PathLike[str] | None, environment: Mapping[str, str]) -> BaseFolder:

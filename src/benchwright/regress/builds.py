@@ -1,0 +1,286 @@
+"""Builds of revisions: a worktree for each, built by the user's command, and kept until the cache is cleaned.
+
+<cache>/<repository>-<id>/<commit>-<recipe>.lock   held while it is built
+<cache>/<repository>-<id>/<commit>-<recipe>/       source/ (the worktree), venv/, build.log
+                                          …/build.json       written last: without it there is no build
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
+from benchwright.core.files.stored_file import Unreadable, read_stored_json
+from benchwright.core.files.whole_file import unwritable, write_own
+from benchwright.environments.locking import locked
+from benchwright.environments.tools import Stopped, Tools
+from benchwright.executors.observer import Observer
+from benchwright.regress.environment import current_interpreter, make_environment, variables_of
+from benchwright.regress.repository import Commit, SourceRepository
+
+MARKER = "build.json"
+LOG = "build.log"
+_MOST_LINES = 12  # of a failed build's log, in the message
+# What the same command may build otherwise.
+_COMPILING = re.compile(r"CC|CXX|CUDAHOSTCXX|\w*FLAGS|CMAKE_\w+|CUDA_HOME|CUDA_PATH|TORCH_CUDA_ARCH_LIST|SETUPTOOLS_SCM_\w+")
+
+
+class RevisionNotBuilt(CannotMeasure):
+    """A build failed. `log`: all it printed; `last_lines`: the end of that."""
+
+    def __init__(self, what: str, log: Path | None, last_lines: tuple[str, ...] = ()) -> None:
+        shown = "".join(f"\n    {line}" for line in last_lines)
+        super().__init__(f"{what}{f'; its output is in {log}' if log else ''}{shown}")
+        self.what = what
+        self.log = log
+        self.last_lines = last_lines
+
+
+class BuildRecipe(msgspec.Struct, frozen=True, kw_only=True):
+    """How a commit is built: by `command`, or by the build.sh of `framework` for `platform`; or only checked out."""
+
+    command: str | None = None  # a shell line, run in the worktree
+    python: str | None = None  # whose packages the build's environment inherits; None: those of `python`
+    frameworks_dir: str | None = None
+    framework: str | None = None
+    platform: str | None = None
+    exec_dir: str | None = None  # where build.sh puts its programs
+
+    def identity(self) -> str:
+        """Changes when the same commit would be built otherwise."""
+        parts = [self.command or "", self.python or "", self.framework or "", self.platform or "", self.exec_dir or ""]
+        parts += [f"{name}={value}" for name, value in sorted(os.environ.items()) if _COMPILING.fullmatch(name)]
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+
+
+class BuiltRevision(msgspec.Struct, frozen=True, kw_only=True):
+    """`folder`: the worktree. `path`: what to put before PATH; `env`: variables to set for what is measured."""
+
+    commit: Commit | None
+    folder: str | None = None
+    python: str | None = None
+    path: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    programs: dict[str, str] = {}
+    reused: bool = False
+    seconds: float = 0.0
+    log: str | None = None
+
+
+class BuildMarker(msgspec.Struct, frozen=True, kw_only=True):
+    """build.json: what was built."""
+
+    repository: str
+    built: BuiltRevision
+    command: str | None
+    when: datetime
+    packages: tuple[str, ...] = ()
+
+
+def build(
+    repository: SourceRepository,
+    commit: Commit,
+    recipe: BuildRecipe,
+    cache: Path,
+    observer: Observer | None = None,
+    tools: Tools | None = None,
+) -> BuiltRevision:
+    """The commit, built; from the cache if it was built in the same way before. RevisionNotBuilt if that fails."""
+    if recipe.framework is not None:
+        from benchwright.regress.script_builds import build_by_script
+
+        return build_by_script(repository, commit, recipe, cache, observer or Observer(), tools or Tools())
+    making = Making(place_of(repository, commit, recipe, cache), commit.short, observer or Observer(), tools or Tools())
+    with making.alone():
+        if (known := making.known()) is not None:
+            return known
+        began = time.monotonic()
+        with making.anew(repository):
+            making.say("checking it out")
+            source = repository.worktree(commit, making.folder / "source")
+            built = _built(repository, commit, recipe, making, source)
+            built = msgspec.structs.replace(built, seconds=round(time.monotonic() - began, 3))
+            making.finish(BuildMarker(repository=str(repository.root), built=built, command=recipe.command, when=now()))
+        return built
+
+
+def place_of(repository: SourceRepository, commit: Commit, recipe: BuildRecipe, cache: Path) -> Path:
+    root = os.path.realpath(repository.root)
+    repository_id = hashlib.sha256(os.fsencode(root)).hexdigest()[:8]
+    name = re.sub(r"[^\w.-]", "-", os.path.basename(root)) or "repository"
+    return cache / f"{name}-{repository_id}" / f"{commit.hash[:16]}-{recipe.identity()}"
+
+
+def _built(
+    repository: SourceRepository, commit: Commit, recipe: BuildRecipe, making: Making, source: Path
+) -> BuiltRevision:
+    moved = moved_variables(os.environ, repository.root, source)
+    if recipe.command is None:
+        return BuiltRevision(commit=commit, folder=str(source), env=moved)
+    making.say("making its environment")
+    venv = making.folder / "venv"
+    python = make_environment(venv, current_interpreter(recipe.python), repository.root)
+    changes = {**moved, **variables_of(venv)}
+    path = (str(venv / "bin"),)
+    making.say(f"building: {recipe.command}")
+    making.run(["sh", "-c", recipe.command], cwd=source, env=changes, path=path)
+    log = str(making.log)
+    return BuiltRevision(commit=commit, folder=str(source), python=str(python), path=path, env=changes, log=log)
+
+
+def moved_variables(environment: Mapping[str, str], root: Path, source: Path) -> dict[str, str]:
+    """PYTHONPATH with entries in the user's working tree replaced by the same ones in the worktree, if it has any."""
+    old = environment.get("PYTHONPATH", "")
+    entries = [_moved(entry, root, source) for entry in old.split(os.pathsep)]
+    new = os.pathsep.join(entries)
+    return {"PYTHONPATH": new} if new != old else {}
+
+
+def _moved(path: str, root: Path, source: Path) -> str:
+    real, top = os.path.realpath(path), os.path.realpath(root)
+    inside = path and (real == top or real.startswith(top + os.sep))
+    return os.path.normpath(os.path.join(source, os.path.relpath(real, top))) if inside else path
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Making:
+    """One build being made, at the place where it is used: what is built often holds its own path."""
+
+    def __init__(self, folder: Path, name: str, observer: Observer, tools: Tools, *, hidden: bool = False) -> None:
+        self.folder = folder
+        self.name = name
+        self.observer = observer
+        self.tools = tools
+        self.log = folder / LOG
+        self._lock_path = folder.with_name(f"{'.' if hidden else ''}{folder.name}.lock")
+        self._lock = -1
+
+    def say(self, what: str) -> None:
+        self.observer.on_step(self.name, what, str(self.log))
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """While no other process builds the same."""
+        try:
+            self._lock_path.parent.mkdir(parents=True, exist_ok=True)
+            with locked(
+                str(self._lock_path),
+                waiting=lambda: self.say("waiting for another build of it"),
+                stopped=self.tools.is_stopped,
+            ) as self._lock:
+                try:
+                    yield
+                finally:
+                    fcntl.flock(self._lock, fcntl.LOCK_UN)  # a daemon that the build started may have inherited it
+        except (InterruptedError, Stopped):
+            raise Interrupted("stopped while building; what is built is kept") from None
+        except OSError as error:
+            raise unwritable(error.filename or self.folder, error) from error
+        finally:
+            self.observer.on_step_done(self.name)
+
+    def known(self) -> BuiltRevision | None:
+        """What was built here before, if it is complete and still there."""
+        marker = read_marker(self.folder)
+        if marker is None:
+            return None
+        built = marker.built
+        needed = [*built.programs.values(), *(place for place in (built.folder, built.python) if place)]
+        if not all(os.path.exists(place) for place in needed):
+            return None
+        os.utime(self.folder)  # used now
+        return msgspec.structs.replace(built, reused=True, seconds=0.0)
+
+    @contextmanager
+    def anew(self, repository: SourceRepository | None = None) -> Iterator[None]:
+        """Without what a killed or failed build left; on an error its log stays, and nothing else."""
+        clear(self.folder)
+        self.folder.mkdir(parents=True)
+        try:
+            yield
+        except BaseException:
+            clear(self.folder, but=LOG)
+            if repository is not None:
+                repository.forget_worktrees()
+            raise
+
+    def run(self, argv: list[str], *, cwd: Path, env: Mapping[str, str], path: tuple[str, ...] = ()) -> None:
+        """One step of the build; RevisionNotBuilt if it fails."""
+        variables = {**os.environ, **env}
+        variables["PATH"] = os.pathsep.join([*path, variables.get("PATH", os.defpath)])
+        try:
+            code = self.tools.run(argv, log=str(self.log), env=variables, cwd=str(cwd), keep_open=(self._lock,))
+        except BaseException:
+            self.tools.stop()
+            raise
+        if code != 0:
+            ended = f"exit code {code}" if code > 0 else f"signal {-code}"
+            raise RevisionNotBuilt(f"{self.name} could not be built ({ended})", self.log, last_lines(self.log))
+
+    def finish(self, marker: BuildMarker) -> None:
+        write_own(self.folder / MARKER, msgspec.json.format(msgspec.json.encode(marker), indent=1))
+
+
+def read_marker(folder: Path) -> BuildMarker | None:
+    try:
+        return read_stored_json(folder / MARKER, BuildMarker)
+    except (OSError, Unreadable):
+        return None
+
+
+def clear(folder: Path, but: str | None = None) -> None:
+    """Removes a build, the marker first: what is half removed is no build."""
+    (folder / MARKER).unlink(missing_ok=True)
+    for entry in list(folder.iterdir()) if folder.is_dir() else ():
+        if entry.name != but:
+            _remove(entry)
+    if but is None and folder.is_dir():
+        folder.rmdir()
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        for place, folders, _ in os.walk(entry):  # Go's module cache and others make folders read-only
+            for name in folders:
+                path = os.path.join(place, name)
+                if not os.path.islink(path):
+                    os.chmod(path, 0o700)
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
+
+
+def last_lines(log: Path) -> tuple[str, ...]:
+    """The end of a log, without empty lines and control characters."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - 16_384))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ()
+    lines = [re.sub(r"\x1b\[[\d;?]*[A-Za-z]|[\x00-\x08\x0b-\x1f\x7f]", "", line).rstrip() for line in text.split("\n")]
+    return tuple([line[:200] for line in lines if line and not line.startswith("$ ")][-_MOST_LINES:])
+
+
+def checked_recipe(recipe: BuildRecipe) -> BuildRecipe:
+    """InvalidInput if the recipe cannot be followed, before any time is spent on it."""
+    if recipe.command is not None and not recipe.command.strip():
+        raise InvalidInput("the build command is empty", where="--build", remedy="such as --build 'pip install -e .'")
+    if recipe.command is not None and recipe.framework is not None:
+        raise InvalidInput("gives another way to build than --build", where="--framework", remedy="drop one of them")
+    return recipe
