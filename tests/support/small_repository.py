@@ -25,9 +25,7 @@ class SmallRepository:
         stamp = f"{self.time_s} +0000"
         env = {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_COMMITTER_DATE": stamp, "GIT_AUTHOR_DATE": stamp}
         argv = ["git", *(word for setting in settings for word in ("-c", setting)), *words]
-        done = subprocess.run(
-            argv, cwd=folder or self.folder, check=True, stdout=subprocess.PIPE, text=True, env=env
-        )
+        done = subprocess.run(argv, cwd=folder or self.folder, check=True, stdout=subprocess.PIPE, text=True, env=env)
         return done.stdout.strip()
 
     def commit(self, subject: str, files: Mapping[str, str] | None = None) -> str:

@@ -33,7 +33,9 @@ MARKER = "build.json"
 LOG = "build.log"
 _MOST_LINES = 12  # of a failed build's log, in the message
 # What the same command may build otherwise.
-_COMPILING = re.compile(r"CC|CXX|CUDAHOSTCXX|\w*FLAGS|CMAKE_\w+|CUDA_HOME|CUDA_PATH|TORCH_CUDA_ARCH_LIST|SETUPTOOLS_SCM_\w+")
+_COMPILING = re.compile(
+    r"CC|CXX|CUDAHOSTCXX|\w*FLAGS|CMAKE_\w+|CUDA_HOME|CUDA_PATH|TORCH_CUDA_ARCH_LIST|SETUPTOOLS_SCM_\w+"
+)
 
 
 class RevisionNotBuilt(CannotMeasure):

@@ -188,7 +188,16 @@ class GitRepository:
     def _check_out_submodules(self, place: Path) -> None:
         """From the user's own checkout where that has the commit, so that no network is needed."""
         call(
-            [*_GIT, *self._local_submodules(place), "submodule", "--quiet", "update", "--init", "--recursive", "--force"],
+            [
+                *_GIT,
+                *self._local_submodules(place),
+                "submodule",
+                "--quiet",
+                "update",
+                "--init",
+                "--recursive",
+                "--force",
+            ],
             place,
             within_s=SLOW_S,
         )
@@ -212,9 +221,7 @@ class GitRepository:
         path = call(
             [*_GIT, "config", "--file", ".gitmodules", f"submodule.{name}.path"], place, within_s=QUICK_S
         ).strip()
-        found = re.match(
-            r"160000 commit ([0-9a-f]+)", call([*_GIT, "ls-tree", "HEAD", path], place, within_s=QUICK_S)
-        )
+        found = re.match(r"160000 commit ([0-9a-f]+)", call([*_GIT, "ls-tree", "HEAD", path], place, within_s=QUICK_S))
         return found[1] if found else ""
 
     def _git_folder(self) -> Path:

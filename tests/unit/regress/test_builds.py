@@ -24,7 +24,9 @@ def small(tmp_path: Path) -> SmallRepository:
     made = SmallRepository(tmp_path / "project")
     made.commit("one", {"make.sh": "cat value.txt > built.txt; echo x >> ../runs.txt; echo made\n", "value.txt": "1\n"})
     made.commit("two", {"value.txt": "2\n"})
-    made.commit("broken", {"make.sh": "for i in $(seq 30); do echo line $i; done; echo 'no rule to make it' >&2; exit 7\n"})
+    made.commit(
+        "broken", {"make.sh": "for i in $(seq 30); do echo line $i; done; echo 'no rule to make it' >&2; exit 7\n"}
+    )
     return made
 
 
