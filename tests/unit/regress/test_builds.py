@@ -188,7 +188,7 @@ def test_a_platform_without_a_script_uses_the_framework_s(
 
 
 def test_half_a_program_is_not_reused(small: SmallRepository, scripts: Path, tmp_path: Path) -> None:
-    (scripts / "host" / "build.sh").write_text('echo half > "$2"; kill -9 $PPID; sleep 20\n')
+    (scripts / "host" / "build.sh").write_text('echo half > "$2"; kill -9 $PPID; sleep 0.3\n')
     with in_child(small, "HEAD~1", tmp_path / "cache", by_script(tmp_path)) as killed:
         killed.wait()
     assert killed.returncode == -signal.SIGKILL
