@@ -26,7 +26,7 @@ from benchwright.core.files.whole_file import unwritable, write_own
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Stopped, Tools
 from benchwright.executors.observer import Observer
-from benchwright.regress.environment import current_interpreter, make_environment, variables_of
+from benchwright.regress.environment import inherited_python, make_environment, variables_of
 from benchwright.regress.repository import Commit, SourceRepository
 
 MARKER = "build.json"
@@ -132,7 +132,7 @@ def _built(
         return BuiltRevision(commit=commit, folder=str(source), env=moved)
     making.say("making its environment")
     venv = making.folder / "venv"
-    python = make_environment(venv, current_interpreter(recipe.python), repository.root)
+    python = make_environment(venv, inherited_python(recipe.python), repository.root)
     changes = {**moved, **variables_of(venv)}
     path = (str(venv / "bin"),)
     making.say(f"building: {recipe.command}")

@@ -28,7 +28,7 @@ _INHERITED = "zzz_benchwright_inherited.pth"  # the last one read: what the envi
 _OWN = re.compile(r"python[\d.]*|pip[\d.]*|activate.*|Activate.*|pydoc[\d.]*")
 
 
-class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
+class InheritedPython(msgspec.Struct, frozen=True, kw_only=True):
     """An environment to inherit from. `sites`: the folders its packages are in."""
 
     executable: str
@@ -38,19 +38,19 @@ class Interpreter(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[str, ...]
 
 
-def current_interpreter(python: str | None = None, where: str = "--python") -> Interpreter:
+def inherited_python(python: str | None = None, where: str = "--python") -> InheritedPython:
     """Of `python`; None means the one that `python` or `python3` starts, else benchwright's own."""
     found = python or shutil.which("python") or shutil.which("python3") or sys.executable
     if os.sep not in found:
         found = shutil.which(found) or found
     try:
         printed = call([found, "-c", _ABOUT], Path("/"), within_s=QUICK_S)
-        return msgspec.convert(json.loads(printed), Interpreter)
+        return msgspec.convert(json.loads(printed), InheritedPython)
     except (CommandFailed, ValueError) as error:
         raise InvalidInput(f"'{found}' is no Python that works: {error}", where=where) from None
 
 
-def make_environment(folder: Path, inherited: Interpreter, without: Path | None) -> Path:
+def make_environment(folder: Path, inherited: InheritedPython, without: Path | None) -> Path:
     """Makes it at `folder` and returns its interpreter. `without`: the repository whose editable installs are left out."""
     try:
         call([inherited.base, "-m", "venv", "--without-pip", str(folder)], Path("/"), within_s=10 * QUICK_S)
@@ -71,7 +71,7 @@ def variables_of(folder: Path) -> dict[str, str]:
     return {"VIRTUAL_ENV": str(folder), "PYTHONNOUSERSITE": "1"}
 
 
-def _inherited_lines(inherited: Interpreter, without: Path | None) -> Iterator[str]:
+def _inherited_lines(inherited: InheritedPython, without: Path | None) -> Iterator[str]:
     """The folders, then what their own `.pth` files add."""
     yield from inherited.sites
     for site in inherited.sites:
@@ -105,7 +105,7 @@ def _is_within(path: str, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def _copy_scripts(source: Path, target: Path, inherited: Interpreter, python: Path) -> None:
+def _copy_scripts(source: Path, target: Path, inherited: InheritedPython, python: Path) -> None:
     """The programs of the inherited packages (pytest, torchrun), started with the new interpreter."""
     for script in sorted(source.iterdir()) if source.is_dir() else ():
         place = target / script.name
@@ -125,7 +125,7 @@ def _copy_scripts(source: Path, target: Path, inherited: Interpreter, python: Pa
             place.chmod(0o755)
 
 
-def _retargeted(script: bytes, inherited: Interpreter, python: Path) -> bytes:
+def _retargeted(script: bytes, inherited: InheritedPython, python: Path) -> bytes:
     """With the interpreter in its first three lines replaced."""
     old = re.escape(os.fsencode(os.path.join(inherited.prefix, "bin"))) + rb"/python[\d.]*"
     lines = script.split(b"\n", 3)
