@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,7 @@ from bad_server import (
     trickling,
     whole,
 )
+from certificates import own_certificate
 from fetching import Heard, limits, md5, model, sha256
 
 from benchwright.artifacts.cache import ArtifactCache
@@ -265,17 +264,7 @@ def test_a_redirect_to_another_host_asks_that_host(cache: ArtifactCache, server:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For 127.0.0.1, signed by itself."""
-    if shutil.which("openssl") is None:
-        pytest.skip("needs openssl")
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", str(path)]
-    done = subprocess.run(
-        ["openssl", "req", "-x509", "-days", "2", *key, *name], capture_output=True, text=True, check=True
-    )
-    path.write_text(path.read_text() + done.stdout)
-    return path
+    return own_certificate(tmp_path_factory.mktemp("tls"))
 
 
 def test_https_is_not_left_for_http(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from benchwright.cli.regressions.notifying import notify_options, targets, tell
 from benchwright.cli.results.output import chosen_format, output_option, put_out
 from benchwright.cli.terminal import terminal_width
 from benchwright.cli.where import open_results, where_options
@@ -40,6 +41,7 @@ from benchwright.core.numbers.quantities import parse_percentage
 )
 @output_option
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@notify_options
 @where_options
 def command(
     runs: tuple[str, ...],
@@ -54,6 +56,8 @@ def command(
     format_: str | None,
     output: str | None,
     as_json: bool,
+    notify: tuple[str, ...],
+    smtp: str | None,
     base: str | None,
     store: str | None,
 ) -> int:
@@ -66,21 +70,12 @@ def command(
     from benchwright.report.comparison import count_words
 
     format_ = chosen_format("compare", format_, output, as_json=as_json)
-    words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)
-    if between and len(words) != 1:
-        raise InvalidInput("--between compares two benchmarks of one run", where="compare", remedy="name one run")
-    if between and run_to_run is not None:
-        raise InvalidInput(
-            "--run-to-run is about separate runs, and --between compares pairs of one run",
-            where="--run-to-run",
-            remedy="leave it out",
-        )
-    if not between and len(words) < 2:
-        remedy = "name two runs, such as: benchwright compare BEFORE last; 'benchwright runs' lists them"
-        raise InvalidInput("there is nothing to compare with", where="compare", remedy=remedy)
+    words = _runs_to_compare(runs, baseline, between, run_to_run)
+    receivers = targets(notify, smtp)
     with Working("reading the runs") as working:
         with open_results(base, store) as results:
             found = [results.run(word) for word in words]
+            folder = results.base.path
         working.now("comparing")
         comparisons = compare_runs(
             found,
@@ -97,4 +92,27 @@ def command(
     for comparison in failed:
         why = "; ".join([count_words(comparison), *comparison.lost])
         click.echo(f"benchwright: --fail-on {fail_on}: {comparison.treatment}: {why}", err=True)
-    return 1 if failed else 0
+    code = 1 if failed else 0
+    if not receivers:
+        return code
+    from benchwright.regress.notify.notice import notice_of
+
+    return tell(notice_of(comparisons, topic="compare"), receivers, folder, code)
+
+
+def _runs_to_compare(
+    runs: tuple[str, ...], baseline: str | None, between: tuple[str, str] | None, run_to_run: str | None
+) -> list[str]:
+    words = ([f"baseline:{baseline}"] if baseline else []) + list(runs)
+    if between and len(words) != 1:
+        raise InvalidInput("--between compares two benchmarks of one run", where="compare", remedy="name one run")
+    if between and run_to_run is not None:
+        raise InvalidInput(
+            "--run-to-run is about separate runs, and --between compares pairs of one run",
+            where="--run-to-run",
+            remedy="leave it out",
+        )
+    if not between and len(words) < 2:
+        remedy = "name two runs, such as: benchwright compare BEFORE last; 'benchwright runs' lists them"
+        raise InvalidInput("there is nothing to compare with", where="compare", remedy=remedy)
+    return words

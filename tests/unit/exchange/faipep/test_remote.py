@@ -22,7 +22,8 @@ from report_server import ReportServer, report_server
 from benchwright.app.reporting import NotReported, Reporters, report_run
 from benchwright.core.errors import InvalidInput
 from benchwright.core.run import Run
-from benchwright.exchange.faipep.remote.deliver import SendLimits, Sent, send_waiting, spool_reports
+from benchwright.delivery.attempts import SendLimits
+from benchwright.exchange.faipep.remote.deliver import Sent, send_waiting, spool_reports
 from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint, endpoint_of, token_of
 from benchwright.exchange.faipep.remote.spool import Spool
 from benchwright.exchange.faipep.reports import reports_of

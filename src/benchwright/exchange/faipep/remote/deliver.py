@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
 import msgspec
 
+from benchwright.delivery.attempts import USUAL_LIMITS, SendLimits, sent_in_time
+from benchwright.delivery.not_taken import NotTaken
+from benchwright.delivery.spool import Waiting, claimed
 from benchwright.exchange.faipep.remote.endpoint import AccessToken, Endpoint
 from benchwright.exchange.faipep.remote.messages import logs_of
-from benchwright.exchange.faipep.remote.post import NotTaken, post
-from benchwright.exchange.faipep.remote.spool import Spool, Waiting, claimed
+from benchwright.exchange.faipep.remote.post import post
+from benchwright.exchange.faipep.remote.spool import Spool, Spooled
 from benchwright.exchange.faipep.reports import HarnessReport
-
-
-class SendLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to try. The n-th pause is up to `pause_s` × 2ⁿ, at random, so that many senders do not return together."""
-
-    attempts: int = 4
-    pause_s: float = 0.5
-    timeout_s: float = 20.0
-    total_s: float = 60.0  # of pauses and failures, over all requests
-
-
-USUAL_LIMITS = SendLimits()
 
 
 class Sent(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +55,7 @@ def send_waiting(
             if not mine:
                 continue  # another process sends it
             try:
-                _send(each, token, limits, deadline, pause)
+                sent_in_time(partial(_send, each, token, limits), limits, deadline, pause)
             except NotTaken as refusal:
                 left += 1
                 why = why or str(refusal)
@@ -76,16 +67,5 @@ def send_waiting(
     return Sent(messages=messages, waiting=left, why=why)
 
 
-def _send(
-    each: Waiting, token: AccessToken, limits: SendLimits, deadline: float, pause: Callable[[float], None]
-) -> None:
-    for attempt in range(limits.attempts):
-        try:
-            post(each.content.endpoint, token, each.content.logs, timeout_s=limits.timeout_s)
-            return
-        except NotTaken as refusal:
-            wait_s = max(refusal.after_s, random.uniform(0.5, 1.0) * limits.pause_s * 2**attempt)  # noqa: S311
-            last = attempt + 1 == limits.attempts
-            if last or not refusal.again or time.monotonic() + wait_s > deadline:
-                raise
-        pause(wait_s)
+def _send(each: Waiting[Spooled], token: AccessToken, limits: SendLimits) -> None:
+    post(each.content.endpoint, token, each.content.logs, timeout_s=limits.timeout_s)

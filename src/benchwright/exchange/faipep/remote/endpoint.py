@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from benchwright.core.errors import InvalidInput
+from benchwright.delivery.http_post import checked_url
 
 OPTION, TOKEN_OPTION, VARIABLE = "--remote-reporter", "--remote-access-token", "BENCHWRIGHT_REMOTE_TOKEN"
 _FORM = "write 'https://HOST/PATH|CATEGORY'"
@@ -42,15 +43,8 @@ def endpoint_of(text: str) -> Endpoint:
     url, bar, category = (part.strip() for part in text.partition("|"))
     if not bar or not category or "|" in category:
         raise InvalidInput("has no category" if url else "names no server", where=OPTION, remedy=_FORM)
-    url = url if "://" in url else f"https://{url}"
-    try:
-        parts = urlsplit(url)
-        whole = parts.scheme in ("http", "https") and parts.hostname and (parts.port is None or parts.port > 0)
-    except ValueError:
-        whole = False
-        parts = urlsplit("")
-    if not whole or any(c.isspace() or not c.isprintable() for c in url):
-        raise InvalidInput("is no http or https address", where=OPTION, remedy=_FORM)
+    url = checked_url(url, where=OPTION, remedy=_FORM)
+    parts = urlsplit(url)
     if parts.username is not None or parts.password is not None:
         raise InvalidInput("holds a password", where=OPTION, remedy=f"give a token with {TOKEN_OPTION} instead")
     return Endpoint(url, category)

@@ -1,0 +1,59 @@
+"""`--notify` and `--smtp`, of every command that ends with verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from benchwright.executors.observer import Observer
+
+if TYPE_CHECKING:  # most commands notify nobody
+    from benchwright.regress.notify.notice import Notice
+    from benchwright.regress.notify.targets import Target
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def notify_options(function: F) -> F:
+    """The command gets `notify`, a tuple of texts, and `smtp`."""
+    for option in (
+        click.option("--smtp", metavar="HOST[:PORT]", help="Mail server for email.  [default: $BENCHWRIGHT_SMTP]"),
+        click.option(
+            "--notify",
+            multiple=True,
+            metavar="WHERE",
+            help="Send the verdict: webhook:URL, email:ADDRESS, github:FILE (a comment), annotations, junit:FILE. "
+            "Repeatable.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+def targets(notify: tuple[str, ...], smtp: str | None) -> list[Target]:
+    """Refused before anything is measured if they are wrong."""
+    if not notify:
+        return []
+    from benchwright.regress.notify.targets import targets_of
+
+    return targets_of(notify, smtp=smtp)
+
+
+def tell(notice: Notice, chosen: list[Target], base: Path, code: int, observer: Observer | None = None) -> int:
+    """Sends the notice and returns the exit code: `code`, unless a success could not be told to anyone who asked."""
+    from benchwright.regress.notify.notify import notify
+
+    return notify(notice, chosen, observer or _Lines(), spool=base).exit_code(code)
+
+
+class _Lines(Observer):
+    """On standard error, for commands without a panel."""
+
+    def on_trouble(self, text: str) -> None:
+        click.echo(f"benchwright: {text}", err=True)
+
+    def on_note(self, text: str) -> None:
+        click.echo(text, err=True)
