@@ -26,6 +26,7 @@ from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer
 from benchwright.kinds.registry import by_kind, kind_of
+from benchwright.regress.variation import Variation, paired
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
@@ -48,6 +49,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool = True  # in the store
     set_up: bool = True  # install and prepare what is missing first
     reporters: Reporters = Reporters()  # that put the results elsewhere
+    variations: tuple[Variation, ...] = ()  # control and treatment: each benchmark is measured on both sides
 
 
 def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
@@ -130,7 +132,7 @@ def resolve_order(order: RunOrder) -> Resolved:
         raise InvalidInput(
             "--platform and --devices apply to benchwright run", remedy="name one device with --on, such as adb:SERIAL"
         )
-    resolved = resolve(order.request, allow_nothing=order.resume is not None)
+    resolved = _resolved(order)
     if order.only is not None:
         alone = tuple(b for b in resolved.benchmarks if b.name == order.only)
         resolved = msgspec.structs.replace(resolved, benchmarks=alone)
@@ -140,6 +142,18 @@ def resolve_order(order: RunOrder) -> Resolved:
     else:
         _refuse_changes(order.given)
     return resolved
+
+
+def _resolved(order: RunOrder) -> Resolved:
+    """What the request names; of an A/B on both sides, in pairs."""
+    nothing = order.resume is not None
+    if not order.variations:
+        return resolve(order.request, allow_nothing=nothing)
+    sides = []
+    for variation in order.variations:
+        with variation.standing():
+            sides.append((variation, resolve(variation.request(order.request), allow_nothing=nothing)))
+    return paired(sides)
 
 
 def _refuse_selection(order: RunOrder, resolved: Resolved) -> None:

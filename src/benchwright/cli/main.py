@@ -18,6 +18,7 @@ from benchwright.version import __version__
 # name → module below benchwright.cli that holds `command`, and what `--help` says about it.
 COMMANDS = {
     "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
+    "ab": ("regressions.ab", "Compare two revisions of a target, measured by turns, with a verdict."),
     "find": ("find", "List the models in scripts, without measuring them."),
     "plan": ("plan", "Show what would run, without running it."),
     "install": ("suites.install", "Create a suite's environments."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -12,6 +13,7 @@ from benchwright.core.metric import MetricSpec
 from benchwright.core.model import Model, ModelScript, PythonScript
 from benchwright.core.stop_rule import StopRule, Warmup
 
+SIDE, REVISION = "side", "revision"  # labels of the two that are compared in an A/B
 UNPINNED = "unpinned"  # the variant that installs requirements.in itself
 
 
@@ -29,6 +31,15 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, tag="command"):
     def words(self) -> tuple[str, ...]:
         """What is executed, as written; for a shell, its one line."""
         return self.argv
+
+    def with_arguments(self, words: tuple[str, ...]) -> Command:
+        """The same with more words at its end, each of which stays one word in a shell's line too."""
+        more = (" ".join((*self.argv, *map(shlex.quote, words))),) if self.shell else (*self.argv, *words)
+        return msgspec.structs.replace(self, argv=more)
+
+    def with_program(self, path: str) -> Command | None:
+        """The same command of another program; None for a shell's line."""
+        return None if self.shell else msgspec.structs.replace(self, argv=(path, *self.argv[1:]))
 
 
 class Hooks(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -175,6 +186,16 @@ class Benchmark(msgspec.Struct, frozen=True, kw_only=True):
         if self.environment is not None:
             words += [*self.environment.pip_args, *self.environment.constraints]
         return words
+
+    @property
+    def side(self) -> str | None:
+        """Of an A/B: control or treatment."""
+        return self.labels.get(SIDE) if self.pair else None
+
+    def on_side(self, side: str, revision: str) -> Benchmark:
+        """As one of the two that are compared under its name."""
+        labels = self.labels | {SIDE: side, REVISION: revision}
+        return msgspec.structs.replace(self, name=f"{self.name} {side}", pair=self.name, labels=labels)
 
     @property
     def entry(self) -> dict[str, object]:

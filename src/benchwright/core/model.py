@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 
@@ -47,6 +47,13 @@ class PythonScript(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> tuple[str, ...]:
         return (*filter(None, (self.python, self.path)), *self.args)
+
+    def with_arguments(self, words: tuple[str, ...]) -> Self:
+        return msgspec.structs.replace(self, args=(*self.args, *words))
+
+    def with_program(self, path: str) -> Self | None:
+        """With another interpreter; None where its environment has one."""
+        return msgspec.structs.replace(self, python=path) if self.python else None
 
 
 class ModelScript(PythonScript, frozen=True, kw_only=True, tag="model_script"):
@@ -183,6 +190,14 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, tag="model"):
         """The command of the script that builds it; of a model file, its name."""
         program = (self.python, self.script) if self.script is not None else (self.file or "",)
         return (*filter(None, program), *self.args)
+
+    def with_arguments(self, words: tuple[str, ...]) -> Model | None:
+        """With more arguments for its script; None for a model file."""
+        return None if self.script is None else msgspec.structs.replace(self, args=(*self.args, *words))
+
+    def with_program(self, path: str) -> Model:
+        """With another interpreter."""
+        return msgspec.structs.replace(self, python=path)
 
     @property
     def variant(self) -> tuple[str, ...]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import BenchwrightError, CannotMeasure
+from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.core.inputs.request import Request
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.task_overrides import TaskOverrides
@@ -73,6 +73,29 @@ class Kind(Protocol):
         Reading starts nothing and writes nothing.
         """
         ...
+
+    # -- variations of a benchmark, for an A/B; InvalidInput if it cannot be varied like that ------------------------
+
+    def with_arguments(self, benchmark: Benchmark, words: tuple[str, ...]) -> Benchmark:
+        """The same benchmark with more arguments for its program."""
+        work = benchmark.workload.with_arguments(words)
+        if work is None:
+            raise InvalidInput(
+                f"{benchmark.name} takes no arguments", where="args:", remedy="compare it in another way"
+            )
+        return msgspec.structs.replace(benchmark, workload=work)
+
+    def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:
+        """The same benchmark of another `program`; for scripts and models, with another interpreter. Others have other names."""
+        work = benchmark.workload.with_program(programs["program"])
+        if work is None:
+            what = f"{benchmark.name} has no program that could be replaced"
+            raise InvalidInput(what, where="bin:", remedy="leave --shell out, or compare two commands with cmd:")
+        return msgspec.structs.replace(benchmark, workload=work)
+
+    def on_side(self, benchmark: Benchmark, side: str) -> Benchmark:
+        """What the control or the treatment of an A/B must be told to keep apart from the other."""
+        return benchmark
 
     # -- before a run ---------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
@@ -72,12 +72,13 @@ class CommandFailed(Exception):
     """git or hg failed; the text is its own."""
 
 
-def call(argv: Sequence[str], folder: Path, *, within_s: float) -> str:
+def call(argv: Sequence[str], folder: Path, *, within_s: float, env: Mapping[str, str] | None = None) -> str:
     """What a program printed; CommandFailed with its own words if it failed, or took longer."""
     import subprocess
 
     variables = {name: value for name, value in os.environ.items() if name not in _LEADING_ELSEWHERE}
     variables |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "HGPLAIN": "1", "LC_ALL": "C.UTF-8"}
+    variables |= env or {}
     variables.setdefault("GIT_SSH_COMMAND", "ssh -oBatchMode=yes")
     try:
         done = subprocess.run(

@@ -28,9 +28,11 @@ from benchwright.report.text.numbers import format_number, format_value, percent
 from benchwright.report.text.one_line import titled
 
 LEAST_SPREAD = 0.02  # the axis is at least as wide, so that quiet launches look quiet
-_FARTHEST = 1.0  # from a median or a control: what is farther lies at the end of the axis
+_FARTHEST = 1.0  # from a median: what is farther lies at the end of the axis
 _NAME_ENDS = re.compile(r"(?=[\[@])|(?<=/)|(?<=::)")
 _LONG_NAME = 24
+_MOST_PERCENT = 300.0  # of a change
+_PAIRS_FARTHEST = 2.5  # times as far as the farthest interval
 _MOST_SEVERE = 2  # differences between the runs; the comparison lists all
 
 
@@ -49,10 +51,15 @@ def run_picture(report: Report) -> Figure | None:
     return _on_one_axis(report, drawn) if alike and report.score is None else _around_medians(report, drawn)
 
 
-def comparison_picture(comparison: Comparison, title: str = "", links: Mapping[str, str] = {}) -> Figure | None:
-    """Every effect with its interval; None if there is none. `links`: benchmark → place of the page."""
+def comparison_picture(
+    comparison: Comparison,
+    title: str = "",
+    links: Mapping[str, str] = {},
+    effects: Sequence[Effect] | None = None,
+) -> Figure | None:
+    """`effects`, or all, with their intervals and pairs; None if there is none. `links`: benchmark → place of the page."""
     title = title or f"{comparison.treatment} compared with {comparison.control}"
-    return _effects(comparison, sorted_effects(comparison.effects), title, links)
+    return _effects(comparison, sorted_effects(comparison.effects) if effects is None else effects, title, links)
 
 
 def _rows(report: Report, figures: dict[int, FigureRow]) -> tuple[FigureRow, ...]:
@@ -169,6 +176,7 @@ def _effects(
             value=(e.ratio - 1) * 100 if math.isfinite(e.ratio) else None,
             low=None if e.interval is None else (e.interval.low - 1) * 100,
             high=None if e.interval is None else (e.interval.high - 1) * 100,
+            dots=tuple((pair - 1) * 100 for pair in e.pairs),
             text=change(e),
             small=f"{MARKS[e.verdict]} {e.verdict.value}{' ⚠' if e.doubts else ''}",
             link=links.get(e.benchmark, ""),
@@ -177,25 +185,25 @@ def _effects(
         for e in effects
     )
     margin = comparison.margin * 100
-    reached = [v for v in _reached(rows) if math.isfinite(v)]
-    farthest = min(max([3 * margin, *map(abs, reached)]) * 1.05, 100 * _FARTHEST)
+    reached = [v for row in rows for v in (row.value, row.low, row.high) if v is not None and math.isfinite(v)]
+    near = _PAIRS_FARTHEST * max([3 * margin, *map(abs, reached)])  # a few far pairs do not shrink all others
+    reached += [dot for row in rows for dot in row.dots if abs(dot) <= near]
+    farthest = min(max([3 * margin, *map(abs, reached)]) * 1.05, _MOST_PERCENT)
     severe = [f"⚠ {d.what} differs: {d.control} → {d.treatment}" for d in comparison.differences if d.severe]
     if len(severe) > _MOST_SEVERE:
         severe = [*severe[:_MOST_SEVERE], f"⚠ {len(severe) - _MOST_SEVERE} more such differences"]
     level = f"{comparison.confidence * 100:g} %"
-    lines = (
-        f"Lines are {level} confidence intervals"
-        if any(row.low is not None for row in rows)
-        else "No intervals: too few launches"
-    )
-    about = f"{lines}; shaded: differences up to {margin:g} % count as the same."
+    drawn = ["dots are pairs of launches"] if any(row.dots for row in rows) else []
+    any_interval = any(row.low is not None for row in rows)
+    drawn.append(f"lines are {level} confidence intervals" if any_interval else "no intervals: too few launches")
+    about = f"{titled(', '.join(drawn))}; shaded: differences up to {margin:g} % count as the same."
     return Figure(
         title=title,
         axis="change in %",
         rows=rows,
-        low=-farthest,
+        low=max(-farthest, -100.0),
         high=farthest,
-        ticks=ticks(-farthest, farthest, lambda v: f"{v:+g} %" if v else "0"),
+        ticks=ticks(max(-farthest, -100.0), farthest, lambda v: f"{v:+g} %" if v else "0"),
         line=0.0,
         margin=(-margin, margin),
         notes=(about, *severe),

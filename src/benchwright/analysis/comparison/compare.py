@@ -285,7 +285,8 @@ def _of_pairs(confidence: float) -> _Estimating:
         drifted = Note(text="the ratio drifted over the blocks", kind="drift")
         doubts = [drifted] if trend_chance(ratios) <= ALARM else []
         disagree = len(ratios) < FEWEST_FOR_RANKS and not pairs_agree(values.control, values.treatment)
-        return _Row(_with_estimate(effect, estimate, doubts), estimate, disagree=disagree)
+        effect = msgspec.structs.replace(_with_estimate(effect, estimate, doubts), pairs=tuple(ratios))
+        return _Row(effect, estimate, disagree=disagree)
 
     return estimating
 

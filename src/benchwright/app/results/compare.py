@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
+from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import describes_work
 from benchwright.core.results.comparison import Comparison, Verdict
@@ -77,7 +78,11 @@ def compare_runs(
 def compare_commands(run: Run) -> list[Comparison]:
     """The first of the commands that alternated in `run` against each of the others, as `compare --between` would."""
     alternated = [r for r in run.results if any(x.block is not None for x in r.launches)]
-    return compare_alternating(run, [r for r in alternated if kind_of(r.benchmark).ends_with_verdict(r.benchmark)])
+    return compare_alternating(run, [r for r in alternated if _ends_with_verdict(r.benchmark)])
+
+
+def _ends_with_verdict(benchmark: Benchmark) -> bool:
+    return benchmark.side is not None or kind_of(benchmark).ends_with_verdict(benchmark)
 
 
 def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]:

@@ -40,6 +40,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     basis: str | None = None  # which steps were compared, where launches ran for different numbers of steps
     doubts: tuple[Note, ...] = ()  # why something else may explain this effect
     advice: str | None = None  # why there is no verdict, and what would help
+    pairs: tuple[float, ...] = ()  # of interleaved launches: treatment ÷ control of each pair, in their order
+    beside: bool = False  # compared besides what the benchmark is about: CPU time, memory, error
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True):

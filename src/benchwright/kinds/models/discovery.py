@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from benchwright.artifacts.probe_folder import probe_folder
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import REVISION, Benchmark
 from benchwright.core.errors import CannotMeasure, Interrupted
 from benchwright.core.inputs.request import Resolved
 from benchwright.core.job import Job, Outcome
@@ -45,7 +45,7 @@ def with_models_found(
         return
     # Most runs need none of it.
     from benchwright.kinds.models.batches import with_batches_known
-    from benchwright.kinds.models.benchmarks import benchmarks_of, with_idle_parameters_noted
+    from benchwright.kinds.models.benchmarks import with_idle_parameters_noted
 
     folder = _aside(base)
     try:
@@ -54,10 +54,21 @@ def with_models_found(
         benchmarks: list[Benchmark] = []
         for benchmark in with_idle_parameters_noted(resolved.benchmarks, found):
             discovery = found.get(benchmark.name)
-            benchmarks += [benchmark] if discovery is None else benchmarks_of(benchmark, discovery, str(base.builds))
+            benchmarks += [benchmark] if discovery is None else _models_of(benchmark, discovery, str(base.builds))
         yield msgspec.structs.replace(resolved, benchmarks=tuple(_unique(benchmarks))), folder
     finally:
         _remove(folder)
+
+
+def _models_of(script: Benchmark, discovery: ScriptDiscovery, builds: str) -> list[Benchmark]:
+    """Of a script that is one side of an A/B, each model is a pair of its own."""
+    from benchwright.kinds.models.benchmarks import benchmarks_of
+
+    if script.side is None:
+        return benchmarks_of(script, discovery, builds)
+    alone = msgspec.structs.replace(script, name=script.pair, pair="")
+    found = benchmarks_of(alone, discovery, builds)
+    return [b.on_side(script.side, script.labels[REVISION]) for b in found]
 
 
 def discover(

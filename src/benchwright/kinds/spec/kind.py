@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from benchwright.core.benchmark import Benchmark
-from benchwright.core.errors import BenchwrightError
+from benchwright.core.errors import BenchwrightError, InvalidInput
 from benchwright.core.inputs.request import Request
+from benchwright.core.inputs.specification import TREATMENT
 from benchwright.core.job import Job
 from benchwright.core.model import Model
 from benchwright.core.settings import RunSettings
@@ -42,6 +46,29 @@ class SpecKind(Kind):
         from benchwright.kinds.spec.read.specification import read_specification
 
         return selected(on_runtimes(read_specification(target, options.specs), options), options)
+
+    def with_arguments(self, benchmark: Benchmark, words: tuple[str, ...]) -> Benchmark:
+        test = benchmark.spec
+        if test is None or not test.commands:
+            return super().with_arguments(benchmark, words)
+        return replace(benchmark, spec=replace(test, arguments=(*test.arguments, shlex.join(words))))
+
+    def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:
+        test = benchmark.spec
+        if test is None or not test.commands:
+            return super().with_programs(benchmark, programs)
+        return replace(benchmark, spec=replace(test, programs={**test.programs, **programs}))
+
+    def on_side(self, benchmark: Benchmark, side: str) -> Benchmark:
+        """Each side has files of its own."""
+        test = benchmark.spec
+        if test is None:
+            return benchmark
+        if test.side is not None:
+            remedy = "leave out --info, or --control and --treatment"
+            raise InvalidInput("it already names a control", where="--info", remedy=remedy)
+        env = benchmark.env | {"AIBENCH_TREATMENT_GROUP": "1" if side == TREATMENT else "0"}
+        return replace(benchmark, spec=replace(test, side=side), env=env)
 
     def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
         """A test without a program is a model on our runtimes, once its file is fetched."""

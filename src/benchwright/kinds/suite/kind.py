@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -49,6 +49,10 @@ class SuiteKind(Kind):
         from benchwright.kinds.suite.read.suite import selected_benchmarks
 
         return selected_benchmarks(target, options)
+
+    def with_programs(self, benchmark: Benchmark, programs: Mapping[str, str]) -> Benchmark:
+        what = "benchmarks of a suite run in environments of their own"
+        raise InvalidInput(what, where="bin:", remedy="compare two commits, or packages with pip:")
 
     def settings(self, settings: RunSettings, request: Request, benchmarks: Sequence[Benchmark]) -> RunSettings:
         if request.suite is None:

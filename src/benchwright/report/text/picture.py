@@ -23,19 +23,26 @@ def figure_lines(figure: Figure, width: int) -> list[str]:
         if row.value is None:
             lines += wrapped(f"{name.strip()}  {text}", width, " ")
             continue
-        line = f"{name} {_drawn(figure, row, room)} {one_line(text)}"
+        line = f"{name} {drawn_row(figure, row, room)} {one_line(text)}"
         lines += [line] if len(line) <= width else [line[: len(name) + room + 1], f" {'':<{names}}  {one_line(text)}"]
+    lines.append(f" {'':<{names}}  {axis_line(figure, room)}".rstrip())
+    beyond = ("‹ and › lie beyond the axis.",) if figure.cuts else ()
+    return lines + [line for note in (*beyond, *figure.notes) for line in wrapped(note, width, " ")]
+
+
+def axis_line(figure: Figure, room: int) -> str:
+    """The numbers below the axis, as many as have room."""
     marks = [" "] * room
     for value, words in figure.ticks:
         start = min(max(round(figure.at(value) * (room - 1)) - len(words) // 2, 0), room - len(words))
         if start >= 0 and not "".join(marks[max(start - 1, 0) : start + len(words) + 1]).strip():
             marks[start : start + len(words)] = words
-    lines.append(f" {'':<{names}}  {''.join(marks)}".rstrip())
-    beyond = ("‹ and › lie beyond the axis.",) if figure.cuts else ()
-    return lines + [line for note in (*beyond, *figure.notes) for line in wrapped(note, width, " ")]
+    return "".join(marks)
 
 
-def _drawn(figure: Figure, row: FigureRow, room: int) -> str:
+def drawn_row(figure: Figure, row: FigureRow, room: int) -> str:
+    """A row of the picture, `room` wide."""
+
     def at(value: float) -> int:
         return round(figure.at(value) * (room - 1))
 

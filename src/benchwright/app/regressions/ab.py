@@ -1,0 +1,120 @@
+"""An A/B: control and treatment of the same benchmarks, alternating in one ordinary run, and the verdict on it."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from benchwright.app.after_run import exit_code
+from benchwright.app.regressions.sides import Sides, built_sides
+from benchwright.app.results.compare import compare_commands, failing
+from benchwright.app.run import RunOrder, run
+from benchwright.core.benchmark import REVISION
+from benchwright.core.decision import Decision
+from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.revision import Revision, RevisionKind
+from benchwright.core.inputs.specification import CONTROL, TREATMENT
+from benchwright.core.results.comparison import Comparison, Verdict
+from benchwright.core.run import Run
+from benchwright.executors.observer import Observer
+from benchwright.regress.builds import BuildRecipe
+
+_WORST_FIRST = (Verdict.REGRESSED, Verdict.INCONCLUSIVE, Verdict.IMPROVED, Verdict.SAME)
+
+
+class AbOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """Two sides of one target. `treatment` None: what is here now; of a repository, the working tree with all its changes."""
+
+    order: RunOrder
+    control: Revision
+    treatment: Revision | None = None
+    repository: str | None = None  # a folder in it; None: where the user is
+    recipe: BuildRecipe = BuildRecipe()
+    decision: Decision = Decision()
+    fail_on: str = "regressed"
+
+
+class AbOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """`verdict`: the worst of all comparisons; None if nothing could be compared."""
+
+    run: Run
+    comparisons: tuple[Comparison, ...]  # one for each pair
+    verdict: Verdict | None
+    exit_code: int
+
+    @property
+    def table(self) -> Comparison:
+        """All comparisons as one, between the revisions; each pair under its own name."""
+        return _joined(self.run, self.comparisons)
+
+
+def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
+    """Measures both sides until the verdict is clear or the budget is spent; Interrupted if asked to stop."""
+    observer = observer or Observer()
+    _refuse_mixture(order)
+    sides = Sides(order.control, order.treatment, order.repository, order.recipe)
+    variations = built_sides(sides, order.order.base, observer)
+    request = replace(order.order.request, repeat=order.decision)
+    labels = order.order.labels | {v.side: v.revision for v in variations}
+    made = run(replace(order.order, request=request, labels=labels, variations=variations), observer)
+    return outcome_of(made, fail_on=order.fail_on)
+
+
+def outcome_of(made: Run, *, fail_on: str = "regressed") -> AbOutcome:
+    """The verdict on a run of two sides, as it was when the run ended."""
+    comparisons = tuple(compare_commands(made))
+    return AbOutcome(
+        run=made, comparisons=comparisons, verdict=_worst(comparisons), exit_code=_exit_code(made, comparisons, fail_on)
+    )
+
+
+def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
+    benchmarks = {r.benchmark.name: r.benchmark for r in made.results}
+    revisions = {b.side: b.labels.get(REVISION, "") for b in benchmarks.values()}
+    decision = made.decision or Decision()
+    alone = [f"{b.pair}: {b.withheld}" for b in benchmarks.values() if b.side and b.withheld]
+    lost = [f"{b.pair}: {b.withheld}" for b in benchmarks.values() if b.side == CONTROL and b.withheld]
+    return Comparison(
+        control=revisions.get(CONTROL, ""),
+        treatment=revisions.get(TREATMENT, ""),
+        margin=decision.margin,
+        effects=tuple(replace(e, benchmark=benchmarks[c.control].pair) for c in comparisons for e in c.effects),
+        missing=(*(text for c in comparisons for text in c.missing), *alone),
+        lost=(*(text for c in comparisons for text in c.lost), *lost),
+        doubts=tuple(dict.fromkeys(note for c in comparisons for note in c.doubts)),
+        confidence=1 - decision.alpha,
+        remarks=tuple(dict.fromkeys(note for c in comparisons for note in c.remarks)),
+    )
+
+
+def _refuse_mixture(order: AbOrder) -> None:
+    """Two commands are a target by themselves; everything else varies one."""
+    request = order.order.request
+    named = request.targets or request.command or request.lines
+    commands = [r for r in (order.control, order.treatment) if r is not None and r.kind is RevisionKind.CMD]
+    if not commands:
+        return
+    if len(commands) == 1:
+        where = "--treatment" if commands[0] is order.control else "--control"
+        raise InvalidInput(
+            "is not a command, but the other side is one", where=where, remedy="write cmd:COMMAND for both"
+        )
+    if named:
+        raise InvalidInput("two commands need no target", where="--control", remedy="drop the target, or compare args:")
+
+
+def _worst(comparisons: tuple[Comparison, ...]) -> Verdict | None:
+    """A treatment that failed where the control did not has regressed."""
+    found = {effect.verdict for comparison in comparisons for effect in comparison.effects}
+    if any(comparison.lost for comparison in comparisons):
+        found.add(Verdict.REGRESSED)
+    return next((verdict for verdict in _WORST_FIRST if verdict in found), None)
+
+
+def _exit_code(made: Run, comparisons: tuple[Comparison, ...], fail_on: str) -> int:
+    """0 fine · 1 regressed, or what else `--fail-on` says · 3 nothing could be compared."""
+    judged = any(effect.interval is not None for comparison in comparisons for effect in comparison.effects)
+    lost = any(comparison.lost for comparison in comparisons)
+    if exit_code(made) == 3 or not (judged or lost):
+        return 3
+    return 1 if any(c.lost or (c.effects and failing(c, fail_on)) for c in comparisons) else 0

@@ -1,0 +1,127 @@
+"""An A/B as text for the terminal and as Markdown for a pull request: both revisions, one table, every pair, the doubts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from benchwright.core.results.comparison import Comparison, Effect, Verdict
+from benchwright.report.comparison import count_words, doubt_texts, warnings
+from benchwright.report.document import Cell, Column, Field, Figure, FigureRow, ReportTable, table_of, word
+from benchwright.report.markdown import code, markdown_table, plain
+from benchwright.report.pictures import comparison_picture
+from benchwright.report.tables.comparison import MARKS, change, metric_words, small_print, sorted_effects
+from benchwright.report.text.layout import table_lines, wrapped
+from benchwright.report.text.one_line import clip
+from benchwright.report.text.picture import axis_line, drawn_row
+
+_MOST_DRAWN = 12
+_DOTS = " ·:⁝"
+_MARKDOWN_MARKS = {
+    Verdict.REGRESSED: "🔴",
+    Verdict.IMPROVED: "🟢",
+    Verdict.SAME: "⚪",
+    Verdict.INCONCLUSIVE: "🟡",
+}
+
+
+def ab_text(comparison: Comparison, *, width: int = 80) -> str:
+    """Fits the terminal."""
+    lines = [clip(f" control    {comparison.control}", width), clip(f" treatment  {comparison.treatment}", width), ""]
+    shown, same = _told(comparison)
+    table = table_lines(_table(shown, comparison.margin), width)
+    lines += table[:1]
+    for line, effect in zip(table[1:], shown, strict=True):
+        lines += [line, *(x for text in small_print(effect) for x in wrapped(text, width, "   "))]
+    lines += [x for text in same for x in wrapped(text, width, " ")]
+    lines += _drawing(comparison, shown, width)
+    for text in (*warnings(comparison), *doubt_texts(comparison)):
+        lines += [f" {line}" for line in wrapped(text, width - 1, "")]
+    lines += [x for remark in comparison.remarks for x in wrapped(str(remark), width, " ")]
+    return "\n".join([*lines, f" {count_words(comparison)}"]) + "\n"
+
+
+def _told(comparison: Comparison) -> tuple[list[Effect], list[str]]:
+    """The effects that have a row, and those that are only named: what is the same and not what a benchmark is about."""
+    effects = sorted_effects(comparison.effects)
+    rows = [e for e in effects if not e.beside or e.verdict is not Verdict.SAME]
+    others = [e for e in effects if e not in rows]
+    metrics = dict.fromkeys(metric_words(e) for e in others)
+    named = []
+    for metric in metrics:
+        names = [e.benchmark for e in others if metric_words(e) == metric]
+        every = len(names) == len({e.benchmark for e in effects})
+        named.append(metric if every else f"{metric} ({', '.join(names)})")
+    return rows, [f"also the same: {', '.join(named)}"] if named else []
+
+
+def _drawing(comparison: Comparison, effects: Sequence[Effect], width: int) -> list[str]:
+    figure = comparison_picture(comparison, "Paired differences", effects=[e for e in effects if e.pairs][:_MOST_DRAWN])
+    if figure is None:
+        return []
+    names = min(max(len(row.name) for row in figure.rows), width // 3)
+    room = width - names - 3
+    lines = [" paired differences: treatment ÷ control of each pair of launches"]
+    for row in figure.rows:
+        lines += [f" {clip(row.name, names):<{names}} {_dots(figure, row, room)}".rstrip()]
+        lines += [f" {'':<{names}} {_interval(figure, row, room)}".rstrip()]
+    return ["", *lines, f" {'':<{names}} {axis_line(figure, room)}".rstrip(), ""]
+
+
+def _dots(figure: Figure, row: FigureRow, room: int) -> str:
+    """`·` is a pair, `:` two, `⁝` three or more at the same place."""
+    places = Counter(round(figure.at(dot) * (room - 1)) for dot in row.dots)
+    zero = round(figure.at(0.0) * (room - 1))
+    cells = [_DOTS[min(places[n], 3)] if n in places else "┊" if n == zero else " " for n in range(room)]
+    if any(dot < figure.low for dot in row.dots):
+        cells[0] = "‹"
+    if any(dot > figure.high for dot in row.dots):
+        cells[-1] = "›"
+    return "".join(cells)
+
+
+def _interval(figure: Figure, row: FigureRow, room: int) -> str:
+    return drawn_row(figure, replace(row, dots=()), room)
+
+
+def _verdict(effect: Effect, margin: float, marks: dict[Verdict, str] = MARKS) -> Cell:
+    within = f" (within {margin * 100:g} %)" if effect.verdict is Verdict.SAME else ""
+    return word(f"{marks[effect.verdict]} {effect.verdict.value}{within}{' ⚠' if effect.doubts else ''}")
+
+
+def _table(effects: Sequence[Effect], margin: float, marks: dict[Verdict, str] = MARKS) -> ReportTable:
+    fields: tuple[Field[Effect], ...] = (
+        Field(Column("benchmark", quoted=True), lambda e: word(e.benchmark)),
+        Field(Column("metric", quoted=True), lambda e: word(metric_words(e))),
+        Field(Column("effect"), lambda e: word(change(e))),
+        Field(Column("verdict"), lambda e: _verdict(e, margin, marks)),
+        Field(Column("launches", right=True), lambda e: word(f"{min(e.launches)} × 2")),
+    )
+    return table_of(fields, effects)
+
+
+def ab_markdown(comparison: Comparison) -> str:
+    """For a pull request: what matters first, the rest folded."""
+    shown, same = _told(comparison)
+    blocks = [
+        f"### Benchmarks: {count_words(comparison)}",
+        f"{code(comparison.control)} → {code(comparison.treatment)}",
+        markdown_table(_table(shown, comparison.margin, _MARKDOWN_MARKS)) if shown else "Nothing could be compared.",
+    ]
+    advised = dict.fromkeys(
+        f"- {code(e.benchmark)} {code(metric_words(e))}: {plain(text)}" for e in shown for text in small_print(e)
+    )
+    notes = dict.fromkeys(
+        f"- {plain(text)}"
+        for text in (*same, *warnings(comparison), *doubt_texts(comparison), *map(str, comparison.remarks))
+    )
+    if lines := [*advised, *notes]:
+        told = "\n".join(lines)
+        blocks.append(f"<details><summary>Notes</summary>\n\n{told}\n\n</details>")
+    level = f"{comparison.confidence * 100:g} %"
+    blocks.append(
+        f"<sub>Effect: treatment ÷ control over pairs of launches, with its {level} confidence interval.</sub>"
+    )
+    return "\n\n".join(blocks) + "\n"
