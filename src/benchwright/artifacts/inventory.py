@@ -26,7 +26,8 @@ ARTIFACT, UNPACKED, PARTIAL, BUILD, LEFTOVER = "artifact", "unpacked", "partial"
 
 
 class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing in a cache. `kind`: artifact, unpacked (an archive), partial (a download), build, or leftover (of a crash)."""
+    """One thing in a cache. `kind`: artifact, unpacked (an archive), partial (a download), build (of a model),
+    revision (a build of one) or leftover (of a crash)."""
 
     kind: str
     id: str
@@ -122,13 +123,13 @@ class ArtifactInventory:
         for part in sorted((self.folder / "parts").glob("*.part")):
             state = part_state(part)
             name, location = (part.stem, "") if state is None else (state.name, state.location)
-            found.append(_entry(PARTIAL, part.stem, name, part, location))
+            found.append(entry_of(PARTIAL, part.stem, name, part, location))
         return found
 
     def _leftovers(self) -> list[CacheEntry]:
         asides = [*self._objects.without_record(), *(p for p in (self.folder / "parts").glob("*") if p.is_dir())]
         asides += [*(self.folder / "unpacked").glob(".*"), *(self.folder / "sets").glob(".*")]
-        return [_entry(LEFTOVER, path.name, path.name, path) for path in sorted(asides) if _is_old(path)]
+        return [entry_of(LEFTOVER, path.name, path.name, path) for path in sorted(asides) if _is_old(path)]
 
     def _remove_partial(self, entry: CacheEntry) -> bool:
         lock = self.folder / "locks" / f"{entry.id}.lock"
@@ -153,10 +154,10 @@ class BuildInventory:
         for path in sorted(p for p in self.folder.glob("*") if p.is_dir() and not p.is_symlink()):
             key, _, rest = path.name.partition(".")
             if rest:  # .discovery-…, <key>.making-…, <key>.corrupt-…
-                found += [_entry(LEFTOVER, path.name, path.name, path)] if _is_old(path) else []
+                found += [entry_of(LEFTOVER, path.name, path.name, path)] if _is_old(path) else []
             else:
                 used = max(_modified(path), _modified(self.folder / f"{key}.lock"))
-                found.append(msgspec.structs.replace(_entry(BUILD, key, _build_name(path), path), last_used=used))
+                found.append(msgspec.structs.replace(entry_of(BUILD, key, _build_name(path), path), last_used=used))
         return found
 
     def verify(self, entry: CacheEntry, told: Told) -> str | None:
@@ -204,7 +205,8 @@ def chosen(
     return [entry for entry in oldest_first if entry.path in picked]
 
 
-def _entry(kind: str, id: str, name: str, path: Path, location: str = "") -> CacheEntry:
+def entry_of(kind: str, id: str, name: str, path: Path, location: str = "") -> CacheEntry:
+    """With its size and time of change as they are."""
     size, used = _size_of(path), _modified(path)
     return CacheEntry(kind=kind, id=id, name=name, path=str(path), size_bytes=size, last_used=used, location=location)
 

@@ -32,7 +32,8 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print as JS
 def command() -> None:
     """List (the default), verify and clean cached artifacts and builds.
 
-    Artifacts are the files specifications name; builds are what runtimes made of models. Both come back when they are needed.
+    Artifacts are the files specifications name; builds are what runtimes made of models; revisions are the commits and package
+    versions that were built to be compared. All come back when they are needed.
     """
 
 
@@ -139,6 +140,7 @@ def clean(
 
 def _inventories(base: str | None, model_cache: str | None) -> list[Inventory]:
     from benchwright.artifacts.inventory import ArtifactInventory, BuildInventory
+    from benchwright.regress.inventory import RevisionInventory
     from benchwright.runs.base_folder import BaseFolder
 
     if model_cache is not None:
@@ -146,7 +148,7 @@ def _inventories(base: str | None, model_cache: str | None) -> list[Inventory]:
             raise InvalidInput("there is no such folder", where=f"--model-cache {model_cache}")
         return [ArtifactInventory(Path(model_cache).absolute())]
     folder = BaseFolder.choose(base, os.environ)
-    return [ArtifactInventory(folder.artifacts), BuildInventory(folder.builds)]
+    return [ArtifactInventory(folder.artifacts), BuildInventory(folder.builds), RevisionInventory(folder.revisions)]
 
 
 def _table(entries: list[CacheEntry]) -> str:

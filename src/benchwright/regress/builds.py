@@ -20,6 +20,7 @@ from pathlib import Path
 
 import msgspec
 
+from benchwright.artifacts.holds import Holds
 from benchwright.core.errors import CannotMeasure, Interrupted, InvalidInput
 from benchwright.core.files.stored_file import Unreadable, read_stored_json
 from benchwright.core.files.whole_file import unwritable, write_own
@@ -32,6 +33,7 @@ from benchwright.regress.repository import Commit, SourceRepository
 MARKER = "build.json"
 LOG = "build.log"
 _MOST_LINES = 12  # of a failed build's log, in the message
+_IN_USE = Holds()  # whatever this process built or found, as long as it lives: `cache clean` keeps it
 # What the same command may build otherwise.
 _COMPILING = re.compile(
     r"CC|CXX|CUDAHOSTCXX|\w*FLAGS|CMAKE_\w+|CUDA_HOME|CUDA_PATH|TORCH_CUDA_ARCH_LIST|SETUPTOOLS_SCM_\w+"
@@ -78,6 +80,11 @@ class BuiltRevision(msgspec.Struct, frozen=True, kw_only=True):
     reused: bool = False
     seconds: float = 0.0
     log: str | None = None
+
+    @property
+    def needed(self) -> list[str]:
+        """Files and folders without which it is no build."""
+        return [*self.programs.values(), *(place for place in (self.folder, self.python) if place)]
 
 
 class BuildMarker(msgspec.Struct, frozen=True, kw_only=True):
@@ -200,12 +207,11 @@ class Making:
         marker = read_marker(self.folder)
         if marker is None:
             return None
-        built = marker.built
-        needed = [*built.programs.values(), *(place for place in (built.folder, built.python) if place)]
-        if not all(os.path.exists(place) for place in needed):
+        if not all(os.path.exists(place) for place in marker.built.needed):
             return None
         os.utime(self.folder)  # used now
-        return msgspec.structs.replace(built, reused=True, seconds=0.0)
+        _IN_USE.hold(self.folder)
+        return msgspec.structs.replace(marker.built, reused=True, seconds=0.0)
 
     @contextmanager
     def anew(self, repository: SourceRepository | None = None) -> Iterator[None]:
@@ -234,6 +240,7 @@ class Making:
             raise RevisionNotBuilt(f"{self.name} could not be built ({ended})", self.log, last_lines(self.log))
 
     def finish(self, marker: BuildMarker) -> None:
+        _IN_USE.hold(self.folder)
         write_own(self.folder / MARKER, msgspec.json.format(msgspec.json.encode(marker), indent=1))
 
 

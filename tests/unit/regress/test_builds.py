@@ -14,6 +14,7 @@ import pytest
 from small_repository import SmallRepository
 
 from benchwright.regress.builds import BuildRecipe, BuiltRevision, RevisionNotBuilt, build
+from benchwright.regress.inventory import RevisionInventory
 from benchwright.regress.repository import GitRepository
 
 RECIPE = BuildRecipe(command="sh ./make.sh")
@@ -95,6 +96,7 @@ import sys
 from pathlib import Path
 import msgspec
 from benchwright.regress.builds import BuildRecipe, build
+from benchwright.regress.inventory import RevisionInventory
 from benchwright.regress.repository import GitRepository
 folder, text, cache, recipe = sys.argv[1:]
 repository = GitRepository.open(folder)
@@ -202,3 +204,27 @@ def test_a_script_that_makes_nothing_failed(small: SmallRepository, scripts: Pat
     (scripts / "host" / "build.sh").write_text("echo nothing to do\n")
     with pytest.raises(RevisionNotBuilt, match="made no"):
         built(small, "HEAD~1", tmp_path / "cache", by_script(tmp_path))
+
+
+def test_the_cache_lists_builds_and_removes_those_that_nobody_uses(small: SmallRepository, tmp_path: Path) -> None:
+    with in_child(small, "HEAD~1", tmp_path / "cache") as child:
+        child.wait()
+    with pytest.raises(RevisionNotBuilt):
+        built(small, "HEAD", tmp_path / "cache")
+    inventory = RevisionInventory(tmp_path / "cache")
+    entries = {entry.kind: entry for entry in inventory.entries()}
+    assert entries["revision"].name == f"project {small.git('rev-parse', 'HEAD~1')[:10]}"
+    assert entries["leftover"].size_bytes > 0
+    assert inventory.verify(entries["revision"], lambda done: None) is None
+    used = built(small, "HEAD~1", tmp_path / "cache", RECIPE)
+    assert used.reused
+    assert not inventory.remove(entries["revision"])
+    assert inventory.remove(entries["leftover"])
+    with in_child(small, "HEAD~2", tmp_path / "other") as child:
+        child.wait()
+    other = RevisionInventory(tmp_path / "other")
+    [unused] = other.entries()
+    assert str(tmp_path / "other") in small.git("worktree", "list")
+    assert other.remove(unused)
+    assert other.entries() == []
+    assert str(tmp_path / "other") not in small.git("worktree", "list")
