@@ -22,8 +22,10 @@ from workload.several import refuse
 SIZES: dict[str, dict[str, Any]] = {
     "tiny": {"m": 1024, "n": 1024, "k": 1024, "precision": "fp32"},
     "small": {"m": 2048, "n": 2048, "k": 2048, "precision": "fp32"},
-    "full": {"m": 8192, "n": 8192, "k": 8192, "precision": "bf16"},
+    "full": {"precision": "bf16"},
 }
+FULL = {"fp32": 8192, "tf32": 8192}  # rows and columns; of the other precisions more, to reach their peaks
+FULL_FAST = 16384
 FP8, INT8 = "fp8", "int8"
 # The relative error of a product of normal numbers, against one in fp64: it tells in what it was really computed.
 ERRORS = {"fp32": (0.0, 1e-5), "tf32": (2e-5, 2e-3), "bf16": (5e-4, 6e-3), "fp16": (5e-5, 3e-3), FP8: (5e-4, 2e-2)}
@@ -36,6 +38,8 @@ def main(argv: list[str] | None = None) -> int:
     for name, what in (("m", "rows of the first"), ("n", "columns of the second"), ("k", "what they have in common")):
         found.add_argument(f"--{name}", type=int, help=f"{what}  [by size]")
     options = parse(found, SIZES, argv)
+    for name in ("m", "n", "k"):
+        setattr(options, name, getattr(options, name) or FULL.get(options.precision, FULL_FAST))
     device = set_up(options)
     with torch.inference_mode():
         a, b, multiply = product(options, device)

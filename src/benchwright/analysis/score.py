@@ -202,7 +202,8 @@ def _largest(launches: Sequence[Launch], metric: str) -> float | None:
 
 
 def _joules_per_item(launches: Sequence[Launch], metric: str, workers: int | None) -> float | None:
-    """Watts of all devices over items per second of all processes; a shared device counts once.
+    """Joules of all devices for each item of all processes: by the driver's counter (`energy.item`) where every process
+    has it, else watts over items per second. A shared device counts once.
 
     None if the rate counts steps or calls instead of items.
     """
@@ -210,12 +211,21 @@ def _joules_per_item(launches: Sequence[Launch], metric: str, workers: int | Non
         return None
     found = []
     for jobs in by_position(launches).values():
-        watts = {
-            (m.labels.get("node"), m.labels.get("device")): launch_value(m)
-            for x in jobs
-            for m in x.measurements
-            if m.metric == "gpu.power" and m.samples
-        }
-        if watts:
-            found.append(math.fsum(watts.values()) / math.fsum(process_value(x, metric, workers) for x in jobs))
+        rates = [process_value(x, metric, workers) for x in jobs]
+        counted = [m.samples[0] for x in jobs if (m := x.measurement("energy.item")) is not None and m.samples]
+        devices = [device for x in jobs for device in _watts(x)]
+        if len(counted) == len(jobs) and len(set(devices)) == len(devices):
+            found.append(math.fsum(each * rate for each, rate in zip(counted, rates, strict=True)) / math.fsum(rates))
+        elif devices:
+            watts = {device: value for x in jobs for device, value in _watts(x).items()}
+            found.append(math.fsum(watts.values()) / math.fsum(rates))
     return statistics.median(found) if found else None
+
+
+def _watts(launch: Launch) -> dict[tuple[str | None, str | None], float]:
+    """By node and device."""
+    return {
+        (m.labels.get("node"), m.labels.get("device")): launch_value(m)
+        for m in launch.measurements
+        if m.metric == "gpu.power" and m.samples
+    }

@@ -78,6 +78,8 @@ NEAR_PEAK = 1.05  # PSS counts as a peak if RSS was within this factor of its ow
 
 
 _SAMPLES_IN_A_STRETCH = 2
+# A stretch's energy is that between the samples inside it, if there are so many and they span this share of it.
+_FEWEST_INSIDE, _SPANNED = 3, 0.6
 Span = tuple[int, int]  # from when to when, in nanoseconds
 
 
@@ -122,7 +124,7 @@ class Samples(msgspec.Struct):
         return found
 
     def energy_j(self, stretches: Sequence[Span]) -> float | None:
-        """Energy of all devices in those stretches, interpolated between samples.
+        """Energy of all devices in those stretches.
 
         None if samples do not cover them, or are too rare to separate them from what is in between.
         """
@@ -135,7 +137,7 @@ class Samples(msgspec.Struct):
                 every_ns = (points[-1][0] - points[0][0]) / (len(points) - 1)
                 if len(stretches) > 1 and measured_ns / len(stretches) < _SAMPLES_IN_A_STRETCH * every_ns:
                     return None
-                used.append(sum(_at(points, end) - _at(points, begin) for begin, end in stretches))
+                used.append(sum(_used(points, stretch) for stretch in stretches))
         return sum(used) if used else None
 
     def notes(self, measured: Span | None, cpu_share: float) -> list[Note]:
@@ -193,6 +195,21 @@ class Samples(msgspec.Struct):
     def _mean(self, name: str, measured: Span | None) -> float | None:
         _, values = _split(self.series.get(("machine", name, None), []), measured)
         return sum(values) / len(values) if values else None
+
+
+def _used(points: list[tuple[int, float]], stretch: Span) -> float:
+    """What a counter rose by in a stretch: its mean rise between the samples inside, if they span most of it.
+
+    Else by interpolation, which takes the power just outside for the power at the edges: a GPU that has just stopped
+    working would seem to have used less.
+    """
+    begin, end = stretch
+    inside = [point for point in points if begin <= point[0] <= end]
+    if len(inside) >= _FEWEST_INSIDE:
+        (t0, v0), (t1, v1) = inside[0], inside[-1]
+        if t1 - t0 >= _SPANNED * (end - begin):
+            return (v1 - v0) * (end - begin) / (t1 - t0)
+    return _at(points, end) - _at(points, begin)
 
 
 def _at(points: list[tuple[int, float]], moment: int) -> float:

@@ -138,6 +138,20 @@ def test_energy_of_a_shared_device_counts_once() -> None:
     assert benchmark_score(result("b", *jobs)).joules_per_item == 1.5
 
 
+def test_energy_of_an_item_is_the_one_that_was_measured_by_the_drivers_counter() -> None:
+    """Not a second estimate from samples of the power, which a report would show beside it."""
+    jobs = []
+    for seat, joules in enumerate((2.0, 4.0)):
+        watts = measured(
+            "gpu.power", 300.0, unit="W", source="sampler", aggregate="average", labels={"device": str(seat)}
+        )
+        counted = measured("energy.item", joules, unit="J", source="sampler")
+        jobs.append(launch(100.0 * (seat + 1), seat=seat, devices=(seat,), more=(watts, counted)))
+    assert benchmark_score(result("b", *jobs)).joules_per_item == (2 * 100 + 4 * 200) / 300
+    alone = launch(100.0, devices=(0,), more=(measured("energy.item", 2.5, unit="J", source="sampler"),))
+    assert benchmark_score(result("b", alone)).joules_per_item == 2.5
+
+
 def test_devices_of_the_same_number_on_two_nodes_are_two() -> None:
     jobs = []
     for seat, node in enumerate(("first", "second")):

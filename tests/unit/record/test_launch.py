@@ -526,6 +526,27 @@ def test_energy_of_an_item_is_that_of_the_measured_time() -> None:
     assert recorded(*counter[:2], *loop).measurement("energy.item") is None  # nothing is known of the last second
 
 
+def test_a_gpu_that_stops_working_right_after_the_loop_used_no_less_energy_in_it() -> None:
+    """600 W until the loop ends at 6.9 s, 100 W after; sampled each second from 0.5 s on."""
+    second = 1_000_000_000
+
+    def counter(t: float) -> float:
+        return 600.0 * min(t, 6.9) + 100.0 * max(0.0, t - 6.9)
+
+    samples = [
+        {"event": "sample", "sampler": "nvidia", "device": 0, "t": int(t * second), "values": {"energy_j": counter(t)}}
+        for t in (n + 0.5 for n in range(9))
+    ]
+    loop = [
+        {"event": "loop", "process": 1, "loop": 1, "name": "train", "counts": True},
+        {"event": "steps", "process": 1, "loop": 1, "first": 0, "phase": "measured", "t": int(0.9 * second)}
+        | {"step_ns": [second] * 6, "wait_ns": [0] * 6, "items": 1},
+    ]
+    measured = recorded(*samples, *loop).measurement("energy.item")
+    assert measured is not None
+    assert measured.samples == (pytest.approx(600.0),)  # interpolated, it would be 580
+
+
 def test_what_runs_between_two_epochs_is_no_part_of_an_items_energy() -> None:
     """Two epochs of 4 s at 100 W, and a validation of 4 s at 1,000 W between them."""
     second = 1_000_000_000

@@ -32,7 +32,7 @@ def driver(*rounds: list[tuple[int, int]] | None) -> SimpleNamespace:
 
 
 def sampled(nvml: SimpleNamespace, ours: set[int], rounds: int) -> list[dict[str, float]]:
-    strangers = _Strangers(nvml)
+    strangers = _Strangers(nvml, every_us=0)
     assert strangers.sample(0, object(), ours) == {}  # it only takes the time
     return [strangers.sample(0, object(), ours) for _ in range(rounds)]
 
@@ -58,3 +58,9 @@ def test_nothing_is_told_as_long_as_the_drivers_numbers_may_be_those_of_another_
 
 def test_another_job_of_the_same_launch_is_no_stranger(neighbour: int) -> None:
     assert sampled(driver([(7, 50), (neighbour, 50)]), {7}, 1) == [{"others_percent": 0}]
+
+
+def test_the_driver_is_asked_about_strangers_only_now_and_then() -> None:
+    """Its answer takes as long as all others together."""
+    strangers = _Strangers(driver([(7, 50)], [(7, 50)], [(7, 50)]), every_us=3_600_000_000)
+    assert [strangers.sample(0, object(), {7}) for _ in range(3)] == [{}, {}, {}]
