@@ -19,7 +19,7 @@ from benchwright.plan.turns import started_together
 
 # Variables that select a program's devices.
 _SELECTION = ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HABANA_VISIBLE_MODULES", "ONEAPI_DEVICE_SELECTOR")
-
+_MOST_SHOWN = 200  # launches; --json has all
 
 # What `plan` has no use for: it keeps nothing and has no progress to show.
 _ONLY_RUN = (
@@ -119,7 +119,8 @@ def plan_text(plan: Plan) -> str:
     count = len(plan.launches)
     if count:
         groups = [[job for launch in group for job in launch] for group in started_together(plan.launches)]
-        order = " ".join(jobs[0].id if len(jobs) == 1 else f"[{' '.join(j.id for j in jobs)}]" for jobs in groups)
+        names = [jobs[0].id if len(jobs) == 1 else f"[{' '.join(j.id for j in jobs)}]" for jobs in groups]
+        order = " ".join(names if len(names) <= _MOST_SHOWN else [*names[: _MOST_SHOWN - 2], "…", names[-1]])
         lines.append(f"{count} launch{'es' if count > 1 else ''}: {order}")
     return "\n".join(lines) + "\n"
 

@@ -29,6 +29,9 @@ from benchwright.plan.process_slots import ProcessSlot
 SCRIPTS = str(Path(__file__).parent / "faipep")  # {FAIPEPROOT}: our scripts with the arguments of the seed's
 _LIBRARIES = "LD_LIBRARY_PATH"
 _FETCHED = ("files", "input_files")
+# Stand for a launch in the command that all launches between the first and the last share: words that no line holds, made
+# of characters that no shell minds.
+_ANY_JOB, _ANY_INDEX = "any-job-2917340586613", "7083642915380"
 
 
 class LaunchFolders(msgspec.Struct, frozen=True):
@@ -54,9 +57,9 @@ class LaunchNumber(msgspec.Struct, frozen=True):
     last: bool
 
 
-def outputs_of(test: SpecTest, folders: LaunchFolders) -> dict[str, str]:
+def outputs_of(test: SpecTest, folders: LaunchFolders, index: str) -> dict[str, str]:
     """Where a launch writes its outputs, by name. For one with expected values that is, as in 2018, NAME.txt."""
-    filler = Filler(test.values, folders.by_name, (test.string_map,))
+    filler = Filler(test.values, {**folders.by_name, "INDEX": index}, (test.string_map,))
     expected = {golden.key: f"{folders.of_launch}/{golden.key.replace('/', '_')}.txt" for golden in test.goldens}
     return expected | {each.key: filler.text(each.location) for each in test.output_files}
 
@@ -67,6 +70,7 @@ class SpecPlanner(PlainPlanner):
     def __init__(self, context: PlanContext) -> None:
         super().__init__(context)
         self._paths: dict[tuple[str, tuple[Artifact, ...]], dict[str, str]] = {}
+        self._shared: dict[str, JobCommand] = {}  # by benchmark: the command of any launch but the first and the last
 
     @cached_property
     def _models(self) -> Planner:
@@ -90,10 +94,18 @@ class SpecPlanner(PlainPlanner):
             made = self._models.command(benchmark, slot, job, repeat)
             cores, _ = self._cores(test)
             return msgspec.structs.replace(made, cores=cores or None, cooldown_s=test.cooldown_s, wait_s=test.wait_s)
+        launch, index = self._launch(benchmark, job, repeat), str(repeat or 0)
+        if launch.first or launch.last:
+            return self._filled(benchmark, test, job, index, launch)
+        if benchmark.name not in self._shared:
+            self._shared[benchmark.name] = self._filled(benchmark, test, _ANY_JOB, _ANY_INDEX, launch)
+        return _for_launch(self._shared[benchmark.name], job, index)
+
+    def _filled(self, benchmark: Benchmark, test: SpecTest, job: str, index: str, launch: LaunchNumber) -> JobCommand:
         folders = LaunchFolders.below(self.context.folder, test, job)
-        filler = self.filler(test, folders, repeat or 0)
-        steps = self._steps(benchmark, test, filler, self._launch(benchmark, job, repeat))
-        outputs = tuple(outputs_of(test, folders).values())
+        filler = self.filler(test, folders, index)
+        steps = self._steps(benchmark, test, filler, launch)
+        outputs = tuple(outputs_of(test, folders, index).values())
         files: dict[str, str] = {}
         shell = False
         if len(steps) == 1 and steps[0].is_plain:
@@ -127,7 +139,7 @@ class SpecPlanner(PlainPlanner):
         notes: tuple[str, ...] = (f"{test.identifier} {said}",) if said else ()
         if str(test.profiler.get("enabled")).lower() == "true":
             notes += (f"{test.identifier} asks for a profiler, which is not run",)
-        filler = self.filler(test, LaunchFolders.below(self.context.folder, test, "JOB"), 0)
+        filler = self.filler(test, LaunchFolders.below(self.context.folder, test, "JOB"), "0")
         unknown = {name: None for line in test.commands for name in filler.unknown(line)}
         absent = [name for name in unknown if name.partition(".")[0] in _FETCHED]
         if absent:
@@ -138,14 +150,14 @@ class SpecPlanner(PlainPlanner):
             )
         return notes
 
-    def filler(self, test: SpecTest, folders: LaunchFolders, index: int) -> Filler:
+    def filler(self, test: SpecTest, folders: LaunchFolders, index: str) -> Filler:
         """What the placeholders of a launch stand for."""
         paths = {
             **folders.by_name,
             "FAIPEPROOT": SCRIPTS,
             "BUILDDIR": test.build_folder or os.getcwd(),
             "DEVICEHASH": self.context.machine.hostname,
-            "INDEX": str(index),
+            "INDEX": index,
         }
         texts: dict[str, str] = {}
         for name, program in test.programs.items():
@@ -153,7 +165,7 @@ class SpecPlanner(PlainPlanner):
         filler = Filler(test.values, paths, (texts, test.string_map))
         for group, artifacts in (("files", test.files), ("input_files", test.input_files)):
             paths |= {f"{group}.{key}": path for key, path in self._found(test, artifacts, filler).items()}
-        paths |= {f"output_files.{key}": path for key, path in outputs_of(test, folders).items()}
+        paths |= {f"output_files.{key}": path for key, path in outputs_of(test, folders, index).items()}
         return filler
 
     def _found(self, test: SpecTest, artifacts: tuple[Artifact, ...], filler: Filler) -> dict[str, str]:
@@ -218,6 +230,21 @@ class SpecPlanner(PlainPlanner):
             return {}
         before = os.environ.get(_LIBRARIES)
         return {_LIBRARIES: ":".join([*folders, *([before] if before else [])])}
+
+
+def _for_launch(shared: JobCommand, job: str, index: str) -> JobCommand:
+    """The command of one launch."""
+
+    def put(text: str) -> str:
+        return text.replace(_ANY_JOB, job).replace(_ANY_INDEX, index)
+
+    return msgspec.structs.replace(
+        shared,
+        argv=tuple(map(put, shared.argv)),
+        files={put(path): put(text) for path, text in shared.files.items()},
+        folders=tuple(map(put, shared.folders)),
+        fetch=tuple(map(put, shared.fetch)),
+    )
 
 
 def _braced(names: Sequence[str]) -> str:

@@ -262,3 +262,27 @@ def test_a_specification_without_secrets_is_itself(tmp_path: Path) -> None:
     entry = file_entry(tmp_path / "net.pb")
     (benchmark,) = read(tmp_path, test, options=options(tmp_path), files={"net": entry})
     assert without_secrets(benchmark) is benchmark
+
+
+def test_launches_between_first_and_last_differ_in_their_number_and_folder_only(tmp_path: Path) -> None:
+    test = {
+        "identifier": "x y",
+        "command": "{program} --at {INDEX} --half {INDEX}{INDEX} --out '{TGTDIR}/{INDEX}.txt' {TEMPDIR}",
+        "preprocess": {"commands": ["awk 'NR=={INDEX} {print > \"{HOSTDIR}/in_{INDEX}\"}' {TGTDIR}/all"]},
+        "output_files": {"o": {"location": "{TGTDIR}/o_{INDEX}.txt"}},
+    }
+    found = read(tmp_path, test, options=options(tmp_path), preprocess={"commands": ["first {INDEX}"]})
+    jobs = jobs_of(found, repeat=4)
+    first, *_ = (job.files[job.argv[1]] for job in jobs)
+    assert first.startswith("set -e\nfirst 0\n")
+    of_first = first.replace("first 0\n", "")
+    for number, job in enumerate(jobs):
+        folder = f"/run/files/jobs/{job.id}"
+        assert job.argv == ("/bin/sh", f"{folder}/steps.sh")
+        assert job.fetch == (f"{folder}/o_{number}.txt",)
+        script = job.files[job.argv[1]]
+        if number:
+            expected = of_first.replace(jobs[0].id, job.id).replace("NR==0", f"NR=={number}")
+            for before, after in (("in_0", f"in_{number}"), ("--at 0", f"--at {number}"), ("/0.txt", f"/{number}.txt")):
+                expected = expected.replace(before, after)
+            assert script == expected.replace("--half 00", f"--half {number}{number}")

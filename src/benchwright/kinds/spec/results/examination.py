@@ -26,7 +26,7 @@ class OutputExaminer:
         test = benchmark.spec
         if test is None or not test.goldens or not test.commands:
             return []
-        written = outputs_of(test, LaunchFolders.below(os.path.dirname(job.stream), test, job.id))
+        written = outputs_of(test, LaunchFolders.below(os.path.dirname(job.stream), test, job.id), str(job.repeat or 0))
         goldens = paths_here(test, test.goldens)
         pairs = [OutputPair(g.key, written[g.key], goldens.get(g.key)) for g in test.goldens]
         old = [pair for pair in pairs if not self._is_new(pair.got)]
