@@ -18,6 +18,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget_s     measured seconds of all launches; None: no limit
     most_blocks  pairs of launches of each benchmark; disturbed ones do not count and are replaced
     looks        after how many pairs to look; empty: as `look_schedule` says
+    metrics      only these decide; empty: what the benchmark is about, and beside that CPU time, memory and errors
     """
 
     alpha: Annotated[float, Meta(gt=0, lt=0.5)] = 0.01
@@ -25,6 +26,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     budget_s: Annotated[float, Meta(gt=0)] | None = None
     most_blocks: Annotated[int, Meta(ge=6, le=MOST_BLOCKS)] = 40
     looks: tuple[Annotated[int, Meta(ge=1, le=2 * MOST_BLOCKS)], ...] = ()
+    metrics: tuple[str, ...] = ()
 
     @property
     def most_launched(self) -> int:

@@ -130,3 +130,12 @@ def comparison_body(comparison: Comparison) -> dict[str, object]:
     for shown, effect in zip(body["effects"], comparison.effects, strict=True):
         shown["doubts"] = list(map(str, effect.doubts))
     return json_body(body)
+
+
+def ab_body(table: Comparison, run: str, verdict: Verdict | None, exit_code: int) -> dict[str, object]:
+    """As `comparison_body`, of a whole A/B: which run it is, and what it ended with."""
+    return comparison_body(table) | {
+        "run": run,
+        "verdict": None if verdict is None else verdict.value,
+        "exit_code": exit_code,
+    }

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
 import msgspec
 from msgspec.structs import replace
 
 from benchwright.app.after_run import exit_code
 from benchwright.app.regressions.sides import Sides, built_sides
-from benchwright.app.results.compare import compare_commands, failing
+from benchwright.app.results.compare import compare_commands, failing, render
 from benchwright.app.run import RunOrder, run
 from benchwright.core.benchmark import REVISION
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
-from benchwright.core.results.comparison import Comparison, Verdict
+from benchwright.core.note import Note
+from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.run import Run
 from benchwright.executors.observer import Observer
 from benchwright.regress.builds import BuildRecipe
+from benchwright.report.comparison import ab_body
+from benchwright.report.tables.ab import ab_markdown
+from benchwright.report.tables.comparison import metric_words
+from benchwright.report.text.numbers import percent
 
+if TYPE_CHECKING:
+    from benchwright.regress.notify.notice import Notice
+
+KIND, A_A = "comparison", "A/A"  # label of a run whose sides are the same
+_WIDTH = 80  # of a text in a file
 _WORST_FIRST = (Verdict.REGRESSED, Verdict.INCONCLUSIVE, Verdict.IMPROVED, Verdict.SAME)
 
 
@@ -47,6 +61,23 @@ class AbOutcome(msgspec.Struct, frozen=True, kw_only=True):
         """All comparisons as one, between the revisions; each pair under its own name."""
         return _joined(self.run, self.comparisons)
 
+    def rendered(self, format_: str) -> str:
+        """As `markdown`, `html`, `csv` or `json`."""
+        if format_ == "json":
+            body = ab_body(self.table, self.run.id, self.verdict, self.exit_code)
+            return json.dumps(body, indent=1, allow_nan=False) + "\n"
+        if format_ == "markdown":
+            return ab_markdown(self.table)
+        return render([self.table], [self.run], format_, _WIDTH)
+
+    def notice(self) -> Notice:
+        """For whoever is to be told."""
+        from benchwright.regress.notify.notice import NoticeOutcome, notice_of
+
+        found = notice_of([self.table], topic=f"ab {self.run.name}")
+        outcome = {0: NoticeOutcome.FINE, 1: NoticeOutcome.REGRESSED}.get(self.exit_code, NoticeOutcome.NOT_MEASURED)
+        return replace(found, outcome=outcome, markdown=ab_markdown(self.table, headed=False))
+
 
 def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     """Measures both sides until the verdict is clear or the budget is spent; Interrupted if asked to stop."""
@@ -56,6 +87,9 @@ def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     variations = built_sides(sides, order.order.base, observer)
     request = replace(order.order.request, repeat=order.decision)
     labels = order.order.labels | {v.side: v.revision for v in variations}
+    if variations[0].is_like(variations[1]):
+        labels[KIND] = A_A
+        observer.on_note("control and treatment are the same: an A/A, which shows the noise of this machine")
     made = run(replace(order.order, request=request, labels=labels, variations=variations), observer)
     return outcome_of(made, fail_on=order.fail_on)
 
@@ -69,22 +103,43 @@ def outcome_of(made: Run, *, fail_on: str = "regressed") -> AbOutcome:
 
 
 def _joined(made: Run, comparisons: tuple[Comparison, ...]) -> Comparison:
+    """The whole table of an A/B."""
     benchmarks = {r.benchmark.name: r.benchmark for r in made.results}
     revisions = {b.side: b.labels.get(REVISION, "") for b in benchmarks.values()}
     decision = made.decision or Decision()
     alone = [f"{b.pair}: {b.withheld}" for b in benchmarks.values() if b.side and b.withheld]
     lost = [f"{b.pair}: {b.withheld}" for b in benchmarks.values() if b.side == CONTROL and b.withheld]
+    effects = tuple(replace(e, benchmark=benchmarks[c.control].pair) for c in comparisons for e in c.effects)
+    remarks = dict.fromkeys(note for c in comparisons for note in c.remarks)
+    if made.labels.get(KIND) == A_A:
+        remarks |= dict.fromkeys(_noise_floor(effects))
     return Comparison(
         control=revisions.get(CONTROL, ""),
         treatment=revisions.get(TREATMENT, ""),
         margin=decision.margin,
-        effects=tuple(replace(e, benchmark=benchmarks[c.control].pair) for c in comparisons for e in c.effects),
+        effects=effects,
         missing=(*(text for c in comparisons for text in c.missing), *alone),
         lost=(*(text for c in comparisons for text in c.lost), *lost),
         doubts=tuple(dict.fromkeys(note for c in comparisons for note in c.doubts)),
         confidence=1 - decision.alpha,
-        remarks=tuple(dict.fromkeys(note for c in comparisons for note in c.remarks)),
+        remarks=tuple(remarks),
     )
+
+
+def _noise_floor(effects: Sequence[Effect]) -> Iterator[Note]:
+    """Of an A/A: how far two measurements of the same can be apart here."""
+    yield Note(text="an A/A: both sides are the same, and any difference is noise", severity="info")
+    for effect in effects:
+        if effect.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
+            what = f"{effect.benchmark} {metric_words(effect)}: {effect.verdict.value} is a false alarm"
+            yield Note(text=what, remedy="use a quieter machine, or pin it to cores with --cores")
+        if effect.interval is not None and effect.ratio > 0 and not effect.beside:
+            half = (effect.interval.high - effect.interval.low) / 2 / effect.ratio
+            yield Note(
+                text=f"{effect.benchmark} {metric_words(effect)}: changes of less than about {percent(half)} go unseen "
+                f"here with {min(effect.launches)} pairs of launches",
+                severity="info",
+            )
 
 
 def _refuse_mixture(order: AbOrder) -> None:

@@ -5,16 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from benchwright.analysis.comparison.separate_runs import RUN_TO_RUN
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.metric import describes_work
 from benchwright.core.results.comparison import Comparison, Verdict
+from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Result, Run
 from benchwright.kinds.registry import kind_of
 
 # Figures of the process and of samplers are compared only on request.
 _QUIET_SOURCES = ("sampler", "process")
+_CPU_TIME = "process.cpu_time"
+_WATCHED = (_CPU_TIME, PEAK_RSS, "gpu.memory_peak")  # what a change should not cost, beside the time
+_ERROR = "error"
 _SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
 
 
@@ -31,7 +37,7 @@ def compare_runs(
     """The first run against every other; or two benchmarks of one run, as pairs."""
     from benchwright.analysis.comparison.compare import compare, compare_interleaved, interleaved
 
-    chosen = _Chosen(runs[0], metrics, all_metrics)
+    chosen = _chosen(runs[0], metrics, all_metrics) if between else _Chosen(runs[0], metrics, all_metrics)
     if between:
         known = [r.benchmark.name for r in runs[0].results]
         for name in between:
@@ -46,7 +52,8 @@ def compare_runs(
                 where="--between",
                 remedy="measure them together: benchwright run --repeat 10 -c 'A' -c 'B' (task files: --interleave)",
             )
-        return [compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.metrics, needed=chosen.needed)]
+        compared = compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.metrics, needed=chosen.needed)
+        return [chosen.marked(compared)]
     found = []
     for treatment in runs[1:]:
         if treatment.id == runs[0].id:
@@ -92,12 +99,14 @@ def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]
     """
     from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
 
-    chosen = _Chosen(run, (), all_metrics=False)
+    chosen = _chosen(run, (), all_metrics=False)
     groups: dict[str, list[str]] = {}
     for result in results:
         groups.setdefault(result.benchmark.pair, []).append(result.benchmark.name)
     return [
-        compare_interleaved(run, first, other, margin=DEFAULT_MARGIN, metrics=chosen.metrics, needed=chosen.needed)
+        chosen.marked(
+            compare_interleaved(run, first, other, margin=DEFAULT_MARGIN, metrics=chosen.metrics, needed=chosen.needed)
+        )
         for first, *others in groups.values()
         for other in others
     ]
@@ -108,14 +117,24 @@ def telling_metrics(run: Run) -> frozenset[tuple[str, str]]:
     return _Chosen(run, (), all_metrics=False).metrics
 
 
+def _chosen(run: Run, metrics: Sequence[str], all_metrics: bool) -> _Chosen:
+    """Of a run whose launches alternated. The rule of an A/B says what decides, unless other metrics are asked for."""
+    if run.decision is None or metrics or all_metrics:
+        return _Chosen(run, metrics, all_metrics)
+    return _Chosen(run, run.decision.metrics, all_metrics=False, beside=True)
+
+
 class _Chosen:
     """The metrics to compare: those asked for; else what programs report themselves, or their duration.
 
     `metrics`: (benchmark, metric) pairs, chosen before comparing, since the false-alarm rate is that of the whole table.
-    `needed`: metrics whose absence on one side is noted.
+    `needed`: metrics whose absence on one side is noted. `beside`: also CPU time and memory; what is known of a model's error
+    is compared, but is not what a benchmark is about.
     """
 
-    def __init__(self, control: Run, metrics: Sequence[str], all_metrics: bool) -> None:
+    def __init__(
+        self, control: Run, metrics: Sequence[str], all_metrics: bool = False, *, beside: bool = False
+    ) -> None:
         sources = {
             (r.benchmark.name, m.metric): m.source for r in control.results for x in r.launches for m in x.measurements
         }
@@ -130,6 +149,18 @@ class _Chosen:
             self.metrics = frozenset(key for key in sources if not metrics or key[1] in metrics)
         else:
             self.metrics = telling
+        self._beside: frozenset[tuple[str, str]] = frozenset()
+        if beside and not metrics:
+            own = {key for key in telling if not key[1].startswith(_ERROR)}
+            timed = {name for name, metric in telling if metric == "process.duration"}
+            more = {key for key in sources if key[1] in _WATCHED and (key[1] != _CPU_TIME or key[0] in timed)}
+            self.metrics = telling | more
+            self._beside = frozenset(self.metrics - own) if own else frozenset()
+
+    def marked(self, comparison: Comparison) -> Comparison:
+        """With a mark on what is compared beside what the benchmarks are about."""
+        effects = tuple(replace(e, beside=(e.benchmark, e.metric) in self._beside) for e in comparison.effects)
+        return replace(comparison, effects=effects)
 
 
 def _telling(sources: Mapping[tuple[str, str], str]) -> frozenset[tuple[str, str]]:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from benchwright.cli.options import TargetCommand, order_from, target_options
+from benchwright.cli.regressions import notifying
+from benchwright.cli.results.output import chosen_format, put_out
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.errors import InvalidInput
 
@@ -25,7 +29,10 @@ Examples:
 """
 # They change how two sides are launched, which is fixed here; or have a narrower meaning.
 _WITHOUT = ("commands", "interleave", "turns", "repeat", "metrics", "platform", "device_names", "excluded_devices")
-_OWN = ("control", "treatment", "build", "repo_dir", "budget", "min_effect", "alpha", "repeat")
+_OWN = (
+    *("control", "treatment", "build", "repo_dir", "budget", "min_effect", "alpha", "repeat", "metrics", "fail_on"),
+    *("output", "markdown", "junit", "notify", "smtp"),
+)
 
 
 @click.command(cls=TargetCommand, epilog=_EXAMPLES)
@@ -69,6 +76,16 @@ _OWN = ("control", "treatment", "build", "repo_dir", "budget", "min_effect", "al
     show_default=True,
     help="Exit with 1 if any metric is; also on regressions.",
 )
+@click.option(
+    "-o",
+    "--output",
+    multiple=True,
+    metavar="FILE",
+    help="Also write FILE: .md, .html, .csv, .json or .txt. Repeatable.",
+)
+@click.option("--markdown", multiple=True, metavar="FILE", help="Also write FILE as Markdown, for a pull request.")
+@click.option("--junit", multiple=True, metavar="FILE", help="Also write FILE as JUnit XML, for a CI server.")
+@notifying.notify_options
 @target_options(without=_WITHOUT)
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> int:
@@ -81,25 +98,42 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     from benchwright.app.run import run
 
     own = {name: values.pop(name) for name in _OWN}
-    fail_on, metrics = values.pop("fail_on"), values.pop("metrics")
-    own["metrics"] = tuple(metric for metric in metrics if "=" not in metric)
-    values["metrics"] = tuple(metric for metric in metrics if "=" in metric)
+    own["metrics"] = tuple(metric for metric in own["metrics"] if "=" not in metric)
+    values["metrics"] = tuple(metric for metric in ctx.params["metrics"] if "=" in metric)
     order = order_from(ctx, values, targets)
+    files = _files(own)
+    receivers = notifying.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])), own["smtp"])
     as_json = values["as_json"]
     with open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
         progress.begin("getting ready")
         if order.resume is not None and own["control"] is None:
-            outcome = outcome_of(run(order, progress), fail_on=fail_on)
+            outcome = outcome_of(run(order, progress), fail_on=own["fail_on"])
         else:
-            outcome = run_ab(_ab_order(order, own, fail_on), progress)
+            outcome = run_ab(_ab_order(order, own), progress)
     try:
-        click.echo(_report(outcome, as_json=as_json), nl=False)
+        click.echo(_report(outcome, "json" if as_json else "screen"), nl=False)
     except BrokenPipeError:
         forget_stdout()  # nobody reads the report (`| head`); the exit code tells the verdict all the same
-    return outcome.exit_code
+    for file, format_ in files.items():
+        put_out(_report(outcome, format_), format_, file)
+    if not receivers:
+        return outcome.exit_code
+    return notifying.tell(outcome.notice(), receivers, order.base.path, outcome.exit_code)
 
 
-def _ab_order(order: RunOrder, own: dict[str, Any], fail_on: str) -> AbOrder:
+def _files(own: dict[str, Any]) -> dict[str, str]:
+    """What to write, with its format; InvalidInput before anything is measured."""
+    files = {file: chosen_format("ab", None, file, as_json=False) for file in own["output"]}
+    files |= dict.fromkeys(own["markdown"], "markdown")
+    for file, format_ in files.items():
+        folder = os.path.dirname(os.path.abspath(file))
+        if os.path.isdir(file) or not os.path.isdir(folder):
+            what = f"{file} is a folder" if os.path.isdir(file) else f"there is no folder {folder}"
+            raise InvalidInput(what, where=f"-o ({format_})", remedy="name a file in a folder that exists")
+    return files
+
+
+def _ab_order(order: RunOrder, own: dict[str, Any]) -> AbOrder:
     from benchwright.app.regressions.ab import AbOrder
     from benchwright.core.inputs.revision import parse_revision
     from benchwright.regress.builds import BuildRecipe, checked_recipe
@@ -115,7 +149,7 @@ def _ab_order(order: RunOrder, own: dict[str, Any], fail_on: str) -> AbOrder:
         repository=own["repo_dir"],
         recipe=checked_recipe(BuildRecipe(command=own["build"], python=order.request.python)),
         decision=_decision(own),
-        fail_on=fail_on,
+        fail_on=own["fail_on"],
     )
 
 
@@ -125,16 +159,15 @@ def _decision(own: dict[str, Any]) -> Decision:
 
     margin = parse_percentage(own["min_effect"], where="--min-effect")
     alpha = parse_percentage(own["alpha"], where="--alpha")
+    rule = Decision(alpha=alpha, margin=margin, metrics=own["metrics"])
     if own["repeat"] is not None:
-        return Decision(alpha=alpha, margin=margin, most_blocks=own["repeat"], looks=(own["repeat"],))
-    return Decision(alpha=alpha, margin=margin, budget_s=parse_duration(own["budget"], where="--budget"))
+        return replace(rule, most_blocks=own["repeat"], looks=(own["repeat"],))
+    return replace(rule, budget_s=parse_duration(own["budget"], where="--budget"))
 
 
-def _report(outcome: AbOutcome, *, as_json: bool) -> str:
-    from benchwright.report.tables.ab import ab_text
+def _report(outcome: AbOutcome, format_: str) -> str:
+    if format_ == "screen":
+        from benchwright.report.tables.ab import ab_text
 
-    if as_json:
-        from benchwright.app.results.compare import render
-
-        return render([outcome.table], [outcome.run], "json", 80)
-    return coloured(ab_text(outcome.table, width=terminal_width()))
+        return coloured(ab_text(outcome.table, width=terminal_width()))
+    return outcome.rendered(format_)

@@ -102,11 +102,11 @@ def _table(effects: Sequence[Effect], margin: float, marks: dict[Verdict, str] =
     return table_of(fields, effects)
 
 
-def ab_markdown(comparison: Comparison) -> str:
+def ab_markdown(comparison: Comparison, *, headed: bool = True) -> str:
     """For a pull request: what matters first, the rest folded."""
     shown, same = _told(comparison)
     blocks = [
-        f"### Benchmarks: {count_words(comparison)}",
+        *([f"### Benchmarks: {count_words(comparison)}"] if headed else []),
         f"{code(comparison.control)} → {code(comparison.treatment)}",
         markdown_table(_table(shown, comparison.margin, _MARKDOWN_MARKS)) if shown else "Nothing could be compared.",
     ]

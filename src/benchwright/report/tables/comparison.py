@@ -42,8 +42,8 @@ def _remarks(effect: Effect) -> Cell:
 
 
 def sorted_effects(effects: Sequence[Effect]) -> list[Effect]:
-    """Regressions first."""
-    return sorted(effects, key=lambda e: (_ORDER[e.verdict], e.benchmark, e.metric))
+    """Regressions first; what a benchmark is about before what is compared beside it."""
+    return sorted(effects, key=lambda e: (_ORDER[e.verdict], e.benchmark, e.beside, e.metric))
 
 
 def change(effect: Effect) -> str:
@@ -58,7 +58,7 @@ def change(effect: Effect) -> str:
 
 def metric_words(effect: Effect) -> str:
     """The metric with what tells it apart."""
-    labels = ", ".join(f"{k} {v}" for k, v in effect.labels.items() if k not in ("loop",))
+    labels = ", ".join("at most" if k == "bound" else f"{k} {v}" for k, v in effect.labels.items() if k != "loop")
     neither = " (no better or worse)" if effect.direction is Direction.NEITHER else ""
     return metric_name(effect.metric, {}) + (f" [{labels}]" if labels else "") + neither
 
