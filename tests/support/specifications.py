@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import benchwright.kinds.spec as package
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.kinds.spec.read.specification import read_specification
 
+SCRIPTS = Path(package.__file__).parent / "faipep" / "libraries" / "python"  # those of accuracy specifications
 MODEL: dict[str, Any] = {"name": "net", "format": "caffe2"}
 
 
@@ -33,3 +37,16 @@ def file_entry(path: Path, content: str = "x") -> dict[str, str]:
     path.write_text(content)
     md5 = hashlib.md5(content.encode()).hexdigest()
     return {"filename": path.name, "location": str(path), "md5": md5}
+
+
+def run_script(script: str, *args: object) -> subprocess.CompletedProcess[str]:
+    """One of them, with nothing installed."""
+    command = [sys.executable, "-I", "-S", str(SCRIPTS / script), *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def records(said: subprocess.CompletedProcess[str], keyword: str = "Caffe2Observer") -> dict[str, Any]:
+    """What it printed for an observer, by metric."""
+    assert said.returncode == 0, said.stderr
+    found = [json.loads(line.removeprefix(f"{keyword} ")) for line in said.stdout.splitlines() if keyword in line]
+    return {record["metric"]: record for record in found}

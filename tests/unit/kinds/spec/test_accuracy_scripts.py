@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-import benchwright.kinds.spec as package
-
-SCRIPTS = Path(package.__file__).parent / "faipep" / "libraries" / "python"
-
-
-def run(script: str, *args: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-I", "-S", str(SCRIPTS / script), *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
-
-
-def records(said: subprocess.CompletedProcess[str], keyword: str = "Caffe2Observer") -> dict[str, Any]:
-    assert said.returncode == 0, said.stderr
-    found = [json.loads(line.removeprefix(f"{keyword} ")) for line in said.stdout.splitlines() if keyword in line]
-    return {record["metric"]: record for record in found}
+from specifications import records
+from specifications import run_script as run
 
 
 def text_of(scores: np.ndarray[Any, Any]) -> str:

@@ -25,7 +25,7 @@ _PER_SECOND = {
 }
 _DIVISORS = {unit: divisor for divisor, units in _PER_SECOND.items() for unit in units}
 _TIMES = (LATENCY, "delay", "time")  # metrics of an operator that are its time
-_BETTER_IF_MORE = ("corrects", "accuracy")
+_BETTER_IF_MORE = ("corrects", "accuracy", "precision", "recall")
 
 
 class ObservedSeries(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,9 +2,9 @@
 """Lists the images of an ImageNet folder with the index and label of their class.
 
 A line of the label file is `folder,label`; its number, from 0, is the index of the class. Without one, the folders count in
-the order of their names. Writes `index,label,path` for each
-image and, if asked to, the paths alone. Images of a class come in the order of their names; --shuffle mixes them, the same
-way each time unless --seed says otherwise.
+the order of their names: ImageNet's own, so that `{FAIPEPROOT}/libraries/python/labels.txt`, which lists them in that order,
+need not exist. Writes `index,label,path` for each image and, if asked to, the paths alone. Images of a class come in the order
+of their names; --shuffle mixes them, the same way each time unless --seed says otherwise.
 
 Standard library only: it runs with any Python.
 """
@@ -24,6 +24,11 @@ def folders_in(root: str) -> List[Class]:
     """Without labels: the index of a class is the place of its folder among the names, as in ImageNet."""
     names = sorted(name for name in os.listdir(root) if os.path.isdir(os.path.join(root, name)))
     return [(name, name) for name in names]
+
+
+def is_imagenets(path: str) -> bool:
+    """Whether it is the list of ImageNet's classes that FAI-PEP has beside this script."""
+    return os.path.abspath(path) == os.path.join(os.path.dirname(os.path.abspath(__file__)), "labels.txt")
 
 
 def read_classes(path: str) -> List[Class]:
@@ -76,7 +81,8 @@ def main() -> None:
     args = parser.parse_args()
     mixed = random.Random(args.seed) if args.shuffle else None
     try:
-        classes = read_classes(args.label_file) if args.label_file else folders_in(args.image_dir)
+        listed = args.label_file and not is_imagenets(args.label_file)
+        classes = read_classes(args.label_file) if listed else folders_in(args.image_dir)
         found = images_of(args.image_dir, classes, args.limit_per_category, mixed)
     except (OSError, UnicodeDecodeError) as error:
         raise SystemExit(str(error)) from None
