@@ -20,6 +20,7 @@ from benchwright.core.stop_rule import StopRule, Warmup
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.registry import kind_named
 from benchwright.kinds.runtime_names import runtimes_named
+from benchwright.kinds.spec.profiling import asks_for_profile
 from benchwright.kinds.spec.results.goldens import COMPARED, GoldenResults
 from benchwright.kinds.spec.setup import RUNTIME_FILES, paths_here
 from benchwright.record.base import Gatherer
@@ -59,7 +60,12 @@ def _on_runtimes(benchmark: Benchmark, options: KindOptions) -> list[Benchmark]:
         return [benchmark]  # not fetched yet
     shapes = {each.name: each.shape for each in test.inputs}
     runtimes = runtimes_named(options.specs.backends, options.python)
-    models = msgspec.structs.replace(options.models, shapes={**shapes, **options.models.shapes}, runtimes=runtimes)
+    models = msgspec.structs.replace(
+        options.models,
+        shapes={**shapes, **options.models.shapes},
+        runtimes=runtimes,
+        profile=options.models.profile or asks_for_profile(test),
+    )
     path = here["files"][file.key]
     read = model_kind().read(path, msgspec.structs.replace(options, models=models, points=({},), script_args=()))
     return [_test_on(benchmark, test, each, os.path.basename(path), here) for each in read]

@@ -19,6 +19,7 @@ from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
 from benchwright.kinds.spec.gather import reader_for
 from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
+from benchwright.kinds.spec.profiling import declined
 from benchwright.kinds.spec.setup import is_made_by_test, located, paths_here
 from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
@@ -137,8 +138,8 @@ class SpecPlanner(PlainPlanner):
         assert test is not None
         said = self._cores(test)[1]
         notes: tuple[str, ...] = (f"{test.identifier} {said}",) if said else ()
-        if str(test.profiler.get("enabled")).lower() == "true":
-            notes += (f"{test.identifier} asks for a profiler, which is not run",)
+        if not is_on_runtimes(benchmark) and (why := declined(test)) is not None:
+            notes += (why,)
         filler = self.filler(test, LaunchFolders.below(self.context.folder, test, "JOB"), "0")
         unknown = {name: None for line in test.commands for name in filler.unknown(line)}
         absent = [name for name in unknown if name.partition(".")[0] in _FETCHED]

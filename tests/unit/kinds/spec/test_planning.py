@@ -185,10 +185,18 @@ def test_sides_alternate_and_keep_their_files_apart(tmp_path: Path) -> None:
 
 
 def test_what_has_no_meaning_is_told(tmp_path: Path) -> None:
-    found = read(tmp_path, {"identifier": "x", "command": "{program} {DATA} {print}", "profiler": {"enabled": "true"}})
+    found = read(
+        tmp_path,
+        {
+            "identifier": "x",
+            "command": "{program} {DATA} {print}",
+            "profiler": {"enabled": "true", "profiler": "simpleperf"},
+        },
+    )
     notes = planned(found).notes["net-x"]
     assert notes == (
-        "x asks for a profiler, which is not run",
+        "x asks for the profiler 'simpleperf', which is not run: it would slow down what is measured; "
+        "run it on the device by hand: adb shell simpleperf",
         "left as written, since nothing is known of it: {DATA}, {print}; --string-map can give a value",
     )
 

@@ -201,7 +201,10 @@ TEST = _open(
     tolerance=(_TOLERANCE, "largest error that passes: of max_abs, or a map of metrics"),
     cpu__list=(TEXT, "cores to run on, such as 0-3"),
     statistics=(_list(LINE), "statistics to show, such as mean or p95; p50 always is"),
-    profiler=(ANYTHING, "settings of a profiler: enabled, profiler, types, options"),
+    profiler=(
+        MapOf(ANYTHING, says="a map"),
+        "enabled: a model on our runtimes gets one more launch, which times its operators; profilers of programs are not run",
+    ),
     method=(TEXT, "of a power test: software"),
     collection_time=(_number(), "of a power test"),
     voltage=(_number("a number of volts"), "of a power test"),

@@ -144,7 +144,7 @@ class _Reader:
             converter=converter_of(self.file, test.get("converter"), (*path, "converter"))
             or converter_of(self.file, self.model.get("converter"), ("model", "converter")),
             power=_power(test),
-            profiler=dict(test.get("profiler") or {}) if isinstance(test.get("profiler"), dict) else {},
+            profiler=dict(test.get("profiler") or {}),
             cooldown_s=self._seconds(filler, test, "cooldown", path) or 0.0,
             wait_s=_seconds(device.get("sleep_before_run")) or 0.0,
             core_mask=_filled(filler, device.get("taskset")),
