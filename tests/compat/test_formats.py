@@ -24,6 +24,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.numbers.aggregates import aggregate
+from benchwright.core.results.provenance import revisions_of
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.exchange.driver.result_file import driver_result
@@ -95,6 +96,7 @@ def recorded_again(sample: Path) -> Run:
         machine=machine_of(sample),
         results=(result,),
         labels=plan.labels,
+        revisions=revisions_of(RunFolder(sample).read_history()),
     )
 
 
@@ -218,7 +220,7 @@ def measured_now(base: Path) -> Path:
 
 
 # Maps whose keys are names of things, and what depends on the moment or on the machine.
-_FREE = {"labels", "environments", "parameters", "accelerators", "notes", "files", "variables", "packages"}
+_FREE = {"changes", "labels", "environments", "parameters", "accelerators", "notes", "files", "variables", "packages"}
 
 
 def keys_of(value: Any, where: str = "") -> set[str]:

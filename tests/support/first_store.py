@@ -25,7 +25,7 @@ def make_first_store(url: str, runs: Sequence[Run]) -> None:
         series: dict[str, int] = {}
         for key, run in enumerate(runs, 1):
             packed = pack_run(run, "1", aggregate)
-            row = {name: value for name, value in packed.run.items() if name != "called"}
+            row = {name: value for name, value in packed.run.items() if name not in ("called", "revision")}
             insert(connection, "runs", [{"key": key, "annotation": "said" if run is runs[-1] else None, **row}])
             insert(connection, "documents", [{"run": key, **packed.document}])
             insert(connection, "results", [{"run": key, **row} for row in packed.results])

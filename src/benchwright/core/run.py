@@ -14,6 +14,7 @@ from benchwright.core.job import Job
 from benchwright.core.machine import Machine
 from benchwright.core.measurement import Measurement
 from benchwright.core.note import Note
+from benchwright.core.results.provenance import CodeRevision
 from benchwright.core.status import Reason, Status
 
 
@@ -129,6 +130,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
     workers: int | None = None  # the number of workers, as given; `total` and `average_aggregate` use it
     packages: dict[str, dict[str, str]] = {}  # interpreter → package → version
+    revisions: tuple[CodeRevision, ...] = ()  # of the folder it ran in, its scripts and its editable packages
     decision: Decision | None = None  # the rule of an A/B: how its sides are compared
 
     @property

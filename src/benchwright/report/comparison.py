@@ -29,7 +29,10 @@ from benchwright.report.text.one_line import clip
 
 def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     """What differs besides the treatment first, then every effect, regressions at the top, and what was noted of the runs."""
-    lines = [clip(f" control:   {comparison.control}", width), clip(f" treatment: {comparison.treatment}", width)]
+    lines = [
+        clip(f" {role + ':':<10} {name}{f' ({revision})' if revision else ''}", width)
+        for role, name, revision in sides(comparison)
+    ]
     for text in warnings(comparison):
         lines += [f" {line}" for line in wrapped(text, width - 1, "")]
     for effect in sorted_effects(comparison.effects):
@@ -40,6 +43,12 @@ def comparison_text(comparison: Comparison, *, width: int = 80) -> str:
     for remark in comparison.remarks:
         lines += wrapped(str(remark), width, " ")
     return "\n".join(lines) + "\n"
+
+
+def sides(comparison: Comparison) -> tuple[tuple[str, str, str], tuple[str, str, str]]:
+    """Role, name and revision of control and treatment; a revision is empty if it is unknown."""
+    before, after = comparison.revisions or ("", "")
+    return ("control", comparison.control, before), ("treatment", comparison.treatment, after)
 
 
 def verdict_text(comparisons: Sequence[Comparison], *, width: int = 80) -> str:
@@ -96,7 +105,9 @@ def count_words(comparison: Comparison) -> str:
 
 def comparison_markdown(comparison: Comparison) -> str:
     """A table for a pull request."""
-    names = f"{code(comparison.control)} → {code(comparison.treatment)}"
+    names = " → ".join(
+        f"{code(name)}{f' ({code(revision)})' if revision else ''}" for _, name, revision in sides(comparison)
+    )
     blocks = [f"{names}: {count_words(comparison)}"]
     blocks += ["\n".join(f"- {plain(text)}" for text in warnings(comparison))] if warnings(comparison) else []
     blocks.append(markdown_table(comparison_table([comparison])))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.numbers.quantities import format_bytes, format_duration
+from benchwright.core.results.provenance import CodeRevision
 from benchwright.core.results.summary import Summary
 from benchwright.core.run import Result, Run
 from benchwright.report.base import Report
@@ -45,7 +46,16 @@ def _about(run: Run, annotation: str | None, width: int) -> list[str]:
         "labels": labels,
         "annotation": annotation,
     }
-    return [clip(f" {what}: {text}", width) for what, text in said.items() if text]
+    lines = [clip(f" {what}: {text}", width) for what, text in said.items() if text]
+    return lines + [line for revision in run.revisions for line in wrapped(_revision(revision), width, " ")]
+
+
+def _revision(revision: CodeRevision) -> str:
+    """`revision: main 1a2b3c4d5e+ (modified) of 2026-11-16 14:03 UTC in /home/me/project`."""
+    state = {True: " (modified)", False: "", None: " (perhaps modified)"}[revision.modified]
+    day = f" of {revision.time[:16].replace('T', ' ')} UTC" if revision.time else ""
+    of = f" of {', '.join(revision.packages)} (editable)" if revision.packages else ""
+    return f"revision{of}: {one_line(revision.words)}{state}{day} in {one_line(revision.root)}"
 
 
 def _launches(number: int, result: Result, report: Report) -> list[str]:

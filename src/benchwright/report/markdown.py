@@ -9,6 +9,7 @@ import html
 import re
 from collections.abc import Sequence
 
+from benchwright.core.results.provenance import revision_words
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
 from benchwright.report.base import Report
@@ -40,6 +41,8 @@ class MarkdownReporter:
 
             blocks += verdict_blocks(report.comparisons)
         blocks += _notes(report)
+        if words := revision_words(report.run.revisions):
+            blocks.append(f"Measured at {code(words)}.")
         return "\n\n".join(blocks) + "\n"
 
 

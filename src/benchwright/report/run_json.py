@@ -47,6 +47,7 @@ def run_body(
         "folder": run.folder,
         "machine": run.machine.fingerprint,
         "labels": run.labels,
+        **({"revisions": msgspec.to_builtins(run.revisions)} if run.revisions else {}),
         "notes": [msgspec.to_builtins(note) for note in run.notes],
         "results": [
             _result(r, summaries.get(r.benchmark.name, ()), (efficiency or {}).get(r.benchmark.name, ()))

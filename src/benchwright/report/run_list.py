@@ -16,6 +16,7 @@ from benchwright.report.text.one_line import clip, one_line
 
 _LEAST_NAME = 20
 _MOST = 3  # benchmarks that a headline names
+_MOST_REVISION = 28
 _BESIDE = 42  # what the other columns take, more or less
 
 
@@ -30,6 +31,8 @@ class RunLine(Protocol):
     def status(self) -> str: ...
     @property
     def host(self) -> str: ...
+    @property
+    def revision(self) -> str: ...
     @property
     def benchmarks(self) -> int: ...
     @property
@@ -56,6 +59,7 @@ def run_list(rows: Sequence[RunLine], *, width: int = 80) -> str:
         Field(Column("status"), lambda row: word(row.status)),
         Field(Column("benchmarks", right=True), lambda row: Cell(_count(row))),
         Field(Column("size", right=True, spare=1), lambda row: Cell(format_bytes(row.size_bytes))),
+        Field(Column("revision", spare=3), lambda row: Cell(clip(one_line(row.revision), _MOST_REVISION))),
         Field(Column("host", spare=2, setting=True), lambda row: Cell(row.host)),
     ]
     table = table_of(fields, rows)

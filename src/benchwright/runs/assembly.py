@@ -14,7 +14,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.machine import Machine
 from benchwright.core.note import Note
 from benchwright.core.results.launches import only_whole, worst_overlap
-from benchwright.core.results.provenance import History
+from benchwright.core.results.provenance import History, revisions_of
 from benchwright.core.run import CheckStatus, Launch, Plan, Result, Run, culprit
 from benchwright.core.status import Reason, Status
 from benchwright.runs.base import Kinds
@@ -70,6 +70,7 @@ def assemble(parts: RunParts, kinds: Kinds) -> Run:
         notes=tuple(dict.fromkeys((*mixed_notes(parts.history), *parts.notes))),
         workers=settings.workers,
         packages=parts.packages,
+        revisions=revisions_of(parts.history),
         decision=settings.decision,
     )
 

@@ -62,7 +62,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
 
     `uid` is unique (`Run.unique_id`); `id` is the run's name, which runs of two base folders may share. `status` is a
     `Status`; of a run that is not in a store, also its state. `machine` is the fingerprint, `host` the host name. `failed`
-    counts benchmarks. `size_bytes`: the files of its folder when it was ingested, and its samples in the store.
+    counts benchmarks. `revision`: of the code that was measured, such as `main 1a2b3c4d5e+`. `size_bytes`: the files of its folder when it was ingested, and its samples in the store.
     """
 
     id: str
@@ -79,6 +79,7 @@ class RunRow(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
     annotation: str | None
     size_bytes: int
+    revision: str = ""
 
 
 class RunStanding(msgspec.Struct, frozen=True):

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, Table, delete, insert, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from benchwright.core.measurement import Measurement, in_order
+from benchwright.core.results.provenance import revision_words
 from benchwright.core.run import Run
 from benchwright.core.status import Status
 from benchwright.store import schema
@@ -162,6 +163,7 @@ def _run_row(run: Run, digest: str, measurements: int, size_bytes: int) -> Row:
         "host": plain(run.machine.hostname),
         "folder": plain(run.folder),
         "labels": labels_json(run.labels),
+        "revision": plain(revision_words(run.revisions)),
         "benchmarks": len(run.results),
         "failed": sum(r.status is Status.FAILED for r in run.results),
         "measurements": measurements,

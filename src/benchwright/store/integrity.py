@@ -22,6 +22,7 @@ _RUNS_AT_ONCE = 200
 _BYTES_AT_ONCE = 16 << 20
 _DERIVED = (
     *("called", "name", "started", "started_s", "ended", "status", "machine", "host", "folder", "labels"),
+    "revision",
     *("benchmarks", "failed", "measurements"),
 )
 _OF_MEASUREMENT = ("place", "result", "launch", "measurement", "counted", "warmup_samples", "samples")

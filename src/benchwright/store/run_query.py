@@ -79,7 +79,8 @@ def _mentions(text: str, dialect: str) -> ColumnElement[bool]:
         return func.casefold(words).like(f"%{escaped.casefold()}%", escape="/")
 
     c = runs.c
-    words = c.called + "\n" + c.name + "\n" + c.host + "\n" + c.labels + "\n" + func.coalesce(c.annotation, "")
+    words = c.called + "\n" + c.name + "\n" + c.host + "\n" + c.labels + "\n" + c.revision
+    words = words + "\n" + func.coalesce(c.annotation, "")
     return holds(words) | c.key.in_(select(results.c.run).where(holds(results.c.benchmark)))
 
 
@@ -132,7 +133,7 @@ def _answers(run: RunRow, benchmarks: Sequence[Benchmark], where: RunFilter) -> 
     if where.benchmark is not None:
         yield any(fnmatchcase(b.name, where.benchmark) for b in benchmarks)
     if where.text:
-        said = (run.id, run.name, run.host, *run.labels, *run.labels.values(), run.annotation or "")
+        said = (run.id, run.name, run.host, *run.labels, *run.labels.values(), run.revision, run.annotation or "")
         yield any(where.text.casefold() in text.casefold() for text in (*said, *(b.name for b in benchmarks)))
 
 

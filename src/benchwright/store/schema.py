@@ -28,7 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-VERSION = "0003"  # the newest migration
+VERSION = "0004"  # the newest migration
 VERSION_TABLE = "benchwright_version"
 
 version = Table(VERSION_TABLE, MetaData(), Column("version_num", String(32)))  # Alembic's own table
@@ -60,6 +60,7 @@ runs = Table(
     Column("size_bytes", BigInteger, nullable=False),
     Column("annotation", Text),
     Column("called", Text, nullable=False, server_default=""),  # Run.id; runs of two base folders may share one
+    Column("revision", Text, nullable=False, server_default=""),  # of the code that was measured, in words
     Index("runs_by_called", "called", postgresql_using="hash"),
     Index("runs_by_start", "started_s", "key"),
     Index("runs_by_name", "name"),

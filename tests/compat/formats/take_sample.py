@@ -33,12 +33,15 @@ _KEPT_VARIABLES = ("LANG", "PYTHONPATH")
 
 
 def measure(base: Path) -> Path:
-    """Runs the command line from the subject's folder copied aside; returns the run's folder."""
+    """Runs the command line from the subject's folder copied aside, as a repository; returns the run's folder."""
     cwd = base / "cwd"
     cwd.mkdir(parents=True)
     for path in SUBJECT.iterdir():
         if path.is_file():
             (cwd / path.name).write_bytes(path.read_bytes())
+    who = ["-c", "user.name=user", "-c", "user.email=user@example.test", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q", "-b", "main"], ["add", "-A"], [*who, "commit", "-qm", "sample"]):
+        subprocess.run(["git", *words], cwd=cwd, check=True)
     env = {**os.environ, "BENCHWRIGHT_BASE": str(base)}
     env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), env["PATH"]])
     subprocess.run([sys.executable, "-m", "benchwright", *ARGS], cwd=cwd, env=env, check=True, capture_output=True)
@@ -78,6 +81,9 @@ def take(run: Path, base: Path, target: Path) -> None:
             text = _formatted(_few_packages(json.loads(text)))
         elif path.name == "provenance.json":
             text = _formatted(_neutral_history(json.loads(text)))
+        elif path.name == "run.json":
+            body = json.loads(text)
+            text = _formatted(body | {"revisions": _of_subject(body["revisions"])})
         (target / path.name).write_text(text)
 
 
@@ -95,8 +101,14 @@ def _few_packages(body: dict[str, Any]) -> dict[str, Any]:
 def _neutral_history(body: dict[str, Any]) -> dict[str, Any]:
     began = body["began"]
     began["variables"] = {name: value for name, value in began["variables"].items() if name in _KEPT_VARIABLES}
+    began["repositories"] = _of_subject(began["repositories"])
     began["packages"] = {python: dict(list(found.items())[:3]) for python, found in began["packages"].items()}
     return body
+
+
+def _of_subject(repositories: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without benchwright's own, which is there if it is installed as editable."""
+    return [each for each in repositories if each["root"] == "/home/user/project"]
 
 
 def _formatted(body: dict[str, Any]) -> str:

@@ -191,7 +191,7 @@ class TestLongTables:
         with duckdb.connect() as database:
             table = database.read_parquet(str(tmp_path / "it's.parquet"))
             assert tuple(table.columns) == COLUMNS
-            assert [str(t) for t in table.types] == ["VARCHAR"] * 3 + ["INTEGER"] + ["VARCHAR"] * 5 + [
+            assert [str(t) for t in table.types] == ["VARCHAR"] * 4 + ["INTEGER"] + ["VARCHAR"] * 5 + [
                 "BIGINT",
                 "DOUBLE",
             ]

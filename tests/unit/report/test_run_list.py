@@ -17,6 +17,7 @@ class Row(msgspec.Struct, kw_only=True):
     headline: str = ""
     ending: str = ""
     annotation: str | None = None
+    revision: str = ""
     size_bytes: int = 2048
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -35,7 +37,7 @@ def state(folder: Path, base: str | None = None) -> Repository:
 def test_a_clean_tree_has_no_changes_and_is_found_from_below(tree: Path) -> None:
     head = git(tree, "rev-parse", "HEAD")
     [found] = repositories_of([str(tree / "sub"), str(tree)])
-    assert found == Repository(root=str(tree), base=head, head=head, changes={})
+    assert (found.root, found.base, found.head, found.changes) == (str(tree), head, head, {})
 
 
 def test_edited_new_and_deleted_files_are_told_and_untracked_ones_are_not(tree: Path) -> None:
@@ -105,3 +107,64 @@ def test_names_that_are_no_text_do_no_harm(tree: Path) -> None:
     changes = state(tree).changes
     assert changes is not None
     assert list(changes) == ["?.py"]
+
+
+def test_branch_time_and_whether_files_are_modified_are_told(tree: Path) -> None:
+    git(tree, "checkout", "-q", "-b", "topic/x")
+    clean = state(tree)
+    assert (clean.branch, clean.modified) == ("topic/x", False)
+    assert clean.time is not None
+    assert abs(datetime.fromisoformat(clean.time).timestamp() - time.time()) < 600
+    (tree / "a.py").write_text("changed")
+    assert state(tree).modified
+    git(tree, "commit", "-qam", "second")
+    resumed = state(tree, clean.base)  # compared with the commit of then, yet as committed
+    assert resumed.changes
+    assert resumed.modified is False
+    git(tree, "checkout", "-q", "--detach")
+    assert state(tree).branch is None
+
+
+def test_the_branch_of_a_worktree_is_its_own(tree: Path, tmp_path: Path) -> None:
+    git(tree, "worktree", "add", "-q", "-b", "beside", str(tmp_path / "beside"))
+    assert state(tmp_path / "beside").branch == "beside"
+
+
+def test_editable_packages_of_other_repositories_come_last_and_of_the_same_one_count_as_it(
+    tree: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "library"
+    other.mkdir()
+    git(other, "init", "-q")
+    git(other, "commit", "-q", "--allow-empty", "-m", "one")
+    editable = {str(other / "python"): ["library"], str(tree): ["mine"], str(tmp_path / "no_repository"): ["loose"]}
+    found = repositories_of([str(tree)], None, editable)
+    assert [(each.root, each.packages) for each in found] == [(str(tree), ()), (str(other), ("library",))]
+
+
+def test_variables_of_a_hook_do_not_lead_elsewhere(tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
+    assert repositories_of([str(tree)]) != ()
+
+
+@pytest.mark.skipif(shutil.which("hg") is None, reason="Mercurial is not installed")
+def test_a_mercurial_tree_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(git_state, "_PATIENCE_S", 60.0)  # it starts slowly on a busy machine
+
+    def hg(*words: str) -> str:
+        argv = ["hg", "--config", "ui.username=t", *words]
+        return subprocess.run(argv, cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
+
+    hg("init")
+    (tmp_path / "a.py").write_text("a")
+    hg("commit", "-A", "-m", "first")
+    clean = state(tmp_path)
+    assert (clean.system, clean.branch, clean.modified, clean.changes) == ("hg", "default", False, {})
+    assert clean.head == hg("log", "-r", ".", "--template", "{node}")
+    (tmp_path / "a.py").write_text("changed")
+    edited = state(tmp_path)
+    assert edited.modified
+    assert edited.changes is not None
+    assert list(edited.changes) == ["a.py"]
+    hg("commit", "-m", "second")
+    assert state(tmp_path, clean.base).changes == edited.changes

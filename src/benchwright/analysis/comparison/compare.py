@@ -41,6 +41,7 @@ from benchwright.core.note import Note
 from benchwright.core.results.comparison import Comparison, Effect, Verdict
 from benchwright.core.results.conditions import DISTURBING, undecided, unlike
 from benchwright.core.results.launches import noted_of
+from benchwright.core.results.provenance import revision_words
 from benchwright.core.run import Launch, Result, Run
 
 # Below 2 %, the layout of memory and code matters as much as the change, and 20 launches with a spread of 2 % are just
@@ -91,6 +92,7 @@ def compare(
     return Comparison(
         control=control.id,
         treatment=treatment.id,
+        revisions=(revision_words(control.revisions), revision_words(treatment.revisions)),
         margin=margin,
         effects=_judged_rows(rows, margin, confidence),
         differences=differences(control, treatment),

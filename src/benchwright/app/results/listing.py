@@ -20,6 +20,7 @@ from benchwright.app.results.kept_runs import Results
 from benchwright.app.results.run_digest import size_of
 from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput, NoStoreYet, StoreTrouble
+from benchwright.core.results.provenance import revision_words, revisions_of
 from benchwright.core.run import Run
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.registry import kind_of
@@ -190,6 +191,7 @@ def _of_folder(folder: RunFolder) -> tuple[ListedRun, Sequence[Benchmark]]:
         host="" if machine is None else machine.hostname,
         folder=str(folder.path),
         labels={} if plan is None else plan.labels,
+        revision=revision_words(revisions_of(folder.read_history())),
         benchmarks=0 if plan is None else len(plan.benchmarks),
         failed=_failed(body),
         annotation=folder.read_annotation(),
@@ -254,6 +256,7 @@ def _of_import(run: Run, path: Path, results: Results) -> ListedRun:
         host=run.machine.hostname,
         folder=run.folder,
         labels=run.labels,
+        revision=revision_words(run.revisions),
         benchmarks=len(run.results),
         failed=sum(r.status is Status.FAILED for r in run.results),
         annotation=results.beside_import(run.id).read_annotation(),

@@ -67,3 +67,4 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float = 0.95
     run_to_run: float | None = None  # what separate runs may differ by without a change, as a fraction
     remarks: tuple[Note, ...] = ()  # what holds for all effects
+    revisions: tuple[str, str] | None = None  # of the code of control and treatment, such as `main 1a2b3c4d5e+`

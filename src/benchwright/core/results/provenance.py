@@ -2,21 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
 ABSENT = "absent"  # the digest of a missing file
 _MOST_NAMED = 5
+_MOST_SHOWN = 2  # revisions in one line
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True):
-    """A git working tree. `changes`: files that differ from commit `base`, with their digests; None if git took too long."""
+    """A working tree of git or Mercurial. `changes`: files that differ from commit `base`, with their digests; None if that took
+    too long. `modified`: whether files differ from `head`. `packages`: editable installs from it that a program could import.
+    """
 
     root: str
     base: str
     head: str
     changes: dict[str, str] | None = {}
+    system: str = "git"
+    branch: str | None = None
+    time: str | None = None  # of `head`, ISO 8601 in UTC
+    modified: bool | None = None
+    packages: tuple[str, ...] = ()
+
+
+class CodeRevision(msgspec.Struct, frozen=True, kw_only=True):
+    """A commit whose code a run used. `modified`: whether files differed from it; None if that is unknown."""
+
+    root: str
+    commit: str
+    system: str = "git"
+    branch: str | None = None
+    time: str | None = None
+    modified: bool | None = None
+    packages: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """`1a2b3c4d5e`, with a `+` where files were modified."""
+        return f"{self.commit[:10]}{'+' if self.modified else ''}"
+
+    @property
+    def words(self) -> str:
+        """`main 1a2b3c4d5e+`."""
+        return f"{self.branch} {self.short}" if self.branch else self.short
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,6 +82,28 @@ class History(msgspec.Struct, frozen=True, kw_only=True):
         return sum(1 for resumption in self.resumed if job not in resumption.before)
 
 
+def revisions_of(history: History | None) -> tuple[CodeRevision, ...]:
+    """The commits a run was measured with last: that of the folder it ran in first, if it has one."""
+    return tuple(
+        CodeRevision(
+            root=found.root,
+            commit=found.head,
+            system=found.system,
+            branch=found.branch,
+            time=found.time,
+            modified=found.modified,
+            packages=found.packages,
+        )
+        for found in (history.newest.repositories if history is not None else ())
+    )
+
+
+def revision_words(revisions: Sequence[CodeRevision]) -> str:
+    """`main 1a2b3c4d5e+` of the code that was measured; editable packages count where there is nothing else."""
+    measured = [each for each in revisions if not each.packages] or revisions[:1]
+    return ", ".join(dict.fromkeys(each.words for each in measured[:_MOST_SHOWN]))
+
+
 def differences(old: Provenance, new: Provenance) -> list[str]:
     """What changed; empty if nothing did."""
     return [
@@ -81,7 +133,7 @@ def _repository(old: Provenance, now: Repository) -> Iterator[str]:
     before = next((r for r in old.repositories if r.root == now.root), None)
     if before is None or before.changes is None or now.changes is None:
         return  # the unknown does not count as a change; the files that are started are compared anyway
-    where = f"git {now.root}: "
+    where = f"{now.system} {now.root}: "
     if before.base != now.base:
         yield f"{where}commit {before.base[:12]} no longer exists; HEAD is at {now.head[:12]}"
         return

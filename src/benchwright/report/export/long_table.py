@@ -9,16 +9,30 @@ from typing import NamedTuple
 from benchwright.core.measurement import Measurement, in_order
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.export.exported_file import exported_file
-from benchwright.report.tables.results import labels_text
+from benchwright.report.tables.results import labels_text, revision_of
 from benchwright.report.text.csv_cells import write_row, write_rows
 
-COLUMNS = ("run", "benchmark", "job", "repeat", "status", "metric", "unit", "labels", "phase", "index", "value")
+COLUMNS = (
+    "run",
+    "revision",
+    "benchmark",
+    "job",
+    "repeat",
+    "status",
+    "metric",
+    "unit",
+    "labels",
+    "phase",
+    "index",
+    "value",
+)
 
 
 class Series(NamedTuple):
     """Samples that differ in `index` and `value` only; the fields are the table's columns up to there."""
 
     run: str
+    revision: str  # of the code, such as `main 1a2b3c4d5e+`; empty if unknown
     benchmark: str
     job: str
     repeat: int | None
@@ -40,7 +54,7 @@ def series_of(runs: Sequence[Run]) -> Iterator[Series]:
 
 
 def _of_measurement(run: Run, result: Result, launch: Launch, measurement: Measurement) -> Iterator[Series]:
-    head = (run.id, result.benchmark.name, launch.job, launch.repeat, launch.status.value)
+    head = (run.id, revision_of(run, result), result.benchmark.name, launch.job, launch.repeat, launch.status.value)
     what = (measurement.metric, measurement.unit, labels_text(measurement.labels))
     if launch.warmup:
         yield Series(*head, *what, "warmup", in_order(measurement))

@@ -12,7 +12,7 @@ from benchwright.core.run import Launch, Result, Run
 from benchwright.report.comparison import count_words, doubt_texts, warnings
 from benchwright.report.document import Figure, ReportTable
 from benchwright.report.html.benchmark import Pair
-from benchwright.report.html.machine import machine_line, machine_rows
+from benchwright.report.html.machine import machine_line, machine_rows, revision_rows
 from benchwright.report.html.packing import PRECISION, packed
 from benchwright.report.html.pages import data_block, render
 from benchwright.report.pictures import comparison_picture
@@ -83,7 +83,7 @@ def _view(comparison: Comparison, control: Run, treatment: Run, at: str) -> Comp
 
 def _rows(run: Run) -> list[Pair]:
     about: list[Pair] = [("Run", run.id, False), ("Started", moment(run.started), False)]
-    return [*about, *machine_rows(run.machine)]
+    return [*about, *revision_rows(run), *machine_rows(run.machine)]
 
 
 def _samples(comparison: Comparison, control: Run, treatment: Run, at: str) -> list[SampleView]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchwright.core.machine import Machine
 from benchwright.core.numbers.quantities import format_bytes
+from benchwright.core.run import Run
 from benchwright.report.html.benchmark import Pair
 from benchwright.report.text.numbers import counted
 
@@ -12,6 +13,16 @@ def machine_line(machine: Machine) -> str:
     parts = [machine.hostname, f"{machine.cpu}, {counted(machine.cores, 'core')}", format_bytes(machine.memory_bytes)]
     names = [a.name for a in machine.accelerators]
     return " · ".join([*parts, *(f"{names.count(name)} × {name}" for name in dict.fromkeys(names))])
+
+
+def revision_rows(run: Run) -> list[Pair]:
+    """The commits whose code the run used."""
+    rows: list[Pair] = []
+    for revision in run.revisions:
+        of = f" of {', '.join(revision.packages)}" if revision.packages else ""
+        state = ", modified" if revision.modified else ""
+        rows.append((f"Revision{of}", f"{revision.words}{state} in {revision.root}", False))
+    return rows
 
 
 def machine_rows(machine: Machine) -> list[Pair]:

@@ -10,7 +10,7 @@ from benchwright.core.status import Status
 from benchwright.report.base import Report
 from benchwright.report.document import Callout, Column, Field, Figure, ReportSection, ReportTable, table_of, word
 from benchwright.report.html.benchmark import BenchmarkView, Pair, benchmark_view
-from benchwright.report.html.machine import machine_line, machine_rows
+from benchwright.report.html.machine import machine_line, machine_rows, revision_rows
 from benchwright.report.html.packing import PRECISION, sample_count
 from benchwright.report.html.pages import render
 from benchwright.report.notes import callouts
@@ -138,6 +138,7 @@ def _run_rows(report: Report) -> list[Pair]:
     rows: list[Pair] = [("Identifier", run.id, False), ("Started", moment(run.started), False)]
     rows.append(("Ended", moment(run.ended) if run.ended else "not finished", False))
     rows.append(("Files", run.folder, True))
+    rows += revision_rows(run)
     rows += [(f"Label {key}", value, False) for key, value in run.labels.items()]
     return rows + [(name, text, False) for name, text in (settings_rows(report.settings) if report.settings else [])]
 

@@ -127,4 +127,6 @@ FIELDS: tuple[Field[Compared], ...] = (
     _kept("basis"),
     Field(Column(key="doubts"), lambda x: Cell(value=_doubts(x))),
     _kept("advice"),
+    Field(Column(key="control_revision"), lambda x: Cell(value=(x.comparison.revisions or ("", ""))[0])),
+    Field(Column(key="treatment_revision"), lambda x: Cell(value=(x.comparison.revisions or ("", ""))[1])),
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from benchwright.core.metric import Direction
+from benchwright.core.results.provenance import revision_words
 from benchwright.core.results.summary import Interval, Percentile, Summary
 from benchwright.core.run import Result, Run
 from benchwright.core.status import Status
@@ -46,6 +47,7 @@ class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary | None = None
     result: Result | None = None
     beside: Sequence[Summary] = ()  # all metrics of the benchmark
+    revision: str = ""
 
 
 def metric_rows(report: Report, *, every: bool = False) -> list[MetricRow]:
@@ -116,7 +118,13 @@ def _head(run: Run, number: int, result: Result, summaries: Sequence[Summary]) -
         notes=notes_text(run, result),
         result=result,
         beside=summaries,
+        revision=revision_of(run, result),
     )
+
+
+def revision_of(run: Run, result: Result) -> str:
+    """Of the side of an A/B that the benchmark is, else of the run; empty if it is unknown."""
+    return result.benchmark.labels.get("revision") or revision_words(run.revisions)
 
 
 def _of_summary(head: MetricRow, s: Summary) -> MetricRow:
@@ -244,6 +252,7 @@ FIELDS: tuple[Field[MetricRow], ...] = (
     ),
     _machine("remarks"),
     _machine("notes"),
+    _machine("revision"),
     Field(Column(key="samples"), lambda row: Cell(value=row.percentiles[0].samples if row.percentiles else None)),
     *(field for percent_ in PERCENTS for field in _percentile(percent_)),
     Field(Column("memory", right=True, spare=3, sort="number"), _memory),

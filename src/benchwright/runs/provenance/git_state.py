@@ -1,11 +1,14 @@
-"""The git working trees that files are in, and how they differ from a commit. Never takes long: skips a huge one."""
+"""The working trees of git and Mercurial that files are in, and how they differ from a commit. Never takes long."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+
+import msgspec
 
 from benchwright.core.results.provenance import Repository
 from benchwright.runs.provenance.file_digests import digest_of
@@ -13,36 +16,89 @@ from benchwright.runs.provenance.file_digests import digest_of
 _PATIENCE_S = 2.0  # for all of them together
 _MOST_REPOSITORIES = 4
 _MOST_CHANGED = 500
-_SETTINGS = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+_SETTINGS = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "HGPLAIN": "1", "LC_ALL": "C"}
+_LEADING_ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR")  # set in hooks
 
 
-def repositories_of(folders: Iterable[str], bases: Mapping[str, str] | None = None) -> tuple[Repository, ...]:
-    """Those that hold `folders`; compared with the commits `bases`, by root, where they are known, else with HEAD."""
+def repositories_of(
+    folders: Iterable[str],
+    bases: Mapping[str, str] | None = None,
+    editable: Mapping[str, Sequence[str]] | None = None,
+) -> tuple[Repository, ...]:
+    """Those that hold `folders`; compared with the commits `bases`, by root, where they are known, else with HEAD.
+
+    `editable`: the packages that are installed from a folder; where those lie in other repositories, they come last.
+    """
     deadline = time.monotonic() + _PATIENCE_S
     roots = dict.fromkeys(root for folder in folders if (root := _root_of(folder)) is not None)
-    found = (_state(root, (bases or {}).get(root), deadline) for root in list(roots)[:_MOST_REPOSITORIES])
-    return tuple(state for state in found if state is not None)
+    packages: dict[str, list[str]] = {}
+    for folder, names in (editable or {}).items():
+        root = _root_of(folder)
+        if root is not None and root not in roots:
+            packages.setdefault(root, []).extend(names)
+    found = (_state(root, (bases or {}).get(root), deadline) for root in [*roots, *packages][:_MOST_REPOSITORIES])
+    return tuple(
+        msgspec.structs.replace(state, packages=tuple(packages.get(state.root, ())))
+        for state in found
+        if state is not None
+    )
 
 
 def _root_of(folder: str) -> str | None:
     path = Path(folder)
-    return next((str(place) for place in (path, *path.parents) if (place / ".git").exists()), None)
+    return next((str(p) for p in (path, *path.parents) if (p / ".git").exists() or (p / ".hg").is_dir()), None)
 
 
 def _state(root: str, base: str | None, deadline: float) -> Repository | None:
     """None if this is no working tree that git can read, or there is no git."""
-    head = _git(root, deadline, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+    if not os.path.exists(os.path.join(root, ".git")):
+        from benchwright.runs.provenance.mercurial_state import mercurial_state
+
+        return mercurial_state(root, base, deadline)
+    head = _git(root, deadline, "log", "-1", "--no-show-signature", "--no-color", "--format=%H %ct", "HEAD", "--")
     if not head:
         return None
-    at = head.decode().strip()
+    at, _, seconds = head.decode().strip().partition(" ")
     if base is None or not _git(root, deadline, "cat-file", "-e", f"{base}^{{commit}}", silent=b"there"):
         base = at
-    listed = _git(root, deadline, "diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty", base)
-    changes = None if listed is None else _digests(root, listed)
-    return Repository(root=root, base=base, head=at, changes=changes)
+    listed = _changed(root, base, deadline)
+    since_head = listed if base == at else _changed(root, at, deadline)
+    return Repository(
+        root=root,
+        base=base,
+        head=at,
+        changes=None if listed is None else digests(root, listed),
+        branch=_branch(root),
+        time=when(seconds),
+        modified=None if since_head is None else bool(since_head),
+    )
 
 
-def _digests(root: str, listed: bytes) -> dict[str, str] | None:
+def _changed(root: str, base: str, deadline: float) -> bytes | None:
+    return _git(root, deadline, "diff", "--name-only", "-z", "--no-renames", "--ignore-submodules=dirty", base)
+
+
+def when(seconds: str) -> str | None:
+    """ISO 8601 in UTC, of seconds since 1970."""
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _branch(root: str) -> str | None:
+    """Read from git's own file, which costs no process; None if a commit is checked out without a branch."""
+    try:
+        folder = Path(root, ".git")
+        if folder.is_file():  # a worktree or submodule: `gitdir: PATH`
+            folder = Path(root, folder.read_text().partition("gitdir: ")[2].strip())
+        said = (folder / "HEAD").read_text().strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return said.removeprefix("ref: refs/heads/") if said.startswith("ref: refs/heads/") else None
+
+
+def digests(root: str, listed: bytes) -> dict[str, str] | None:
     names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
     if len(names) > _MOST_CHANGED:
         return None
@@ -51,17 +107,24 @@ def _digests(root: str, listed: bytes) -> dict[str, str] | None:
 
 def _git(root: str, deadline: float, *words: str, silent: bytes | None = None) -> bytes | None:
     """What it printed (`silent` where it prints nothing); None if it failed or took too long."""
+    printed = call(["git", "-C", root, "-c", "core.fsmonitor=false", *words], root, deadline)
+    return None if printed is None else printed or silent or b""
+
+
+def call(argv: Sequence[str], folder: str, deadline: float) -> bytes | None:
+    """What it printed; None if it failed or took too long."""
     import subprocess
 
     try:
         done = subprocess.run(
-            ["git", "-C", root, "-c", "core.fsmonitor=false", *words],
+            argv,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **_SETTINGS},
+            env={k: v for k, v in os.environ.items() if k not in _LEADING_ELSEWHERE} | _SETTINGS,
             timeout=max(0.05, deadline - time.monotonic()),
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return (done.stdout or silent or b"") if done.returncode == 0 else None
+    return done.stdout if done.returncode == 0 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 
 import msgspec
 
@@ -19,7 +20,7 @@ from benchwright.runs.base import Kinds
 from benchwright.runs.provenance.code_files import code_files
 from benchwright.runs.provenance.file_digests import digest_of
 from benchwright.runs.provenance.git_state import repositories_of
-from benchwright.runs.provenance.packages import environments_of
+from benchwright.runs.provenance.packages import editable_packages, environments_of, interpreters_of, site_folders
 from benchwright.runs.run_folder import RunFolder
 
 _MOST_SAID = 8
@@ -37,10 +38,11 @@ def provenance_of(
     paths = dict.fromkeys(path for name, job in first.items() for path in code_files(job, also[name], search_path))
     folders = dict.fromkeys([*(job.cwd for job in first.values()), *map(os.path.dirname, paths)])
     known = _known_sums(plan.benchmarks, kinds)
+    editable = editable_packages(f for python in interpreters_of(plan) for f in site_folders(Path(python)))
     bases = {r.root: r.base for r in before.repositories} if before is not None else None
     return Provenance(
         files={path.encode("utf-8", "replace").decode(): known.get(path) or digest_of(path) for path in paths},
-        repositories=repositories_of(folders, bases),
+        repositories=repositories_of(folders, bases, editable),
         variables=kept_variables(os.environ, also=keep_env),
         packages=environments_of((), plan),
     )
