@@ -1,0 +1,266 @@
+"""Pull, build, measure, record, wait: the loop of a watch.
+
+Whatever takes time or touches the machine is handed in as `WatchWork`, so that tests can drive the loop with
+measurements of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import UTC, datetime
+
+from benchwright.core.errors import BenchwrightError, CannotMeasure, Interrupted, InvalidInput
+from benchwright.regress.builds import BuiltRevision, RevisionNotBuilt
+from benchwright.regress.repository import Commit
+from benchwright.regress.watch.commits import NewCommits, new_commits, recorded_commit
+from benchwright.regress.watch.control import Control, controls
+from benchwright.regress.watch.examination import Examined, Measured, examine
+from benchwright.regress.watch.records import (
+    FAILURES,
+    CommitOutcome,
+    CommitRecord,
+    EffectKey,
+    RunMade,
+    RunType,
+    calls_against,
+    time_of,
+)
+from benchwright.regress.watch.state import CommitFile, Journal
+from benchwright.regress.watch.work import (
+    Place,
+    Pulled,
+    Side,
+    Trial,
+    WatchClock,
+    WatchedRepository,
+    WatchObserver,
+    WatchPlan,
+    WatchWork,
+)
+
+
+class Watcher:
+    """One watch. Before each pull, build and run of a commit it looks whether it was asked to stop."""
+
+    def __init__(
+        self,
+        repository: WatchedRepository,
+        plan: WatchPlan,
+        work: WatchWork,
+        *,
+        commit_file: CommitFile,
+        journal: Journal,
+        clock: WatchClock,
+        observer: WatchObserver,
+    ) -> None:
+        self._repository = repository
+        self._plan = plan
+        self._work = work
+        self._commit_file = commit_file
+        self._journal = journal
+        self._clock = clock
+        self._observer = observer
+        self._records = journal.read()
+        self._unusable: set[tuple[str, str]] = set()  # controls at places
+        self._outcomes: list[CommitOutcome] = []
+        self._pulled: Pulled | None = None
+        self._last: Commit | None = None
+
+    def run(self) -> int:
+        """Until nothing is new; with an interval, until it is asked to stop. Returns the exit code."""
+        code = 0
+        with _BuildAhead(self._work) as ahead:
+            while not self._clock.is_stopping():
+                begun = self._clock.now()
+                code = self._pass(ahead if self._plan.overlap else None)
+                if self._plan.interval_s is None:
+                    break
+                left = begun + self._plan.interval_s - self._clock.now()
+                if left > 0 and not self._clock.is_stopping():
+                    self._observer.on_waiting(left)
+                    self._clock.wait(left)
+        return self._exit_code() or code
+
+    def pending(self) -> NewCommits:
+        """Pulls, and lists what is to be measured."""
+        pulled = self._work.pull()
+        if self._pulled is None:  # only now is every commit here that the file may name
+            self._last = self._recorded()
+        self._pulled = pulled
+        found = new_commits(self._repository, self._last, pulled.first, pulled.tip, self._plan.step)
+        for note in found.notes:
+            self._observer.on_note(note)
+        return found
+
+    def control_of(self, commit: Commit) -> Control | None:
+        """What it is to be compared with."""
+        return next(self._controls(commit, Place()))
+
+    def _pass(self, ahead: _BuildAhead | None) -> int:
+        """What one pull brought; with an interval only the first commit of it. Returns an exit code."""
+        try:
+            new = self.pending().commits
+            self._observer.on_commits(new)
+            for number, commit in enumerate(new):
+                following = new[number + 1] if number + 1 < len(new) else None
+                if self._clock.is_stopping() or not self._finished(commit, ahead, following):
+                    break
+                if self._plan.interval_s is not None:
+                    break
+        except Interrupted:
+            raise
+        except BenchwrightError as error:
+            if self._pulled is None and isinstance(error, InvalidInput):
+                raise  # it would be wrong the next time too
+            again = "" if self._plan.interval_s is None else "; trying again after the interval"
+            self._observer.on_trouble(f"{error}{again}")
+            return error.exit_code
+        return 0
+
+    def _finished(self, commit: Commit, ahead: _BuildAhead | None, following: Commit | None) -> bool:
+        """Measures a commit at all places and records it; False: asked to stop before that."""
+        records = []
+        for place in self._work.places():
+            record = self._at(commit, place, ahead, following)
+            if record is None:
+                return False
+            self._journal.add(record)
+            self._records.append(record)
+            records.append(record)
+            self._observer.on_record(record)
+        self._commit_file.write(commit.hash)
+        self._last = commit
+        self._outcomes += [record.outcome for record in records]
+        return True
+
+    def _at(
+        self, commit: Commit, place: Place, ahead: _BuildAhead | None, following: Commit | None
+    ) -> CommitRecord | None:
+        """A commit at one place; None: asked to stop before it was measured."""
+        try:
+            built = ahead.take(commit, place) if ahead else self._work.build(commit, place.platform)
+        except RevisionNotBuilt as error:
+            notes, log = (error.what, *error.last_lines), None if error.log is None else str(error.log)
+            return _record(commit, place, None, Examined(outcome=CommitOutcome.BUILD_FAILED, notes=notes), log)
+        treatment = Side(commit, built)
+        for control in self._controls(commit, place):
+            if self._clock.is_stopping():
+                return None
+            try:
+                against = self._control_side(control, treatment, place)
+            except RevisionNotBuilt as error:
+                self._rule_out(control, place, error.what)
+                continue
+            if self._clock.is_stopping():
+                return None
+            self._observer.on_commit(commit, control, place)
+            if ahead and following:
+                ahead.begin(following, place)
+            examined = self._examined(treatment, against, place, control)
+            if not examined.control_broken:
+                return _record(commit, place, control, examined)
+            self._rule_out(control, place, f"it cannot be measured: {'; '.join(examined.control_broken)}")
+        raise CannotMeasure(f"{commit.short}: there is nothing that it could be compared with")
+
+    def _controls(self, commit: Commit, place: Place) -> Iterator[Control | None]:
+        """The best first; not those that turned out to be unusable. One None: nothing is compared."""
+        if not self._plan.compare:
+            yield None
+            return
+        base = self._pulled.base if self._pulled else None
+        for control in controls(self._repository, commit, self._plan.against, base):
+            if control.is_treatment or (control.commit.hash, place.name) not in self._unusable:
+                yield control
+
+    def _control_side(self, control: Control | None, treatment: Side, place: Place) -> Side | None:
+        if control is None or control.is_treatment:
+            return None if control is None else treatment
+        return Side(control.commit, self._work.build(control.commit, place.platform))
+
+    def _rule_out(self, control: Control | None, place: Place, why: str) -> None:
+        if control is not None:
+            self._unusable.add((control.commit.hash, place.name))
+            self._observer.on_trouble(f"{control.commit.short} cannot be the control: {why}")
+
+    def _examined(self, treatment: Side, against: Side | None, place: Place, control: Control | None) -> Examined:
+        def measure(run_type: RunType, regressed: tuple[EffectKey, ...]) -> Measured:
+            return self._work.measure(
+                Trial(treatment=treatment, control=against, place=place, run_type=run_type, regressed=regressed)
+            )
+
+        if control is not None:
+            known = calls_against(self._records, control.commit, place.name)
+            return examine(measure, known, same_commit=control.is_treatment)
+        made = measure(RunType.BENCHMARK, ())
+        return Examined(
+            outcome=CommitOutcome.BROKEN if made.broken else CommitOutcome.MEASURED,
+            runs=(RunMade(run_type=RunType.BENCHMARK, run=made.run),),
+            broken=tuple(f"{name}: {why}" for name, why in made.broken.items()),
+            notes=made.notes,
+        )
+
+    def _recorded(self) -> Commit | None:
+        """The last one finished, as the commit file has it."""
+        text = self._commit_file.read()
+        found = recorded_commit(self._repository, text)
+        if found is not None:
+            self._observer.on_note(f"going on after {found.short}, the last commit finished")
+        elif text is not None:
+            shown = text if len(text) <= 60 else f"{text[:60]}…"
+            what = f"{self._commit_file.path}: '{shown}' is no commit of this repository"
+            self._observer.on_trouble(f"{what}; starting as if there were no such file")
+        return found
+
+    def _exit_code(self) -> int:
+        """1: a commit regressed, broke or could not be built; 3: none could be built."""
+        if self._outcomes and all(outcome is CommitOutcome.BUILD_FAILED for outcome in self._outcomes):
+            return CannotMeasure.exit_code
+        return int(any(outcome in FAILURES for outcome in self._outcomes))
+
+
+class _BuildAhead:
+    """Builds one commit in another thread, while another is measured elsewhere. A context manager: leaving it ends that."""
+
+    def __init__(self, work: WatchWork) -> None:
+        self._work = work
+        self._pool = ThreadPoolExecutor(max_workers=1, thread_name_prefix="build")
+        self._builds: dict[tuple[str, str | None], Future[BuiltRevision]] = {}
+
+    def __enter__(self) -> _BuildAhead:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if any(not build.done() for build in self._builds.values()):
+            self._work.stop_building()
+        self._pool.shutdown(cancel_futures=True)
+
+    def begin(self, commit: Commit, place: Place) -> None:
+        key = (commit.hash, place.platform)
+        if key not in self._builds:
+            self._builds[key] = self._pool.submit(self._work.build, commit, place.platform)
+
+    def take(self, commit: Commit, place: Place) -> BuiltRevision:
+        begun = self._builds.pop((commit.hash, place.platform), None)
+        return self._work.build(commit, place.platform) if begun is None else begun.result()
+
+
+def _record(
+    commit: Commit, place: Place, control: Control | None, examined: Examined, log: str | None = None
+) -> CommitRecord:
+    return CommitRecord(
+        commit=commit.hash,
+        commit_time=time_of(commit),
+        subject=commit.subject,
+        outcome=examined.outcome,
+        ended=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        place=place.name,
+        control=None if control is None else control.commit.hash,
+        control_time=None if control is None else time_of(control.commit),
+        control_is="" if control is None else control.why,
+        runs=examined.runs,
+        effects=examined.effects,
+        broken=examined.broken,
+        notes=examined.notes,
+        log=log,
+    )
