@@ -53,7 +53,15 @@ class SourceRepository(Protocol):
         """Those after one commit until another, which is the last, the oldest first, along first parents."""
         ...
 
+    def commits_since(self, time: datetime, until: Commit) -> list[Commit]:
+        """Those not before `time`, until a commit, which is the last, the oldest first, along first parents."""
+        ...
+
     def is_ancestor(self, older: Commit, newer: Commit) -> bool: ...
+
+    def remotes(self) -> tuple[str, ...]:
+        """Their names."""
+        ...
 
     def default_branch(self, remote: str) -> str:
         """As `commit` understands it, such as `origin/main`."""
@@ -145,6 +153,16 @@ class GitRepository:
 
     def commits(self, after: Commit, until: Commit) -> list[Commit]:
         return self._log("--first-parent", "--reverse", f"{after.hash}..{until.hash}", "--")
+
+    def commits_since(self, time: datetime, until: Commit) -> list[Commit]:
+        since = f"--since={time.astimezone(UTC):%Y-%m-%dT%H:%M:%S}Z"
+        return self._log("--first-parent", "--reverse", since, until.hash, "--")
+
+    def remotes(self) -> tuple[str, ...]:
+        try:
+            return tuple(self._git("remote").split())
+        except CommandFailed as error:
+            raise CannotMeasure(f"{self.root}: {error}") from None
 
     def is_ancestor(self, older: Commit, newer: Commit) -> bool:
         try:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -170,3 +171,31 @@ def test_a_control_that_fails_in_one_of_several_benchmarks_still_judges_the_othe
     found = examined(measure)
     assert (found.outcome, found.control_broken) == (CommitOutcome.SAME, ())
     assert "other: exit code 1" in found.notes[-1]
+
+
+def chances(bad: float, commits: int, seed: int) -> tuple[float, list[float]]:
+    """The share of commits that are called, and the ratios of those, if a run looks bad with chance `bad` and its ratio is
+    larger the worse it looks."""
+    draw, called = random.Random(seed), []
+    for _ in range(commits):
+
+        def measure(run_type: RunType, regressed: tuple[EffectKey, ...]) -> Measured:
+            looks = draw.random()
+            verdict = BAD if looks < bad else UNCLEAR
+            return Measured(run="r", effects=(effect(verdict, 1.05 + 0.02 * (0.5 - looks)),))
+
+        found = examine(measure, {})
+        if found.outcome is CommitOutcome.REGRESSED:
+            called.append(found.effects[0].ratio)
+    return len(called) / commits, called
+
+
+def test_false_alarms_of_single_runs_are_called_a_hundred_times_less_often() -> None:
+    share, _ = chances(bad=0.01, commits=20_000, seed=1)
+    assert share <= 0.0005  # expected: 0.0001; of single runs: 0.01
+
+
+def test_a_slow_down_that_a_run_sees_is_called_and_its_size_is_not_exaggerated() -> None:
+    share, ratios = chances(bad=0.5, commits=4_000, seed=2)
+    assert 0.22 < share < 0.28
+    assert abs(sum(ratios) / len(ratios) - 1.05) < 0.0006  # of the first runs it is 1.055
