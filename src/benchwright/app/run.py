@@ -26,7 +26,7 @@ from benchwright.core.settings import RunSettings
 from benchwright.executors.base import Executor, Site
 from benchwright.executors.observer import Observer
 from benchwright.kinds.registry import by_kind, kind_of
-from benchwright.regress.variation import Variation, paired
+from benchwright.regress.variation import Variation, paired, unpaired
 from benchwright.runs.base_folder import BaseFolder
 from benchwright.runs.known_runs import find_run
 from benchwright.runs.resume import NEWEST, to_resume
@@ -49,7 +49,9 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool = True  # in the store
     set_up: bool = True  # install and prepare what is missing first
     reporters: Reporters = Reporters()  # that put the results elsewhere
-    variations: tuple[Variation, ...] = ()  # control and treatment: each benchmark is measured on both sides
+    variations: tuple[
+        Variation, ...
+    ] = ()  # control and treatment: each benchmark is measured on both sides; or one of them
 
 
 def run(order: RunOrder, observer: Observer | None = None, *, executor: Executor | None = None) -> Run:
@@ -145,7 +147,7 @@ def resolve_order(order: RunOrder) -> Resolved:
 
 
 def _resolved(order: RunOrder) -> Resolved:
-    """What the request names; of an A/B on both sides, in pairs."""
+    """What the request names; of an A/B on both sides, in pairs; of one commit, on its side."""
     nothing = order.resume is not None
     if not order.variations:
         return resolve(order.request, allow_nothing=nothing)
@@ -153,6 +155,10 @@ def _resolved(order: RunOrder) -> Resolved:
     for variation in order.variations:
         with variation.standing():
             sides.append((variation, resolve(variation.request(order.request), allow_nothing=nothing)))
+    if len(sides) == 1:
+        (variation, resolved), interleave = sides[0], order.request.interleave
+        settings = msgspec.structs.replace(resolved.settings, interleave=bool(interleave))
+        return unpaired(variation, msgspec.structs.replace(resolved, settings=settings))
     return paired(sides)
 
 

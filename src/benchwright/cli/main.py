@@ -38,6 +38,7 @@ COMMANDS = {
     "compare": ("results.compare", "Compare runs, with confidence intervals and verdicts."),
     "baseline": ("results.baseline", "Name runs to compare with."),
     "diff-env": ("results.diff_env", "Show how the machine and packages of two runs differ."),
+    "watch": ("regressions.watch", "Measure each new commit of a repository, and tell of regressions."),
     "ingest": ("store.ingest", "Add run folders to the store."),
     "import": ("store.import_results", "Import results of other tools."),
     "store": ("store.store", "Check, rebuild and migrate the store."),

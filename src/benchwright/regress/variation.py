@@ -11,11 +11,11 @@ from contextlib import contextmanager
 import msgspec
 from msgspec.structs import replace
 
-from benchwright.core.benchmark import Benchmark
+from benchwright.core.benchmark import REVISION, Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.inputs.revision import Revision, RevisionKind
-from benchwright.core.inputs.specification import CONTROL, TREATMENT
+from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision
 from benchwright.core.node.system import SuitePaths
 from benchwright.core.secrets.redact import redact, redact_words
 from benchwright.kinds.registry import kind_of
@@ -40,6 +40,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     programs: dict[str, str] = {}  # name → path; the main one is called `program`
     line: str | None = None  # the command itself
     labels: dict[str, str] = {}  # further ones of its benchmarks
+    info: SpecRevision | None = None  # what reports of specifications say about this side
 
     def is_like(self, other: Variation) -> bool:
         """Whether both sides measure the same."""
@@ -66,8 +67,10 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         if suite is not None:
             current = suite.use_current_env or self.python
             suite = replace(suite, use_current_env=current, system=self._moved_option(suite.system))
+        specs = asked.specs if self.info is None else replace(asked.specs, treatment=self.info, control=None)
         return replace(
             asked,
+            specs=specs,
             targets=tuple(map(self._moved, asked.targets)),
             command=tuple(map(self._moved, asked.command)),
             lines=(self.line,) if self.line is not None else tuple(map(self._moved, asked.lines)),
@@ -84,13 +87,17 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     def applied(self, benchmark: Benchmark) -> Benchmark:
         """A benchmark that was read on this side, with what else it changes; its name is that of the pair still."""
+        return kind_of(benchmark).on_side(self.changed(benchmark), self.side)
+
+    def changed(self, benchmark: Benchmark) -> Benchmark:
+        """The same for a side that is measured alone."""
         kind = kind_of(benchmark)
         if self.args:
             benchmark = kind.with_arguments(benchmark, self.args)
         if self.programs:
             benchmark = kind.with_programs(benchmark, self.programs)
         env = {**self._searched(), **benchmark.env, **self.env}
-        return kind.on_side(replace(benchmark, env=env, labels=benchmark.labels | self.labels), self.side)
+        return replace(benchmark, env=env, labels=benchmark.labels | self.labels)
 
     def _searched(self) -> dict[str, str | None]:
         """Variables with lists of folders: those of the repository are taken from the worktree, if they are there."""
@@ -162,6 +169,13 @@ def _program(text: str, where: str) -> str:
     if not os.access(found, os.X_OK):
         raise InvalidInput(f"'{text}' cannot be executed", where=where, remedy=f"chmod +x {shlex.quote(text)}")
     return found
+
+
+def unpaired(side: Variation, resolved: Resolved) -> Resolved:
+    """One side, compared with nothing."""
+    labels = {REVISION: side.revision}
+    benchmarks = tuple(replace(b, labels=b.labels | labels) for b in map(side.changed, resolved.benchmarks))
+    return replace(resolved, benchmarks=benchmarks)
 
 
 def paired(sides: Sequence[tuple[Variation, Resolved]]) -> Resolved:

@@ -72,10 +72,13 @@ class _Maker:
             commit = self._repository.commit(revision.text, f"--{side}")
             words = f"{revision.text} ({commit.short} {commit.subject})"
         built = build(self._repository, commit, self._recipe, self._base.path / "builds-of-revisions", self._observer)
-        return _of_build(side, words, self._repository, commit, built)
+        return variation_of_build(side, words, self._repository, commit, built)
 
 
-def _of_build(side: str, words: str, repository: GitRepository, commit: Commit, built: BuiltRevision) -> Variation:
+def variation_of_build(
+    side: str, words: str, repository: GitRepository, commit: Commit, built: BuiltRevision
+) -> Variation:
+    """`words`: what the revision is called."""
     return Variation(
         side=side,
         revision=words,

@@ -34,9 +34,7 @@ def test_at_first_only_the_newest_commit_is_measured(small: SmallRepository, rep
     assert hashes(new_commits(repository, None, None, tip_of(repository))) == [newest]
 
 
-def test_from_a_first_commit_on_all_are_measured_it_included(
-    small: SmallRepository, repository: GitRepository
-) -> None:
+def test_from_a_first_commit_on_all_are_measured_it_included(small: SmallRepository, repository: GitRepository) -> None:
     made = [small.commit(str(i)) for i in range(4)]
     assert hashes(new_commits(repository, None, repository.commit(made[1]), tip_of(repository))) == made[1:]
 
@@ -121,9 +119,7 @@ def test_a_first_commit_that_is_not_in_the_branch_is_refused(small: SmallReposit
         new_commits(repository, None, repository.commit(elsewhere), tip_of(repository))
 
 
-def test_a_recorded_commit_must_be_a_hash_of_this_repository(
-    small: SmallRepository, repository: GitRepository
-) -> None:
+def test_a_recorded_commit_must_be_a_hash_of_this_repository(small: SmallRepository, repository: GitRepository) -> None:
     made = small.commit("1")
     for text in (made, made[:10], made.upper()):
         found = recorded_commit(repository, text)

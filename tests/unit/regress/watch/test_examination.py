@@ -15,7 +15,11 @@ BAD, GOOD, SAME, UNCLEAR = Verdict.REGRESSED, Verdict.IMPROVED, Verdict.SAME, Ve
 
 
 def effect(
-    verdict: Verdict, ratio: float = 1.05, metric: str = "time", direction: Direction = Direction.LOWER, half: float = 0.01
+    verdict: Verdict,
+    ratio: float = 1.05,
+    metric: str = "time",
+    direction: Direction = Direction.LOWER,
+    half: float = 0.01,
 ) -> EffectRecord:
     return EffectRecord(
         benchmark="loop",
@@ -93,7 +97,9 @@ def test_what_looks_bad_only_once_is_not_called(second: Verdict) -> None:
 
 
 def test_another_metric_that_looks_bad_the_second_time_confirms_nothing() -> None:
-    measure = Scripted([effect(BAD, metric="a"), effect(SAME, metric="b")], [effect(SAME, metric="a"), effect(BAD, metric="b")])
+    measure = Scripted(
+        [effect(BAD, metric="a"), effect(SAME, metric="b")], [effect(SAME, metric="a"), effect(BAD, metric="b")]
+    )
     found = examined(measure)
     assert found.outcome is CommitOutcome.NOT_CONFIRMED
     assert not any(e.called for e in found.effects)

@@ -63,7 +63,9 @@ def test_a_commit_file_in_a_folder_of_others_is_refused(tmp_path: Path) -> None:
         CommitFile(tmp_path / "last").check()
 
 
-@pytest.mark.parametrize(("text", "stops"), [("0", True), ("0\n", True), (" 0 ", True), ("1", False), ("", False), ("00", False)])
+@pytest.mark.parametrize(
+    ("text", "stops"), [("0", True), ("0\n", True), (" 0 ", True), ("1", False), ("", False), ("00", False)]
+)
 def test_a_zero_in_the_status_file_stops(tmp_path: Path, text: str, stops: bool) -> None:
     (tmp_path / "status").write_text(text)
     assert StatusFile(tmp_path / "status").asks_to_stop() is stops

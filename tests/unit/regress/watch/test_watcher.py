@@ -87,7 +87,9 @@ class Bench:
         beside = " beside a measurement" if self.measuring.is_set() else ""
         self.steps.append(f"build {commit.subject}{f' for {platform}' if platform else ''}{beside}")
         if commit.subject in self.unbuildable:
-            raise RevisionNotBuilt(f"{commit.short} could not be built (exit code 2)", Path("/logs/build.log"), ("no rule",))
+            raise RevisionNotBuilt(
+                f"{commit.short} could not be built (exit code 2)", Path("/logs/build.log"), ("no rule",)
+            )
         return BuiltRevision(commit=commit)
 
     def stop_building(self) -> None:

@@ -1,0 +1,240 @@
+"""Watches a repository: what is pulled, where it is built and measured, and what is kept between two watches."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
+
+from benchwright.app.regressions.watched_runs import WatchedRuns, standing_in
+from benchwright.app.run import RunOrder
+from benchwright.core.decision import Decision
+from benchwright.core.errors import InvalidInput
+from benchwright.environments.tools import Tools
+from benchwright.executors.observer import Observer
+from benchwright.executors.stopping import finishes_on_sigterm
+from benchwright.regress.builds import BuildRecipe, BuiltRevision, build
+from benchwright.regress.repository import Commit, GitRepository
+from benchwright.regress.watch.control import Against, Control
+from benchwright.regress.watch.examination import Measured
+from benchwright.regress.watch.state import CommitFile, Journal, StatusFile, alone
+from benchwright.regress.watch.watcher import Watcher
+from benchwright.regress.watch.work import Place, Pulled, Trial, WatchObserver, WatchPlan
+
+_LOOK_S = 1.0  # how often it looks for a reason to stop while it waits
+_ORIGIN = "origin"
+
+
+class WatchOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What to watch. `order`: the run to make of each commit. `recipe`: how to build one, for a platform still to be named."""
+
+    order: RunOrder
+    repo_dir: str
+    remote: str | None = None  # None: origin if there is one, else nothing is fetched
+    branch: str | None = None  # None: the remote's own
+    commit: str | None = None  # a branch, or the first commit to measure
+    base_commit: str | None = None
+    against: Against = Against.WEEK
+    step: int = 1
+    compare: bool = True
+    commit_file: str | None = None
+    status_file: str | None = None
+    interval_s: float | None = None
+    same_host: bool = False
+    platforms: tuple[str, ...] = ()
+    recipe: BuildRecipe = BuildRecipe()
+    decision: Decision = Decision()
+
+
+class PendingCommit(msgspec.Struct, frozen=True):
+    """A commit that a watch would measure now, and what it would compare it with."""
+
+    commit: Commit
+    control: Control | None
+
+
+def watch(order: WatchOrder, watching: WatchObserver, observer: Observer) -> int:
+    """Until nothing is new, or it is asked to stop; returns the exit code. Interrupted on Ctrl-C.
+
+    `watching` hears of commits, `observer` of their builds and runs.
+    """
+    with ExitStack() as stack:
+        opened = _Opened(order, watching, observer)
+        for folder in opened.locks:
+            stack.enter_context(alone(folder))
+        opened.commit_file.check()
+        return opened.watcher(stack.enter_context(finishes_on_sigterm())).run()
+
+
+def pending_commits(order: WatchOrder, watching: WatchObserver, observer: Observer) -> list[PendingCommit]:
+    """What would be measured now; new commits are fetched, but neither built nor measured."""
+    watcher = _Opened(order, watching, observer).watcher(threading.Event())
+    return [PendingCommit(commit, watcher.control_of(commit)) for commit in watcher.pending().commits]
+
+
+class _Opened:
+    """A watch whose options make sense. Nothing is written yet."""
+
+    def __init__(self, order: WatchOrder, watching: WatchObserver, observer: Observer) -> None:
+        self.watching, self.observer = watching, observer
+        self.repository = GitRepository.open(order.repo_dir, "--repo-dir")
+        self.order = replace(order, order=standing_in(self.repository.root, order.order))
+        base = order.order.base.path / "watch"
+        self.folder = base / _identity(self.order, self.repository)
+        self.locks = [self.folder]
+        if order.commit_file is None:
+            self.commit_file = CommitFile(self.folder / "last-commit")
+        else:
+            path = os.path.realpath(order.commit_file)
+            self.commit_file = CommitFile(Path(path))
+            self.locks.append(base / "commit-files" / hashlib.sha256(os.fsencode(path)).hexdigest()[:16])
+
+    def watcher(self, asked: threading.Event) -> Watcher:
+        order = self.order
+        work = _Work(order, self.repository, self.watching, self.observer)
+        return Watcher(
+            self.repository,
+            WatchPlan(
+                step=order.step,
+                compare=order.compare,
+                against=order.against,
+                interval_s=order.interval_s,
+                overlap=work.runs.is_elsewhere and not order.same_host,
+            ),
+            work,
+            commit_file=self.commit_file,
+            journal=Journal(self.folder / "journal.jsonl"),
+            clock=_Clock(asked, None if order.status_file is None else StatusFile(Path(order.status_file))),
+            observer=self.watching,
+        )
+
+
+def _identity(order: WatchOrder, repository: GitRepository) -> str:
+    """The name of its folder: the same command goes on where it stopped, another one starts anew."""
+    request = order.order.request
+    root = os.path.realpath(repository.root)
+    told = (root, order.remote, order.branch, order.commit, request.targets, request.command, request.lines)
+    digest = hashlib.sha256(msgspec.json.encode([*told, order.platforms, request.on])).hexdigest()[:10]
+    return f"{re.sub(r'[^A-Za-z0-9._-]', '-', os.path.basename(root)) or 'repository'}-{digest}"
+
+
+class _Clock:
+    """Time, and whether SIGTERM or the status file asks to stop."""
+
+    def __init__(self, asked: threading.Event, status_file: StatusFile | None) -> None:
+        self._asked = asked
+        self._status_file = status_file
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def is_stopping(self) -> bool:
+        return self._asked.is_set() or (self._status_file is not None and self._status_file.asks_to_stop())
+
+    def wait(self, seconds: float) -> None:
+        until = self.now() + seconds
+        while (left := until - self.now()) > 0 and not self.is_stopping():
+            self._asked.wait(min(left, _LOOK_S))
+
+
+class _Work:
+    """Pulls, builds and measures."""
+
+    def __init__(
+        self, order: WatchOrder, repository: GitRepository, watching: WatchObserver, observer: Observer
+    ) -> None:
+        self._order = order
+        self._repository = repository
+        self._observer = observer
+        self._branch = WatchedBranch(repository, order, watching)
+        self._cache = order.order.base.path / "builds-of-revisions"
+        self._tools = Tools()
+        self.runs = WatchedRuns(order.order, order.platforms, order.decision, repository, observer)
+
+    def pull(self) -> Pulled:
+        return self._branch.pull()
+
+    def places(self) -> Sequence[Place]:
+        return self.runs.places()
+
+    def build(self, commit: Commit, platform: str | None) -> BuiltRevision:
+        recipe = replace(self._order.recipe, platform=platform)
+        return build(self._repository, commit, recipe, self._cache, self._observer, self._tools)
+
+    def stop_building(self) -> None:
+        self._tools.stop()
+
+    def measure(self, trial: Trial) -> Measured:
+        return self.runs.measure(trial)
+
+
+class WatchedBranch:
+    """The branch of a remote, or of the repository itself, and what the options say about its commits."""
+
+    def __init__(self, repository: GitRepository, order: WatchOrder, watching: WatchObserver) -> None:
+        self._repository = repository
+        self._order = order
+        self._watching = watching
+        self._remote = self._chosen_remote()
+
+    def pull(self) -> Pulled:
+        if self._remote is not None:
+            self._repository.fetch(self._remote)
+        branch, first = self._begin()
+        base = self._order.base_commit
+        return Pulled(
+            tip=self._repository.commit(branch, "--branch"),
+            first=first,
+            base=None if base is None else self._repository.commit(base, "--base-commit"),
+        )
+
+    def _begin(self) -> tuple[str, Commit | None]:
+        """The branch, as git understands it, and the first commit to measure if `--commit` names one."""
+        given, commit = self._order.branch, self._order.commit
+        branch_of_commit = None if commit is None else self._known(commit)
+        if given is None:
+            if commit is None or branch_of_commit is not None:
+                return branch_of_commit or self._default(), None
+            return self._default(), self._repository.commit(commit, "--commit")
+        branch = self._known(given)
+        if branch is None:
+            place = f"the remote '{self._remote}'" if self._remote else str(self._repository.root)
+            raise InvalidInput(
+                f"{place} has no branch '{given}'", where="--branch", remedy="list them with: git branch -a"
+            )
+        if commit is None or branch_of_commit == branch:
+            return branch, None
+        return branch, self._repository.commit(branch_of_commit or commit, "--commit")
+
+    def _default(self) -> str:
+        return "HEAD" if self._remote is None else self._repository.default_branch(self._remote)
+
+    def _known(self, name: str) -> str | None:
+        """A branch, as git understands it; None if there is none of that name."""
+        own = name.removeprefix(f"{self._remote}/") if self._remote else name
+        full = f"refs/heads/{own}" if self._remote is None else f"refs/remotes/{self._remote}/{own}"
+        try:
+            self._repository.commit(full)
+        except InvalidInput:
+            return None
+        return full
+
+    def _chosen_remote(self) -> str | None:
+        known = self._repository.remotes()
+        named = self._order.remote
+        if named is None:
+            if _ORIGIN not in known:
+                self._watching.on_note("there is no remote 'origin': the repository's own commits are watched")
+            return _ORIGIN if _ORIGIN in known else None
+        if named not in known:
+            remedy = f"use one of {', '.join(known)}" if known else "add one with: git remote add"
+            raise InvalidInput(f"there is no remote '{named}'", where="--remote-repository", remedy=remedy)
+        return named

@@ -1,0 +1,177 @@
+"""The runs of a watch: where they are made, what they are told about the two commits, and what came out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from benchwright.app.after_run import exit_code
+from benchwright.app.lab.selection import orders_for_devices
+from benchwright.app.regressions.ab import AbOutcome, outcome_of
+from benchwright.app.regressions.sides import variation_of_build
+from benchwright.app.reporting import NotReported
+from benchwright.app.run import RunOrder, run
+from benchwright.core.decision import Decision
+from benchwright.core.errors import CannotMeasure
+from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision
+from benchwright.core.run import Result, Run, why
+from benchwright.core.status import Status
+from benchwright.executors.observer import Observer
+from benchwright.regress.repository import GitRepository
+from benchwright.regress.variation import Variation
+from benchwright.regress.watch.examination import Measured
+from benchwright.regress.watch.records import record_of_effect
+from benchwright.regress.watch.work import Place, Side, Trial
+
+_PARTS = ("op", "type", "output")  # labels that name a part of a model
+_NET = "NET"
+
+
+def standing_in(root: Path, order: RunOrder) -> RunOrder:
+    """Files are looked up from here, then in the repository; commands run in the repository, unless the user stands
+    somewhere in it."""
+    request = order.request
+    top, here = os.path.realpath(root), os.path.realpath(os.getcwd())
+    if here == top or here.startswith(top + os.sep):
+        return order
+    targets = tuple(_found(target, top) for target in request.targets)
+    inside = all(os.path.realpath(target).startswith(top + os.sep) for target in targets)
+    cwd = top if request.cwd is None and inside else request.cwd
+    return replace(order, request=replace(request, targets=targets, cwd=cwd))
+
+
+def _found(target: str, root: str) -> str:
+    there = os.path.join(root, target)
+    return there if not os.path.exists(target) and os.path.exists(there) else target
+
+
+class WatchedRuns:
+    """Makes the runs."""
+
+    def __init__(
+        self,
+        order: RunOrder,
+        platforms: Sequence[str],
+        decision: Decision,
+        repository: GitRepository,
+        observer: Observer,
+    ) -> None:
+        self._order = order
+        self._platforms = platforms
+        self._decision = decision
+        self._repository = repository
+        self._observer = observer
+        self._at: dict[str, RunOrder] = {}
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether measuring leaves this machine alone."""
+        if self._platforms:
+            return all(platform.lower().startswith("android") for platform in self._platforms)
+        on = self._order.request.on
+        return on is not None and on.partition(":")[0] != "local"
+
+    def places(self) -> Sequence[Place]:
+        """Every device that is meant, as long as it is attached; one place without a name if none is named."""
+        self._at.clear()
+        places = []
+        for platform in self._platforms or (None,):
+            request = replace(self._order.request, platform=platform)
+            chosen = orders_for_devices(replace(self._order, request=request))
+            for note in chosen.notes:
+                self._observer.on_trouble(note)
+            for each in chosen.orders:
+                name = " ".join(word for word in (platform, each.name) if word)
+                self._at[name] = each.order
+                places.append(Place(name, platform))
+        return places
+
+    def measure(self, trial: Trial) -> Measured:
+        made = self._run(trial)
+        if trial.control is None:
+            if exit_code(made) == CannotMeasure.exit_code:
+                raise CannotMeasure(_reason(made))
+            return Measured(run=made.id, broken={r.benchmark.name: why(r) for r in made.results if _has_failed(r)})
+        outcome = outcome_of(made)
+        broken, control_broken = dict[str, str](), dict[str, str]()
+        for control, treatment in _pairs(made):
+            if _has_failed(treatment) and not _has_failed(control):
+                broken[treatment.benchmark.pair] = why(treatment)
+            elif _has_failed(control) and not _has_failed(treatment):
+                control_broken[control.benchmark.pair] = why(control)
+        if outcome.exit_code == CannotMeasure.exit_code and not broken and not control_broken:
+            raise CannotMeasure(_reason(made))
+        return Measured(
+            run=made.id,
+            effects=tuple(record_of_effect(effect) for effect in outcome.table.effects),
+            broken=broken,
+            control_broken=control_broken,
+            notes=_notes(outcome, broken),
+        )
+
+    def _run(self, trial: Trial) -> Run:
+        order = self._at[trial.place.name]
+        specs = replace(order.request.specs, run_type=trial.run_type.value, regressed_types=_types(trial))
+        request = replace(order.request, specs=specs)
+        variations = [self._variation(TREATMENT, trial.treatment, specs.treatment)]
+        labels = {"run_type": trial.run_type.value, "commit": trial.treatment.commit.hash}
+        if trial.control is not None:
+            variations.insert(0, self._variation(CONTROL, trial.control, specs.control))
+            labels["control_commit"] = trial.control.commit.hash
+            request = replace(request, repeat=self._decision)
+        order = replace(order, request=request, variations=tuple(variations), labels=order.labels | labels)
+        try:
+            return run(order, self._observer)
+        except NotReported as error:
+            self._observer.on_trouble(str(error))
+            return error.run
+
+    def _variation(self, side: str, at: Side, info: SpecRevision | None) -> Variation:
+        """`info`: what the user's `--info` says about this side."""
+        words = f"{at.commit.short} {at.commit.subject}".strip()
+        told = info or SpecRevision()
+        known = replace(
+            told,
+            commit=at.commit.hash,
+            commit_time=at.commit.time.timestamp(),
+            programs=told.programs | at.built.programs,
+        )
+        return replace(variation_of_build(side, words, self._repository, at.commit, at.built), info=known)
+
+
+def _pairs(made: Run) -> list[tuple[Result, Result]]:
+    """Control and treatment of each benchmark that both have."""
+    sides: dict[str, dict[str, Result]] = {}
+    for result in made.results:
+        if result.benchmark.side is not None:
+            sides.setdefault(result.benchmark.pair, {})[result.benchmark.side] = result
+    return [(found[CONTROL], found[TREATMENT]) for found in sides.values() if len(found) == 2]
+
+
+def _has_failed(result: Result) -> bool:
+    return result.status is Status.FAILED
+
+
+def _types(trial: Trial) -> tuple[str, ...]:
+    """What FAI-PEP calls the metrics that regressed."""
+    found = [
+        next((dict(labels)[part] for part in _PARTS if part in dict(labels)), _NET) for _, _, labels in trial.regressed
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def _notes(outcome: AbOutcome, broken: dict[str, str]) -> tuple[str, ...]:
+    """What a reader of the verdicts should know, once."""
+    told = [str(note) for note in (*outcome.table.doubts, *outcome.table.remarks)]
+    told += [text for text in outcome.table.missing if text.partition(":")[0] not in broken]
+    told += [effect.advice for effect in outcome.table.effects if effect.advice]
+    return tuple(dict.fromkeys(told))
+
+
+def _reason(made: Run) -> str:
+    """Why there is nothing to judge by."""
+    failed = [f"{r.benchmark.name}: {why(r)}" for r in made.results if r.status is not Status.OK]
+    return f"nothing could be compared: {'; '.join(failed[:3]) or 'too few launches'} (run {made.id})"

@@ -1,0 +1,145 @@
+"""What `benchwright watch` shows: a few lines for each commit, or a line of JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.core.numbers.quantities import format_duration
+from benchwright.regress.watch.notices import change_words, details_of, effect_name, is_news, notice_of_commit
+from benchwright.regress.watch.records import CommitOutcome, time_of
+from benchwright.report.tables.comparison import MARKS
+from benchwright.report.text.one_line import clip, one_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchwright.app.progress.progress import Progress
+    from benchwright.app.regressions.watch import PendingCommit
+    from benchwright.regress.notify.targets import Target
+    from benchwright.regress.repository import Commit
+    from benchwright.regress.watch.control import Control
+    from benchwright.regress.watch.records import CommitRecord
+    from benchwright.regress.watch.work import Place
+
+_SHORT, _INDENT = 10, 12
+_WIDEST = max(len(outcome.value) for outcome in CommitOutcome)
+
+
+class WatchScreen:
+    """Shows what a watch does, and tells those whom `--notify` names. `lost`: notices that nobody will get."""
+
+    def __init__(self, progress: Progress, *, as_json: bool, quiet: bool) -> None:
+        self._progress = progress
+        self._as_json = as_json
+        self._quiet = quiet or as_json
+        self._targets: list[Target] = []
+        self._repository = ""
+        self._spool: Path | None = None
+        self.lost = 0
+
+    def tell(self, targets: list[Target], repository: str, spool: Path) -> None:
+        """From now on. `spool`: where notices wait for a receiver that is down."""
+        self._targets, self._repository, self._spool = targets, repository, spool
+
+    def on_commits(self, commits: Sequence[Commit]) -> None:
+        if not self._quiet:
+            count = len(commits)
+            self._say("nothing new" if not commits else f"{count} new commit{'s' if count > 1 else ''}")
+
+    def on_commit(self, commit: Commit, control: Control | None, place: Place) -> None:
+        if self._quiet:
+            return
+        where = f" on {place.name}" if place.name else ""
+        against = "" if control is None else f" against {control.commit.short}, the {control.why}"
+        if control is not None and control.is_treatment:
+            against = " against itself (A/A): differences are noise"
+        self._say(clip(f"measuring {commit.short}{where}{against}: {commit.subject}", terminal_width()))
+
+    def on_record(self, record: CommitRecord) -> None:
+        with self._progress.aside():
+            try:
+                click.echo(_json(record) if self._as_json else coloured(commit_text(record, terminal_width())))
+            except BrokenPipeError:
+                forget_stdout()  # nobody reads it any more; the watch goes on
+        targets = [target for target in self._targets if is_news(record) or not target.is_remote]
+        if targets:
+            from benchwright.regress.notify.notify import notify
+
+            notice = notice_of_commit(record, self._repository)
+            self.lost += notify(notice, targets, self._progress, spool=self._spool).lost
+
+    def on_waiting(self, seconds: float) -> None:
+        if not self._quiet:
+            self._say(f"waiting {format_duration(seconds)}")
+
+    def on_note(self, text: str) -> None:
+        if not self._quiet:
+            self._say(text)
+
+    def on_trouble(self, text: str) -> None:
+        self._progress.on_trouble(text)
+
+    def show_list(self, pending: Sequence[PendingCommit]) -> None:
+        """The commits that would be measured."""
+        with self._progress.aside():
+            for each in pending:
+                click.echo(_listed_json(each) if self._as_json else _listed(each, terminal_width()))
+            if not pending and not self._as_json:
+                click.echo("nothing new")
+
+    def _say(self, text: str) -> None:
+        with self._progress.aside():
+            click.echo(text, err=True)
+
+
+def commit_text(record: CommitRecord, width: int) -> str:
+    """A line for the commit, and what there is to know about it."""
+    place = f" [{record.place}]" if record.place else ""
+    head = f"{record.commit[:_SHORT]}  {record.outcome.value:<{_WIDEST}}  {record.subject}{place}"
+    lines = [wrapped for line in _lines(record) for wrapped in _wrapped(line, width)]
+    return "\n".join([clip(head, width), *lines])
+
+
+def _lines(record: CommitRecord) -> Iterator[str]:
+    for effect in record.effects:
+        verdict = f"{MARKS[effect.verdict]} {effect.verdict.value}"
+        about = f", since {effect.since[:_SHORT]}" if effect.since else ""
+        yield f"{verdict}  {effect.benchmark}: {effect_name(effect)} {change_words(effect)}{about}"
+    yield from (f"fails: {reason}" for reason in record.broken)
+    yield from details_of(record)
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    indent = " " * _INDENT
+    room = max(width, 2 * _INDENT)
+    return textwrap.wrap(
+        one_line(line), room, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
+    )
+
+
+def _json(record: CommitRecord) -> bytes:
+    return msgspec.json.encode(record)
+
+
+def _listed(each: PendingCommit, width: int) -> str:
+    against = "" if each.control is None else f"against {each.control.commit.short}"
+    return clip(f"{each.commit.short}  {time_of(each.commit)}  {against:<18}  {each.commit.subject}", width)
+
+
+def _listed_json(each: PendingCommit) -> bytes:
+    control = each.control
+    return msgspec.json.encode(
+        {
+            "commit": each.commit.hash,
+            "commit_time": time_of(each.commit),
+            "subject": each.commit.subject,
+            "control": None if control is None else control.commit.hash,
+            "control_is": None if control is None else control.why,
+        }
+    )
