@@ -13,9 +13,10 @@ from benchwright.app.lab.selection import orders_for_devices
 from benchwright.app.regressions.ab import AbOutcome, outcome_of
 from benchwright.app.regressions.sides import variation_of_build
 from benchwright.app.reporting import NotReported
-from benchwright.app.run import RunOrder, run
+from benchwright.app.resolve import shipped_file
+from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.decision import Decision
-from benchwright.core.errors import CannotMeasure
+from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision
 from benchwright.core.run import Result, Run, why
 from benchwright.core.status import Status
@@ -44,8 +45,10 @@ def standing_in(root: Path, order: RunOrder) -> RunOrder:
 
 
 def _found(target: str, root: str) -> str:
-    there = os.path.join(root, target)
-    return there if not os.path.exists(target) and os.path.exists(there) else target
+    """A file that is neither here nor comes with benchwright is one of the commits', if not yet or no longer of the user's
+    own tree."""
+    file = target.partition("::")[0]
+    return target if os.path.exists(file) or shipped_file(target) != target else os.path.join(root, target)
 
 
 class WatchedRuns:
@@ -90,7 +93,10 @@ class WatchedRuns:
         return places
 
     def measure(self, trial: Trial) -> Measured:
-        made = self._run(trial)
+        try:
+            made = self._run(trial)
+        except InvalidInput as error:
+            return self._unreadable(trial, error)
         if trial.control is None:
             if exit_code(made) == CannotMeasure.exit_code:
                 raise CannotMeasure(_reason(made))
@@ -112,7 +118,30 @@ class WatchedRuns:
             notes=_notes(outcome, broken),
         )
 
+    def _unreadable(self, trial: Trial, error: InvalidInput) -> Measured:
+        """A target that only one side can read, such as a suite with a mistake, is that commit's fault; else the user's."""
+        if trial.control is None:
+            raise error
+        order = self._ordered(trial)
+        wrong: dict[str, InvalidInput] = {}
+        for variation in order.variations:
+            try:
+                resolve_order(replace(order, variations=(variation,)))
+            except InvalidInput as found:
+                wrong[variation.side] = found
+        if len(wrong) != 1:
+            raise wrong.get(TREATMENT, error)
+        reasons = {side: {"target": str(found)} for side, found in wrong.items()}
+        return Measured(run="", broken=reasons.get(TREATMENT, {}), control_broken=reasons.get(CONTROL, {}))
+
     def _run(self, trial: Trial) -> Run:
+        try:
+            return run(self._ordered(trial), self._observer)
+        except NotReported as error:
+            self._observer.on_trouble(str(error))
+            return error.run
+
+    def _ordered(self, trial: Trial) -> RunOrder:
         order = self._at[trial.place.name]
         specs = replace(order.request.specs, run_type=trial.run_type.value, regressed_types=_types(trial))
         request = replace(order.request, specs=specs)
@@ -122,12 +151,7 @@ class WatchedRuns:
             variations.insert(0, self._variation(CONTROL, trial.control, specs.control))
             labels["control_commit"] = trial.control.commit.hash
             request = replace(request, repeat=self._decision)
-        order = replace(order, request=request, variations=tuple(variations), labels=order.labels | labels)
-        try:
-            return run(order, self._observer)
-        except NotReported as error:
-            self._observer.on_trouble(str(error))
-            return error.run
+        return replace(order, request=request, variations=tuple(variations), labels=order.labels | labels)
 
     def _variation(self, side: str, at: Side, info: SpecRevision | None) -> Variation:
         """`info`: what the user's `--info` says about this side."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,8 @@ from benchwright.core.numbers.quantities import format_duration
 from benchwright.regress.watch.notices import change_words, details_of, effect_name, is_news, notice_of_commit
 from benchwright.regress.watch.records import CommitOutcome, time_of
 from benchwright.report.tables.comparison import MARKS
-from benchwright.report.text.one_line import clip, one_line
+from benchwright.report.text.layout import wrapped
+from benchwright.report.text.one_line import clip
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +102,7 @@ def commit_text(record: CommitRecord, width: int) -> str:
     """A line for the commit, and what there is to know about it."""
     place = f" [{record.place}]" if record.place else ""
     head = f"{record.commit[:_SHORT]}  {record.outcome.value:<{_WIDEST}}  {record.subject}{place}"
-    lines = [wrapped for line in _lines(record) for wrapped in _wrapped(line, width)]
+    lines = [each for line in _lines(record) for each in wrapped(line, max(width, 2 * _INDENT), " " * _INDENT)]
     return "\n".join([clip(head, width), *lines])
 
 
@@ -113,14 +113,6 @@ def _lines(record: CommitRecord) -> Iterator[str]:
         yield f"{verdict}  {effect.benchmark}: {effect_name(effect)} {change_words(effect)}{about}"
     yield from (f"fails: {reason}" for reason in record.broken)
     yield from details_of(record)
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    indent = " " * _INDENT
-    room = max(width, 2 * _INDENT)
-    return textwrap.wrap(
-        one_line(line), room, initial_indent=indent, subsequent_indent=f"{indent}  ", break_on_hyphens=False
-    )
 
 
 def _json(record: CommitRecord) -> bytes:

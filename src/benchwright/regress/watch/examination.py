@@ -18,7 +18,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """One A/B run. `broken`: benchmarks that failed in the treatment only, with the reason; `control_broken`: in the control
     only."""
 
-    run: str  # its id
+    run: str  # its id; empty if it never began
     effects: tuple[EffectRecord, ...] = ()
     broken: dict[str, str] = {}
     control_broken: dict[str, str] = {}
@@ -46,7 +46,7 @@ def examine(measure: Measure, known: Mapping[EffectKey, Call], *, same_commit: b
     `same_commit`: control and treatment are the same, so nothing is called.
     """
     first = measure(RunType.BENCHMARK, ())
-    runs = [RunMade(run_type=RunType.BENCHMARK, run=first.run)]
+    runs = _made(RunType.BENCHMARK, first)
     if same_commit:
         return _same_commit(first, runs)
     if first.control_broken and not first.effects and not first.broken:
@@ -57,7 +57,7 @@ def examine(measure: Measure, known: Mapping[EffectKey, Call], *, same_commit: b
     if not suspects and not first.broken:
         return _examined(runs, first, known, called=())
     second = measure(RunType.VERIFY, ())
-    runs.append(RunMade(run_type=RunType.VERIFY, run=second.run))
+    runs += _made(RunType.VERIFY, second)
     called = suspects & _regressed(second)
     broken = {name: why for name, why in second.broken.items() if name in first.broken}
     if not called and not broken:
@@ -68,6 +68,10 @@ def examine(measure: Measure, known: Mapping[EffectKey, Call], *, same_commit: b
     return _examined(runs, figures, known, called=called, broken=broken, notes=notes)
 
 
+def _made(run_type: RunType, measured: Measured) -> list[RunMade]:
+    return [RunMade(run_type=run_type, run=measured.run)] if measured.run else []
+
+
 def _regress_run(
     measure: Measure, runs: list[RunMade], second: Measured, called: tuple[EffectKey, ...]
 ) -> tuple[Measured, tuple[str, ...]]:
@@ -76,7 +80,7 @@ def _regress_run(
         third = measure(RunType.REGRESS, called)
     except CannotMeasure as error:
         return second, (f"the figures are those of the verify run: the regress run failed ({error})",)
-    runs.append(RunMade(run_type=RunType.REGRESS, run=third.run))
+    runs += _made(RunType.REGRESS, third)
     silent = set(called) - _regressed(third)
     lost = silent - {effect.key for effect in third.effects}
     figures = msgspec.structs.replace(third, effects=(*third.effects, *(e for e in second.effects if e.key in lost)))

@@ -79,9 +79,10 @@ class RunMade(msgspec.Struct, frozen=True, kw_only=True):
     run: str  # its id
 
 
-class CommitRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A line of the journal and of `watch --json`. Times are in UTC."""
 
+    version: int = 1  # of this format
     commit: str
     commit_time: str
     subject: str

@@ -111,8 +111,8 @@ class Watcher:
         except Interrupted:
             raise
         except BenchwrightError as error:
-            if self._pulled is None and isinstance(error, InvalidInput):
-                raise  # it would be wrong the next time too
+            if isinstance(error, InvalidInput) and not self._outcomes:
+                raise  # the user's options: they would be wrong the next time too
             again = "" if self._plan.interval_s is None else "; trying again after the interval"
             self._observer.on_trouble(f"{error}{again}")
             return error.exit_code
