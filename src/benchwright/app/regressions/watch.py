@@ -26,8 +26,8 @@ from benchwright.regress.repository import Commit, GitRepository
 from benchwright.regress.watch.control import Against, Control
 from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.state import CommitFile, Journal, StatusFile, alone
-from benchwright.regress.watch.watcher import Watcher
-from benchwright.regress.watch.work import Place, Pulled, Trial, WatchObserver, WatchPlan
+from benchwright.regress.watch.watcher import WatchLoop
+from benchwright.regress.watch.work import Place, Pulled, WatchObserver, WatchPlan, WatchTrial
 
 _LOOK_S = 1.0  # how often it looks for a reason to stop while it waits
 _ORIGIN = "origin"
@@ -97,10 +97,10 @@ class _Opened:
             self.commit_file = CommitFile(Path(path))
             self.locks.append(base / "commit-files" / hashlib.sha256(os.fsencode(path)).hexdigest()[:16])
 
-    def watcher(self, asked: threading.Event) -> Watcher:
+    def watcher(self, asked: threading.Event) -> WatchLoop:
         order = self.order
         work = _Work(order, self.repository, self.watching, self.observer)
-        return Watcher(
+        return WatchLoop(
             self.repository,
             WatchPlan(
                 step=order.step,
@@ -172,7 +172,7 @@ class _Work:
     def stop_building(self) -> None:
         self._tools.stop()
 
-    def measure(self, trial: Trial) -> Measured:
+    def measure(self, trial: WatchTrial) -> Measured:
         return self.runs.measure(trial)
 
 

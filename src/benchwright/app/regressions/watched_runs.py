@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from benchwright.app.after_run import exit_code
 from benchwright.app.lab.selection import orders_for_devices
-from benchwright.app.regressions.ab import AbOutcome, outcome_of
+from benchwright.app.regressions.ab import A_A, KIND, AbOutcome, outcome_of
 from benchwright.app.regressions.sides import variation_of_build
 from benchwright.app.reporting import NotReported
 from benchwright.app.resolve import shipped_file
@@ -25,7 +25,7 @@ from benchwright.regress.repository import GitRepository
 from benchwright.regress.variation import Variation
 from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.records import record_of_effect
-from benchwright.regress.watch.work import Place, Side, Trial
+from benchwright.regress.watch.work import BuiltCommit, Place, WatchTrial
 
 _PARTS = ("op", "type", "output")  # labels that name a part of a model
 _NET = "NET"
@@ -92,7 +92,7 @@ class WatchedRuns:
                 places.append(Place(name, platform))
         return places
 
-    def measure(self, trial: Trial) -> Measured:
+    def measure(self, trial: WatchTrial) -> Measured:
         try:
             made = self._run(trial)
         except InvalidInput as error:
@@ -118,7 +118,7 @@ class WatchedRuns:
             notes=_notes(outcome, broken),
         )
 
-    def _unreadable(self, trial: Trial, error: InvalidInput) -> Measured:
+    def _unreadable(self, trial: WatchTrial, error: InvalidInput) -> Measured:
         """A target that only one side can read, such as a suite with a mistake, is that commit's fault; else the user's."""
         if trial.control is None:
             raise error
@@ -134,14 +134,14 @@ class WatchedRuns:
         reasons = {side: {"target": str(found)} for side, found in wrong.items()}
         return Measured(run="", broken=reasons.get(TREATMENT, {}), control_broken=reasons.get(CONTROL, {}))
 
-    def _run(self, trial: Trial) -> Run:
+    def _run(self, trial: WatchTrial) -> Run:
         try:
             return run(self._ordered(trial), self._observer)
         except NotReported as error:
             self._observer.on_trouble(str(error))
             return error.run
 
-    def _ordered(self, trial: Trial) -> RunOrder:
+    def _ordered(self, trial: WatchTrial) -> RunOrder:
         order = self._at[trial.place.name]
         specs = replace(order.request.specs, run_type=trial.run_type.value, regressed_types=_types(trial))
         request = replace(order.request, specs=specs)
@@ -150,10 +150,12 @@ class WatchedRuns:
         if trial.control is not None:
             variations.insert(0, self._variation(CONTROL, trial.control, specs.control))
             labels["control_commit"] = trial.control.commit.hash
+            if trial.control.commit.hash == trial.treatment.commit.hash:
+                labels[KIND] = A_A
             request = replace(request, repeat=self._decision)
         return replace(order, request=request, variations=tuple(variations), labels=order.labels | labels)
 
-    def _variation(self, side: str, at: Side, info: SpecRevision | None) -> Variation:
+    def _variation(self, side: str, at: BuiltCommit, info: SpecRevision | None) -> Variation:
         """`info`: what the user's `--info` says about this side."""
         words = f"{at.commit.short} {at.commit.subject}".strip()
         told = info or SpecRevision()
@@ -179,7 +181,7 @@ def _has_failed(result: Result) -> bool:
     return result.status is Status.FAILED
 
 
-def _types(trial: Trial) -> tuple[str, ...]:
+def _types(trial: WatchTrial) -> tuple[str, ...]:
     """What FAI-PEP calls the metrics that regressed."""
     found = [
         next((dict(labels)[part] for part in _PARTS if part in dict(labels)), _NET) for _, _, labels in trial.regressed

@@ -10,6 +10,7 @@ import msgspec
 
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.numbers.quantities import format_duration
+from benchwright.core.results.comparison import Verdict
 from benchwright.regress.watch.notices import change_words, details_of, effect_name, is_news, notice_of_commit
 from benchwright.regress.watch.records import CommitOutcome, time_of
 from benchwright.report.tables.comparison import MARKS
@@ -108,6 +109,8 @@ def commit_text(record: CommitRecord, width: int) -> str:
 
 def _lines(record: CommitRecord) -> Iterator[str]:
     for effect in record.effects:
+        if effect.beside and effect.verdict in (Verdict.SAME, Verdict.INCONCLUSIVE):
+            continue
         verdict = f"{MARKS[effect.verdict]} {effect.verdict.value}"
         about = f", since {effect.since[:_SHORT]}" if effect.since else ""
         yield f"{verdict}  {effect.benchmark}: {effect_name(effect)} {change_words(effect)}{about}"

@@ -19,7 +19,7 @@ class Against(str, Enum):
     PARENT = "parent"  # the one before the treatment
 
 
-class History(Protocol):
+class CommitHistory(Protocol):
     """What choosing a control needs to know about a repository."""
 
     def commit(self, text: str, where: str | None = None) -> Commit: ...
@@ -45,7 +45,7 @@ def start_of_week(time: datetime) -> datetime:
     return day - timedelta(days=day.weekday())
 
 
-def controls(history: History, treatment: Commit, against: Against, base: Commit | None) -> Iterator[Control]:
+def controls(history: CommitHistory, treatment: Commit, against: Against, base: Commit | None) -> Iterator[Control]:
     """The best control first; the others are for where that one cannot be built or run. The last is the treatment itself.
 
     `base`: the control, if it is later than the one that `against` means.
@@ -57,7 +57,9 @@ def controls(history: History, treatment: Commit, against: Against, base: Commit
     yield Control(commit=treatment, why="commit itself", is_treatment=True)
 
 
-def _older_controls(history: History, treatment: Commit, against: Against, base: Commit | None) -> Iterator[Control]:
+def _older_controls(
+    history: CommitHistory, treatment: Commit, against: Against, base: Commit | None
+) -> Iterator[Control]:
     if against is Against.PARENT:
         yield from _ancestors(history, treatment)
         return
@@ -70,7 +72,7 @@ def _older_controls(history: History, treatment: Commit, against: Against, base:
         yield Control(commit=commit, why="first commit of its week" if commit is first else "later commit of its week")
 
 
-def _ancestors(history: History, treatment: Commit) -> Iterator[Control]:
+def _ancestors(history: CommitHistory, treatment: Commit) -> Iterator[Control]:
     commit = treatment
     while commit.parents:
         commit = history.commit(commit.parents[0])
@@ -78,7 +80,7 @@ def _ancestors(history: History, treatment: Commit) -> Iterator[Control]:
         yield Control(commit=commit, why="commit before it" if is_first else "earlier commit")
 
 
-def _is_later(history: History, base: Commit, first: Commit, treatment: Commit) -> bool:
+def _is_later(history: CommitHistory, base: Commit, first: Commit, treatment: Commit) -> bool:
     """Whether `base` comes after the first commit of the week; never if the treatment is older than it."""
     if base.hash in (first.hash, treatment.hash):
         return True

@@ -11,7 +11,7 @@ import msgspec
 
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.results.comparison import Verdict
-from benchwright.regress.watch.records import Call, CommitOutcome, EffectKey, EffectRecord, RunMade, RunType
+from benchwright.regress.watch.records import CommitOutcome, EarlierCall, EffectKey, EffectRecord, RunMade, RunType
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,7 +40,7 @@ class Examined(msgspec.Struct, frozen=True, kw_only=True):
     control_broken: tuple[str, ...] = ()
 
 
-def examine(measure: Measure, known: Mapping[EffectKey, Call], *, same_commit: bool = False) -> Examined:
+def examine(measure: Measure, known: Mapping[EffectKey, EarlierCall], *, same_commit: bool = False) -> Examined:
     """`known`: regressions that were called before; they are not measured again unless they got worse.
 
     `same_commit`: control and treatment are the same, so nothing is called.
@@ -88,7 +88,7 @@ def _regress_run(
     return figures, (f"two runs out of three show it: {words}",) if silent else ()
 
 
-def _suspects(measured: Measured, known: Mapping[EffectKey, Call]) -> set[EffectKey]:
+def _suspects(measured: Measured, known: Mapping[EffectKey, EarlierCall]) -> set[EffectKey]:
     return {
         effect.key
         for effect in measured.effects
@@ -104,7 +104,7 @@ def _regressed(measured: Measured) -> set[EffectKey]:
 def _examined(
     runs: Sequence[RunMade],
     measured: Measured,
-    known: Mapping[EffectKey, Call],
+    known: Mapping[EffectKey, EarlierCall],
     *,
     called: Collection[EffectKey],
     broken: Mapping[str, str] | None = None,
@@ -121,7 +121,9 @@ def _examined(
     return Examined(outcome=outcome, runs=tuple(runs), effects=effects, broken=_reasons(broken or {}), notes=notes)
 
 
-def _marked(effect: EffectRecord, called: Collection[EffectKey], known: Mapping[EffectKey, Call]) -> EffectRecord:
+def _marked(
+    effect: EffectRecord, called: Collection[EffectKey], known: Mapping[EffectKey, EarlierCall]
+) -> EffectRecord:
     if effect.key in called:
         return msgspec.structs.replace(effect, called=True)
     if effect.verdict is Verdict.REGRESSED and effect.key in known:
@@ -139,7 +141,8 @@ def _outcome(effects: Sequence[EffectRecord], broken: bool) -> CommitOutcome:
         return CommitOutcome.NOT_CONFIRMED
     if Verdict.IMPROVED in verdicts:
         return CommitOutcome.IMPROVED
-    return CommitOutcome.SAME if verdicts == {Verdict.SAME} else CommitOutcome.INCONCLUSIVE
+    own = {effect.verdict for effect in effects if not effect.beside}
+    return CommitOutcome.SAME if own == {Verdict.SAME} else CommitOutcome.INCONCLUSIVE
 
 
 def _same_commit(measured: Measured, runs: Sequence[RunMade]) -> Examined:

@@ -51,6 +51,7 @@ class EffectRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     high: float | None = None
     called: bool = False
     since: str | None = None
+    beside: bool = False  # memory and the like: not what the benchmark is about
 
     @property
     def key(self) -> EffectKey:
@@ -115,6 +116,7 @@ def record_of_effect(effect: Effect) -> EffectRecord:
         labels=effect.labels,
         low=None if interval is None else interval.low,
         high=None if interval is None else interval.high,
+        beside=effect.beside,
     )
 
 
@@ -122,22 +124,22 @@ def time_of(commit: Commit) -> str:
     return commit.time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-class Call(msgspec.Struct, frozen=True, kw_only=True):
+class EarlierCall(msgspec.Struct, frozen=True, kw_only=True):
     """A regression that an earlier commit was called for, against the same control."""
 
     commit: str
     effect: EffectRecord
 
 
-def calls_against(records: Iterable[CommitRecord], control: Commit, place: str = "") -> dict[EffectKey, Call]:
+def calls_against(records: Iterable[CommitRecord], control: Commit, place: str = "") -> dict[EffectKey, EarlierCall]:
     """What earlier commits were called for. One that came out well since is forgotten: it was repaired."""
-    found: dict[EffectKey, Call] = {}
+    found: dict[EffectKey, EarlierCall] = {}
     for record in records:
         if record.control != control.hash or record.place != place:
             continue
         for effect in record.effects:
             if effect.called and effect.since is None:
-                found[effect.key] = Call(commit=record.commit, effect=effect)
+                found[effect.key] = EarlierCall(commit=record.commit, effect=effect)
             elif effect.verdict in (Verdict.SAME, Verdict.IMPROVED):
                 found.pop(effect.key, None)
     return found

@@ -28,19 +28,19 @@ from benchwright.regress.watch.records import (
 )
 from benchwright.regress.watch.state import CommitFile, Journal
 from benchwright.regress.watch.work import (
+    BuiltCommit,
     Place,
     Pulled,
-    Side,
-    Trial,
     WatchClock,
     WatchedRepository,
     WatchObserver,
     WatchPlan,
+    WatchTrial,
     WatchWork,
 )
 
 
-class Watcher:
+class WatchLoop:
     """One watch. Before each pull, build and run of a commit it looks whether it was asked to stop."""
 
     def __init__(
@@ -143,7 +143,7 @@ class Watcher:
         except RevisionNotBuilt as error:
             notes, log = (error.what, *error.last_lines), None if error.log is None else str(error.log)
             return _record(commit, place, None, Examined(outcome=CommitOutcome.BUILD_FAILED, notes=notes), log)
-        treatment = Side(commit, built)
+        treatment = BuiltCommit(commit, built)
         for control in self._controls(commit, place):
             if self._clock.is_stopping():
                 return None
@@ -173,20 +173,22 @@ class Watcher:
             if control.is_treatment or (control.commit.hash, place.name) not in self._unusable:
                 yield control
 
-    def _control_side(self, control: Control | None, treatment: Side, place: Place) -> Side | None:
+    def _control_side(self, control: Control | None, treatment: BuiltCommit, place: Place) -> BuiltCommit | None:
         if control is None or control.is_treatment:
             return None if control is None else treatment
-        return Side(control.commit, self._work.build(control.commit, place.platform))
+        return BuiltCommit(control.commit, self._work.build(control.commit, place.platform))
 
     def _rule_out(self, control: Control | None, place: Place, why: str) -> None:
         if control is not None:
             self._unusable.add((control.commit.hash, place.name))
             self._observer.on_trouble(f"{control.commit.short} cannot be the control: {why}")
 
-    def _examined(self, treatment: Side, against: Side | None, place: Place, control: Control | None) -> Examined:
+    def _examined(
+        self, treatment: BuiltCommit, against: BuiltCommit | None, place: Place, control: Control | None
+    ) -> Examined:
         def measure(run_type: RunType, regressed: tuple[EffectKey, ...]) -> Measured:
             return self._work.measure(
-                Trial(treatment=treatment, control=against, place=place, run_type=run_type, regressed=regressed)
+                WatchTrial(treatment=treatment, control=against, place=place, run_type=run_type, regressed=regressed)
             )
 
         if control is not None:

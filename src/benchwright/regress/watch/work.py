@@ -54,18 +54,18 @@ class Place(msgspec.Struct, frozen=True):
     platform: str | None = None
 
 
-class Side(msgspec.Struct, frozen=True):
+class BuiltCommit(msgspec.Struct, frozen=True):
     """A commit, and what was built of it."""
 
     commit: Commit
     built: BuiltRevision
 
 
-class Trial(msgspec.Struct, frozen=True, kw_only=True):
+class WatchTrial(msgspec.Struct, frozen=True, kw_only=True):
     """One run to make. Without a control nothing is compared. `regressed`: what to mark as such in a regress run."""
 
-    treatment: Side
-    control: Side | None
+    treatment: BuiltCommit
+    control: BuiltCommit | None
     place: Place
     run_type: RunType = RunType.BENCHMARK
     regressed: tuple[EffectKey, ...] = ()
@@ -88,7 +88,7 @@ class WatchWork(Protocol):
         """Ends builds that run in another thread."""
         ...
 
-    def measure(self, trial: Trial) -> Measured:
+    def measure(self, trial: WatchTrial) -> Measured:
         """Raises CannotMeasure."""
         ...
 

@@ -3,13 +3,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 
+import msgspec
 import pytest
 
 from benchwright.core.errors import CannotMeasure
 from benchwright.core.metric import Direction
 from benchwright.core.results.comparison import Verdict
 from benchwright.regress.watch.examination import Examined, Measured, examine
-from benchwright.regress.watch.records import Call, CommitOutcome, EffectKey, EffectRecord, RunType
+from benchwright.regress.watch.records import CommitOutcome, EarlierCall, EffectKey, EffectRecord, RunType
 
 BAD, GOOD, SAME, UNCLEAR = Verdict.REGRESSED, Verdict.IMPROVED, Verdict.SAME, Verdict.INCONCLUSIVE
 
@@ -51,7 +52,9 @@ class Scripted:
         return [run_type.value for run_type, _ in self.asked]
 
 
-def examined(measure: Scripted, known: Mapping[EffectKey, Call] | None = None, same_commit: bool = False) -> Examined:
+def examined(
+    measure: Scripted, known: Mapping[EffectKey, EarlierCall] | None = None, same_commit: bool = False
+) -> Examined:
     found = examine(measure, known or {}, same_commit=same_commit)
     assert measure.results == []
     return found
@@ -71,6 +74,13 @@ def test_what_does_not_look_bad_is_measured_once(verdicts: list[Verdict], outcom
     measure = Scripted([effect(verdict, metric=str(i)) for i, verdict in enumerate(verdicts)])
     assert examined(measure).outcome is outcome
     assert measure.types == ["benchmark"]
+
+
+def test_what_is_compared_beside_does_not_make_a_commit_inconclusive_but_may_regress() -> None:
+    memory = msgspec.structs.replace(effect(UNCLEAR, metric="memory"), beside=True)
+    assert examined(Scripted([effect(SAME), memory])).outcome is CommitOutcome.SAME
+    worse = [effect(SAME), msgspec.structs.replace(memory, verdict=BAD)]
+    assert examined(Scripted(worse, worse, worse)).outcome is CommitOutcome.REGRESSED
 
 
 def test_what_looks_bad_twice_is_called_with_the_figures_of_a_third_run() -> None:
@@ -133,9 +143,9 @@ def test_the_same_commit_is_never_called() -> None:
     assert measure.types == ["benchmark"]
 
 
-def known(ratio: float = 1.05, direction: Direction = Direction.LOWER) -> dict[EffectKey, Call]:
+def known(ratio: float = 1.05, direction: Direction = Direction.LOWER) -> dict[EffectKey, EarlierCall]:
     called = effect(BAD, ratio, direction=direction)
-    return {called.key: Call(commit="c" * 40, effect=called)}
+    return {called.key: EarlierCall(commit="c" * 40, effect=called)}
 
 
 def test_what_was_called_before_is_not_called_again() -> None:

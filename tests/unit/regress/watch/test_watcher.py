@@ -18,8 +18,8 @@ from benchwright.regress.watch.control import Against, Control
 from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.records import CommitOutcome, CommitRecord, EffectRecord
 from benchwright.regress.watch.state import CommitFile, Journal
-from benchwright.regress.watch.watcher import Watcher
-from benchwright.regress.watch.work import Place, Pulled, Trial, WatchPlan
+from benchwright.regress.watch.watcher import WatchLoop
+from benchwright.regress.watch.work import Place, Pulled, WatchPlan, WatchTrial
 
 
 class Bench:
@@ -56,8 +56,8 @@ class Bench:
         self.records.clear()
         return self.watcher(**plan).run()
 
-    def watcher(self, **plan: object) -> Watcher:
-        return Watcher(
+    def watcher(self, **plan: object) -> WatchLoop:
+        return WatchLoop(
             self.repository,
             WatchPlan(**plan),  # type: ignore[arg-type]
             self,
@@ -95,7 +95,7 @@ class Bench:
     def stop_building(self) -> None:
         self.building_stopped = True
 
-    def measure(self, trial: Trial) -> Measured:
+    def measure(self, trial: WatchTrial) -> Measured:
         control = trial.control.commit.subject if trial.control else "nothing"
         self.steps.append(f"{trial.run_type.value} {trial.treatment.commit.subject} against {control}")
         self.measuring.set()
@@ -104,7 +104,7 @@ class Bench:
         finally:
             self.measuring.clear()
 
-    def _measured(self, trial: Trial) -> Measured:
+    def _measured(self, trial: WatchTrial) -> Measured:
         if self.broken_machine:
             raise CannotMeasure("the agent died")
         treatment = trial.treatment.commit.subject
@@ -284,7 +284,7 @@ def test_a_killed_watch_goes_on_at_the_commit_it_was_at(bench: Bench) -> None:
 
     measure = bench.measure
 
-    def dies(trial: Trial) -> Measured:
+    def dies(trial: WatchTrial) -> Measured:
         if trial.treatment.commit.subject == "third":
             raise Killed
         return measure(trial)
@@ -302,7 +302,7 @@ def test_an_interrupt_ends_the_watch_at_once_and_records_nothing(bench: Bench) -
     first = started(bench)
     bench.commit("second")
 
-    def interrupted(trial: Trial) -> Measured:
+    def interrupted(trial: WatchTrial) -> Measured:
         raise Interrupted("stopped")
 
     bench.measure = interrupted  # type: ignore[method-assign]
@@ -366,7 +366,7 @@ def test_time_spent_measuring_counts_towards_the_interval(bench: Bench) -> None:
     bench.commit("second")
     measure = bench.measure
 
-    def slowly(trial: Trial) -> Measured:
+    def slowly(trial: WatchTrial) -> Measured:
         bench.time += 45
         return measure(trial)
 
@@ -507,7 +507,7 @@ def test_elsewhere_the_next_commit_is_built_while_one_is_measured(bench: Bench) 
             built_beside.set()
         return found
 
-    def measure_until_built(trial: Trial) -> Measured:
+    def measure_until_built(trial: WatchTrial) -> Measured:
         if trial.treatment.commit.subject != "fourth":
             assert built_beside.wait(10), "nothing is being built"
             built_beside.clear()
