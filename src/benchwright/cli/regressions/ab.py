@@ -6,10 +6,10 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import click
-from msgspec.structs import replace
 
 from benchwright.cli.options import TargetCommand, order_from, target_options
 from benchwright.cli.regressions import notifying
+from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.results.output import chosen_format, put_out
 from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
 from benchwright.core.errors import InvalidInput
@@ -28,9 +28,9 @@ Examples:
   benchwright ab --control 'cmd:python old.py' --treatment 'cmd:python new.py'
 """
 # They change how two sides are launched, which is fixed here; or have a narrower meaning.
-_WITHOUT = ("commands", "interleave", "turns", "repeat", "metrics", "platform", "device_names", "excluded_devices")
+_WITHOUT = (*REPLACED, "commands", "interleave", "turns", "platform", "device_names", "excluded_devices")
 _OWN = (
-    *("control", "treatment", "build", "repo_dir", "budget", "min_effect", "alpha", "repeat", "metrics", "fail_on"),
+    *("control", "treatment", "build", "repo_dir", "fail_on"),
     *("output", "markdown", "junit", "notify", "smtp"),
 )
 
@@ -48,27 +48,7 @@ _OWN = (
     "--build", metavar="LINE", help="Shell line that builds a commit, run in its own worktree and environment."
 )
 @click.option("--repo-dir", metavar="DIR", help="Folder of the repository.  [default: this one]")
-@click.option("--budget", metavar="TIME", default="10m", show_default=True, help="Measure for at most this long.")
-@click.option(
-    "--min-effect",
-    metavar="PERCENT",
-    default="1%",
-    show_default=True,
-    help="Smallest change that matters; less counts as the same.",
-)
-@click.option(
-    "--alpha", metavar="PERCENT", default="1%", show_default=True, help="Chance of a false verdict in the whole table."
-)
-@click.option(
-    "--repeat", metavar="N", type=click.IntRange(6), help="Exactly N launches a side.  [default: until it is clear]"
-)
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="NAME[=PATTERN]",
-    help="Only this metric; with a PATTERN, read it from the output. Repeatable.",
-)
+@decision_options
 @click.option(
     "--fail-on",
     type=click.Choice(["regressed", "inconclusive", "changed"]),
@@ -98,8 +78,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     from benchwright.app.run import run
 
     own = {name: values.pop(name) for name in _OWN}
-    own["metrics"] = tuple(metric for metric in own["metrics"] if "=" not in metric)
-    values["metrics"] = tuple(metric for metric in ctx.params["metrics"] if "=" in metric)
+    decision = decision_of(values)
     order = order_from(ctx, values, targets)
     files = _files(own)
     receivers = notifying.targets((*own["notify"], *(f"junit:{file}" for file in own["junit"])), own["smtp"])
@@ -109,7 +88,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
         if order.resume is not None and own["control"] is None:
             outcome = outcome_of(run(order, progress), fail_on=own["fail_on"])
         else:
-            outcome = run_ab(_ab_order(order, own), progress)
+            outcome = run_ab(_ab_order(order, own, decision), progress)
     try:
         click.echo(_report(outcome, "json" if as_json else "screen"), nl=False)
     except BrokenPipeError:
@@ -133,7 +112,7 @@ def _files(own: dict[str, Any]) -> dict[str, str]:
     return files
 
 
-def _ab_order(order: RunOrder, own: dict[str, Any]) -> AbOrder:
+def _ab_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> AbOrder:
     from benchwright.app.regressions.ab import AbOrder
     from benchwright.core.inputs.revision import parse_revision
     from benchwright.regress.builds import BuildRecipe, checked_recipe
@@ -148,21 +127,9 @@ def _ab_order(order: RunOrder, own: dict[str, Any]) -> AbOrder:
         treatment=None if treatment is None else parse_revision(treatment, "--treatment"),
         repository=own["repo_dir"],
         recipe=checked_recipe(BuildRecipe(command=own["build"], python=order.request.python)),
-        decision=_decision(own),
+        decision=decision,
         fail_on=own["fail_on"],
     )
-
-
-def _decision(own: dict[str, Any]) -> Decision:
-    from benchwright.core.decision import Decision
-    from benchwright.core.numbers.quantities import parse_duration, parse_percentage
-
-    margin = parse_percentage(own["min_effect"], where="--min-effect")
-    alpha = parse_percentage(own["alpha"], where="--alpha")
-    rule = Decision(alpha=alpha, margin=margin, metrics=own["metrics"])
-    if own["repeat"] is not None:
-        return replace(rule, most_blocks=own["repeat"], looks=(own["repeat"],))
-    return replace(rule, budget_s=parse_duration(own["budget"], where="--budget"))
 
 
 def _report(outcome: AbOutcome, format_: str) -> str:

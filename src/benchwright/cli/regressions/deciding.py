@@ -1,4 +1,4 @@
-"""When two sides have been measured enough: `--budget`, `--min-effect`, `--alpha` and `--repeat` of A/Bs."""
+"""When two sides have been measured enough, and by which metrics: the options of every command that makes A/Bs."""
 
 from __future__ import annotations
 
@@ -11,24 +11,14 @@ if TYPE_CHECKING:
     from benchwright.core.decision import Decision
 
 F = TypeVar("F", bound=Callable[..., Any])
-DECIDING = ("budget", "min_effect", "alpha", "repeat")
+REPLACED = ("repeat", "metrics")  # options of runs that mean something narrower here
 
 
 def decision_options(function: F) -> F:
-    """The command gets the values that DECIDING names."""
-    for option in (
+    """The command gets what `decision_of` reads."""
+    options = (
         click.option(
-            "--repeat",
-            metavar="N",
-            type=click.IntRange(6),
-            help="Exactly N launches a side.  [default: until it is clear]",
-        ),
-        click.option(
-            "--alpha",
-            metavar="PERCENT",
-            default="1%",
-            show_default=True,
-            help="Chance of a false verdict in the whole table.",
+            "--budget", metavar="TIME", default="10m", show_default=True, help="Measure for at most this long."
         ),
         click.option(
             "--min-effect",
@@ -38,21 +28,46 @@ def decision_options(function: F) -> F:
             help="Smallest change that matters; less counts as the same.",
         ),
         click.option(
-            "--budget", metavar="TIME", default="10m", show_default=True, help="Measure for at most this long."
+            "--alpha",
+            metavar="PERCENT",
+            default="1%",
+            show_default=True,
+            help="Chance of a false verdict in the whole table.",
         ),
-    ):
+        click.option(
+            "--repeat",
+            metavar="N",
+            type=click.IntRange(6),
+            help="Exactly N launches a side.  [default: until it is clear]",
+        ),
+        click.option(
+            "--metric",
+            "metrics",
+            multiple=True,
+            metavar="NAME[=PATTERN]",
+            help="Only this metric; with a PATTERN, read it from the output. Repeatable.",
+        ),
+    )
+    for option in reversed(options):
         function = option(function)
     return function
 
 
 def decision_of(values: dict[str, Any]) -> Decision:
-    """Takes them out of `values`."""
+    """Takes them out of `values`, where only the metrics with a pattern stay."""
+    from msgspec.structs import replace
+
     from benchwright.core.decision import Decision
     from benchwright.core.numbers.quantities import parse_duration, parse_percentage
 
-    budget, min_effect, alpha, repeat = (values.pop(name) for name in DECIDING)
-    margin = parse_percentage(min_effect, where="--min-effect")
-    chance = parse_percentage(alpha, where="--alpha")
+    budget, min_effect, alpha, repeat = (values.pop(name) for name in ("budget", "min_effect", "alpha", "repeat"))
+    named = tuple(metric for metric in values["metrics"] if "=" not in metric)
+    values["metrics"] = tuple(metric for metric in values["metrics"] if "=" in metric)
+    rule = Decision(
+        alpha=parse_percentage(alpha, where="--alpha"),
+        margin=parse_percentage(min_effect, where="--min-effect"),
+        metrics=named,
+    )
     if repeat is not None:
-        return Decision(alpha=chance, margin=margin, most_blocks=repeat, looks=(repeat,))
-    return Decision(alpha=chance, margin=margin, budget_s=parse_duration(budget, where="--budget"))
+        return replace(rule, most_blocks=repeat, looks=(repeat,))
+    return replace(rule, budget_s=parse_duration(budget, where="--budget"))

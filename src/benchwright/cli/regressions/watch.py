@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from benchwright.app.option_values import comma_words
 from benchwright.cli.options import Count, TargetCommand, order_from, target_options
-from benchwright.cli.regressions.deciding import decision_of, decision_options
+from benchwright.cli.regressions.deciding import REPLACED, decision_of, decision_options
 from benchwright.cli.regressions.notifying import notify_options
 from benchwright.cli.regressions.notifying import targets as targets_of_notices
 from benchwright.core.errors import CannotMeasure, InvalidInput
@@ -31,7 +31,8 @@ Examples:
 """
 # What a watch decides by itself, or has options of its own for.
 _WITHOUT = (
-    *("interleave", "turns", "repeat", "resume", "anyway", "platform", "run_type", "regressed_types"),
+    *REPLACED,
+    *("interleave", "turns", "resume", "anyway", "platform", "run_type", "regressed_types"),
     *("dash", "as_json"),
 )
 _OWN = (
