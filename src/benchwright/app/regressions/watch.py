@@ -27,7 +27,7 @@ from benchwright.regress.watch.control import Against, Control
 from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.state import CommitFile, Journal, StatusFile, alone
 from benchwright.regress.watch.watcher import WatchLoop
-from benchwright.regress.watch.work import Place, Pulled, WatchObserver, WatchPlan, WatchTrial
+from benchwright.regress.watch.work import Pulled, WatchObserver, WatchPlace, WatchPlan, WatchTrial
 
 _LOOK_S = 1.0  # how often it looks for a reason to stop while it waits
 _ORIGIN = "origin"
@@ -162,7 +162,7 @@ class _Work:
     def pull(self) -> Pulled:
         return self._branch.pull()
 
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[WatchPlace]:
         return self.runs.places()
 
     def build(self, commit: Commit, platform: str | None) -> BuiltRevision:

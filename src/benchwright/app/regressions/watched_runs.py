@@ -25,7 +25,7 @@ from benchwright.regress.repository import GitRepository
 from benchwright.regress.variation import Variation
 from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.records import record_of_effect
-from benchwright.regress.watch.work import BuiltCommit, Place, WatchTrial
+from benchwright.regress.watch.work import BuiltCommit, WatchPlace, WatchTrial
 
 _PARTS = ("op", "type", "output")  # labels that name a part of a model
 _NET = "NET"
@@ -77,7 +77,7 @@ class WatchedRuns:
         on = self._order.request.on
         return on is not None and on.partition(":")[0] != "local"
 
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[WatchPlace]:
         """Every device that is meant, as long as it is attached; one place without a name if none is named."""
         self._at.clear()
         places = []
@@ -89,7 +89,7 @@ class WatchedRuns:
             for each in chosen.orders:
                 name = " ".join(word for word in (platform, each.name) if word)
                 self._at[name] = each.order
-                places.append(Place(name, platform))
+                places.append(WatchPlace(name, platform))
         return places
 
     def measure(self, trial: WatchTrial) -> Measured:

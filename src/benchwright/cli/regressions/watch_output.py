@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from benchwright.regress.repository import Commit
     from benchwright.regress.watch.control import Control
     from benchwright.regress.watch.records import CommitRecord
-    from benchwright.regress.watch.work import Place
+    from benchwright.regress.watch.work import WatchPlace
 
 _SHORT, _INDENT = 10, 12
 _WIDEST = max(len(outcome.value) for outcome in CommitOutcome)
@@ -53,7 +53,7 @@ class WatchScreen:
             count = len(commits)
             self._say("nothing new" if not commits else f"{count} new commit{'s' if count > 1 else ''}")
 
-    def on_commit(self, commit: Commit, control: Control | None, place: Place) -> None:
+    def on_commit(self, commit: Commit, control: Control | None, place: WatchPlace) -> None:
         if self._quiet:
             return
         where = f" on {place.name}" if place.name else ""

@@ -29,11 +29,11 @@ from benchwright.regress.watch.records import (
 from benchwright.regress.watch.state import CommitFile, Journal
 from benchwright.regress.watch.work import (
     BuiltCommit,
-    Place,
     Pulled,
     WatchClock,
     WatchedRepository,
     WatchObserver,
+    WatchPlace,
     WatchPlan,
     WatchTrial,
     WatchWork,
@@ -95,7 +95,7 @@ class WatchLoop:
 
     def control_of(self, commit: Commit) -> Control | None:
         """What it is to be compared with."""
-        return next(self._controls(commit, Place()))
+        return next(self._controls(commit, WatchPlace()))
 
     def _pass(self, ahead: _BuildAhead | None) -> int:
         """What one pull brought; with an interval only the first commit of it. Returns an exit code."""
@@ -135,7 +135,7 @@ class WatchLoop:
         return True
 
     def _at(
-        self, commit: Commit, place: Place, ahead: _BuildAhead | None, following: Commit | None
+        self, commit: Commit, place: WatchPlace, ahead: _BuildAhead | None, following: Commit | None
     ) -> CommitRecord | None:
         """A commit at one place; None: asked to stop before it was measured."""
         try:
@@ -163,7 +163,7 @@ class WatchLoop:
             self._rule_out(control, place, f"it cannot be measured: {'; '.join(examined.control_broken)}")
         raise CannotMeasure(f"{commit.short}: there is nothing that it could be compared with")
 
-    def _controls(self, commit: Commit, place: Place) -> Iterator[Control | None]:
+    def _controls(self, commit: Commit, place: WatchPlace) -> Iterator[Control | None]:
         """The best first; not those that turned out to be unusable. One None: nothing is compared."""
         if not self._plan.compare:
             yield None
@@ -173,18 +173,18 @@ class WatchLoop:
             if control.is_treatment or (control.commit.hash, place.name) not in self._unusable:
                 yield control
 
-    def _control_side(self, control: Control | None, treatment: BuiltCommit, place: Place) -> BuiltCommit | None:
+    def _control_side(self, control: Control | None, treatment: BuiltCommit, place: WatchPlace) -> BuiltCommit | None:
         if control is None or control.is_treatment:
             return None if control is None else treatment
         return BuiltCommit(control.commit, self._work.build(control.commit, place.platform))
 
-    def _rule_out(self, control: Control | None, place: Place, why: str) -> None:
+    def _rule_out(self, control: Control | None, place: WatchPlace, why: str) -> None:
         if control is not None:
             self._unusable.add((control.commit.hash, place.name))
             self._observer.on_trouble(f"{control.commit.short} cannot be the control: {why}")
 
     def _examined(
-        self, treatment: BuiltCommit, against: BuiltCommit | None, place: Place, control: Control | None
+        self, treatment: BuiltCommit, against: BuiltCommit | None, place: WatchPlace, control: Control | None
     ) -> Examined:
         def measure(run_type: RunType, regressed: tuple[EffectKey, ...]) -> Measured:
             return self._work.measure(
@@ -237,18 +237,18 @@ class _BuildAhead:
             self._work.stop_building()
         self._pool.shutdown(cancel_futures=True)
 
-    def begin(self, commit: Commit, place: Place) -> None:
+    def begin(self, commit: Commit, place: WatchPlace) -> None:
         key = (commit.hash, place.platform)
         if key not in self._builds:
             self._builds[key] = self._pool.submit(self._work.build, commit, place.platform)
 
-    def take(self, commit: Commit, place: Place) -> BuiltRevision:
+    def take(self, commit: Commit, place: WatchPlace) -> BuiltRevision:
         begun = self._builds.pop((commit.hash, place.platform), None)
         return self._work.build(commit, place.platform) if begun is None else begun.result()
 
 
 def _record(
-    commit: Commit, place: Place, control: Control | None, examined: Examined, log: str | None = None
+    commit: Commit, place: WatchPlace, control: Control | None, examined: Examined, log: str | None = None
 ) -> CommitRecord:
     return CommitRecord(
         commit=commit.hash,

@@ -47,7 +47,7 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
     base: Commit | None = None
 
 
-class Place(msgspec.Struct, frozen=True):
+class WatchPlace(msgspec.Struct, frozen=True):
     """Where a commit is measured. `name`: for people, empty if there is only one. `platform`: chooses the build."""
 
     name: str = ""
@@ -66,7 +66,7 @@ class WatchTrial(msgspec.Struct, frozen=True, kw_only=True):
 
     treatment: BuiltCommit
     control: BuiltCommit | None
-    place: Place
+    place: WatchPlace
     run_type: RunType = RunType.BENCHMARK
     regressed: tuple[EffectKey, ...] = ()
 
@@ -78,7 +78,7 @@ class WatchWork(Protocol):
         """Raises CannotMeasure if the remote cannot be reached, InvalidInput if there is no such branch or commit."""
         ...
 
-    def places(self) -> Sequence[Place]: ...
+    def places(self) -> Sequence[WatchPlace]: ...
 
     def build(self, commit: Commit, platform: str | None) -> BuiltRevision:
         """Raises RevisionNotBuilt."""
@@ -109,7 +109,7 @@ class WatchObserver(Protocol):
     def on_commits(self, commits: Sequence[Commit]) -> None:
         """These are new."""
 
-    def on_commit(self, commit: Commit, control: Control | None, place: Place) -> None:
+    def on_commit(self, commit: Commit, control: Control | None, place: WatchPlace) -> None:
         """It is built, and about to be measured."""
 
     def on_record(self, record: CommitRecord) -> None:

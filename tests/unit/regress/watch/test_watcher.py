@@ -19,7 +19,7 @@ from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.records import CommitOutcome, CommitRecord, EffectRecord
 from benchwright.regress.watch.state import CommitFile, Journal
 from benchwright.regress.watch.watcher import WatchLoop
-from benchwright.regress.watch.work import Place, Pulled, WatchPlan, WatchTrial
+from benchwright.regress.watch.work import WatchPlace, Pulled, WatchPlan, WatchTrial
 
 
 class Bench:
@@ -43,7 +43,7 @@ class Bench:
         self.waited: list[float] = []
         self.stop_after: Callable[[list[str]], bool] = lambda steps: False
         self.on_wait: Callable[[], None] = lambda: None
-        self.all_places: Sequence[Place] = (Place(),)
+        self.all_places: Sequence[WatchPlace] = (WatchPlace(),)
         self.measuring = threading.Event()
         self.building_stopped = False
 
@@ -80,7 +80,7 @@ class Bench:
         first = None if self.first is None else self.repository.commit(self.first, "--commit")
         return Pulled(tip=self.repository.commit("main"), first=first)
 
-    def places(self) -> Sequence[Place]:
+    def places(self) -> Sequence[WatchPlace]:
         return self.all_places
 
     def build(self, commit: Commit, platform: str | None) -> BuiltRevision:
@@ -146,7 +146,7 @@ class Bench:
 
     def on_commits(self, commits: Sequence[Commit]) -> None: ...
 
-    def on_commit(self, commit: Commit, control: Control | None, place: Place) -> None: ...
+    def on_commit(self, commit: Commit, control: Control | None, place: WatchPlace) -> None: ...
 
     def on_record(self, record: CommitRecord) -> None:
         self.records.append(record)
@@ -476,7 +476,7 @@ def test_against_the_parent_a_slow_down_is_called_once_only(bench: Bench) -> Non
 
 def test_every_platform_has_a_build_and_a_record_of_its_own(bench: Bench) -> None:
     started(bench)
-    bench.all_places = (Place("host", "host"), Place("phone", "android"))
+    bench.all_places = (WatchPlace("host", "host"), WatchPlace("phone", "android"))
     second = bench.commit("second", 1.1)
     assert bench.watch() == 1
     assert [record.place for record in bench.records] == ["host", "phone"]
