@@ -19,7 +19,7 @@ from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.records import CommitOutcome, CommitRecord, EffectRecord
 from benchwright.regress.watch.state import CommitFile, Journal
 from benchwright.regress.watch.watcher import WatchLoop
-from benchwright.regress.watch.work import WatchPlace, Pulled, WatchPlan, WatchTrial
+from benchwright.regress.watch.work import Pulled, WatchPlace, WatchPlan, WatchTrial
 
 
 class Bench:
