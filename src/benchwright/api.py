@@ -47,6 +47,8 @@ class RunOptions(TypedDict, total=False):
     env: Mapping[str, str | None] | None
     search_dirs: Texts
     all_scripts: bool
+    shard: str | None
+    shuffle: bool
     params: Mapping[str, Sequence[object]] | None
     sweep: str
     # How to measure it

@@ -123,7 +123,14 @@ def _check_targets(path: str, kind: str) -> CheckedFile:
     from benchwright.kinds.registry import kind_named
 
     found = kind_named(kind).read(path, KindOptions())
-    return CheckedFile(path, kind, tuple(b.name for b in found), tuple(n for b in found for n in b.notes))
+    warnings = tuple(n for b in found for n in b.notes)
+    if kind == "script":
+        from pathlib import Path
+
+        from benchwright.kinds.models.script_notes import faults_of
+
+        warnings = (*warnings, *faults_of(Path(path)))
+    return CheckedFile(path, kind, tuple(b.name for b in found), warnings)
 
 
 def _check_tasks(path: str) -> CheckedFile:

@@ -20,9 +20,26 @@ def words_of(text: str, *, where: str) -> tuple[str, ...]:
         ) from None
 
 
+def script_args_of(text: str) -> tuple[str, ...]:
+    """As a shell would split it; `--batch_size 8,--height 64` too, as users of MLAgility write it."""
+    if not any(quote in text for quote in "'\"\\"):
+        text = re.sub(r",(?=--[A-Za-z])", " ", text)
+    return words_of(text, where="--script-args")
+
+
 def comma_words(texts: Iterable[str]) -> tuple[str, ...]:
     """The words of comma lists, each given any number of times."""
     return tuple(word.strip() for text in texts for word in text.split(",") if word.strip())
+
+
+def shard_of(text: str | None) -> tuple[int, int] | None:
+    """`3/8`."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"\s*(\d{1,6})\s*/\s*(\d{1,6})\s*", text, re.ASCII)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise InvalidInput(f"'{text}' is not a shard", where="--shard", remedy="write 3/8 for the third of eight")
+    return int(found[1]), int(found[2])
 
 
 def environment_change_of(text: str) -> tuple[str, str | None]:

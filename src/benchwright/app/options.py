@@ -105,7 +105,7 @@ def _what() -> Iterable[Option]:
     yield _option(WHAT, "--as", "choice", choices=("loop", "training", "models", "command"), name="as_", applies=_SCRIPTS,
         help="How to measure a script.")
     yield _option(WHAT, "--script-args", metavar="ARGS", applies=_SCRIPTS,
-        help="Arguments for a script, as one string.")
+        help="Arguments for a script, as one string, separated by blanks, or by commas before options.")
     yield _option(WHAT, "--python", metavar="PATH", applies=(*_SCRIPTS, MODEL_FILE),
         help="Interpreter for scripts and models.  [default: python on the PATH]")
     yield _option(WHAT, "--cwd", metavar="DIR", applies=(COMMAND, *_SCRIPTS, MODEL_FILE),
@@ -115,7 +115,11 @@ def _what() -> Iterable[Option]:
     yield _option(WHAT, "--search-dir", "list", "DIR", name="search_dirs", applies=_SCRIPTS,
         help="Folder to look up scripts in. Repeatable.")
     yield _option(WHAT, "--all", "flag", name="all_scripts", applies=_SCRIPTS,
-        help="Every script of a folder, however many, or of the --search-dir folders.")
+        help="Every script of a folder, however many: of those named, else of the --search-dir folders, else of this one.")
+    yield _option(WHAT, "--shard", metavar="I/N", applies=_SCRIPTS,
+        help="Of the scripts of folders only every N-th, from the I-th on, such as 3/8.")
+    yield _option(WHAT, "--shuffle", "flag", applies=_SCRIPTS,
+        help="Run the scripts of folders in an order chosen by --seed.")
     yield _option(WHAT, "--param", "pairs", "NAME=V,V", name="params", applies=(COMMAND, *_SCRIPTS), common=True,
         help="Measure once for each value. It fills {NAME} in a command, --NAME of a script; env:NAME is a variable. Repeatable.")
     yield _option(WHAT, "--sweep", "choice", choices=("grid", "zip"), default="grid", applies=(COMMAND, *_SCRIPTS),

@@ -93,7 +93,7 @@ def request_of(
         metrics=values["metrics"],
         format=values["format"],
         as_=values["as_"],
-        script_args=parse.words_of(values["script_args"] or "", where="--script-args"),
+        script_args=parse.script_args_of(values["script_args"] or ""),
         python=values["python"],
         cwd=values["cwd"],
         tasks=values["tasks"],
@@ -123,6 +123,8 @@ def request_of(
         sweep=values["sweep"],
         search_dirs=values["search_dirs"],
         all_scripts=values["all_scripts"],
+        shuffle=values["shuffle"],
+        shard=parse.shard_of(values["shard"]),
         builds=str(base / "builds"),
     )
 

@@ -19,7 +19,8 @@ from benchwright.version import __version__
 COMMANDS = {
     "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
     "ab": ("regressions.ab", "Compare two revisions of a target, measured by turns, with a verdict."),
-    "find": ("find", "List the models in scripts, without measuring them."),
+    "find": ("models.find", "List the models in scripts, without measuring them."),
+    "corpora": ("models.corpora", "List the model scripts that come with benchwright."),
     "plan": ("plan", "Show what would run, without running it."),
     "install": ("suites.install", "Create a suite's environments."),
     "prepare": ("suites.prepare", "Download a suite's data, so that run needs no network."),
@@ -50,6 +51,7 @@ COMMANDS = {
 }
 # What users of other tools type, with what it means here; not listed.
 _MEANT = {
+    "models": ["corpora"],
     "benchmark": ["run"],
     "multirun": ["matrix"],
     "list": ["runs"],

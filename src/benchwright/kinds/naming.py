@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from itertools import takewhile
 
@@ -17,16 +18,32 @@ _LONGEST = 60  # characters; a name is read in tables
 
 
 def with_unique_names(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
-    """The same, a second `train.py` called `train.py-2`, so that commands given together can be told apart."""
+    """The same, a second `train.py` called `train.py-2`, so that commands given together can be told apart; scripts of
+    different folders by these."""
     taken: set[str] = set()
     unique = []
-    for benchmark in benchmarks:
+    for benchmark in _by_folder(benchmarks):
         name, number = benchmark.name, 2
         while name in taken:
             name, number = f"{benchmark.name}-{number}", number + 1
         taken.add(name)
         unique.append(msgspec.structs.replace(benchmark, name=name) if name != benchmark.name else benchmark)
     return unique
+
+
+def _by_folder(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
+    """Scripts of the same name with their folder's: `bert/main.py` and `gpt2/main.py`."""
+    times = Counter(b.name for b in benchmarks)
+    found = []
+    for benchmark in benchmarks:
+        path = benchmark.source.partition("::")[0]
+        if times[benchmark.name] > 1 and benchmark.name.startswith(os.path.basename(path)) and path.endswith(".py"):
+            folder = os.path.basename(os.path.dirname(os.path.abspath(path)))
+            benchmark = msgspec.structs.replace(
+                benchmark, name=f"{folder}/{benchmark.name}" if folder else benchmark.name
+            )
+        found.append(benchmark)
+    return found
 
 
 def told_apart(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:

@@ -37,7 +37,7 @@ def benchmarks_of(asked: Benchmark, discovery: ScriptDiscovery, builds: str) -> 
     """
     assert isinstance(asked.workload, ModelScript)
     options = asked.workload.options
-    chosen = _selected(discovery, options.select)
+    chosen = selected_models(discovery, options.select)
     training = training_of(asked, discovery)
     if not discovery.models:
         return training or [_as_command(asked, discovery)]
@@ -225,7 +225,7 @@ def _names(models: Sequence[FoundModel]) -> dict[str, str]:
     return {m.identity: m.class_ if count[m.class_] == 1 else f"{m.class_}-{m.identity[:4]}" for m in models}
 
 
-def _selected(discovery: ScriptDiscovery, words: Sequence[str]) -> list[FoundModel]:
+def selected_models(discovery: ScriptDiscovery, words: Sequence[str]) -> list[FoundModel]:
     """The models that `script.py::word,word` selects, by class or start of identity."""
     if not words:
         return list(discovery.models)

@@ -11,6 +11,8 @@ from benchwright.core.model import PRECISIONS, ModelOptions
 from benchwright.core.numbers.quantities import parse_duration
 from benchwright.kinds.runtime_names import runtimes_named
 
+_DEVICE_ALIASES = {"x86": "cpu", "nvidia": "cuda"}  # as users of MLAgility write them
+
 
 def model_options_of(values: Mapping[str, Any], *, any_runtime: bool = False) -> ModelOptions:
     """Checked options; InvalidInput for an unknown runtime, device, precision or shape. `any_runtime`: they are checked later."""
@@ -36,7 +38,7 @@ def _words(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _devices(texts: Sequence[str]) -> tuple[str, ...]:
-    words = _words(texts)
+    words = tuple(dict.fromkeys(_DEVICE_ALIASES.get(word, word) for word in _words(texts)))
     for word in words:
         if not re.fullmatch(r"cpu|cuda(:\d{1,3})?", word):
             raise InvalidInput(f"unknown device '{word}'", where="--device", remedy="use cpu, cuda or cuda:1")

@@ -13,6 +13,7 @@ from benchmodels.compat import PACKAGES
 from benchwright.kinds.models.training import looks_like_training
 
 _LABELS = re.compile(r"#\s*labels:\s*(.*)")
+_LABEL = re.compile(r"[^:,\s]+::[^,\s]+(,[^,\s]+)*")
 _LONGEST_NOTE = 2000
 
 
@@ -48,6 +49,18 @@ def parse_labels(line: str) -> dict[str, str]:
         return {}
     pairs = (word.split("::", 1) for word in found[1].split() if "::" in word)
     return {key: ",".join(filter(None, value.split(","))) for key, value in pairs if key}
+
+
+def faults_of(path: Path) -> list[str]:
+    """What a script of a corpus should have and lacks, in words: labels that can be read, and a docstring."""
+    notes = read_notes(path)
+    with tokenize.open(path) as handle:
+        found = _LABELS.fullmatch(handle.readline().strip().lstrip("\ufeff"))
+    wrong = [] if found is None else [word for word in found[1].split() if not _LABEL.fullmatch(word)]
+    faults = [f"line 1: '{word}' is no label and is ignored; write key::value or key::value,value" for word in wrong]
+    if notes.docstring is None:
+        faults.append("it has no docstring; say in one where its model comes from")
+    return faults
 
 
 def matches_label(labels: dict[str, str], key: str, value: str) -> bool:

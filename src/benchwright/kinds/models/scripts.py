@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Sequence
+import random
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from benchwright.core.errors import InvalidInput, TooManyScripts
 from benchwright.core.inputs.request import Request
+from benchwright.kinds.models.corpora import corpus_folder
 from benchwright.kinds.system_folders import refuse_system_folder
 
 _MEMBER = "::"
@@ -26,14 +28,39 @@ def with_scripts(request: Request) -> tuple[Request, frozenset[str]]:
         targets += found
         many |= set(found) - {target}
     everything = _all_scripts(request)
-    return replace(request, targets=(*targets, *everything)), frozenset(many | set(everything))
+    many |= set(everything)
+    targets += everything
+    if request.shuffle or request.shard is not None:
+        mine = _share_of(dict.fromkeys(target for target in targets if target in many), request)
+        targets = [*(target for target in targets if target not in many), *mine]
+    return replace(request, targets=tuple(targets)), frozenset(many)
+
+
+def _share_of(scripts: Iterable[str], request: Request) -> list[str]:
+    """Those of this shard, in the order to run them; the same for the same seed, on every machine."""
+    found = list(scripts)
+    if request.shuffle:
+        found.sort(key=os.path.basename)  # what is shuffled is the same wherever the folder lies
+        random.Random(request.seed).shuffle(found)  # noqa: S311
+    if request.shard is None:
+        return found
+    number, shards = request.shard
+    if not found:
+        raise InvalidInput("there are no scripts of folders to share out", where="--shard", remedy="name a folder")
+    if not (mine := found[number - 1 :: shards]):
+        count = f"{len(found)} script{'' if len(found) == 1 else 's'}"
+        raise InvalidInput(
+            f"nothing is left for {number}/{shards}: there are {count}", where="--shard", remedy="use fewer shards"
+        )
+    return mine
 
 
 def _scripts_of(target: str, request: Request) -> list[str]:
     """The target itself; every script of a folder or pattern; a script from a search folder."""
     path, member, names = target.partition(_MEMBER)
+    path = corpus_folder(path)
     if os.path.isdir(path):
-        return _handful(_chosen(_in_folder(Path(path)), path, request), path, request)
+        return _handful(_chosen(scripts_in(path), path, request), path, request)
     if os.path.exists(path):
         return [target]
     for folder in request.search_dirs:
@@ -49,20 +76,23 @@ def _all_scripts(request: Request) -> list[str]:
     if not request.all_scripts:
         return []
     many = any(os.path.isdir(t) or any(c in t for c in "*?[") for t in request.targets)
-    if not request.search_dirs and not many:
-        raise InvalidInput("no folder given", where="--all", remedy="name a folder, or give it with --search-dir")
-    return [s for folder in request.search_dirs for s in _chosen(_in_folder(Path(_checked(folder))), folder, request)]
+    if not request.search_dirs and many:
+        return []
+    return [
+        s for folder in request.search_dirs or (".",) for s in _chosen(scripts_in(_checked(folder)), folder, request)
+    ]
 
 
 def _checked(folder: str) -> str:
+    folder = corpus_folder(folder)
     if not os.path.isdir(folder):
         raise InvalidInput("no such folder", where=f"--search-dir {folder}", remedy="check the name")
     return refuse_system_folder(folder)
 
 
-def _in_folder(folder: Path) -> list[str]:
-    """Its scripts, recursively, by name; without the files of packages and hidden files."""
-    found = []
+def scripts_in(place: str) -> list[str]:
+    """The scripts of a folder, recursively, by name; without the files of packages and hidden files."""
+    folder, found = Path(place), []
     for path in sorted(folder.rglob("*.py")):
         inside = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "__")) or part in _PASSED_OVER for part in inside)

@@ -18,6 +18,7 @@ TEMPLATES = {
     "stdout": "a program that prints its numbers, and the patterns to read them",
     "model": "a torch model and its training loop",
 }
+SCRIPT = "script"  # one file of a corpus, not a folder
 _SUFFIX = ".template"  # keeps what is no code of ours from being taken for it
 _PLACEHOLDER = "BENCHMARK_NAME"
 _EXECUTABLE = ("prepare.py",)
@@ -42,6 +43,23 @@ def make_benchmark(name: str, template: str, parent: Path, *, force: bool = Fals
     return folder
 
 
+def make_script(name: str, parent: Path, *, force: bool = False) -> Path:
+    """Creates `parent/name.py`, which builds and calls a model. An existing file is refused, unless `force`."""
+    check_name(name)
+    path = parent / f"{name}.py"
+    if (path.exists() or path.is_symlink()) and not force:
+        raise InvalidInput(
+            "exists already", where=str(path), remedy="choose another name, or overwrite it with --force"
+        )
+    (text,) = template_files(SCRIPT, name).values()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise CannotMeasure(f"{error.filename or path}: {error.strerror}; choose another place with --dir") from None
+    return path
+
+
 def check_name(name: str) -> None:
     """A benchmark's name is a folder, an entry of a suite and the stem of its files: InvalidInput unless it can be all."""
     if any(mark in name for mark in ("/", "\\")):
@@ -61,8 +79,9 @@ def check_name(name: str) -> None:
 
 def template_files(template: str, name: str) -> dict[str, str]:
     """The files of a template, by name, filled in for a benchmark called `name`."""
-    if template not in TEMPLATES:
-        remedy = did_you_mean(template, TEMPLATES) or f"choose from {', '.join(TEMPLATES)}"
+    known = (*TEMPLATES, SCRIPT)
+    if template not in known:
+        remedy = did_you_mean(template, known) or f"choose from {', '.join(known)}"
         raise InvalidInput(f"there is no template '{template}'", where="--template", remedy=remedy)
     folder = resources.files("benchwright") / "templates" / template
     return {

@@ -21,6 +21,7 @@ _EXAMPLES = """\b
 Examples:
   benchwright find bert.py
   benchwright find bert.py --param batch_size=1,8 --max-depth 1 --json
+  benchwright find bert.py::BertModel
 """
 
 
@@ -57,6 +58,7 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     told = with_batches_known(resolved.benchmarks, told)
     found = {b.name: each for b in resolved.benchmarks if (each := told.get(b.name) or _unread(b)) is not None}
     benchmarks = {benchmark.name: benchmark for benchmark in resolved.benchmarks}
+    found = {name: _selected(benchmarks[name], each) for name, each in found.items()}
     for name, each in found.items():
         if each.trouble is not None:
             found[name] = msgspec.structs.replace(each, trouble=explained(each.trouble, benchmarks[name]))
@@ -72,6 +74,16 @@ def command(scripts: tuple[str, ...], **values: Any) -> int:
     if any(each.trouble for each in found.values()):
         return 1
     return 0 if any(each.models for each in found.values()) else 3
+
+
+def _selected(benchmark: Benchmark, found: ScriptDiscovery) -> ScriptDiscovery:
+    """With the models that `script.py::NAME` means; InvalidInput if it has none of that name."""
+    from benchwright.core.model import ModelScript
+    from benchwright.kinds.models.benchmarks import selected_models
+
+    work = benchmark.workload
+    words = work.options.select if isinstance(work, ModelScript) else ()
+    return msgspec.structs.replace(found, models=tuple(selected_models(found, words))) if words else found
 
 
 def _unread(benchmark: Benchmark) -> ScriptDiscovery | None:
