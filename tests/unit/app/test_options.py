@@ -48,6 +48,7 @@ VALUES: dict[str, Any] = {
     "root_model_dir": ".",
     "run_type": "verify",
     "regressed_types": "[]",
+    "shard": "1/2",
 }
 
 
@@ -76,7 +77,7 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[s
 
 
 # Refused before the benchmarks are known, in words of their own.
-IN_OTHER_WORDS = ("params", "script_args", "all_scripts", "metrics_template")
+IN_OTHER_WORDS = ("params", "script_args", "all_scripts", "shard", "metrics_template")
 LIMITED = [option.name for option in OPTIONS.values() if option.applies]
 
 

@@ -78,6 +78,8 @@ def _all_scripts(request: Request) -> list[str]:
     many = any(os.path.isdir(t) or any(c in t for c in "*?[") for t in request.targets)
     if not request.search_dirs and many:
         return []
+    if not request.search_dirs and (request.targets or request.command or request.lines):
+        raise InvalidInput("no folder given", where="--all", remedy="name a folder, or give it with --search-dir")
     return [
         s for folder in request.search_dirs or (".",) for s in _chosen(scripts_in(_checked(folder)), folder, request)
     ]
