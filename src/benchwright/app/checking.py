@@ -95,6 +95,8 @@ def check_file(path: str, kind: str | None = None) -> CheckedFile:
 
             read_scaling(path)
             return CheckedFile(path, kind)
+        if kind == "spec":
+            return _check_specification(path)
         return _check_tasks(path) if kind == "tasks" else _check_targets(path, kind)
     except InvalidInput as error:
         return CheckedFile(path, kind, errors=(error,))
@@ -142,6 +144,15 @@ def _check_tasks(path: str) -> CheckedFile:
     found = _check_targets(path, "tasks")
     said = tuple(f"[{name}] has patterns and no command: a metrics policy" for name in policies_by_content(path))
     return msgspec.structs.replace(found, warnings=(*found.warnings, *said))
+
+
+def _check_specification(path: str) -> CheckedFile:
+    """Reports every file of a list that cannot be read."""
+    from benchwright.kinds.spec.read.specification import specification_faults
+
+    if faults := specification_faults(path):
+        return CheckedFile(path, "spec", errors=tuple(faults))
+    return _check_targets(path, "spec")
 
 
 def _check_suite(path: str) -> CheckedFile:

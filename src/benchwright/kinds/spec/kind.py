@@ -88,19 +88,19 @@ class SpecKind(Kind):
     def not_ready(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> dict[str, str]:
         from benchwright.kinds.spec.setup import lacking
 
-        return dict(lacking(benchmarks))
+        return dict(lacking(_read(benchmarks)))
 
     def set_up(
         self, benchmarks: Sequence[Benchmark], settings: RunSettings, request: Request, observer: Observer
     ) -> dict[str, str] | None:
         from benchwright.kinds.spec.setup import fetch
 
-        return fetch(benchmarks, observer)
+        return fetch(_read(benchmarks), observer)
 
     def refusal(self, benchmarks: Sequence[Benchmark], settings: RunSettings) -> BenchwrightError:
         from benchwright.kinds.spec.setup import missing_option
 
-        wrong = next((found for b in benchmarks if (found := missing_option(b)) is not None), None)
+        wrong = next((found for b in _read(benchmarks) if (found := missing_option(b)) is not None), None)
         return wrong or super().refusal(benchmarks, settings)
 
     def planner(self, context: PlanContext) -> Planner:
@@ -140,6 +140,11 @@ class SpecKind(Kind):
         from benchwright.kinds.spec.results.report import contribution
 
         return contribution(report)
+
+
+def _read(benchmarks: Sequence[Benchmark]) -> list[Benchmark]:
+    """Without those whose files could not be read."""
+    return [benchmark for benchmark in benchmarks if benchmark.spec is not None]
 
 
 def _has_side(benchmark: Benchmark) -> bool:

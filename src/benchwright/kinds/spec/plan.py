@@ -135,7 +135,8 @@ class SpecPlanner(PlainPlanner):
 
     def notes(self, benchmark: Benchmark) -> tuple[str, ...]:
         test = benchmark.spec
-        assert test is not None
+        if test is None:
+            return ()
         said = self._cores(test)[1]
         notes: tuple[str, ...] = (f"{test.identifier} {said}",) if said else ()
         if not is_on_runtimes(benchmark) and (why := declined(test)) is not None:

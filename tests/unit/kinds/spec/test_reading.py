@@ -15,7 +15,7 @@ from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.specification import SpecInput, SpecRevision, SpecTest
 from benchwright.kinds.registry import kind_for
-from benchwright.kinds.spec.read.specification import read_specification
+from benchwright.kinds.spec.read.specification import read_specification, specification_faults
 
 PROGRAM = SpecOptions(programs={"program": "/bin/prog"})
 INPUTS = {"data": {"shapes": [[1, 3, 8, 8], [4, 3, 8, 8]], "type": "float"}}
@@ -389,3 +389,24 @@ def test_a_specification_that_was_cut_off_is_still_one(tmp_path: Path) -> None:
     kind = kind_for(str(path))
     assert kind is not None
     assert kind.name == "spec"
+
+
+def test_a_broken_file_of_a_list_fails_by_itself(tmp_path: Path) -> None:
+    written(tmp_path / "good.json")
+    (tmp_path / "broken.json").write_text('{"model": ')
+    (tmp_path / "inner.json").write_text('{"benchmarks": ["good.json", "gone.json"]}')
+    names = ["good.json", "broken.json", "inner.json"]
+    (tmp_path / "list.json").write_text(json.dumps({"benchmarks": names}, indent=1))
+    found = read_specification(str(tmp_path / "list.json"), PROGRAM)
+    assert [b.name for b in found] == ["net-0", "broken", "net-0-2", "gone"]
+    assert [b.fault is not None for b in found] == [False, True, False, True]
+    assert "broken.json:1:" in (found[1].fault or "")
+    assert found[1].source.endswith("list.json:4")
+    assert len(specification_faults(str(tmp_path / "list.json"))) == 2
+
+
+def test_a_list_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text('{"benchmarks": ["gone.json", "list.json"]}')
+    with pytest.raises(InvalidInput, match="no such file: gone"):
+        read_specification(str(tmp_path / "list.json"), PROGRAM)
+    assert len(specification_faults(str(tmp_path / "list.json"))) == 2

@@ -6,12 +6,12 @@ import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from benchwright.core.benchmark import Benchmark, Command
-from benchwright.core.errors import did_you_mean
+from benchwright.core.errors import InvalidInput, did_you_mean
 from benchwright.core.inputs.spec_options import SpecOptions
 from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevision, SpecTest
 from benchwright.kinds.naming import with_unique_names
@@ -28,15 +28,45 @@ _MOST_FOLDERS_UP = 4  # paths of 2018 are relative to a folder above
 _MOST_FILES = 10_000
 
 
+class FaultyFile(NamedTuple):
+    """A file that a list names and that cannot be read."""
+
+    name: str
+    source: str  # where it is named
+    fault: InvalidInput
+
+
 def read_specification(path: str, options: SpecOptions) -> list[Benchmark]:
-    """The benchmarks of a specification or a list of them, in order; two for each test if there is a control."""
-    reads = enumerate(_tests_below(path, {}, (), options.framework))
-    return with_unique_names([b for number, read in reads for b in _benchmarks(read, options, f"{path}:{number}")])
+    """The benchmarks of a specification or a list of them, in order; two for each test if there is a control.
+
+    A file of a list that cannot be read becomes a benchmark with its `fault`, so that the others are measured.
+    """
+    reads = list(_tests_below(path, {}, (), options.framework))
+    faults = [read.fault for read in reads if isinstance(read, FaultyFile)]
+    if len(faults) == len(reads):
+        raise faults[0]
+    found = []
+    for number, read in enumerate(reads):
+        found += [_faulty(read)] if isinstance(read, FaultyFile) else _benchmarks(read, options, f"{path}:{number}")
+    return with_unique_names(found)
+
+
+def specification_faults(path: str) -> list[InvalidInput]:
+    """What is wrong with a specification, or with each file of a list."""
+    try:
+        return [read.fault for read in _tests_below(path, {}, (), None) if isinstance(read, FaultyFile)]
+    except InvalidInput as fault:
+        return [fault]
+
+
+def _faulty(read: FaultyFile) -> Benchmark:
+    work = Command(argv=(), cwd=os.path.abspath(os.path.dirname(read.source)))
+    return Benchmark(name=read.name, kind=KIND, workload=work, source=read.source, fault=read.fault.on_one_line)
 
 
 def _tests_below(
     path: str, meta: Mapping[str, Any], above: tuple[str, ...], framework: str | None
-) -> Iterable[ReadTest]:
+) -> Iterable[ReadTest | FaultyFile]:
     file = load(path)
     value = file.value
     if isinstance(value, dict) and "benchmarks" in value and "tests" not in value:
@@ -49,7 +79,7 @@ def _tests_below(
 
 def _tests_of_list(
     file: PlacedValues, outer: Mapping[str, Any], above: tuple[str, ...], framework: str | None
-) -> Iterable[ReadTest]:
+) -> Iterable[ReadTest | FaultyFile]:
     """The files that a list names. What it says about all of them does not replace what they say themselves."""
     here = os.path.realpath(file.path)
     if here in above:
@@ -63,7 +93,12 @@ def _tests_of_list(
     for number, name in enumerate(names):
         if not isinstance(name, str) or not name.strip() or "\0" in name:
             raise file.error("this is not a path", ("benchmarks", number), "write a path in quotes")
-        yield from _tests_below(_located(file, name, number), meta, (*above, here), framework)
+        try:
+            found = list(_tests_below(_located(file, name, number), meta, (*above, here), framework))
+        except InvalidInput as fault:
+            at = f"{os.path.relpath(file.path)}:{file.place(('benchmarks', number)).line}"
+            found = [FaultyFile(PurePath(name).stem or name, at, fault)]
+        yield from found
 
 
 def _located(file: PlacedValues, name: str, number: int) -> str:
