@@ -245,23 +245,35 @@ def test_a_specification_runs_on_a_device_with_its_files_and_libraries(bw, phone
 
 
 def test_a_specification_with_steps_and_outputs(bw, phone):
-    """Its files, its script of steps and its program are sent; what it writes comes back."""
-    made = program(bw, 'cat "$2" > "$4/out.txt"; echo "Caffe2Observer {\\"type\\": \\"NET\\", \\"metric\\": \\"latency\\", '
+    """Its steps run here, as in FAI-PEP; files, program and what the steps made are sent; what it writes comes back."""
+    made = program(bw, 'cat "$2" "$6" > "$4/out.txt"; echo "Caffe2Observer {\\"type\\": \\"NET\\", \\"metric\\": \\"latency\\", '
                        '\\"unit\\": \\"us\\", \\"value\\": 5}"')  # fmt: skip
     test = {
         "identifier": "{ID}",
-        "preprocess": {"commands": ["mkdir -p {HOSTDIR}/a", "echo pre > {HOSTDIR}/a/x"]},
-        "commands": ["{program} --net {files.net} --out '{TGTDIR}'"],
-        "postprocess": {"commands": ["cat {HOSTDIR}/a/x {output_files.out}"]},
+        "preprocess": {"commands": ["mkdir -p {HOSTDIR}/a", "echo made {INDEX} in $PWD > {input_files.data}"]},
+        "commands": ["{program} --net {files.net} --out '{TGTDIR}' --data {input_files.data}"],
+        "postprocess": {"commands": ["echo after; cat {output_files.out}"]},
+        "input_files": {"data": {"filename": "x", "location": "{HOSTDIR}/a/x"}},
         "output_files": {"out": {"filename": "out.txt", "location": "{TGTDIR}/out.txt"}},
         "platform_args": {"taskset": "1"},
     }
     path = written(bw.cwd / "spec.json", {"files": {"net": file_entry(bw.cwd / "net.pb", "weights\n")}}, test)
-    body = bw.json("run", path, "--on", "adb", "--program", made, "--repeat", "2")
-    assert metric(body, "latency")["values"] == pytest.approx([5e-6, 5e-6])
-    assert bw("logs", "last", "net-0").stdout.count("pre\nweights\n") >= 1
+    body = bw.json("run", path, "--on", "adb", "--program", made, "--repeat", "3")
+    assert metric(body, "latency")["values"] == pytest.approx([5e-6] * 3)
     outputs = sorted((bw.last_run() / "files" / "jobs").glob("*/out.txt"))
-    assert [output.read_text() for output in outputs] == ["weights\n"] * 2
+    assert [output.read_text() for output in outputs] == [f"weights\nmade {n} in {bw.cwd}\n" for n in range(3)]
+    assert f"after\nweights\nmade 0 in {bw.cwd}\n" in bw("logs", "last", "net-0").stdout
+
+
+def test_a_step_that_fails_here_leaves_the_device_alone(bw, phone):
+    made = program(bw, "echo ran")
+    test = {"identifier": "{ID}", "preprocess": {"commands": ["echo no; exit 7"]}, "commands": ["{program}"]}
+    path = written(bw.cwd / "spec.json", {}, test)
+    result = bw.json("run", path, "--on", "adb", "--program", made, code=3)["results"][0]
+    assert (result["status"], result["reason"]) == ("failed", "crashed")
+    said = bw("logs", "last", "net-0").stdout
+    assert "no" in said
+    assert "ran" not in said
 
 
 def test_a_power_test_reads_the_battery_before_and_after(bw, own_phone):

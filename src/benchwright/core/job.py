@@ -23,6 +23,17 @@ class JobBarrier(msgspec.Struct, frozen=True, kw_only=True):
     turn_s: float | None = None
 
 
+class StepsApart(msgspec.Struct, frozen=True, kw_only=True):
+    """How a job with steps runs on a board: what is measured there, the steps before and after it on this machine."""
+
+    argv: tuple[str, ...]
+    shell: bool = False
+    files: dict[str, str] = {}  # path → text: written before it starts
+    before: str = ""  # for /bin/sh; empty: no such step
+    after: str = ""  # once what it wrote is back
+    send: tuple[str, ...] = ()  # what the steps before it wrote and the program reads
+
+
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """Paths are absolute on the node. `env` holds changes to the agent's environment; None removes."""
 
@@ -60,6 +71,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     wait_s: float = 0.0  # to wait before it is started
     printed: str | None = None  # lines of its log that contain this are copied to the stream; empty: all lines
     fetch: tuple[str, ...] = ()  # files it writes that are to be brought back, where the node shares no file system
+    apart: StepsApart | None = None  # in place of argv, shell and files, on a board
     data_file: str | None = None  # voir's events: opened for appending as descriptor 3, which $DATA_FD names
 
 

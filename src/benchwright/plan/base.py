@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 from benchwright.core.benchmark import Benchmark
+from benchwright.core.job import StepsApart
 from benchwright.core.machine import Machine
 from benchwright.core.settings import RunSettings
 from benchwright.core.status import Reason
@@ -42,6 +43,7 @@ class JobCommand(msgspec.Struct, frozen=True):
     cores: tuple[int, ...] | None = None  # to pin it to, unless the user says otherwise
     cooldown_s: float = 0.0  # between the end of the launch before and its start
     wait_s: float = 0.0  # before its start
+    apart: StepsApart | None = None  # on a board: its steps here, its program there
     printed: str | None = None  # lines of the log that contain this are events, too; empty: all lines
 
 

@@ -218,6 +218,7 @@ class _JobMaker:
             files=command.files,
             folders=command.folders,
             fetch=command.fetch,
+            apart=command.apart,
             cooldown_s=command.cooldown_s,
             wait_s=command.wait_s,
             printed=command.printed,

@@ -28,6 +28,7 @@ from benchwright.core.secrets.redact import redact_text, redact_words
 from benchwright.executors.base import Listener
 from benchwright.executors.boards.base import Board, BoardCommand, BoardExit, BoardOutput
 from benchwright.executors.boards.programs import why_not_runnable
+from benchwright.executors.boards.steps_here import run_here
 from benchwright.executors.observer import Observer
 from benchwright.executors.transfer.depot import place_below
 from benchwright.executors.transfer.needs import needs_of
@@ -75,6 +76,7 @@ class BoardExecutor:
         self._stops += 1
 
     def run(self, jobs: Sequence[Job], listener: Listener) -> list[Outcome]:
+        jobs = [_apart(job) for job in jobs]
         outcomes: dict[str, Outcome] = {}
         note: str | None = None
         while open_jobs := [job for job in jobs if job.id not in outcomes]:
@@ -190,11 +192,27 @@ class BoardExecutor:
                 timeout_s=job.timeout_s, grace_s=job.grace_s,
             )  # fmt: skip
             try:
-                ended = self._board.run(command, record, lambda: self._stops > 0)
-                ended = self._fetch(record.job, job, ended)
+                ended = self._with_steps(record, job, command)
             except CannotMeasure as error:
                 ended = BoardExit(detail=str(error), lost=isinstance(error, ConnectionLost))
         said.put(lambda: record.end(ended))
+
+    def _with_steps(self, record: _Record, there: Job, command: BoardCommand) -> BoardExit:
+        """The program on the board, its steps before and after it here."""
+        here, apart = record.job, record.job.apart
+        if apart is not None and apart.before:
+            if (failed := self._step(record, apart.before)) is not None:
+                return failed
+            assert there.apart is not None
+            self._board.push(dict(zip(there.apart.send, apart.send, strict=True)))
+        ended = self._fetch(here, there, self._board.run(command, record, lambda: self._stops > 0))
+        if apart is None or not apart.after or ended.exit_code != 0:
+            return ended
+        return self._step(record, apart.after) or ended
+
+    def _step(self, record: _Record, script: str) -> BoardExit | None:
+        job = record.job
+        return run_here(script, job.cwd, job.timeout_s, record.stdout, lambda: self._stops > 0)
 
     def _fetch(self, here: Job, there: Job, ended: BoardExit) -> BoardExit:
         """Brings back what it wrote. A program that failed may have written nothing."""
@@ -209,6 +227,12 @@ class BoardExecutor:
     def _folder_of(self, job: Job) -> str:
         """Its own, or the run's if that was not sent."""
         return job.cwd if job.cwd.startswith(self._board.folder) else self._board.folder
+
+
+def _apart(job: Job) -> Job:
+    """With its steps apart from its program, if it has any."""
+    steps = job.apart
+    return job if steps is None else msgspec.structs.replace(job, argv=steps.argv, shell=steps.shell, files=steps.files)
 
 
 def _top_of(path: str, tops: Sequence[str]) -> bool:

@@ -40,5 +40,8 @@ class Relocation:
             files={there(path): there(text) for path, text in job.files.items()},
             folders=tuple(there(folder) for folder in job.folders),
             fetch=tuple(there(path) for path in job.fetch),
+            apart=None
+            if job.apart is None
+            else msgspec.structs.replace(job.apart, send=tuple(map(there, job.apart.send))),
             data_file=None if job.data_file is None else there(job.data_file),
         )

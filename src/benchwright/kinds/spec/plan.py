@@ -13,6 +13,7 @@ from benchwright.core.benchmark import Benchmark
 from benchwright.core.errors import InvalidInput
 from benchwright.core.files.artifact import Artifact
 from benchwright.core.inputs.specification import CONTROL, POWER, SpecSteps, SpecTest
+from benchwright.core.job import StepsApart
 from benchwright.core.status import Reason
 from benchwright.kinds.interpreter import default_python
 from benchwright.kinds.spec.cores import cores_in_list, cores_in_mask, present
@@ -21,7 +22,7 @@ from benchwright.kinds.spec.models import is_on_runtimes, model_kind
 from benchwright.kinds.spec.placeholders import Filler
 from benchwright.kinds.spec.profiling import declined
 from benchwright.kinds.spec.setup import is_made_by_test, located, paths_here
-from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, script_of
+from benchwright.kinds.spec.steps import SHELL, CommandStep, Line, lines_of, script_of
 from benchwright.plan.base import JobCommand, PlainPlanner, PlanContext, Planner
 from benchwright.plan.file_names import safe_name
 from benchwright.plan.placement import launches_of
@@ -29,6 +30,7 @@ from benchwright.plan.process_slots import ProcessSlot
 
 SCRIPTS = str(Path(__file__).parent / "faipep")  # {FAIPEPROOT}: our scripts with the arguments of the seed's
 _LIBRARIES = "LD_LIBRARY_PATH"
+Steps = tuple[list[CommandStep], list[CommandStep], list[CommandStep]]  # before, commands, after
 _FETCHED = ("files", "input_files")
 # Stand for a launch in the command that all launches between the first and the last share: words that no line holds, made
 # of characters that no shell minds.
@@ -105,26 +107,20 @@ class SpecPlanner(PlainPlanner):
     def _filled(self, benchmark: Benchmark, test: SpecTest, job: str, index: str, launch: LaunchNumber) -> JobCommand:
         folders = LaunchFolders.below(self.context.folder, test, job)
         filler = self.filler(test, folders, index)
-        steps = self._steps(benchmark, test, filler, launch)
+        before, commands, after = self._steps(benchmark, test, filler, launch)
         outputs = tuple(outputs_of(test, folders, index).values())
-        files: dict[str, str] = {}
-        shell = False
-        if len(steps) == 1 and steps[0].is_plain:
-            argv = steps[0].line
-        elif len(steps) == 1 and not steps[0].env:
-            argv, shell = (steps[0].text(),), True
-        else:
-            path = f"{folders.of_launch}/steps.sh"
-            argv, files = (SHELL, path), {path: script_of(steps)}
+        run = _started([*before, *commands, *after], folders)
+        made = self._made(filler, folders, outputs)
         cores, _ = self._cores(test)
         reader = reader_for(test)
         return JobCommand(
-            tuple(argv),
+            run.argv,
             os.path.dirname(test.path),
             {**self._libraries(test), **benchmark.env},
-            files=files,
-            folders=self._made(filler, folders, outputs),
-            shell=shell,
+            files=run.files,
+            folders=made,
+            shell=run.shell,
+            apart=self._apart(test, filler, folders, (before, commands, after)) if before or after else None,
             echo=test.show_output,
             fetch=tuple(path for path in outputs if path.startswith(self.context.folder)),
             cores=cores or None,
@@ -186,8 +182,27 @@ class SpecPlanner(PlainPlanner):
         measured = not warmup and (repeat or 0) + 1 >= launches_of(benchmark, settings)
         return LaunchNumber(first=not repeat and (warmup or settings.warmup_runs == 0), last=measured)
 
-    def _steps(self, benchmark: Benchmark, test: SpecTest, filler: Filler, launch: LaunchNumber) -> list[CommandStep]:
-        """The model's own steps belong to the first launch of its first test, and the last of its last."""
+    def _apart(self, test: SpecTest, filler: Filler, folders: LaunchFolders, steps: Steps) -> StepsApart:
+        """On a board only the commands run there, as in FAI-PEP; the steps before and after them run here."""
+        before, commands, after = steps
+        wanted = "".join(step.text() for step in commands)
+        send = [filler.text(file.location) for file in test.input_files if is_made_by_test(test, file)]
+        send = [path for path in send if path in wanted]
+        for path in send:
+            wanted = wanted.replace(path, "")
+        if folders.of_model in wanted:
+            send.append(folders.of_model)
+        places = CommandStep(("mkdir", "-p", *folders.by_name.values()))
+        return msgspec.structs.replace(
+            _started(commands, folders),
+            before=lines_of([places, *before]) if before else "",
+            after=lines_of([places, *after]) if after else "",
+            send=tuple(send) if before else (),
+        )
+
+    def _steps(self, benchmark: Benchmark, test: SpecTest, filler: Filler, launch: LaunchNumber) -> Steps:
+        """Those before, the commands, those after. The model's own belong to the first launch of its first test, and the
+        last of its last."""
         before = [*_of(test.first if launch.first else None, filler), *_of(test.preprocess, filler)]
         after = [*_of(test.postprocess, filler), *_of(test.last if launch.last else None, filler)]
         self._refuse_unsteady(benchmark, test, len(before) + len(after))
@@ -197,7 +212,7 @@ class SpecPlanner(PlainPlanner):
             from benchwright.kinds.spec.results.battery import READ as READ_BATTERY
 
             commands = [CommandStep(READ_BATTERY), *commands, CommandStep(READ_BATTERY)]
-        return [*before, *commands, *after]
+        return before, commands, after
 
     def _refuse_unsteady(self, benchmark: Benchmark, test: SpecTest, steps: int) -> None:
         """InvalidInput where steps would run at the wrong time: before the last launch, or several at once."""
@@ -246,7 +261,27 @@ def _for_launch(shared: JobCommand, job: str, index: str) -> JobCommand:
         files={put(path): put(text) for path, text in shared.files.items()},
         folders=tuple(map(put, shared.folders)),
         fetch=tuple(map(put, shared.fetch)),
+        apart=None
+        if (steps := shared.apart) is None
+        else StepsApart(
+            argv=tuple(map(put, steps.argv)),
+            shell=steps.shell,
+            files={put(path): put(text) for path, text in steps.files.items()},
+            before=put(steps.before),
+            after=put(steps.after),
+            send=tuple(map(put, steps.send)),
+        ),
     )
+
+
+def _started(steps: Sequence[CommandStep], folders: LaunchFolders) -> StepsApart:
+    """How one process runs all of them."""
+    if len(steps) == 1 and steps[0].is_plain:
+        return StepsApart(argv=tuple(steps[0].line))
+    if len(steps) == 1 and not steps[0].env:
+        return StepsApart(argv=(steps[0].text(),), shell=True)
+    path = f"{folders.of_launch}/steps.sh"
+    return StepsApart(argv=(SHELL, path), files={path: script_of(steps)})
 
 
 def _braced(names: Sequence[str]) -> str:

@@ -36,15 +36,17 @@ class CommandStep(msgspec.Struct, frozen=True):
 
 
 def script_of(steps: Sequence[CommandStep]) -> str:
-    """A file for `sh`. The first step that fails ends it, with its exit code; the last takes the shell's place.
+    """A file for `sh`. One that holds a secret removes itself: the shell has it open."""
+    text = lines_of(steps)
+    return text if redact_text(text) == text else f'rm -f -- "$0"\n{text}'
 
-    One that holds a secret removes itself: the shell has it open.
-    """
+
+def lines_of(steps: Sequence[CommandStep]) -> str:
+    """For `sh -c`. The first step that fails ends it, with its exit code; the last takes the shell's place."""
     lines = ["set -e"]
     for step in steps:
         last = step is steps[-1] and isinstance(step.line, tuple)
         # In parentheses a line is one command, whatever it holds: `a; b || c` of one step must not end the others.
         text = step.text()
         lines.append(f"exec {text}" if last else text if isinstance(step.line, tuple) else f"(\n{text}\n)")
-    text = "\n".join(lines) + "\n"
-    return text if redact_text(text) == text else f'rm -f -- "$0"\n{text}'
+    return "\n".join(lines) + "\n"
