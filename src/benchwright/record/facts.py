@@ -23,6 +23,8 @@ def facts_of(
     if fold.voir.lines:
         wall = [(event or {}).get("wall") for event in (fold.start, fold.end)]  # seconds since 1970
         facts["voir"] = through_voir.facts | {"wall": wall}
+    if fold.end is not None and fold.end.get("usage"):
+        facts["usage"] = fold.end["usage"]
     if span is not None:
         facts["measured_ns"] = span
         ran_on = [r.phases[AFTER].last_ns for r in counting if r.phases[AFTER].first_ns is not None]

@@ -280,6 +280,7 @@ class EndEvent(_Timed):
     out_of_memory: bool | None = None
     duration_s: Finite | None = None
     cpu_s: Finite | None = None
+    usage: dict[str, Finite] | None = None
     max_rss_bytes: Finite | None = None
     max_rss_is_bound: bool | None = None
     detail: str | None = None

@@ -1,0 +1,197 @@
+"""An explanation on the screen, in Markdown and in JSON: the same sections, each only if it has something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from benchwright.core.results.comparison import Effect, Verdict
+from benchwright.regress.explain import Explanation
+from benchwright.regress.explain_operators import OperatorChange, OperatorsExplained
+from benchwright.report.document import Cell, Column, Field, ReportTable, Row, table_of, word
+from benchwright.report.markdown import code, markdown_table, plain
+from benchwright.report.tables.comparison import MARKS, change, launches_words, metric_words
+from benchwright.report.text.layout import table_lines, wrapped
+from benchwright.report.text.numbers import format_value, json_body
+
+_MOST = 8  # operators on the screen
+_NONE = "–"
+_FEW = "one profiled launch on a side cannot tell a difference from noise"
+
+
+class _Section(msgspec.Struct, frozen=True, kw_only=True):
+    """Sentences, then a table, then small print."""
+
+    title: str
+    sentences: tuple[str, ...] = ()
+    table: ReportTable | None = None
+    notes: tuple[str, ...] = ()
+
+
+def explanation_text(explanation: Explanation, *, width: int = 80) -> str:
+    lines = wrapped(_headline(explanation), width, " ")
+    for section in _sections(explanation):
+        lines += ["", f" {section.title}"]
+        lines += [line for text in section.sentences for line in wrapped(text, width, "   ")]
+        if section.table is not None:
+            lines += [f"   {line}" for line in table_lines(section.table, width - 3)]
+        lines += [line for text in section.notes for line in wrapped(text, width, "   ")]
+    return "\n".join(lines) + "\n"
+
+
+def explanation_markdown(explanation: Explanation) -> str:
+    """With every operator."""
+    blocks = [f"#### {code(explanation.benchmark)}", plain(_headline(explanation))]
+    for section in _sections(explanation):
+        blocks.append(f"**{plain(section.title)}**")
+        blocks += ["\n".join(f"- {plain(text)}" for text in section.sentences)] if section.sentences else []
+        blocks += [markdown_table(section.table)] if section.table is not None else []
+        blocks += [plain(text) for text in section.notes]
+    return "\n\n".join(blocks) + "\n"
+
+
+def explanation_body(explanation: Explanation) -> dict[str, object]:
+    """For JSON; documented in docs/how-to/explain-a-regression.md."""
+    body = {"format": "benchwright-explanation", "version": 1} | msgspec.to_builtins(explanation)
+    body["conditions"] = [str(note) for note in explanation.conditions]
+    return json_body(body)
+
+
+def _headline(explanation: Explanation) -> str:
+    effect = explanation.headline
+    if effect is None:
+        return f"? {explanation.benchmark}: nothing to compare"
+    return f"{MARKS[effect.verdict]} {effect.verdict.value}: {explanation.benchmark} {_effect_words(effect)}"
+
+
+def _effect_words(effect: Effect) -> str:
+    figures = f"{format_value(effect.control, effect.unit)} → {format_value(effect.treatment, effect.unit)}"
+    return f"{metric_words(effect)} {change(effect)}, {figures}, {launches_words(effect)}"
+
+
+def _sections(explanation: Explanation) -> list[_Section]:
+    found = []
+    if explanation.causes:
+        found.append(
+            _Section(
+                title="what kind of slow-down" if _is_slower(explanation) else "what changed",
+                sentences=explanation.causes,
+            )
+        )
+    if explanation.operators is not None:
+        found.append(_operators(explanation.operators))
+    if explanation.moved:
+        found.append(_Section(title="what else moved", table=_effects_table(explanation.moved)))
+    if explanation.memory:
+        found.append(_Section(title="memory", table=_effects_table(explanation.memory)))
+    found += _surroundings(explanation)
+    if explanation.advice:
+        found.append(_Section(title="to learn more", sentences=explanation.advice))
+    return found
+
+
+def _is_slower(explanation: Explanation) -> bool:
+    return explanation.headline is not None and explanation.headline.verdict is Verdict.REGRESSED
+
+
+def _surroundings(explanation: Explanation) -> list[_Section]:
+    """What differs besides, and under which conditions it was measured."""
+    found = []
+    if (revisions := explanation.revisions) is not None:
+        more = revisions.total - len(revisions.commits)
+        commits = (*revisions.commits, *([f"… and {more} more"] if more > 0 else []))
+        words = f"{revisions.control} → {revisions.treatment}"
+        found.append(_Section(title=f"revisions: {words}", sentences=commits))
+    if explanation.environment:
+        texts = tuple(
+            f"{'✗ ' if d.severe else ''}{d.what}: {d.control} → {d.treatment}" for d in explanation.environment
+        )
+        found.append(_Section(title="what else differs", sentences=texts))
+    if explanation.conditions:
+        found.append(_Section(title="conditions", sentences=tuple(f"⚠ {note}" for note in explanation.conditions)))
+    return found
+
+
+def _operators(found: OperatorsExplained) -> _Section:
+    notes = []
+    if found.rest_s is not None and found.slow_down_s:
+        share = f" ({found.rest_s / found.slow_down_s * 100:.0f} %)" if found.slow_down_s > 0 else ""
+        notes.append(
+            f"The timed launches differ by {_signed(found.slow_down_s)} a {found.per}; operators account for "
+            f"{_signed(found.explained_s)}, and {_signed(found.rest_s)}{share} is not explained: time between operators, the "
+            "profiler's own, or noise."
+        )
+    if any(each.clear is None for each in found.operators):
+        notes.append(f"{_FEW[0].upper()}{_FEW[1:]}; use --launches 3.")
+    elif any(not each.clear for each in found.operators):
+        notes.append("~ within the range of the profiled launches: may be noise.")
+    counts = f"{found.launches[0]} + {found.launches[1]} profiled launches"
+    title = "operators" if found.per == "call" else "functions"
+    return _Section(
+        title=f"{title}, time in a {found.per} ({counts})", table=_operators_table(found), notes=tuple(notes)
+    )
+
+
+def _operators_table(found: OperatorsExplained) -> ReportTable:
+    title = "operator" if found.per == "call" else "function"
+    fields: list[Field[OperatorChange]] = [
+        Field(Column(title, quoted=True), lambda e: word(e.op)),
+        Field(Column("control", right=True), lambda e: _time(e, e.control_s)),
+        Field(Column("treatment", right=True), lambda e: _time(e, e.treatment_s)),
+        Field(Column("difference", right=True), _difference),
+        Field(
+            Column("of slow-down", right=True),
+            lambda e: Cell("" if e.share is None or not _slower(found) else _percent(e.share)),
+        ),
+        Field(Column("runs", right=True, spare=1), lambda e: Cell(_runs(e.calls))),
+    ]
+    table = table_of(fields, found.operators)
+    if len(found.operators) <= _MOST:
+        return table
+    rest = found.operators[_MOST:]
+    summed = sum(each.difference_s for each in rest)
+    share = sum(each.share or 0.0 for each in rest)
+    cells = [word(f"{len(rest)} others"), Cell(), Cell(), Cell(_signed(summed))]
+    cells += [Cell(_percent(share) if _slower(found) else ""), Cell()]
+    return msgspec.structs.replace(table, most=_MOST, rest=Row(tuple(cells)))
+
+
+def _slower(found: OperatorsExplained) -> bool:
+    return found.slow_down_s is not None and found.slow_down_s > 0
+
+
+def _time(each: OperatorChange, seconds: float | None) -> Cell:
+    if seconds is not None:
+        return Cell(format_value(seconds, "s"), seconds)
+    return Cell(_NONE if each.below_s is None else f"< {format_value(each.below_s, 's')}")
+
+
+def _difference(each: OperatorChange) -> Cell:
+    least = "≥ " if each.below_s is not None and each.difference_s > 0 else ""
+    doubt = "~" if each.clear is False else ""
+    return Cell(f"{least}{doubt}{_signed(each.difference_s)}", each.difference_s)
+
+
+def _runs(calls: tuple[str, str]) -> str:
+    before, after = (text or "0" for text in calls)
+    return "" if calls == ("", "") else before if before == after else f"{before} → {after}"
+
+
+def _signed(seconds: float) -> str:
+    return ("+" if seconds >= 0 else "−") + format_value(abs(seconds), "s")  # noqa: RUF001
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def _effects_table(effects: Sequence[Effect]) -> ReportTable:
+    fields: list[Field[Effect]] = [
+        Field(Column("metric", quoted=True), lambda e: Cell(metric_words(e), e.metric)),
+        Field(Column("control", right=True), lambda e: Cell(format_value(e.control, e.unit), e.control)),
+        Field(Column("treatment", right=True), lambda e: Cell(format_value(e.treatment, e.unit), e.treatment)),
+        Field(Column("change", right=True), lambda e: Cell(change(e), e.ratio)),
+        Field(Column("verdict", spare=1), lambda e: word(e.verdict.value)),
+    ]
+    return table_of(fields, effects)
