@@ -49,6 +49,7 @@ class RunOrder(msgspec.Struct, frozen=True, kw_only=True):
     keep: bool = True  # in the store
     set_up: bool = True  # install and prepare what is missing first
     reporters: Reporters = Reporters()  # that put the results elsewhere
+    resolved: Resolved | None = None  # in place of the request, such as the benchmarks of an earlier run
     variations: tuple[
         Variation, ...
     ] = ()  # control and treatment: each benchmark is measured on both sides; or one of them
@@ -148,6 +149,8 @@ def resolve_order(order: RunOrder) -> Resolved:
 
 def _resolved(order: RunOrder) -> Resolved:
     """What the request names; of an A/B on both sides, in pairs; of one commit, on its side."""
+    if order.resolved is not None:
+        return order.resolved
     nothing = order.resume is not None
     if not order.variations:
         return resolve(order.request, allow_nothing=nothing)

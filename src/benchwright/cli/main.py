@@ -19,6 +19,7 @@ from benchwright.version import __version__
 COMMANDS = {
     "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
     "ab": ("regressions.ab", "Compare two revisions of a target, measured by turns, with a verdict."),
+    "explain": ("regressions.explain", "Say why a treatment is slower: work or waiting, operators, memory."),
     "find": ("models.find", "List the models in scripts, without measuring them."),
     "corpora": ("models.corpora", "List the model scripts that come with benchwright."),
     "plan": ("plan", "Show what would run, without running it."),

@@ -97,6 +97,13 @@ class Kind(Protocol):
         """What the control or the treatment of an A/B must be told to keep apart from the other."""
         return benchmark
 
+    def profiled(self, benchmark: Benchmark, folder: str) -> Benchmark | None:
+        """The same benchmark for launches that time its operators (`op.time`) instead of the whole; None: it has none to time.
+
+        A Python program writes a profile of its functions into `folder` instead, for each launch.
+        """
+        return None
+
     # -- before a run ---------------------------------------------------------------------------------------------
 
     def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:

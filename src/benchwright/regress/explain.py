@@ -80,7 +80,7 @@ def explain(
             causes(control, treatment, split, of_launch=of_launch, slower=timed is not None and timed.ratio > 1)
         ),
         operators=_operators(profiled, call, launch),
-        moved=tuple(e for e in _moved(others) if not _is_memory(e) and e not in own),
+        moved=tuple(e for e in _moved(others) if not _is_memory(e) and _key(e) != (headline and _key(headline))),
         memory=tuple(e for e in sorted_effects(others) if _is_memory(e) and _is_peak(e)),
         environment=differences,
         conditions=tuple(conditions(control, treatment)),
@@ -123,6 +123,10 @@ def _call_time(effects: list[Effect]) -> Effect | None:
 def _moved(effects: list[Effect]) -> list[Effect]:
     """Those that are known to differ, or may: what is known to be the same explains nothing."""
     return [e for e in sorted_effects(effects) if e.verdict in (Verdict.REGRESSED, Verdict.IMPROVED)]
+
+
+def _key(effect: Effect) -> tuple[str, dict[str, str]]:
+    return effect.metric, effect.labels
 
 
 def _is_operator(effect: Effect) -> bool:

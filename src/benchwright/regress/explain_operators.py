@@ -28,14 +28,17 @@ class OperatorChange(msgspec.Struct, frozen=True, kw_only=True):
     control_s: float | None
     treatment_s: float | None
     difference_s: float
-    share: float | None = None  # of the slow-down
-    calls: tuple[str, str] = ("", "")
+    share: float | None = None  # of the slow-down; of the profiled one, if profiling made that the larger
+    calls: tuple[str, str] = ("", "")  # how often it runs; empty: not known
     clear: bool | None = None
     below_s: float | None = None
 
 
 class OperatorsExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """`slow_down_s` = the differences of `operators` + `rest_s`. None: the time of a call is not known."""
+    """`slow_down_s` = the differences of `operators` + `rest_s`. None: the time of a call is not known.
+
+    A negative `rest_s`: profiling slowed the operators down by more than they account for.
+    """
 
     operators: tuple[OperatorChange, ...]  # the largest difference first
     launches: tuple[int, int]
@@ -84,10 +87,10 @@ def explain_operators(
     before, after = _folded(before, after), _folded(after, before)
     found = [_change(op, before, after) for op in dict.fromkeys((*before.times, *after.times))]
     found.sort(key=lambda each: -abs(each.difference_s))
-    whole = slow_down_s if slow_down_s else None
-    if whole is not None:
-        found = [msgspec.structs.replace(each, share=each.difference_s / whole) for each in found]
     explained = math.fsum(each.difference_s for each in found)
+    if slow_down_s is not None and slow_down_s > 0:
+        whole = max(slow_down_s, explained)
+        found = [msgspec.structs.replace(each, share=each.difference_s / whole) for each in found]
     return OperatorsExplained(
         operators=tuple(found),
         launches=(len(control.counted), len(treatment.counted)),
@@ -145,21 +148,21 @@ def _change(op: str, before: _Side, after: _Side) -> OperatorChange:
     control, treatment = before.median(op), after.median(op)
     lacking = before if control is None else after if treatment is None else None
     below = lacking.bound_s if lacking is not None else None
+    absent = "0" if below is None else ""
     old, new = (below or 0.0 if value is None else value for value in (control, treatment))
     return OperatorChange(
         op=op,
         control_s=control,
         treatment_s=treatment,
         difference_s=new - old,
-        calls=(before.calls.get(op, ""), after.calls.get(op, "")) if op != OTHER else ("", ""),
-        clear=_apart(before.times.get(op), after.times.get(op)),
+        calls=("", "") if op == OTHER else (before.calls.get(op, absent), after.calls.get(op, absent)),
+        clear=_apart(before.times.get(op, [below or 0.0]), after.times.get(op, [below or 0.0]), lacking is not None),
         below_s=below,
     )
 
 
-def _apart(before: Sequence[float] | None, after: Sequence[float] | None) -> bool | None:
-    if before is None or after is None:
-        return True
-    if min(len(before), len(after)) < 2:
+def _apart(before: Sequence[float], after: Sequence[float], lacking: bool) -> bool | None:
+    """`lacking`: one side does not have it, in any launch; the most that it may take stands in for it."""
+    if not lacking and min(len(before), len(after)) < 2:
         return None
     return max(before) < min(after) or max(after) < min(before)

@@ -35,7 +35,7 @@ def explanation_text(explanation: Explanation, *, width: int = 80) -> str:
         lines += ["", f" {section.title}"]
         lines += [line for text in section.sentences for line in wrapped(text, width, "   ")]
         if section.table is not None:
-            lines += [f"   {line}" for line in table_lines(section.table, width - 3)]
+            lines += [f"  {line}" for line in table_lines(section.table, width - 2)]
         lines += [line for text in section.notes for line in wrapped(text, width, "   ")]
     return "\n".join(lines) + "\n"
 
@@ -114,51 +114,55 @@ def _surroundings(explanation: Explanation) -> list[_Section]:
 
 
 def _operators(found: OperatorsExplained) -> _Section:
-    notes = []
-    if found.rest_s is not None and found.slow_down_s:
-        share = f" ({found.rest_s / found.slow_down_s * 100:.0f} %)" if found.slow_down_s > 0 else ""
-        notes.append(
-            f"The timed launches differ by {_signed(found.slow_down_s)} a {found.per}; operators account for "
-            f"{_signed(found.explained_s)}, and {_signed(found.rest_s)}{share} is not explained: time between operators, the "
-            "profiler's own, or noise."
-        )
+    notes = [_accounted(found)] if found.slow_down_s and found.rest_s is not None else []
     if any(each.clear is None for each in found.operators):
         notes.append(f"{_FEW[0].upper()}{_FEW[1:]}; use --launches 3.")
     elif any(not each.clear for each in found.operators):
         notes.append("~ within the range of the profiled launches: may be noise.")
     counts = f"{found.launches[0]} + {found.launches[1]} profiled launches"
-    title = "operators" if found.per == "call" else "functions"
     return _Section(
-        title=f"{title}, time in a {found.per} ({counts})", table=_operators_table(found), notes=tuple(notes)
+        title=f"{_noun(found)}s, time in a {found.per} ({counts})", table=_operators_table(found), notes=tuple(notes)
     )
 
 
+def _accounted(found: OperatorsExplained) -> str:
+    """How much of the slow-down the operators account for, and what is left."""
+    slow_down, rest = found.slow_down_s or 0.0, found.rest_s or 0.0
+    what = _noun(found)
+    timed = f"The timed launches differ by {_signed(slow_down)} a {found.per}"
+    if slow_down <= 0:
+        return f"{timed}, the {what}s by {_signed(found.explained_s)}."
+    if rest < 0:
+        more = f"the {what}s by {_signed(found.explained_s)}: profiling slows them down, so shares are of that"
+        return f"{timed}, {more}."
+    left = f"{_signed(rest)} ({_percent(rest / slow_down)}) is time between {what}s, or noise"
+    return f"{timed}; the {what}s account for {_signed(found.explained_s)}, and the rest, {left}."
+
+
+def _noun(found: OperatorsExplained) -> str:
+    return "operator" if found.per == "call" else "function"
+
+
 def _operators_table(found: OperatorsExplained) -> ReportTable:
-    title = "operator" if found.per == "call" else "function"
     fields: list[Field[OperatorChange]] = [
-        Field(Column(title, quoted=True), lambda e: word(e.op)),
+        Field(Column(_noun(found), quoted=True), lambda e: word(e.op)),
         Field(Column("control", right=True), lambda e: _time(e, e.control_s)),
         Field(Column("treatment", right=True), lambda e: _time(e, e.treatment_s)),
         Field(Column("difference", right=True), _difference),
         Field(
-            Column("of slow-down", right=True),
-            lambda e: Cell("" if e.share is None or not _slower(found) else _percent(e.share)),
+            Column("of slow-down", right=True), lambda e: Cell("" if e.share is None else _percent(e.share), e.share)
         ),
-        Field(Column("runs", right=True, spare=1), lambda e: Cell(_runs(e.calls))),
+        Field(Column("runs", right=True, spare=1), lambda e: Cell(_runs(e))),
     ]
-    table = table_of(fields, found.operators)
-    if len(found.operators) <= _MOST:
-        return table
+    table = table_of(fields, found.operators[:_MOST])
     rest = found.operators[_MOST:]
-    summed = sum(each.difference_s for each in rest)
-    share = sum(each.share or 0.0 for each in rest)
-    cells = [word(f"{len(rest)} others"), Cell(), Cell(), Cell(_signed(summed))]
-    cells += [Cell(_percent(share) if _slower(found) else ""), Cell()]
-    return msgspec.structs.replace(table, most=_MOST, rest=Row(tuple(cells)))
-
-
-def _slower(found: OperatorsExplained) -> bool:
-    return found.slow_down_s is not None and found.slow_down_s > 0
+    if not rest:
+        return table
+    shares = [each.share for each in rest if each.share is not None]
+    share = Cell(_percent(sum(shares))) if shares else Cell()
+    summed = Cell(_signed(sum(each.difference_s for each in rest)))
+    others = Row((word(f"{len(rest)} others"), Cell(), Cell(), summed, share, Cell()))
+    return msgspec.structs.replace(table, rows=(*table.rows, others))
 
 
 def _time(each: OperatorChange, seconds: float | None) -> Cell:
@@ -173,13 +177,14 @@ def _difference(each: OperatorChange) -> Cell:
     return Cell(f"{least}{doubt}{_signed(each.difference_s)}", each.difference_s)
 
 
-def _runs(calls: tuple[str, str]) -> str:
-    before, after = (text or "0" for text in calls)
-    return "" if calls == ("", "") else before if before == after else f"{before} → {after}"
+def _runs(each: OperatorChange) -> str:
+    """How often it runs; on both sides, if that changed and is known."""
+    before, after = each.calls
+    return f"{before} → {after}" if before and after and before != after else after or before
 
 
 def _signed(seconds: float) -> str:
-    return ("+" if seconds >= 0 else "−") + format_value(abs(seconds), "s")  # noqa: RUF001
+    return ("+" if seconds >= 0 else "-") + format_value(abs(seconds), "s")
 
 
 def _percent(share: float) -> str:

@@ -125,22 +125,20 @@ class Program:
         return (code, None) if code >= 0 else (None, -code)
 
     @property
-    def cpu_s(self) -> float:
-        """CPU time of the program and all its reaped descendants."""
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return max(0.0, usage.ru_utime + usage.ru_stime - self._our_cpu_ns / _NS)
+    def used(self) -> dict[str, object]:
+        """CPU time of the program and all its reaped descendants, and what else the kernel counted of them.
 
-    @property
-    def usage(self) -> dict[str, float]:
-        """What the kernel counted of the same processes. Our copy before exec adds some page faults to each launch."""
+        Our copy before exec adds some page faults to each launch.
+        """
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return {
+        counts = {
             "system_s": usage.ru_stime,
             "page_faults": usage.ru_minflt + usage.ru_majflt,
             "major_faults": usage.ru_majflt,
             "waits": usage.ru_nvcsw,
             "preemptions": usage.ru_nivcsw,
         }
+        return {"cpu_s": max(0.0, usage.ru_utime + usage.ru_stime - self._our_cpu_ns / _NS), "usage": counts}
 
     def peak_rss(self, sampled_bytes: int, interval_s: float) -> dict[str, object]:
         """Peak memory: of the tree in a sample, or of one process as the kernel recorded it.

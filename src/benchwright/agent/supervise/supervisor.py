@@ -372,11 +372,7 @@ class Supervisor:
             "detail": self._detail,
         }
         sampled = self._sampling.peak_rss_bytes if self._sampling is not None else None
-        more = {
-            "cpu_s": program.cpu_s,
-            "usage": program.usage,
-            **program.peak_rss(sampled or 0, self.job.sample_interval_s),
-        }
+        more = {**program.used, **program.peak_rss(sampled or 0, self.job.sample_interval_s)}
         if self._agent_lost:
             more["agent_lost"] = True
         if self._early_stop:

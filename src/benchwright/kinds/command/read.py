@@ -15,6 +15,7 @@ from benchwright.core.inputs.request import Request
 from benchwright.core.metric import MetricSpec
 from benchwright.kinds.base import Kind, KindOptions
 from benchwright.kinds.command_words import command_from_line
+from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.kinds.naming import told_apart, words_of
 from benchwright.kinds.sweep import Point, is_variable, named_point, variables, with_values
 
@@ -33,6 +34,12 @@ class CommandKind(Kind):
 
     def ends_with_verdict(self, benchmark: Benchmark) -> bool:
         return True
+
+    def profiled(self, benchmark: Benchmark, folder: str) -> Benchmark | None:
+        work = benchmark.workload
+        if not isinstance(work, Command) or work.shell:
+            return None
+        return with_functions_profiled(benchmark, work.argv, work.cwd, folder)
 
     def recognises(self, target: str) -> bool:
         return False

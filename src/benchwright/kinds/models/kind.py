@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from benchwright.core.benchmark import Benchmark, Script
+from msgspec.structs import replace
+
+from benchwright.core.benchmark import Benchmark, Command, Script
 from benchwright.core.model import DEFAULT_RUNTIME, Model, ModelScript
 from benchwright.kinds.base import Kind
+from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.kinds.models.gather import LoopGatherer, ModelGatherer
 from benchwright.kinds.models.plan import ModelPlanner
 from benchwright.kinds.models.training import TrainingGatherer
@@ -30,6 +33,17 @@ class ModelsKind(Kind):
     def ends_with_verdict(self, benchmark: Benchmark) -> bool:
         """Of a script's own settings; the table of models says itself how they compare."""
         return bool(benchmark.parameters) and not isinstance(benchmark.workload, Model | ModelScript)
+
+    def profiled(self, benchmark: Benchmark, folder: str) -> Benchmark | None:
+        work = benchmark.workload
+        if isinstance(work, Model):
+            return replace(benchmark, workload=replace(work, profile=True))
+        if isinstance(work, Script) and not work.training and benchmark.stop is None:
+            # With a stop rule, a launch takes as long however slow it is.
+            return with_functions_profiled(benchmark, work.words, work.cwd, folder)
+        if isinstance(work, Command) and not work.shell:
+            return with_functions_profiled(benchmark, work.argv, work.cwd, folder)
+        return None
 
     def next_steps(self, benchmark: Benchmark) -> list[str]:
         work = benchmark.workload

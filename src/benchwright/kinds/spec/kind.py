@@ -70,6 +70,10 @@ class SpecKind(Kind):
         env = benchmark.env | {"AIBENCH_TREATMENT_GROUP": "1" if side == TREATMENT else "0"}
         return replace(benchmark, spec=replace(test, side=side), env=env)
 
+    def profiled(self, benchmark: Benchmark, folder: str) -> Benchmark | None:
+        work = benchmark.workload
+        return replace(benchmark, workload=replace(work, profile=True)) if isinstance(work, Model) else None
+
     def option_sorts(self, benchmark: Benchmark) -> tuple[str, ...]:
         """A test without a program is a model on our runtimes, once its file is fetched."""
         on_ours = benchmark.spec is not None and not benchmark.spec.commands
