@@ -111,7 +111,7 @@ def _operators(profiled: Profiled | None, call: Effect | None, launch: Effect | 
 def _worst(effects: list[Effect]) -> Effect | None:
     """A regression before anything else, and the largest change first."""
     order = {Verdict.REGRESSED: 0, Verdict.INCONCLUSIVE: 1, Verdict.IMPROVED: 2, Verdict.SAME: 3}
-    return min(effects, key=lambda e: (order[e.verdict], -abs(e.ratio - 1)), default=None)
+    return min(effects, key=lambda e: (order[e.verdict], e.beside, -abs(e.ratio - 1)), default=None)
 
 
 def _call_time(effects: list[Effect]) -> Effect | None:

@@ -13,11 +13,12 @@ from benchwright.app.regressions.profiles import OF_CONTROL, OF_TREATMENT, Profi
 from benchwright.app.results.compare import compare_commands, compare_runs
 from benchwright.app.results.kept_runs import Results
 from benchwright.core.benchmark import REVISION
-from benchwright.core.errors import BenchwrightError, InvalidInput
+from benchwright.core.errors import BenchwrightError, CannotMeasure, InvalidInput
 from benchwright.core.results.comparison import Comparison, Difference, Verdict
 from benchwright.core.run import Result, Run
 from benchwright.executors.observer import Observer
 from benchwright.regress.explain import Explanation, Profiled, RevisionsBetween, explain, profile_in
+from benchwright.regress.explain_operators import has_operators
 from benchwright.regress.repository import GitRepository
 from benchwright.runs.base_folder import BaseFolder
 
@@ -36,6 +37,7 @@ class ExplainOrder(msgspec.Struct, frozen=True, kw_only=True):
     every: bool = False  # all pairs, not only those that regressed
     anyway: bool = False  # runs of different machines, too
     profile: bool = False
+    profile_or_fail: bool = True  # an error if it cannot be profiled; else it is explained without
     launches: int = 3  # profiled ones of each side
 
 
@@ -86,7 +88,12 @@ def _pairs(order: ExplainOrder) -> list[_Pair]:
     if not found:
         remedy = "name the run to compare it with, or make an A/B: benchwright ab --control main TARGET"
         raise InvalidInput(f"{run.id} has no two sides to compare", where="explain", remedy=remedy)
-    return [_pair_of(run, comparison) for comparison in found]
+    return [_pair_of(run, comparison) for comparison in found if not _is_profile(run.result(comparison.control), run)]
+
+
+def _is_profile(result: Result, run: Run) -> bool:
+    """Whether it only profiles another result of the run."""
+    return any(profile_in(other, (result,)) is result for other in run.results if not has_operators(other))
 
 
 def _pair_of(run: Run, verdict: Comparison) -> _Pair:
@@ -143,8 +150,14 @@ def _profiled(pair: _Pair, order: ExplainOrder, observer: Observer) -> tuple[Pro
         store=order.store,
         launches=order.launches,
     )
-    if order.profile:
-        return profile_sides(wanted, observer), ()
+    if order.profile and (order.profile_or_fail or wanted.is_possible):
+        try:
+            return profile_sides(wanted, observer), ()
+        except CannotMeasure as error:
+            if order.profile_or_fail:
+                raise
+            observer.on_trouble(f"{pair.name} is explained without operators: {error}")
+            return None, ()
     if (known := known_profile(wanted)) is not None:
         return known, ()
     sides = [

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from benchwright.app.regressions.ab import AbOrder, AbOutcome
     from benchwright.app.run import RunOrder
     from benchwright.core.decision import Decision
+    from benchwright.executors.observer import Observer
 
 _EXAMPLES = """\b
 Examples:
@@ -31,7 +32,7 @@ Examples:
 _WITHOUT = (*REPLACED, "commands", "interleave", "turns", "platform", "device_names", "excluded_devices")
 _OWN = (
     *("control", "treatment", "build", "repo_dir", "fail_on"),
-    *("output", "markdown", "junit", "notify", "smtp"),
+    *("output", "markdown", "junit", "notify", "smtp", "explain"),
 )
 
 
@@ -65,6 +66,9 @@ _OWN = (
 )
 @click.option("--markdown", multiple=True, metavar="FILE", help="Also write FILE as Markdown, for a pull request.")
 @click.option("--junit", multiple=True, metavar="FILE", help="Also write FILE as JUnit XML, for a CI server.")
+@click.option(
+    "--explain", is_flag=True, help="If it regressed, say why: launch both sides again, profiled, and see what differs."
+)
 @notifying.notify_options
 @target_options(without=_WITHOUT)
 @click.pass_context
@@ -89,8 +93,10 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
             outcome = outcome_of(run(order, progress), fail_on=own["fail_on"])
         else:
             outcome = run_ab(_ab_order(order, own, decision), progress)
+        why = _explained(outcome, order, progress) if own["explain"] else ""
     try:
         click.echo(_report(outcome, "json" if as_json else "screen"), nl=False)
+        click.echo(why, nl=False, err=as_json)
     except BrokenPipeError:
         forget_stdout()  # nobody reads the report (`| head`); the exit code tells the verdict all the same
     for file, format_ in files.items():
@@ -98,6 +104,19 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     if not receivers:
         return outcome.exit_code
     return notifying.tell(outcome.notice(), receivers, order.base.path, outcome.exit_code)
+
+
+def _explained(outcome: AbOutcome, order: RunOrder, observer: Observer) -> str:
+    """Why it regressed, for the screen."""
+    from benchwright.app.regressions.explain import ExplainOrder, explanations
+    from benchwright.core.results.comparison import Verdict
+    from benchwright.regress.explain_report import explanation_text
+
+    if outcome.verdict is not Verdict.REGRESSED:
+        return ""
+    asked = ExplainOrder(runs=(outcome.run,), base=order.base, store=order.store, profile=True, profile_or_fail=False)
+    width = terminal_width()
+    return "".join(f"\n{explanation_text(each, width=width)}" for each in explanations(asked, observer))
 
 
 def _files(own: dict[str, Any]) -> dict[str, str]:
