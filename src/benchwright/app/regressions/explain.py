@@ -188,13 +188,23 @@ def _alone(run: Run, result: Result) -> Run:
 def _revisions(pair: _Pair) -> RevisionsBetween | None:
     """With the commits in between, where both are commits of a repository that is still there."""
     old, new = (result.benchmark.labels.get(REVISION, "") for result in (pair.control, pair.treatment))
-    if not old or not new or old == new:
-        return None
+    if old and new:
+        commits = [text.removeprefix("git:") for text in (old, new)]
+        return None if old == new else _between(pair.treatment.benchmark.workload.cwd, (old, new), commits)
+    before = {revision.root: revision for revision in pair.runs[0].revisions}
+    for revision in pair.runs[1].revisions:
+        earlier = before.get(revision.root)
+        if earlier is not None and earlier.short != revision.short:
+            return _between(revision.root, (earlier.words, revision.words), [earlier.commit, revision.commit])
+    return None
+
+
+def _between(folder: str, shown: tuple[str, str], commits: Sequence[str]) -> RevisionsBetween:
     try:
-        repository = GitRepository.open(pair.treatment.benchmark.workload.cwd)
-        first, last = (repository.commit(text.removeprefix("git:")) for text in (old, new))
-        commits = repository.commits(first, last)
-    except BenchwrightError:
-        return RevisionsBetween(control=old, treatment=new)
-    shown = tuple(f"{commit.short} {commit.subject}" for commit in commits[-_MOST_COMMITS:])
-    return RevisionsBetween(control=old, treatment=new, commits=shown, total=len(commits))
+        repository = GitRepository.open(folder)
+        first, last = map(repository.commit, commits)
+        found = repository.commits(first, last)
+    except BenchwrightError:  # gone, or no git repository: the two revisions are known all the same
+        return RevisionsBetween(control=shown[0], treatment=shown[1])
+    newest = tuple(f"{commit.short} {commit.subject}" for commit in found[-_MOST_COMMITS:])
+    return RevisionsBetween(control=shown[0], treatment=shown[1], commits=newest, total=len(found))
