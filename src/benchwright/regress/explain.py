@@ -76,7 +76,9 @@ def explain(
         control=verdict.control,
         treatment=verdict.treatment,
         headline=headline,
-        causes=tuple(
+        causes=verdict.missing
+        if headline is None
+        else tuple(
             causes(control, treatment, split, of_launch=of_launch, slower=timed is not None and timed.ratio > 1)
         ),
         operators=_operators(profiled, call, launch),

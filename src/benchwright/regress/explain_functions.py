@@ -17,6 +17,7 @@ from benchwright.kinds.function_profile import ENDING
 from benchwright.regress.explain_operators import OP_TIME, OTHER
 
 _MOST = 40  # functions of a launch; the others are summed
+_LIBRARY = re.compile(r".*/(?:site-packages|lib/python[0-9.]+)/")
 _BUILT_IN = re.compile(r"<(?:built-in method |method ')?(.*?)'?(?: of '(.*)' objects)?>")
 
 
@@ -62,8 +63,7 @@ def _name(file: str, function: str, root: str) -> str:
         if found is None:
             return function
         return f"{found[2]}.{found[1]}" if found[2] else str(found[1])
-    _, packages, inside = file.rpartition("site-packages/")
-    if packages:
-        return f"{inside}:{function}"
+    if found := _LIBRARY.match(file):
+        return f"{file[found.end() :]}:{function}"
     inner = os.path.relpath(file, root) if os.path.isabs(file) else file
     return f"{os.path.basename(file) if inner.startswith('..') else inner}:{function}"

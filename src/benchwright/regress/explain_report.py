@@ -9,7 +9,7 @@ import msgspec
 from benchwright.core.results.comparison import Effect, Verdict
 from benchwright.regress.explain import Explanation
 from benchwright.regress.explain_operators import OperatorChange, OperatorsExplained
-from benchwright.report.document import Cell, Column, Field, ReportTable, Row, table_of, word
+from benchwright.report.document import LUXURY, Cell, Column, Field, ReportTable, Row, table_of, word
 from benchwright.report.markdown import code, markdown_table, plain
 from benchwright.report.tables.comparison import MARKS, change, launches_words, metric_words
 from benchwright.report.text.layout import table_lines, wrapped
@@ -115,9 +115,10 @@ def _surroundings(explanation: Explanation) -> list[_Section]:
 
 def _operators(found: OperatorsExplained) -> _Section:
     notes = [_accounted(found)] if found.slow_down_s and found.rest_s is not None else []
-    if any(each.clear is None for each in found.operators):
+    shown = found.operators[:_MOST]
+    if any(each.clear is None for each in shown):
         notes.append(f"{_FEW[0].upper()}{_FEW[1:]}; use --launches 3.")
-    elif any(not each.clear for each in found.operators):
+    elif any(not each.clear for each in shown):
         notes.append("~ within the range of the profiled launches: may be noise.")
     counts = f"{found.launches[0]} + {found.launches[1]} profiled launches"
     return _Section(
@@ -149,10 +150,8 @@ def _operators_table(found: OperatorsExplained) -> ReportTable:
         Field(Column("control", right=True), lambda e: _time(e, e.control_s)),
         Field(Column("treatment", right=True), lambda e: _time(e, e.treatment_s)),
         Field(Column("difference", right=True), _difference),
-        Field(
-            Column("of slow-down", right=True), lambda e: Cell("" if e.share is None else _percent(e.share), e.share)
-        ),
-        Field(Column("runs", right=True, spare=1), lambda e: Cell(_runs(e))),
+        Field(Column("share", right=True), lambda e: Cell("" if e.share is None else _percent(e.share), e.share)),
+        Field(Column("runs", right=True, spare=LUXURY), lambda e: Cell(_runs(e))),
     ]
     table = table_of(fields, found.operators[:_MOST])
     rest = found.operators[_MOST:]

@@ -24,6 +24,7 @@ from benchwright.runs.base_folder import BaseFolder
 
 _FEW = 3  # pairs that are explained although none regressed
 _MOST_COMMITS = 12
+_COMMIT = "commit"  # a label: the whole hash of a side's commit
 
 
 class ExplainOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -150,6 +151,8 @@ def _profiled(pair: _Pair, order: ExplainOrder, observer: Observer) -> tuple[Pro
         store=order.store,
         launches=order.launches,
     )
+    if not pair.control.counted or not pair.treatment.counted:
+        return None, ()
     if order.profile and (order.profile_or_fail or wanted.is_possible):
         try:
             return profile_sides(wanted, observer), ()
@@ -172,7 +175,9 @@ def _profiled(pair: _Pair, order: ExplainOrder, observer: Observer) -> tuple[Pro
 def _differences(pair: _Pair) -> tuple[Difference, ...]:
     """Of the machine, the settings and the packages. The two sides of one run share all but what they were told to differ in."""
     before, after = (_alone(run, result) for run, result in zip(pair.runs, (pair.control, pair.treatment), strict=True))
-    return tuple(d for d in differences(before, after) if d.control != d.treatment)
+    old, new = (result.benchmark.workload.cwd for result in (pair.control, pair.treatment))
+    # Each side of an A/B of commits has a folder of its own, which explains nothing.
+    return tuple(d for d in differences(before, after) if d.control.replace(old, new) != d.treatment)
 
 
 def _alone(run: Run, result: Result) -> Run:
@@ -187,9 +192,10 @@ def _alone(run: Run, result: Result) -> Run:
 
 def _revisions(pair: _Pair) -> RevisionsBetween | None:
     """With the commits in between, where both are commits of a repository that is still there."""
-    old, new = (result.benchmark.labels.get(REVISION, "") for result in (pair.control, pair.treatment))
+    labels = pair.control.benchmark.labels, pair.treatment.benchmark.labels
+    old, new = (each.get(REVISION, "") for each in labels)
     if old and new:
-        commits = [text.removeprefix("git:") for text in (old, new)]
+        commits = [each.get(_COMMIT, "") for each in labels]
         return None if old == new else _between(pair.treatment.benchmark.workload.cwd, (old, new), commits)
     before = {revision.root: revision for revision in pair.runs[0].revisions}
     for revision in pair.runs[1].revisions:
@@ -200,6 +206,8 @@ def _revisions(pair: _Pair) -> RevisionsBetween | None:
 
 
 def _between(folder: str, shown: tuple[str, str], commits: Sequence[str]) -> RevisionsBetween:
+    if not all(commits):
+        return RevisionsBetween(control=shown[0], treatment=shown[1])
     try:
         repository = GitRepository.open(folder)
         first, last = map(repository.commit, commits)

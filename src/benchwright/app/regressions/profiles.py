@@ -15,6 +15,7 @@ from benchwright.core.inputs.request import Request, Resolved
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.core.run import Result, Run, why
 from benchwright.core.settings import RunSettings
+from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
 from benchwright.kinds.registry import kind_of
 from benchwright.regress.explain import Profiled
@@ -85,7 +86,8 @@ def profile_sides(order: ProfileOrder, observer: Observer) -> Profiled:
     )
     found = _profiled(order, made)
     if found is None:
-        failed = next((why(r) for r in made.results if not r.counted), "they reported no operators")
+        bad = [why(launch) for r in made.results for launch in r.launches if launch.status is not Status.OK]
+        failed = bad[0] if bad else "they reported no operators"
         raise CannotMeasure(f"the profiled launches failed: {failed}; see 'benchwright show {made.id}'")
     return found
 
@@ -109,6 +111,8 @@ def _profiled(order: ProfileOrder, made: Run) -> Profiled | None:
         return None
     if has_operators(control) and has_operators(treatment):
         return Profiled(control, treatment, made.id)
+    if any(len(r.counted) < len(r.launches) for r in (control, treatment)):
+        return None  # a launch that failed leaves a profile, too, of half its work
     functions = [with_functions(r, order.folder(side), r.benchmark.workload.cwd) for side, r in sides.items()]
     if len(functions) < 2 or functions[0] is None or functions[1] is None:
         return None
