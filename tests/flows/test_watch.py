@@ -202,6 +202,19 @@ def test_a_suite_with_a_mistake_is_the_fault_of_its_commit(watched: WatchedRepos
     assert "tasks.cfg" in record["broken"][0]
 
 
+def test_a_commit_that_renames_the_benchmarks_is_the_control_from_then_on(watched: WatchedRepository) -> None:
+    rest = "patterns = ['ms=(\\d+)']\nmetrics = ['ms']\ncompute_method = ['last']\ncommand_to_execute = sh bench.sh\n"
+    old = watched.commit(1000, {"tasks.cfg": f"[old]\n{rest}num_gpus = 0\n"})
+    watched.commit(1000, {"tasks.cfg": f"[new]\n{rest}num_gpus = 0\n"})
+    watched.commit(1000, subject="after")
+    words = ["watch", "--repo-dir", str(watched.clone), "--repeat", "6", "--json", "tasks.cfg", "--base-commit", old]
+    done = watched.bw(*words, "--commit", old)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [record["outcome"] for record in records] == ["A/A", "A/A", "same"]
+    assert records[2]["control"] == watched.commits[2]
+    assert "cannot be the control" in done.stderr
+
+
 def test_a_program_built_as_fai_pep_does_is_measured_and_reported_in_its_form(
     watched: WatchedRepository, tmp_path: Path
 ) -> None:

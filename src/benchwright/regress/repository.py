@@ -131,7 +131,7 @@ class GitRepository:
 
     def fetch(self, remote: str) -> None:
         try:
-            self._git("fetch", "--quiet", "--force", "--prune", "--tags", "--", remote, within_s=SLOW_S)
+            self._git("fetch", "--quiet", "--prune", "--", remote, within_s=SLOW_S)
         except CommandFailed as error:
             raise CannotMeasure(f"{self.root}: git fetch {remote}: {error}") from None
 

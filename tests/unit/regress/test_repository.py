@@ -117,3 +117,15 @@ def test_variables_of_a_hook_do_not_lead_to_another_repository(
     other.commit("elsewhere")
     monkeypatch.setenv("GIT_DIR", str(other.folder / ".git"))
     assert GitRepository.open(small.folder).commit("HEAD").subject.startswith("second")
+
+
+def test_fetching_leaves_tags_of_the_user_alone(small: SmallRepository, tmp_path: Path) -> None:
+    small.git("clone", "-q", str(small.folder), str(tmp_path / "clone"))
+    clone = GitRepository.open(tmp_path / "clone")
+    small.git("tag", "v1", "HEAD", folder=clone.root)
+    mine = clone.commit("v1")
+    small.commit("third", {"a.txt": "3"})
+    small.git("tag", "v1")
+    clone.fetch("origin")
+    assert clone.commit("v1") == mine
+    assert clone.commit("origin/main").subject == "third"

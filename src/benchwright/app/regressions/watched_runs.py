@@ -102,12 +102,9 @@ class WatchedRuns:
                 raise CannotMeasure(_reason(made))
             return Measured(run=made.id, broken={r.benchmark.name: why(r) for r in made.results if _has_failed(r)})
         outcome = outcome_of(made)
-        broken, control_broken = dict[str, str](), dict[str, str]()
-        for control, treatment in _pairs(made):
-            if _has_failed(treatment) and not _has_failed(control):
-                broken[treatment.benchmark.pair] = why(treatment)
-            elif _has_failed(control) and not _has_failed(treatment):
-                control_broken[control.benchmark.pair] = why(control)
+        broken, control_broken = _failures(made)
+        if not outcome.comparisons and not broken and not control_broken:
+            broken, control_broken = _lacking(made)
         if outcome.exit_code == CannotMeasure.exit_code and not broken and not control_broken:
             raise CannotMeasure(_reason(made))
         return Measured(
@@ -175,6 +172,24 @@ def _pairs(made: Run) -> list[tuple[Result, Result]]:
         if result.benchmark.side is not None:
             sides.setdefault(result.benchmark.pair, {})[result.benchmark.side] = result
     return [(found[CONTROL], found[TREATMENT]) for found in sides.values() if len(found) == 2]
+
+
+def _failures(made: Run) -> tuple[dict[str, str], dict[str, str]]:
+    """Benchmarks that failed in the treatment only, and those that failed in the control only."""
+    broken, control_broken = dict[str, str](), dict[str, str]()
+    for control, treatment in _pairs(made):
+        if _has_failed(treatment) and not _has_failed(control):
+            broken[treatment.benchmark.pair] = why(treatment)
+        elif _has_failed(control) and not _has_failed(treatment):
+            control_broken[control.benchmark.pair] = why(control)
+    return broken, control_broken
+
+
+def _lacking(made: Run) -> tuple[dict[str, str], dict[str, str]]:
+    """The same of two commits that have no benchmark in common. One that only brings new ones is not to blame."""
+    alone = [result.benchmark for result in made.results if result.benchmark.withheld]
+    new, removed = ({b.pair: b.withheld or "" for b in alone if b.side == side} for side in (TREATMENT, CONTROL))
+    return ({}, new) if new else (removed, {})
 
 
 def _has_failed(result: Result) -> bool:

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 _EXAMPLES = """\b
 Examples:
   benchwright watch --repo-dir . --build 'pip install -e .' -- python bench.py
-  benchwright watch --repo-dir ~/src/app --build make --interval 10m suite.yaml
+  benchwright watch --repo-dir ~/app --build make --interval 10m suite.yaml
   benchwright watch --repo-dir . --list -- python bench.py
-  benchwright watch --repo-dir ~/pytorch --framework caffe2 --platforms host
-      --frameworks-dir specifications/frameworks --exec-dir ~/programs squeezenet.json
+  benchwright watch --repo-dir ~/pytorch --frameworks-dir frameworks
+      --framework caffe2 --platforms host --exec-dir programs squeezenet.json
 """
 # What a watch decides by itself, or has options of its own for.
 _WITHOUT = (
@@ -144,6 +144,9 @@ def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> Wa
         raise InvalidInput("Mercurial repositories cannot be watched", where="--repo", remedy="use a git clone of it")
     if own["against"] == "parent" and own["base_commit"] is not None:
         raise InvalidInput("is for --against week", where="--base-commit", remedy="drop one of them")
+    interval_s = None if own["interval"] is None else parse_duration(own["interval"], where="--interval")
+    if interval_s is not None and interval_s <= 0:
+        raise InvalidInput(f"{own['interval']} is no time to wait", where="--interval", remedy="write 10m, or drop it")
     platforms = comma_words(own["platforms"])
     recipe = _recipe(order, own, platforms)
     if recipe.framework is not None:  # it names the build; whether the target has one is another matter
@@ -160,7 +163,7 @@ def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> Wa
         compare=own["ab_testing"],
         commit_file=own["commit_file"],
         status_file=None if own["status_file"] is None else os.path.abspath(own["status_file"]),
-        interval_s=None if own["interval"] is None else parse_duration(own["interval"], where="--interval"),
+        interval_s=interval_s,
         same_host=own["same_host"],
         platforms=platforms,
         recipe=recipe,

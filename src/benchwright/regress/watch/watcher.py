@@ -119,10 +119,10 @@ class WatchLoop:
         return 0
 
     def _finished(self, commit: Commit, ahead: _BuildAhead | None, following: Commit | None) -> bool:
-        """Measures a commit at all places and records it; False: asked to stop before that."""
-        records = []
+        """Measures a commit at all places and records it; False: asked to stop before the first."""
+        records: list[CommitRecord] = []
         for place in self._work.places():
-            record = self._at(commit, place, ahead, following)
+            record = self._at(commit, place, ahead, following, begun=bool(records))
             if record is None:
                 return False
             self._journal.add(record)
@@ -135,9 +135,10 @@ class WatchLoop:
         return True
 
     def _at(
-        self, commit: Commit, place: WatchPlace, ahead: _BuildAhead | None, following: Commit | None
+        self, commit: Commit, place: WatchPlace, ahead: _BuildAhead | None, following: Commit | None, *, begun: bool
     ) -> CommitRecord | None:
-        """A commit at one place; None: asked to stop before it was measured."""
+        """A commit at one place; None: asked to stop before it was measured. `begun`: elsewhere it has been, so it is finished
+        here too."""
         try:
             built = ahead.take(commit, place) if ahead else self._work.build(commit, place.platform)
         except RevisionNotBuilt as error:
@@ -145,15 +146,16 @@ class WatchLoop:
             return _record(commit, place, None, Examined(outcome=CommitOutcome.BUILD_FAILED, notes=notes), log)
         treatment = BuiltCommit(commit, built)
         for control in self._controls(commit, place):
-            if self._clock.is_stopping():
+            if not begun and self._clock.is_stopping():
                 return None
             try:
                 against = self._control_side(control, treatment, place)
             except RevisionNotBuilt as error:
                 self._rule_out(control, place, error.what)
                 continue
-            if self._clock.is_stopping():
+            if not begun and self._clock.is_stopping():
                 return None
+            begun = True
             self._observer.on_commit(commit, control, place)
             if ahead and following:
                 ahead.begin(following, place)

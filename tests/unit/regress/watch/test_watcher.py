@@ -484,6 +484,17 @@ def test_every_platform_has_a_build_and_a_record_of_its_own(bench: Bench) -> Non
     assert bench.commit_file.read() == second
 
 
+def test_asked_to_stop_it_finishes_the_commit_in_hand_on_every_platform(bench: Bench) -> None:
+    started(bench)
+    bench.all_places = (WatchPlace("host", "host"), WatchPlace("phone", "android"))
+    second = bench.commit("second")
+    bench.commit("third")
+    bench.stop_after = lambda steps: any("against" in step for step in steps)
+    assert bench.watch() == 0
+    assert [(record.subject, record.place) for record in bench.records] == [("second", "host"), ("second", "phone")]
+    assert bench.commit_file.read() == second
+
+
 def test_builds_never_overlap_measurements_on_the_same_host(bench: Bench) -> None:
     started(bench)
     for subject in ("second", "third", "fourth"):
