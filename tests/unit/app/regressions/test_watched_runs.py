@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -107,11 +108,12 @@ def trial(run_type: RunType = RunType.BENCHMARK, *parts: str) -> WatchTrial:
 def test_the_info_of_a_user_is_merged_with_what_the_watch_knows(repository: GitRepository, tmp_path: Path) -> None:
     helper = tmp_path / "helper"
     helper.write_text("")
-    info = (
-        '{"treatment": {"version": "v7", "commit": "mine", "programs": {"helper": {"location": "%s"}}},'
-        ' "control": {"version": "v6"}, "meta": {"team": "blue"}}'
-    ) % helper
-    runs = WatchedRuns(ordered(tmp_path, info=info), (), Decision(), repository, Observer())
+    told = {
+        "treatment": {"version": "v7", "commit": "mine", "programs": {"helper": {"location": str(helper)}}},
+        "control": {"version": "v6"},
+        "meta": {"team": "blue"},
+    }
+    runs = WatchedRuns(ordered(tmp_path, info=json.dumps(told)), (), Decision(), repository, Observer())
     runs.places()
     order = runs._ordered(trial())
     control, treatment = (variation.info for variation in order.variations)
