@@ -66,6 +66,11 @@ def make_environment(folder: Path, inherited: InheritedPython, without: Path | N
     return python
 
 
+def has_editable_install(inherited: InheritedPython, repository: Path) -> bool:
+    """Whether it imports a package from the working tree of `repository`."""
+    return list(_inherited_lines(inherited, None)) != list(_inherited_lines(inherited, repository))
+
+
 def variables_of(folder: Path) -> dict[str, str]:
     """As if it were activated, without its PATH."""
     return {"VIRTUAL_ENV": str(folder), "PYTHONNOUSERSITE": "1"}

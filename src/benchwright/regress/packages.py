@@ -34,14 +34,22 @@ def build_packages(
     tools: Tools | None = None,
     where: str = "pip:",
 ) -> BuiltRevision:
-    """An environment with the packages that pip understands by `wanted`; RevisionNotBuilt if it cannot be made."""
+    """An environment with the packages that pip understands by `wanted`; RevisionNotBuilt if it cannot be made.
+
+    Without any, it has what it inherits: the other side of a comparison, started in the same way.
+    """
     if refused := [word for word in wanted if word.startswith("-")]:
         remedy = "set it in pip's configuration or as a PIP_ variable"
         raise InvalidInput(f"'{refused[0]}' is an option of pip, not a package", where=where, remedy=remedy)
     inherited = inherited_python(python)
     present = list_packages(inherited.sites)
     folder = cache / "packages" / _identity(wanted, inherited, present)
-    making = Making(folder, f"pip:{' '.join(wanted)}", observer or Observer(), tools or Tools())
+    making = Making(
+        folder,
+        f"pip:{' '.join(wanted)}" if wanted else "the current packages",
+        observer or Observer(),
+        tools or Tools(),
+    )
     with making.alone():
         if (known := making.known()) is not None:
             return known
@@ -50,8 +58,9 @@ def build_packages(
             making.say("making its environment")
             venv = folder / "venv"
             interpreter = make_environment(venv, inherited, None)
-            making.say(f"installing {' '.join(wanted)}")
-            _install(making, wanted, interpreter, present)
+            if wanted:
+                making.say(f"installing {' '.join(wanted)}")
+                _install(making, wanted, interpreter, present)
             built = BuiltRevision(
                 commit=None,
                 python=str(interpreter),

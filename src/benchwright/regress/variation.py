@@ -41,6 +41,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     line: str | None = None  # the command itself
     labels: dict[str, str] = {}  # further ones of its benchmarks
     info: SpecRevision | None = None  # what reports of specifications say about this side
+    kept: dict[str, str] = {}  # words of the command → files of the user's that no revision has
 
     def is_like(self, other: Variation) -> bool:
         """Whether both sides measure the same."""
@@ -72,7 +73,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
             asked,
             specs=specs,
             targets=tuple(map(self._moved, asked.targets)),
-            command=tuple(map(self._moved, asked.command)),
+            command=tuple(self.kept.get(word) or self._moved(word) for word in asked.command),
             lines=(self.line,) if self.line is not None else tuple(map(self._moved, asked.lines)),
             script_args=tuple(map(self._moved, asked.script_args)),
             setup=self._moved_option(asked.setup),

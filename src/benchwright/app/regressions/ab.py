@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 from benchwright.app.after_run import exit_code
 from benchwright.app.regressions.sides import Sides, built_sides
 from benchwright.app.results.compare import compare_commands, failing, render
-from benchwright.app.run import RunOrder, run
+from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.benchmark import REVISION
 from benchwright.core.decision import Decision
 from benchwright.core.errors import InvalidInput
@@ -83,7 +84,8 @@ def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     """Measures both sides until the verdict is clear or the budget is spent; Interrupted if asked to stop."""
     observer = observer or Observer()
     _refuse_mixture(order)
-    sides = Sides(order.control, order.treatment, order.repository, order.recipe)
+    _refuse_what_is_wrong_here(order)
+    sides = Sides(order.order.request, order.control, order.treatment, order.repository, order.recipe)
     variations = built_sides(sides, order.order.base, observer)
     request = replace(order.order.request, repeat=order.decision)
     labels = order.order.labels | {v.side: v.revision for v in variations}
@@ -98,7 +100,10 @@ def outcome_of(made: Run, *, fail_on: str = "regressed") -> AbOutcome:
     """The verdict on a run of two sides, as it was when the run ended."""
     comparisons = tuple(compare_commands(made))
     return AbOutcome(
-        run=made, comparisons=comparisons, verdict=_worst(comparisons), exit_code=_exit_code(made, comparisons, fail_on)
+        run=made,
+        comparisons=comparisons,
+        verdict=_worst(made, comparisons),
+        exit_code=_exit_code(made, comparisons, fail_on),
     )
 
 
@@ -158,18 +163,32 @@ def _refuse_mixture(order: AbOrder) -> None:
         raise InvalidInput("two commands need no target", where="--control", remedy="drop the target, or compare args:")
 
 
-def _worst(comparisons: tuple[Comparison, ...]) -> Verdict | None:
+def _refuse_what_is_wrong_here(order: AbOrder) -> None:
+    """Before hours are spent on builds: what is wrong with the target here is wrong on both sides, if it is there at all."""
+    request = order.order.request
+    named = request.targets or request.command or request.lines
+    if named and order.order.resume is None and all(os.path.exists(t.partition("::")[0]) for t in request.targets):
+        resolve_order(order.order)
+
+
+def _worst(made: Run, comparisons: tuple[Comparison, ...]) -> Verdict | None:
     """A treatment that failed where the control did not has regressed."""
     found = {effect.verdict for comparison in comparisons for effect in comparison.effects}
-    if any(comparison.lost for comparison in comparisons):
+    if any(_has_lost(made, comparison) for comparison in comparisons):
         found.add(Verdict.REGRESSED)
     return next((verdict for verdict in _WORST_FIRST if verdict in found), None)
 
 
+def _has_lost(made: Run, comparison: Comparison) -> bool:
+    return bool(comparison.lost and made.result(comparison.control).counted)
+
+
 def _exit_code(made: Run, comparisons: tuple[Comparison, ...], fail_on: str) -> int:
-    """0 fine · 1 regressed, or what else `--fail-on` says · 3 nothing could be compared."""
+    """0 fine · 1 regressed, or what else `--fail-on` says · 3 nothing, or not every control, could be measured."""
     judged = any(effect.interval is not None for comparison in comparisons for effect in comparison.effects)
-    lost = any(comparison.lost for comparison in comparisons)
+    lost = any(_has_lost(made, comparison) for comparison in comparisons)
     if exit_code(made) == 3 or not (judged or lost):
         return 3
-    return 1 if any(c.lost or (c.effects and failing(c, fail_on)) for c in comparisons) else 0
+    if lost or any(c.effects and failing(replace(c, lost=()), fail_on) for c in comparisons):
+        return 1
+    return 3 if any(comparison.lost for comparison in comparisons) else 0

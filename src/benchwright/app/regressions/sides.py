@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 
 import msgspec
+from msgspec.structs import replace
 
 from benchwright.core.errors import InvalidInput
+from benchwright.core.inputs.request import Request
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.executors.observer import Observer
+from benchwright.regress.belonging import kept_words, refuse_shared_package
 from benchwright.regress.builds import BuildRecipe, BuiltRevision, build
+from benchwright.regress.packages import build_packages, installed_in
 from benchwright.regress.repository import Commit, GitRepository
 from benchwright.regress.variation import Variation, simple_variation
 from benchwright.regress.working_tree import working_tree_commit
@@ -18,61 +22,96 @@ from benchwright.runs.base_folder import BaseFolder
 
 UNCHANGED = "the target as it is"
 WORKING_TREE = "working tree"
+_MOST_VERSIONS = 4
 
 
 class Sides(msgspec.Struct, frozen=True):
-    """What is compared, as in an AbOrder."""
+    """What is compared, as in an AbOrder. `request`: what is measured on both."""
+
+    request: Request
 
     control: Revision
-    treatment: Revision | None = None
-    repository: str | None = None
-    recipe: BuildRecipe = BuildRecipe()
+    treatment: Revision | None
+    repository: str | None
+    recipe: BuildRecipe
 
-    @property
-    def uses_git(self) -> bool:
-        return any(r is not None and r.kind is RevisionKind.GIT for r in (self.control, self.treatment))
+    def uses(self, kind: RevisionKind) -> bool:
+        return any(r is not None and r.kind is kind for r in (self.control, self.treatment))
 
 
 def built_sides(sides: Sides, base: BaseFolder, observer: Observer) -> tuple[Variation, Variation]:
     """Both, ready to be measured. InvalidInput if one is wrong, RevisionNotBuilt if one cannot be built."""
-    if not sides.uses_git:
-        for given, where in ((sides.recipe.command, "--build"), (sides.repository, "--repo-dir")):
-            if given is not None:
-                raise InvalidInput("is for commits, and none is compared", where=where, remedy="leave it out")
-        return _without_git(CONTROL, sides.control, base, observer), _without_git(
-            TREATMENT, sides.treatment, base, observer
-        )
-    repository = GitRepository.open(sides.repository or os.getcwd(), "--repo-dir" if sides.repository else "--control")
-    maker = _Maker(repository, sides.recipe, base, observer)
+    maker = _CommitMaker(sides, base, observer) if sides.uses(RevisionKind.GIT) else _SideMaker(sides, base, observer)
     return maker.variation(CONTROL, sides.control), maker.variation(TREATMENT, sides.treatment)
 
 
-def _without_git(side: str, revision: Revision | None, base: BaseFolder, observer: Observer) -> Variation:
-    if revision is None:
-        return Variation(side=side, revision=UNCHANGED)
-    return simple_variation(side, revision, f"--{side}")
+class _SideMaker:
+    """Makes sides that need no repository."""
 
-
-class _Maker:
-    """Makes the sides of a comparison in which a repository takes part."""
-
-    def __init__(self, repository: GitRepository, recipe: BuildRecipe, base: BaseFolder, observer: Observer) -> None:
-        self._repository = repository
-        self._recipe = recipe
+    def __init__(self, sides: Sides, base: BaseFolder, observer: Observer) -> None:
+        self._sides = sides
         self._base = base
         self._observer = observer
+        self._refuse_options()
+
+    def _refuse_options(self) -> None:
+        for given, where in ((self._sides.recipe.command, "--build"), (self._sides.repository, "--repo-dir")):
+            if given is not None:
+                raise InvalidInput("is for commits, and none is compared", where=where, remedy="leave it out")
+
+    def variation(self, side: str, revision: Revision | None) -> Variation:
+        if revision is None and self._sides.uses(RevisionKind.PIP):
+            return self._packages(side, (), UNCHANGED)  # started in the same way as the other side
+        if revision is None:
+            return Variation(side=side, revision=UNCHANGED)
+        if revision.kind is RevisionKind.PIP:
+            return self._packages(side, revision.words(f"--{side}"), str(revision))
+        return simple_variation(side, revision, f"--{side}")
+
+    def _packages(self, side: str, wanted: tuple[str, ...], words: str) -> Variation:
+        python = self._sides.request.python
+        built = build_packages(wanted, self._base.revisions, python=python, observer=self._observer, where=f"--{side}")
+        versions = [f"{name} {version}" for name, version in installed_in(built).items()]
+        more = f" and {len(versions) - _MOST_VERSIONS} more" if len(versions) > _MOST_VERSIONS else ""
+        said = f" ({', '.join(versions[:_MOST_VERSIONS])}{more})" if versions else ""
+        return Variation(side=side, revision=f"{words}{said}", python=built.python, path=built.path, env={**built.env})
+
+
+class _CommitMaker(_SideMaker):
+    """Makes the sides of a comparison in which a repository takes part."""
+
+    def __init__(self, sides: Sides, base: BaseFolder, observer: Observer) -> None:
+        super().__init__(sides, base, observer)
+        where = "--repo-dir" if sides.repository else "--control"
+        self._repository = GitRepository.open(sides.repository or os.getcwd(), where)
+        if sides.recipe.command is None and sides.recipe.framework is None:
+            refuse_shared_package(self._repository, sides.request.python)
+
+    def _refuse_options(self) -> None:
+        """They are for commits."""
 
     def variation(self, side: str, revision: Revision | None) -> Variation:
         if revision is not None and revision.kind is not RevisionKind.GIT:
-            return _without_git(side, revision, self._base, self._observer)
+            return super().variation(side, revision)
         if revision is None:
-            commit = working_tree_commit(self._repository)
-            words = f"{WORKING_TREE} ({self._repository.commit('HEAD').short} {commit.subject})"
+            head, commit = self._repository.commit("HEAD"), working_tree_commit(self._repository)
+            words = f"{WORKING_TREE} ({head.short} {commit.subject})"
         else:
             commit = self._repository.commit(revision.text, f"--{side}")
             words = f"{revision.text} ({commit.short} {commit.subject})"
-        built = build(self._repository, commit, self._recipe, self._base.path / "builds-of-revisions", self._observer)
-        return variation_of_build(side, words, self._repository, commit, built)
+            if side == TREATMENT and self._leaves_changes_out(commit):
+                what = "uncommitted changes are not measured; leave --treatment out to measure them"
+                self._observer.on_note(what)
+        built = build(self._repository, commit, self._sides.recipe, self._base.revisions, self._observer)
+        made = variation_of_build(side, words, self._repository, commit, built)
+        kept = kept_words(self._sides.request.command, self._sides.request.targets, made, self._repository)
+        for word in kept:
+            self._observer.on_note(f"{word} is not part of {words}: the one here is used on both sides")
+        return replace(made, kept=kept)
+
+    def _leaves_changes_out(self, commit: Commit) -> bool:
+        head = self._repository.commit("HEAD")
+        return commit.hash == head.hash != working_tree_commit(self._repository).hash
 
 
 def variation_of_build(

@@ -28,14 +28,14 @@ def compare_runs(
     runs: Sequence[Run],
     *,
     between: tuple[str, str] | None,
-    margin: float,
+    margin: float | None,
     metrics: Sequence[str],
     all_metrics: bool,
     anyway: bool,
     run_to_run: float = RUN_TO_RUN,
 ) -> list[Comparison]:
-    """The first run against every other; or two benchmarks of one run, as pairs."""
-    from benchwright.analysis.comparison.compare import compare, compare_interleaved, interleaved
+    """The first run against every other; or two benchmarks of one run, as pairs. `margin` None: that of the run's own rule."""
+    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare, interleaved
 
     chosen = _chosen(runs[0], metrics, all_metrics) if between else _Chosen(runs[0], metrics, all_metrics)
     if between:
@@ -52,8 +52,7 @@ def compare_runs(
                 where="--between",
                 remedy="measure them together: benchwright run --repeat 10 -c 'A' -c 'B' (task files: --interleave)",
             )
-        compared = compare_interleaved(runs[0], *between, margin=margin, metrics=chosen.metrics, needed=chosen.needed)
-        return [chosen.marked(compared)]
+        return [_compared_pairs(runs[0], *between, chosen, margin)]
     found = []
     for treatment in runs[1:]:
         if treatment.id == runs[0].id:
@@ -65,7 +64,7 @@ def compare_runs(
         comparison = compare(
             runs[0],
             treatment,
-            margin=margin,
+            margin=DEFAULT_MARGIN if margin is None else margin,
             run_to_run=run_to_run,
             metrics=chosen.metrics,
             needed=chosen.needed,
@@ -97,19 +96,29 @@ def compare_alternating(run: Run, results: Sequence[Result]) -> list[Comparison]
 
     Of those that are paired, each pair by itself.
     """
-    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
-
     chosen = _chosen(run, (), all_metrics=False)
     groups: dict[str, list[str]] = {}
     for result in results:
         groups.setdefault(result.benchmark.pair, []).append(result.benchmark.name)
-    return [
-        chosen.marked(
-            compare_interleaved(run, first, other, margin=DEFAULT_MARGIN, metrics=chosen.metrics, needed=chosen.needed)
-        )
-        for first, *others in groups.values()
-        for other in others
-    ]
+    return [_compared_pairs(run, first, other, chosen) for first, *others in groups.values() for other in others]
+
+
+def _compared_pairs(run: Run, control: str, treatment: str, chosen: _Chosen, margin: float | None = None) -> Comparison:
+    """By the rule that the run was made with, if it was."""
+    from benchwright.analysis.comparison.compare import DEFAULT_MARGIN, compare_interleaved
+
+    own = DEFAULT_MARGIN if run.decision is None else run.decision.margin
+    sure = {} if run.decision is None else {"confidence": 1 - run.decision.alpha}
+    found = compare_interleaved(
+        run,
+        control,
+        treatment,
+        margin=own if margin is None else margin,
+        metrics=chosen.metrics,
+        needed=chosen.needed,
+        **sure,
+    )
+    return chosen.marked(found)
 
 
 def telling_metrics(run: Run) -> frozenset[tuple[str, str]]:

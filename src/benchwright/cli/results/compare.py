@@ -20,7 +20,9 @@ from benchwright.core.numbers.quantities import parse_percentage
     "--between", nargs=2, metavar="A B", help="Compare two benchmarks of ONE run that were measured interleaved."
 )
 @click.option(
-    "--margin", default="2%", show_default=True, metavar="PERCENT", help="Differences up to this count as the same."
+    "--margin",
+    metavar="PERCENT",
+    help="Differences up to this count as the same.  [default: 2%; of an A/B, its --min-effect]",
 )
 @click.option(
     "--run-to-run",
@@ -47,7 +49,7 @@ def command(
     runs: tuple[str, ...],
     baseline: str | None,
     between: tuple[str, str] | None,
-    margin: str,
+    margin: str | None,
     run_to_run: str | None,
     metrics: tuple[str, ...],
     all_metrics: bool,
@@ -80,7 +82,7 @@ def command(
         comparisons = compare_runs(
             found,
             between=between,
-            margin=parse_percentage(margin, where="--margin"),
+            margin=None if margin is None else parse_percentage(margin, where="--margin"),
             metrics=metrics,
             all_metrics=all_metrics,
             anyway=anyway,

@@ -1,0 +1,71 @@
+"""Whether what a user names on the command line belongs to the revision that is measured.
+
+A worktree has only what is committed. A program, script or package that is missing there would be taken from the user's
+working tree on both sides, and the comparison would say nothing about them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from benchwright.core.errors import InvalidInput
+from benchwright.regress.environment import has_editable_install, inherited_python
+from benchwright.regress.repository import QUICK_S, CommandFailed, GitRepository, call
+from benchwright.regress.variation import Variation
+
+_CODE = (".py", ".sh", ".yaml", ".yml", ".cfg", ".ini", ".json", ".pl", ".rb", ".js", ".R", ".jl")
+
+
+def refuse_shared_package(repository: GitRepository, python: str | None) -> None:
+    """InvalidInput if the interpreter imports a package from the working tree, whatever commit is measured."""
+    if has_editable_install(inherited_python(python), repository.root):
+        raise InvalidInput(
+            "a package of this repository is installed in editable mode: both sides would import the working tree's",
+            where="--build",
+            remedy="build each side with --build 'pip install -e .'; or --build true, if the target does not import it",
+        )
+
+
+def kept_words(
+    command: Sequence[str], targets: Sequence[str], variation: Variation, repository: GitRepository
+) -> dict[str, str]:
+    """Words that name files which git ignores, such as data: with the path of the only one there is. InvalidInput for a
+    program, script or target that the revision does not have."""
+    if variation.folder is None:
+        return {}
+    root, stands_in = variation.folder
+    kept: dict[str, str] = {}
+    for number, word in enumerate((*targets, *command)):
+        path = os.path.normpath(os.path.join(os.getcwd(), word.partition("::")[0]))
+        inside = path.startswith(f"{root}/") and os.path.exists(path)
+        if not inside or os.path.exists(f"{stands_in}/{path.removeprefix(f'{root}/')}"):
+            continue
+        is_program = number == len(targets)
+        if is_program and os.sep not in word:
+            continue  # found on the PATH
+        if is_program and os.path.exists(f"{os.path.dirname(os.path.dirname(path))}/pyvenv.cfg"):
+            kept[word] = path
+        elif is_program and _is_ignored(repository, path):
+            raise InvalidInput(
+                f"git ignores {word}: both sides would run the same program",
+                where=f"--{variation.side}",
+                remedy="build it on each side, such as --build make; or compare two files with bin:",
+            )
+        elif number <= len(targets) or path.endswith(_CODE) or not _is_ignored(repository, path):
+            raise InvalidInput(
+                f"{variation.revision} has no {word}",
+                where=f"--{variation.side}",
+                remedy="keep it outside of the repository and name it by its path, or copy it with --build 'cp …'",
+            )
+        else:
+            kept[word] = path
+    return kept
+
+
+def _is_ignored(repository: GitRepository, path: str) -> bool:
+    try:
+        call(["git", "check-ignore", "--quiet", "--", path], repository.root, within_s=QUICK_S)
+    except CommandFailed:
+        return False
+    return True
