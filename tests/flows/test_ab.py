@@ -41,7 +41,8 @@ def test_the_verdict_on_a_terminal(bw: CommandLine) -> None:
     (dots,) = [line for line in lines if line.startswith(" echo speed")]
     assert "⁝" in dots[: len(dots) // 2]  # every pair is on the side of the slower
     assert max(map(len, lines)) <= 80
-    assert "1 regressed" in lines[-1] or "1 regressed" in done.stdout
+    assert lines[-2] == " 1 regressed, 1 same of 2"
+    assert lines[-1].startswith(" saved: ")
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,13 @@ def build_packages(
         return built
 
 
+def installed_in(built: BuiltRevision) -> dict[str, str]:
+    """What an environment has of its own, beside all that it inherits: package → version."""
+    if built.python is None:
+        return {}
+    return list_packages(map(str, Path(built.python).parent.parent.glob("lib/python3*/site-packages")))
+
+
 def _install(making: Making, wanted: Sequence[str], python: Path, present: dict[str, str]) -> None:
     installer = Pip(configured_indexes(os.environ))
     named = {package_name(word) for word in wanted}

@@ -103,11 +103,11 @@ def _table(effects: Sequence[Effect], margin: float, marks: dict[Verdict, str] =
 
 
 def ab_markdown(comparison: Comparison, *, headed: bool = True) -> str:
-    """For a pull request: what matters first, the rest folded."""
+    """For a pull request: what matters first, the rest folded. `headed`: with what was compared."""
     shown, same = _told(comparison)
+    names = f"{code(comparison.control)} → {code(comparison.treatment)}"
     blocks = [
-        *([f"### Benchmarks: {count_words(comparison)}"] if headed else []),
-        f"{code(comparison.control)} → {code(comparison.treatment)}",
+        *([f"### Benchmarks: {count_words(comparison)}", names] if headed else []),
         markdown_table(_table(shown, comparison.margin, _MARKDOWN_MARKS)) if shown else "Nothing could be compared.",
     ]
     advised = dict.fromkeys(
