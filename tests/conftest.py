@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
+import coverage
 import hypothesis
 import pytest
 from command_line import CommandLine
@@ -60,22 +63,50 @@ def plugins(plugin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(plugin_folder))
 
 
-# Coverage in each of a test's processes costs more than all they do. It is had where a process is what is tested, and
-# these are few; all other tests count by what they do in this one.
+# Coverage doubles the time of Python code, and in each of a test's processes it costs more than all they do. Processes are
+# measured where they are what is tested; with a tracer the import of torch takes a third longer, so of those that import
+# it only the few are measured that reach what no other test does.
+HERE = Path(__file__).parent
 PROCESSES_MEASURED = tuple(
-    str(Path(__file__).parent / path)
+    str(HERE / path)
     for path in (
-        *("unit/agent", "unit/benchprobe", "unit/benchmodels", "contracts/test_executor_contract.py"),
-        "flows/test_voir_folders.py",
+        *("unit/agent", "unit/benchprobe", "contracts/test_executor_contract.py", "flows/test_voir_folders.py"),
+        *("unit/benchmodels/test_measure.py", "unit/benchmodels/test_running.py", "unit/benchmodels/training"),
     )
 )
+SHIPPED_BENCHMARKS = str(HERE / "benchmarks")  # programs that are no part of what is measured
 _COVERAGE = "COVERAGE_PROCESS_CONFIG"
 _coverage_of_processes: dict[str, str] = {}
 
 
-def pytest_collection() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """All workers import the same modules; what that runs is measured in the first of them."""
     if _COVERAGE in os.environ:
         _coverage_of_processes[_COVERAGE] = os.environ.pop(_COVERAGE)
+    with _unmeasured() if os.environ.get("PYTEST_XDIST_WORKER", "gw0") != "gw0" else nullcontext():
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Hundreds of examples run what a few have run: tests of Hypothesis take half as long if they are not measured."""
+    is_repetitive = item.get_closest_marker("hypothesis") or str(item.path).startswith(SHIPPED_BENCHMARKS)
+    with _unmeasured() if is_repetitive else nullcontext():
+        return (yield)
+
+
+@contextmanager
+def _unmeasured() -> Iterator[None]:
+    current = coverage.Coverage.current()
+    if current is None:
+        yield
+        return
+    current.stop()
+    try:
+        yield
+    finally:
+        current.start()
 
 
 @pytest.hookimpl(tryfirst=True)

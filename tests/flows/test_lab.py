@@ -11,6 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -225,12 +226,24 @@ def test_a_device_that_is_lost_does_not_stop_the_others(lab, phones, tmp_path):
 @pytest.mark.slow
 def test_ctrl_c_ends_the_runs_of_all_devices_and_each_can_be_resumed(lab, phones):
     running = subprocess.Popen(
-        lab.argv("run", "--platform", "android", "--", "./program", "60"), env=lab.env, cwd=lab.cwd,
+        lab.argv("run", "--platform", "android", "--", "./program", "100"), env=lab.env, cwd=lab.cwd,
         stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
-    wait_for(lambda: all(any(path.glob("runs/*/job.*")) for path in (p.temporary / "benchwright" for p in phones)), 60)
-    running.send_signal(signal.SIGINT)
-    said = running.communicate(timeout=60)[1]
+    with running, killed_at_the_end(running):
+        folders = [phone.temporary / "benchwright/runs" for phone in phones]
+        assert wait_for(lambda: all(any(folder.glob("*/job.*")) for folder in folders), 50), "no program was started"
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=50)[1]
     assert running.returncode == 130
     assert said.count("resume with: benchwright run --resume=") == 2
-    assert [os.listdir(phone.temporary / "benchwright/runs") for phone in phones] == [[], []]
+    assert [os.listdir(folder) for folder in folders] == [[], []]
+
+
+@contextmanager
+def killed_at_the_end(running: subprocess.Popen[str]) -> Iterator[None]:
+    """So that a failed test leaves nothing to the next ones."""
+    try:
+        yield
+    finally:
+        if running.poll() is None:
+            os.killpg(running.pid, signal.SIGKILL)

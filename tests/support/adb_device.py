@@ -8,6 +8,7 @@ it misbehave: a device that was not authorised, that is full, that is pulled out
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socket
@@ -183,6 +184,7 @@ class _Connection:
         self._socket = connected
         self._sending = threading.Lock()
         self._streams: dict[int, _Stream] = {}
+        self._numbers = itertools.count(1)  # never used again: a late answer to one stream must not reach another
 
     def serve(self) -> None:
         try:
@@ -245,7 +247,7 @@ class _Connection:
         if run is None:
             self.send(_CLSE, 0, remote)
             return
-        local = max(self._streams, default=0) + 1
+        local = next(self._numbers)
         stream = self._streams[local] = _Stream(self, local, remote)
         self.send(_OKAY, local, remote)
         threading.Thread(target=stream.serve, args=(run,), daemon=True).start()
@@ -257,8 +259,9 @@ class _Stream:
     def __init__(self, connection: _Connection, local: int, remote: int) -> None:
         self._connection = connection
         self._local, self._remote = local, remote
-        self._arrived, self._write_end = os.pipe()
-        self._writing = threading.Lock()
+        self._arrived, write_end = os.pipe()
+        self._inlet = open(write_end, "wb", buffering=0)  # noqa: SIM115 knows that it is closed; a number is used again
+        self._writing, self._ending = threading.Lock(), threading.Lock()
         self.may_send = threading.Semaphore(1)
         self.is_over = False
 
@@ -279,9 +282,9 @@ class _Stream:
                 try:
                     view = memoryview(data)
                     while view:
-                        view = view[os.write(self._write_end, view) :]
+                        view = view[self._inlet.write(view) :]
                     self._connection.send(_OKAY, self._local, self._remote)
-                except OSError:
+                except (OSError, ValueError):
                     pass  # it has ended
 
         threading.Thread(target=pass_on, daemon=True).start()
@@ -305,10 +308,11 @@ class _Stream:
             view = view[_MOST_BYTES:]
 
     def end(self) -> None:
-        if not self.is_over:
-            self.is_over = True
-            os.close(self._write_end)
-            self.may_send.release()
+        with self._ending:
+            if not self.is_over:
+                self.is_over = True
+                self._inlet.close()
+                self.may_send.release()
 
 
 class _Shell:

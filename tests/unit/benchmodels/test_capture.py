@@ -18,8 +18,9 @@ def then(captured):
     print("modes", torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.is_autocast_enabled("cpu"))
     print("plain", module.__call__.__code__.co_names, "__init_subclass__" in vars(module), module.__init__.__code__.co_filename.endswith("module.py"))
     print("requires", [a.requires_grad or a.is_inference() for a in captured.args])
-    from torch._dynamo import convert_frame, utils
-    print("dynamo", utils.unpatched_nn_module_call is module.__call__, convert_frame._compile.__code__.co_filename[-16:])
+    if "torch._dynamo" in sys.modules:
+        from torch._dynamo import convert_frame, utils
+        print("dynamo", utils.unpatched_nn_module_call is module.__call__, convert_frame._compile.__code__.co_filename[-16:])
     print("compiled", captured.module._compiled_call_impl is not None)
     captured.module(*captured.args, **captured.kwargs)
     if "raise" in sys.argv:
@@ -48,6 +49,10 @@ SCRIPT = """
         Own()(torch.ones(5, 4))
     print("not reached unless it is not called")
 """
+# The same models, not compiled: the import of the compiler takes as long as that of torch.
+UNCOMPILED = SCRIPT.replace('torch.compile(model, backend="eager")(x)', "model(x)").replace(
+    'model.compile(backend="eager")', ""
+)
 
 
 @pytest.fixture
@@ -67,11 +72,7 @@ def capturing(under_discovery, tmp_path):
 
 
 def test_the_model_is_taken_with_its_inputs_and_torch_is_as_it_was(under_discovery, capturing):
-    found = under_discovery(
-        SCRIPT.replace('torch.compile(model, backend="eager")(x)', "model(x)").replace(
-            'model.compile(backend="eager")', ""
-        )
-    )
+    found = under_discovery(UNCOMPILED)
     assert [m["class"] for m in found.models] == ["Linear", "Linear", "Own"]
     other, model, own = (m["identity"] for m in found.models)
     taken = capturing(model)
@@ -85,13 +86,15 @@ def test_the_model_is_taken_with_its_inputs_and_torch_is_as_it_was(under_discove
         "compiled False",
     ]
     assert taken.all("failure") == []
-    assert capturing(own).output.startswith(f"captured Own ('x',) [(5, 4)] {{}} {own}")
-    failing = capturing(other, "raise")
+    plain = capturing(own, program=UNCOMPILED)
+    assert plain.output.startswith(f"captured Own ('x',) [(5, 4)] {{}} {own}")
+    assert "dynamo" not in plain.output
+    failing = capturing(other, "raise", program=UNCOMPILED)
     assert failing.code == 1
     assert "in the measurement" in failing.one("failure")["text"]
     assert "ended by itself" not in failing.output
 
-    missed = capturing("0" * 16)
+    missed = capturing("0" * 16, program=UNCOMPILED)
     failure = missed.one("failure")
     assert (failure["stage"], failure["kind"], missed.code) == ("capture", "not_found", 0)
     assert f"it called Linear {other} (input 3×4 float32), Linear {model}" in failure["text"]
@@ -113,22 +116,23 @@ def test_a_script_that_ends_before_is_a_failure(capturing, program, words, code)
     assert words in missed.one("failure")["text"]
 
 
-@pytest.mark.parametrize("ending", ["", "1 / 0", "import os; os._exit(3)", "raise SystemExit(2)"])
-def test_a_model_that_a_thread_calls_is_kept_though_the_script_ends(under_discovery, capturing, ending):
-    program = f"""
-        import threading, time
-        import torch
-        layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
-        def call():
-            layer(x)
-            time.sleep(1)
-        threading.Thread(target=call, daemon=True).start()
-        time.sleep(0.5)
-        {ending}
-        """
-    (model,) = under_discovery(program).models
-    taken = capturing(model["identity"], program=program)
-    assert (taken.code, taken.all("failure")) == (0, [])
-    assert f"captured Linear ('input',) [(3, 4)] {{}} {model['identity']}" in taken.output
-    assert "compiled False" in taken.output
-    assert any("in a thread" in event["text"] for event in taken.all("message"))
+IN_A_THREAD = """
+    import threading, time
+    import torch
+    layer, x = torch.nn.Linear(4, 2), torch.ones(3, 4)
+    def call():
+        layer(x)
+        time.sleep(1)
+    threading.Thread(target=call, daemon=True).start()
+    time.sleep(0.5)
+    """
+
+
+def test_a_model_that_a_thread_calls_is_kept_though_the_script_ends(under_discovery, capturing):
+    (model,) = under_discovery(IN_A_THREAD).models
+    for ending in ("", "1 / 0", "import os; os._exit(3)", "raise SystemExit(2)"):
+        taken = capturing(model["identity"], program=IN_A_THREAD + ending)
+        assert (taken.code, taken.all("failure")) == (0, []), ending
+        assert f"captured Linear ('input',) [(3, 4)] {{}} {model['identity']}" in taken.output
+        assert "compiled False" in taken.output
+        assert any("in a thread" in event["text"] for event in taken.all("message")), ending

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,45 +14,35 @@ import pytest
 CHANGING = re.compile(r"^USDT:.*\n|0x[0-9a-f]{6,}", re.MULTILINE)
 
 
-@pytest.fixture(scope="module")
-def plainly(programs_folder, tmp_path_factory):
-    """What a script does without us, run once."""
-    done: dict[str, tuple[int, str, str]] = {}
-
-    def run(name: str) -> tuple[int, str, str]:
-        if name not in done:
-            command = [sys.executable, str(programs_folder / "odd" / f"{name}.py"), "--flag"]
-            env = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
-            ended = subprocess.run(command, env=env, input="given", capture_output=True, text=True, timeout=100)
-            done[name] = ended.returncode, ended.stdout, CHANGING.sub("", ended.stderr)
-        return done[name]
-
-    return run
+def plainly(script: Path) -> tuple[int, str, str]:
+    """What a script does without us."""
+    env = {key: value for key, value in os.environ.items() if not key.startswith("COV")}
+    command = [sys.executable, str(script), "--flag"]
+    ended = subprocess.run(command, env=env, input="given", capture_output=True, text=True, timeout=100)
+    return ended.returncode, ended.stdout, CHANGING.sub("", ended.stderr)
 
 
 @pytest.mark.parametrize(
-    ("name", "depth"),
+    ("name", "depths"),
     [
-        ("inputs", 0),
-        ("stack", 0),
-        pytest.param("inputs", 1, marks=pytest.mark.slow),
-        pytest.param("stack", 1, marks=pytest.mark.slow),
-        pytest.param("modules", 0, marks=pytest.mark.slow),
-        pytest.param("modules", 1, marks=pytest.mark.slow),
-        pytest.param("processes", 0, marks=pytest.mark.slow),
-        pytest.param("tracer", 0, marks=pytest.mark.slow),
+        pytest.param("inputs", (0, 1), marks=pytest.mark.slow),
+        ("stack", (0, 1)),
+        pytest.param("modules", (0, 1), marks=pytest.mark.slow),
+        pytest.param("processes", (0,), marks=pytest.mark.slow),
+        pytest.param("tracer", (0,), marks=pytest.mark.slow),
     ],
 )
 def test_an_odd_script_does_under_discovery_what_it_does_plainly(
-    under_discovery, plainly, programs_folder, torch, monkeypatch, name, depth
+    under_discovery, programs_folder, torch, monkeypatch, name, depths
 ):
     for variable in [each for each in os.environ if each.startswith("COV")]:  # a tracer of our own
         monkeypatch.delenv(variable)
     script = programs_folder / "odd" / f"{name}.py"
-    settings = {"max_depth": depth, "weights": True, "seed": None}
-    found = under_discovery(script, "--flag", stdin="given", **settings)
-    assert (found.code, found.output, CHANGING.sub("", found.errors)) == plainly(name)
-    assert found.models
+    expected = plainly(script)
+    for depth in depths:
+        found = under_discovery(script, "--flag", stdin="given", max_depth=depth, weights=True, seed=None)
+        assert (found.code, found.output, CHANGING.sub("", found.errors)) == expected, f"at depth {depth}"
+        assert found.models
 
 
 def test_a_call_that_cannot_be_described_is_left_alone_and_told(found):
