@@ -91,22 +91,23 @@ def pytest_collection() -> Generator[None, Any, Any]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
     """Hundreds of examples run what a few have run: tests of Hypothesis take half as long if they are not measured."""
-    is_repetitive = item.get_closest_marker("hypothesis") or str(item.path).startswith(SHIPPED_BENCHMARKS)
-    with _unmeasured() if is_repetitive else nullcontext():
+    is_marked = item.get_closest_marker("hypothesis") or item.get_closest_marker("unmeasured")
+    with _unmeasured() if is_marked or str(item.path).startswith(SHIPPED_BENCHMARKS) else nullcontext():
         return (yield)
 
 
 @contextmanager
 def _unmeasured() -> Iterator[None]:
-    current = coverage.Coverage.current()
-    if current is None:
-        yield
-        return
-    current.stop()
+    """A worker has two that measure: pytest-cov's, and below it the one that every process starts with."""
+    stopped = []
+    while (current := coverage.Coverage.current()) is not None:
+        current.stop()
+        stopped.append(current)
     try:
         yield
     finally:
-        current.start()
+        for each in reversed(stopped):
+            each.start()
 
 
 @pytest.hookimpl(tryfirst=True)

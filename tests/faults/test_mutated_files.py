@@ -23,6 +23,7 @@ def trials(tmp_path_factory: pytest.TempPathFactory) -> Trials:
 
 
 @pytest.mark.slow
+@pytest.mark.unmeasured
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(FIRST, FIRST + MUTANTS, TOGETHER))
 def test_no_damage_ends_in_a_traceback_or_hides_a_neighbour(trials: Trials, first: int) -> None:

@@ -342,6 +342,7 @@ def test_one_large_regression_is_found_in_a_long_table_of_six_launches() -> None
 
 
 @pytest.mark.parametrize(("way", "limit"), [("separate", 0.085), ("pairs", 0.03)])
+@pytest.mark.unmeasured
 def test_equal_sides_are_rarely_called_different(way: str, limit: float) -> None:
     rng = random.Random(way)
     called = 0

@@ -26,6 +26,7 @@ def quiet(seed: int, count: int, spread: float = 0.02) -> list[float]:
 
 
 @pytest.mark.parametrize("count", [6, 7, 9, 12, 20, 30])
+@pytest.mark.unmeasured
 def test_independent_launches_are_rarely_remarked_on(count: int) -> None:
     rng = random.Random(count)
     seen: Counter[str] = Counter()
@@ -36,6 +37,7 @@ def test_independent_launches_are_rarely_remarked_on(count: int) -> None:
     assert all(times <= 37 for times in seen.values()), seen
 
 
+@pytest.mark.unmeasured
 def test_independent_samples_within_launches_are_rarely_remarked_on() -> None:
     seen: Counter[str] = Counter()
     for seed in range(200):
@@ -159,6 +161,7 @@ def test_a_steady_rise_is_a_trend_and_no_step() -> None:
 
 @pytest.mark.parametrize("draw", ["gauss", "spikes", "skewed"])
 @pytest.mark.parametrize("count", [6, 8, 12, 20, 40])
+@pytest.mark.unmeasured
 def test_independent_launches_rarely_show_a_step(draw: str, count: int) -> None:
     rng = random.Random(f"{draw}{count}")
 

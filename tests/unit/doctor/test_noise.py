@@ -88,6 +88,7 @@ def test_the_true_noise_is_recovered(sigma):
 
 @pytest.mark.parametrize("sigma", [0.003, 0.03])
 @pytest.mark.parametrize("pairs", SIZES)
+@pytest.mark.unmeasured
 def test_a_difference_of_the_size_told_is_called_four_times_in_five(pairs, sigma):
     """By the comparison itself; what is told comes from a checkup of six pairs. performance/detectable.py has more trials."""
     rng = random.Random(f"{pairs} {sigma}")
