@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx_export import read_operators_once
 
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Options, Session, Unsupported
 from benchmodels.runtimes.mnn import CONVERTER, Mnn
@@ -23,6 +24,11 @@ torch = pytest.importorskip("torch")
 
 # Tests share a process, since the import of torch takes longest.
 pytestmark = pytest.mark.xdist_group("mnn")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick_exports() -> None:
+    read_operators_once()
 
 
 class Model(torch.nn.Module):

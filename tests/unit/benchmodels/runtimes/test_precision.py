@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx_export import read_operators_once
 
 from benchmodels.arrays import to_array
 from benchmodels.runtimes.base import ArtifactFolder, Captured, CollectedSteps, Inputs, Options, Unsupported
@@ -108,6 +109,7 @@ def test_a_model_that_is_bfloat16_by_itself_is_told_as_such():
 
 def test_weights_that_are_transposed_can_be_quantised_by_onnxruntime(tmp_path):
     pytest.importorskip("onnxruntime")
+    read_operators_once()
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.ReLU(), torch.nn.Linear(32, 10)).eval()
     captured = Captured(model, (torch.rand(4, 16),), {}, ("input",))
