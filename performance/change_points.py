@@ -1,0 +1,213 @@
+"""How many unchanged series are alarmed, and how many steps are found? Histories of 100 runs, by noise family.
+
+    python performance/change_points.py --seed 1
+    python performance/change_points.py --peer --only Gaussian heavy .6
+    python performance/change_points.py --quick
+
+Each point is one run. A step of 2, 5 or 10 % comes at run 50; it is found if a change is placed within 3 runs of it. `--peer` adds
+otava, asv and ruptures, each in an environment of its own, and Perfherder's rule (t > 7 over 12 runs before and after).
+
+Bars: at most 5 % of unchanged series alarmed in every family; at least 90 % of steps of 5 % found in noise of 2 %; 10,000 series in
+60 s on one core; no series with a single outlier alarmed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))
+
+from _noise_families import _autoregressive
+from _peers import peer_environment
+
+from benchwright.analysis.change_points import change_points
+
+Array = Any
+Search = Callable[[Array], list[list[int]]]
+COUNT, STEP_AT, NEAR = 100, 50, 3
+STEPS = (0.02, 0.05, 0.10)
+MOST_FALSE, LEAST_FOUND = 0.05, 0.90
+PEERS = {"otava": ["apache-otava==0.8.0"], "asv": ["asv==0.6.6"], "ruptures": ["ruptures==1.1.10"]}
+MOST_PEER_SERIES = 200  # otava takes seconds for ten
+
+
+class HistoryFamily(NamedTuple):
+    name: str
+    draw: Callable[[np.random.Generator, int], Array]
+    bar: bool = True  # whether unchanged series must not be alarmed
+
+
+def dependent(correlation: float) -> Callable[[np.random.Generator, int], Array]:
+    return lambda rng, replicas: 1 + 0.02 * _autoregressive(rng, replicas, COUNT, correlation)
+
+
+def hierarchical(rng: np.random.Generator, replicas: int) -> Array:
+    launches = 0.01 * rng.standard_normal((replicas, COUNT, 1)) + 0.01 * rng.standard_normal((replicas, COUNT, 5))
+    return np.median(1 + launches, axis=2)
+
+
+def heavy_tail(rng: np.random.Generator, replicas: int) -> Array:
+    spikes = np.where(rng.random((replicas, COUNT)) < 0.01, 3, 1)
+    return np.maximum(0.3, 1 + 0.02 * rng.standard_t(3, (replicas, COUNT))) * spikes
+
+
+def bimodal(rng: np.random.Generator, replicas: int) -> Array:
+    slow = np.where(rng.random((replicas, COUNT)) < 0.3, 1.1, 1.0)
+    return slow * (1 + 0.01 * rng.standard_normal((replicas, COUNT)))
+
+
+def skewed(rng: np.random.Generator, replicas: int) -> Array:
+    return 1 + 0.03 * rng.exponential(size=(replicas, COUNT))
+
+
+def random_walk(rng: np.random.Generator, replicas: int) -> Array:
+    return np.exp(np.cumsum(0.01 * rng.standard_normal((replicas, COUNT)), axis=1))
+
+
+def straight(rng: np.random.Generator, replicas: int) -> Array:
+    return 1 + 0.1 * np.arange(COUNT) / COUNT + 0.02 * rng.standard_normal((replicas, COUNT))
+
+
+FAMILIES = (
+    HistoryFamily("Gaussian 2 %", dependent(0.0)),
+    HistoryFamily("hierarchical 1 % + 1 %", hierarchical),
+    HistoryFamily("heavy tail (t3 2 %, spikes)", heavy_tail),
+    HistoryFamily("bimodal, 30 % at 1.1", bimodal),
+    HistoryFamily("skewed (exponential 3 %)", skewed),
+    HistoryFamily("AR(.6) 2 %", dependent(0.6)),
+    HistoryFamily("AR(.8) 2 %", dependent(0.8)),
+    HistoryFamily("AR(.9) 2 %", dependent(0.9)),
+    HistoryFamily("drift, AR(.97) 2 %", dependent(0.97)),
+    HistoryFamily("random walk, 1 % a run", random_walk),
+    HistoryFamily("straight drift of 10 %", straight, bar=False),
+)
+
+
+def ours(many: Array) -> list[list[int]]:
+    return [[point.place for point in change_points(series)] for series in many]
+
+
+def perfherder(many: Array) -> list[list[int]]:
+    """Each run against 12 before and 12 from it on; of neighbours beyond the limit, the most extreme."""
+    found = []
+    for series in many:
+        scores = [_t(series[i - 12 : i], series[i : i + 12]) if 12 <= i <= COUNT - 12 else 0.0 for i in range(COUNT)]
+        found.append([i for i, t in enumerate(scores) if t > 7 and t == max(scores[max(0, i - 12) : i + 13])])
+    return found
+
+
+def _t(before: Array, after: Array) -> float:
+    spread = math.sqrt(before.var(ddof=1) / len(before) + after.var(ddof=1) / len(after))
+    return abs(float(after.mean() - before.mean())) / spread
+
+
+def peer(name: str) -> Search:
+    """Raises CalledProcessError if it cannot be installed."""
+    python = peer_environment(f"change-points-{name}", PEERS[name]) / "bin" / "python"
+    script = str(Path(__file__).with_name("_change_point_peers.py"))
+
+    def search(many: Array) -> list[list[int]]:
+        told = json.dumps([list(map(float, series)) for series in many])
+        out = subprocess.run([str(python), script, name], input=told, capture_output=True, text=True, check=True).stdout
+        found: list[list[int]] = json.loads(out)
+        return found
+
+    return search
+
+
+def peers() -> dict[str, Search]:
+    found: dict[str, Search] = {"Perfherder": perfherder}
+    for name in PEERS:
+        try:
+            found[name] = peer(name)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"{name} is absent: it could not be installed ({error})", file=sys.stderr)
+    return found
+
+
+def shares(search: Search, series: Array) -> tuple[float, list[float]]:
+    """Alarmed without a change, and found of each step."""
+    alarmed = float(np.mean([bool(places) for places in search(series)]))
+    found = []
+    for step in STEPS:
+        stepped = series * np.where(np.arange(COUNT) >= STEP_AT, 1 + step, 1)
+        near = [any(abs(place - STEP_AT) <= NEAR for place in places) for places in search(stepped)]
+        found.append(float(np.mean(near)))
+    return alarmed, found
+
+
+def outliers_alarmed(rng: np.random.Generator, replicas: int) -> int:
+    """Series with one outlier, early, late or in the middle, that are alarmed though they are not without it."""
+    alarmed = 0
+    for series in 1 + 0.02 * rng.standard_normal((replicas, COUNT)):
+        with_one = series.copy()
+        with_one[rng.integers(0, COUNT)] *= rng.choice([0.2, 0.7, 1.5, 10])
+        alarmed += bool(change_points(with_one)) and not change_points(series)
+    return alarmed
+
+
+def missed(family: HistoryFamily, alarmed: float, found: Sequence[float], replicas: int) -> list[str]:
+    slack = 0.0 if replicas >= 2000 else 2 * math.sqrt(MOST_FALSE * (1 - MOST_FALSE) / replicas)
+    bad = []
+    if family.bar and alarmed > MOST_FALSE + slack:
+        bad.append(f"{family.name}: {alarmed:.1%} of unchanged series alarmed")
+    if family.name == "Gaussian 2 %" and found[1] < LEAST_FOUND:
+        bad.append(f"{family.name}: only {found[1]:.0%} of steps of 5 % found")
+    return bad
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--replicas", type=int, default=2000)
+    parser.add_argument("--quick", action="store_true", help="100 replicas")
+    parser.add_argument("--peer", action="store_true", help="install and run other tools, too")
+    parser.add_argument("--only", nargs="*", metavar="WORD", help="only families whose name has one of these words")
+    options = parser.parse_args()
+    replicas = 100 if options.quick else options.replicas
+    others = peers() if options.peer else {"Perfherder": perfherder}
+    start, bad = time.perf_counter(), []
+    print(f"{replicas} series of {COUNT} runs, seed {options.seed}: % of unchanged alarmed / found of 2, 5, 10 %\n")
+    print("| family | ours | " + " | ".join(others) + " |")
+    print("|" + "---|" * (len(others) + 2))
+    for number, family in enumerate(FAMILIES):
+        if options.only and not any(word in family.name for word in options.only):
+            continue
+        series = family.draw(np.random.default_rng([options.seed, number]), replicas)
+        rows = {"ours": shares(ours, series)}
+        rows |= {name: shares(search, series[:MOST_PEER_SERIES]) for name, search in others.items()}
+        told = [
+            f"{alarmed * 100:.1f} / {', '.join(f'{f * 100:.0f}' for f in found)}" for alarmed, found in rows.values()
+        ]
+        print(f"| {family.name} | {' | '.join(told)} |", flush=True)
+        bad += missed(family, *rows["ours"], replicas)
+    rng = np.random.default_rng([options.seed, 99])
+    alarmed = outliers_alarmed(rng, replicas)
+    print(f"\n{alarmed} of {replicas} Gaussian series alarmed by one outlier alone")
+    if alarmed:
+        bad.append(f"{alarmed} of {replicas} series alarmed by one outlier alone")
+    many = dependent(0.3)(rng, 1000)
+    cpu = time.process_time()
+    ours(many)
+    each = (time.process_time() - cpu) / len(many)
+    print(f"10,000 series of {COUNT} runs take {each * 10_000:.0f} s of one core")
+    if each * 10_000 > 60:
+        bad.append(f"10,000 series take {each * 10_000:.0f} s")
+    print(f"\n{time.perf_counter() - start:.0f} s")
+    for text in bad:
+        print(f"bar missed: {text}", file=sys.stderr)
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Change points: steps are found where they are, wandering and outliers are none, and what is settled stays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from benchwright.analysis.change_points import FEWEST, change_points, convincing_step
+
+Series = NDArray[np.float64]
+
+
+def noise(seed: int, count: int = 100, *, spread: float = 0.02, correlation: float = 0.0) -> Series:
+    rng = np.random.default_rng(seed)
+    values = rng.standard_normal(count)
+    for i in range(1, count):
+        values[i] = correlation * values[i - 1] + (1 - correlation**2) ** 0.5 * values[i]
+    return 1 + spread * values
+
+
+def stepped(series: Series, *steps: tuple[int, float]) -> Series:
+    for place, ratio in steps:
+        series = series * np.where(np.arange(len(series)) >= place, ratio, 1)
+    return series
+
+
+@pytest.mark.parametrize("ratio", [1.2, 0.8, 1.05, 0.95])
+def test_a_step_is_found_with_its_place_and_size(ratio: float) -> None:
+    (found,) = change_points(stepped(noise(1, spread=0.01), (60, ratio)))
+    assert abs(found.place - 60) <= 1
+    assert found.earliest <= 60 <= found.latest
+    assert found.ratio == pytest.approx(ratio, abs=0.01)
+    assert found.confidence > 0.99
+    assert found.settled
+
+
+def test_a_regression_that_was_fixed_is_two_changes() -> None:
+    first, second = change_points(stepped(noise(2, 150, spread=0.01), (50, 1.1), (80, 1 / 1.1)))
+    assert abs(first.place - 50) <= 1
+    assert abs(second.place - 80) <= 1
+    assert first.ratio == pytest.approx(1.1, abs=0.02)
+    assert second.ratio == pytest.approx(1 / 1.1, abs=0.02)
+
+
+def test_few_unchanged_series_are_alarmed_however_strongly_values_depend_on_each_other() -> None:
+    for correlation in (0.0, 0.6, 0.9):
+        alarmed = sum(bool(change_points(noise(seed, correlation=correlation))) for seed in range(60))
+        assert alarmed <= 8  # 5 % are 3; more than 8 has a chance below 1 %
+
+
+def test_steps_of_5_percent_are_found_in_noise_of_2_percent() -> None:
+    found = [change_points(stepped(noise(seed), (50, 1.05))) for seed in range(60)]
+    near = sum(any(abs(point.place - 50) <= 3 for point in points) for points in found)
+    assert near >= 51  # of 97 %, fewer has a chance below 0.1 %
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 99), st.floats(0.01, 100), st.integers(0, 20))
+def test_one_outlier_alone_is_no_change(place: int, ratio: float, seed: int) -> None:
+    series = noise(seed)
+    if change_points(series):
+        return
+    series[place] *= ratio
+    assert change_points(series) == []
+
+
+@pytest.mark.parametrize("place", [0, 1, 50, 94, 96, 98, 99])
+def test_one_outlier_in_exact_values_is_no_change(place: int) -> None:
+    series = [1000.0] * 100
+    series[place] = 2000.0
+    assert change_points(series) == []
+
+
+def test_exact_values_that_step_are_a_change_at_that_place() -> None:
+    (found,) = change_points([1000.0] * 40 + [1001.0] * 30)
+    assert (found.place, found.earliest, found.latest) == (40, 40, 40)
+    assert found.ratio == pytest.approx(1.001)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.floats(1e-9, 1e9), st.sampled_from([1.0, 1.05, 0.9]))
+def test_the_unit_does_not_matter(seed: int, unit: float, ratio: float) -> None:
+    series = stepped(noise(seed), (40, ratio))
+    plain, scaled = change_points(series), change_points(series * unit)
+    assert [(p.place, p.settled) for p in scaled] == [(p.place, p.settled) for p in plain]
+    assert [p.ratio for p in scaled] == pytest.approx([p.ratio for p in plain])
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([0.0, 0.6]))
+def test_read_backwards_the_step_is_at_the_same_place(seed: int, correlation: float) -> None:
+    logs = np.log(stepped(noise(seed, 80, correlation=correlation), (30, 1.15)))
+    forth, back = convincing_step(logs), convincing_step(logs[::-1])
+    assert forth is not None
+    assert back is not None
+    assert abs(back.place - (80 - forth.place)) <= 1
+    assert back.score == pytest.approx(forth.score)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1000), st.integers(13, 60), st.floats(0.8, 1.3))
+def test_what_is_settled_stays_when_runs_are_added(seed: int, place: int, ratio: float) -> None:
+    series = stepped(noise(seed, 110, correlation=0.3), (place, ratio))
+    before: list[int] = []
+    for count in range(FEWEST, 111, 7):
+        now = [point.place for point in change_points(series[:count]) if point.settled]
+        assert now[: len(before)] == before
+        before = now
+
+
+def test_a_change_is_told_before_it_is_settled() -> None:
+    series = stepped(noise(3, 65, spread=0.005), (60, 1.3))
+    (found,) = change_points(series)
+    assert found.place == 60
+    assert not found.settled
+
+
+def test_few_or_equal_or_no_runs_have_no_change() -> None:
+    assert change_points([]) == []
+    assert change_points([1.0] * 5 + [2.0] * 5) == []
+    assert change_points([3.0] * 50) == []
+    assert change_points([0.0] * 50) == []
+
+
+def test_values_that_are_zero_or_negative_can_change_too() -> None:
+    (found,) = change_points([0.0] * 30 + [5.0] * 30)
+    assert found.place == 30
+    assert found.ratio == float("inf")
+
+
+def test_a_long_history_is_quick_and_keeps_every_change() -> None:
+    series = stepped(noise(4, 3000, spread=0.01), (500, 1.1), (1500, 0.9), (2800, 1.1))
+    places = [point.place for point in change_points(series) if point.confidence > 0.999]
+    assert len(places) == 3
+    assert all(abs(a - b) <= 2 for a, b in zip(places, (500, 1500, 2800), strict=True))
