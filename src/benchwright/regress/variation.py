@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -72,7 +73,7 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
         return replace(
             asked,
             specs=specs,
-            targets=tuple(map(self._moved, asked.targets)),
+            targets=tuple(map(self._target, asked.targets)),
             command=tuple(self.kept.get(word) or self._moved(word) for word in asked.command),
             lines=(self.line,) if self.line is not None else tuple(map(self._moved, asked.lines)),
             script_args=tuple(map(self._moved, asked.script_args)),
@@ -115,6 +116,12 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
     def _moved_if_there(self, place: str) -> str:
         moved = self._moved(place)
         return moved if os.path.exists(moved) else place
+
+    def _target(self, text: str) -> str:
+        """A file of this side by its whole path, which means the same wherever it is read again."""
+        text = self._moved(text)
+        is_file = self.folder is not None and os.path.exists(text.partition("::")[0])
+        return os.path.abspath(text) if is_file else text
 
     def _moved(self, text: str) -> str:
         """With paths into the repository changed to those into the worktree."""
@@ -217,17 +224,30 @@ def _called_alike(before: Resolved, after: Resolved) -> tuple[Resolved, Resolved
 def _with_interpreters(
     benchmarks: Sequence[Benchmark], before: SuitePaths, after: SuitePaths
 ) -> tuple[list[Benchmark], SuitePaths]:
-    """An environment of a suite is another one on each side, where the sides have interpreters of their own."""
-    if before.python == after.python:
-        return list(benchmarks), replace(after, interpreters=before.interpreters | after.interpreters)
+    """An environment of a suite is another one on each side, where the sides have interpreters or requirements of their own."""
     paths = {CONTROL: before, TREATMENT: after}
+    apart = before.python != after.python
+    required = {side: _requirements(b for b in benchmarks if b.side == side) for side in paths}
     made, interpreters = [], dict[str, str]()
     for benchmark in benchmarks:
         environment, of_side = benchmark.environment, paths[benchmark.side or TREATMENT]
         if environment is not None:
-            python = of_side.python_of(environment.name)
-            if of_side.python is not None:
+            known = of_side.python if apart else of_side.interpreters.get(environment.name)
+            if apart or required[CONTROL].get(environment.name) != required[TREATMENT].get(environment.name):
                 environment = replace(environment, name=f"{environment.name}-{benchmark.side}")
-            interpreters[environment.name] = python
+            if known is not None:
+                interpreters[environment.name] = known
         made.append(replace(benchmark, environment=environment))
-    return made, replace(after, python=None, interpreters=interpreters)
+    return made, replace(after, python=None if apart else after.python, interpreters=interpreters)
+
+
+def _requirements(benchmarks: Iterable[Benchmark]) -> dict[str, set[object]]:
+    """What each environment is made from, by its name: every file of its folder that may say so, and what the suite adds."""
+    found: dict[str, set[object]] = {}
+    for benchmark in benchmarks:
+        if (environment := benchmark.environment) is not None:
+            files = sorted(Path(environment.folder).glob("requirements*"))
+            text = tuple((file.name, file.read_bytes()) for file in files if file.is_file())
+            more = (environment.packages, environment.constraints, environment.pip_args, environment.python)
+            found.setdefault(environment.name, set()).add((environment.requirements, text, more))
+    return found

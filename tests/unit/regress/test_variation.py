@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -12,8 +13,11 @@ from benchwright.core.benchmark import Benchmark, Script
 from benchwright.core.errors import InvalidInput
 from benchwright.core.inputs.request import MeasureOptions, Request, SuiteRequest
 from benchwright.core.inputs.revision import parse_revision
+from benchwright.kinds.suite.read.suite import suite_file
 from benchwright.regress.variation import Variation, shown, simple_variation
 from benchwright.runs.base_folder import BaseFolder
+
+SIDES = ("control", "treatment")
 
 
 def order(request: Request, *variations: Variation) -> RunOrder:
@@ -154,6 +158,27 @@ def test_environments_of_a_suite_are_told_apart_by_side(tmp_path: Path, monkeypa
     assert [paths.python_of(e.name) for e in environments if e] == ["/control/bin/python", "/treatment/bin/python"]
 
 
+def test_a_side_with_other_requirements_has_another_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = "one:\n  definition: ./one\n  install_group: g\ntwo:\n  definition: ./two\n"
+    same = {"one__main_py": ("1", "1"), "two__main_py": ("1", "1"), "two__requirements.in": ("a", "a")}
+    root, before, after = worktrees(
+        tmp_path, **same, **{"suite.yaml": (suite,) * 2, "one__requirements.in": ("b==1", "b==2")}
+    )
+    monkeypatch.chdir(root)
+    found = resolve_order(
+        order(Request(targets=("suite.yaml",), suite=SuiteRequest(base=str(tmp_path / "base"))), before, after)
+    )
+    assert [(b.name, b.environment and b.environment.name) for b in found.benchmarks] == [
+        ("one control", "g-control"),
+        ("one treatment", "g-treatment"),
+        ("two control", "two"),
+        ("two treatment", "two"),
+    ]
+    assert [suite_file(b) for b in found.benchmarks[:2]] == [f"{tmp_path}/{side}/suite.yaml" for side in SIDES]
+
+
 def test_a_suite_has_no_program_to_replace(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "one/main.py").write_text("")
@@ -170,3 +195,35 @@ def test_secrets_are_no_part_of_a_label() -> None:
         "cmd:app --password=hunter2-hunter2",
     ):
         assert "hunter2" not in shown(parse_revision(text, "--control"), "--control")
+
+
+def test_each_model_of_a_script_is_a_pair_of_its_own(tmp_path: Path) -> None:
+    from benchwright.core.model import FoundModel, ScriptDiscovery
+    from benchwright.kinds.models.discovery import _models_of
+
+    script = tmp_path / "nets.py"
+    script.write_text("import torch\n")
+    scripts = resolved(Request(targets=(str(script),), params=("k=1",)), "args:", "args:--fast")
+    found = ScriptDiscovery(script=str(script), models=tuple(FoundModel(identity=c * 8, class_=c) for c in "AB"))
+    models = [model for each in scripts for model in _models_of(each, found, "")]
+    assert [(m.name, m.pair) for m in models] == [
+        (f"nets.py::{c}[k=1]@torch-eager {side}", f"nets.py::{c}[k=1]@torch-eager")
+        for side in ("control", "treatment")
+        for c in "AB"
+    ]
+    assert [m.labels["revision"] for m in models] == ["args:"] * 2 + ["args:--fast"] * 2
+
+
+def test_sides_of_a_specification_have_files_and_programs_of_their_own(tmp_path: Path) -> None:
+    spec = {
+        "model": {"category": "c", "name": "m", "format": "x"},
+        "tests": [{"identifier": "t", "iterations": 1, "commands": ["{program} --in x"], "metric": "delay"}],
+    }
+    (tmp_path / "spec.json").write_text(json.dumps(spec))
+    before, after = resolved(Request(targets=(str(tmp_path / "spec.json"),)), "bin:sh", "args:--more 'a b'")
+    assert before.spec is not None
+    assert after.spec is not None
+    assert (before.spec.side, after.spec.side) == ("control", "treatment")
+    assert before.spec.programs["program"].endswith("/sh")
+    assert after.spec.arguments == ("--more 'a b'",)
+    assert before.env["AIBENCH_TREATMENT_GROUP"] == "0"

@@ -16,7 +16,7 @@ from benchwright.app.results.compare import compare_commands, failing, render
 from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.benchmark import REVISION
 from benchwright.core.decision import Decision
-from benchwright.core.errors import InvalidInput
+from benchwright.core.errors import Interrupted, InvalidInput
 from benchwright.core.inputs.revision import Revision, RevisionKind
 from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.core.note import Note
@@ -92,8 +92,16 @@ def run_ab(order: AbOrder, observer: Observer | None = None) -> AbOutcome:
     if variations[0].is_like(variations[1]):
         labels[KIND] = A_A
         observer.on_note("control and treatment are the same: an A/A, which shows the noise of this machine")
-    made = run(replace(order.order, request=request, labels=labels, variations=variations), observer)
+    made = run_sides(replace(order.order, request=request, labels=labels, variations=variations), observer)
     return outcome_of(made, fail_on=order.fail_on)
+
+
+def run_sides(order: RunOrder, observer: Observer) -> Run:
+    """As `run`, for what is to end with a verdict: `ab --resume` tells it by its exit code, too."""
+    try:
+        return run(order, observer)
+    except Interrupted as error:
+        raise Interrupted(str(error).replace("benchwright run --resume", "benchwright ab --resume")) from None
 
 
 def outcome_of(made: Run, *, fail_on: str = "regressed") -> AbOutcome:

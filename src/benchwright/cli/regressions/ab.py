@@ -78,8 +78,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     Exit code: 0 fine, 1 regressed, 2 wrong input, 3 could not measure, 130 interrupted (resumable).
     """
     from benchwright.app.progress.terminal import open_progress
-    from benchwright.app.regressions.ab import outcome_of, run_ab
-    from benchwright.app.run import run
+    from benchwright.app.regressions.ab import outcome_of, run_ab, run_sides
 
     own = {name: values.pop(name) for name in _OWN}
     decision = decision_of(values)
@@ -90,7 +89,7 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], **values: Any) -> i
     with open_progress(quiet=values["quiet"] or as_json, verbose=values["verbose"]) as progress:
         progress.begin("getting ready")
         if order.resume is not None and own["control"] is None:
-            outcome = outcome_of(run(order, progress), fail_on=own["fail_on"])
+            outcome = outcome_of(run_sides(order, progress), fail_on=own["fail_on"])
         else:
             outcome = run_ab(_ab_order(order, own, decision), progress)
         why = _explained(outcome, order, progress) if own["explain"] else ""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from benchwright.core.inputs.specification import CONTROL, TREATMENT
 from benchwright.core.results.comparison import Comparison, Effect
 from benchwright.core.run import Launch, Result, Run
 from benchwright.report.comparison import count_words, doubt_texts, warnings
@@ -103,9 +104,13 @@ def _samples(comparison: Comparison, control: Run, treatment: Run, at: str) -> l
 
 
 def _pair(comparison: Comparison, control: Run, treatment: Run, name: str) -> tuple[Result, Result] | None:
-    """As they were compared: two benchmarks of one run, or those of one name; of two runs of one benchmark, the two."""
+    """As they were compared: two benchmarks of one run, such as the sides of an A/B, or those of one name; of two runs of one
+    benchmark, the two."""
     before, after = ({r.benchmark.name: r for r in run.results} for run in (control, treatment))
-    if control is treatment:
+    sides = {r.benchmark.side: r for r in control.results if r.benchmark.pair == name}
+    if control is treatment and sides.keys() >= {CONTROL, TREATMENT}:
+        found = sides.get(CONTROL), sides.get(TREATMENT)
+    elif control is treatment:
         found = before.get(comparison.control), after.get(comparison.treatment)
     else:
         only = treatment.results[0] if len(treatment.results) == 1 else None

@@ -92,7 +92,7 @@ def suite_file(benchmark: Benchmark) -> str | None:
     """The suite file the user named to get `benchmark`, if it came from one."""
     if benchmark.folder is None:
         return None
-    place = benchmark.source.removesuffix(f" [{benchmark.name}]")
+    place = benchmark.source.removesuffix(f" [{benchmark.pair or benchmark.name}]")
     return re.sub(r":\d+$| \([^()]*:\d+\)$", "", place)
 
 
