@@ -69,7 +69,7 @@ def explain(
     call = _call_time(others)
     launch = next((e for e in others if e.metric == _LAUNCH_TIME), None)
     of_launch = call is None
-    timed = launch if of_launch else call
+    certain = any(e.verdict is Verdict.REGRESSED and _is_time(e) for e in own)
     split = split_of(control, treatment, None if call is None else (call.control, call.treatment))
     return Explanation(
         benchmark=name or control.benchmark.name,
@@ -78,10 +78,8 @@ def explain(
         headline=headline,
         causes=verdict.missing
         if headline is None
-        else tuple(
-            causes(control, treatment, split, of_launch=of_launch, slower=timed is not None and timed.ratio > 1)
-        ),
-        operators=_operators(profiled, call, launch),
+        else tuple(causes(control, treatment, split, of_launch=of_launch, slower=certain)),
+        operators=_operators(profiled, call, launch, certain),
         moved=tuple(e for e in _moved(others) if not _is_memory(e) and _key(e) != (headline and _key(headline))),
         memory=tuple(e for e in sorted_effects(others) if _is_memory(e) and _is_peak(e)),
         environment=differences,
@@ -102,18 +100,21 @@ def profile_in(result: Result, others: tuple[Result, ...]) -> Result | None:
     return found[0] if found else None
 
 
-def _operators(profiled: Profiled | None, call: Effect | None, launch: Effect | None) -> OperatorsExplained | None:
+def _operators(
+    profiled: Profiled | None, call: Effect | None, launch: Effect | None, certain: bool
+) -> OperatorsExplained | None:
+    """`certain`: it is known to be slower; there are no shares of a slow-down that may be none."""
     if profiled is None:
         return None
     timed = call if profiled.per == "call" else launch
-    slow_down = None if timed is None else timed.treatment - timed.control
+    slow_down = None if timed is None or not certain else timed.treatment - timed.control
     return explain_operators(profiled.control, profiled.treatment, slow_down, run=profiled.run, per=profiled.per)
 
 
 def _worst(effects: list[Effect]) -> Effect | None:
-    """A regression before anything else, and the largest change first."""
+    """A regression before anything else, then times and rates, and the largest change first."""
     order = {Verdict.REGRESSED: 0, Verdict.INCONCLUSIVE: 1, Verdict.IMPROVED: 2, Verdict.SAME: 3}
-    return min(effects, key=lambda e: (order[e.verdict], e.beside, -abs(e.ratio - 1)), default=None)
+    return min(effects, key=lambda e: (order[e.verdict], e.beside, not _is_time(e), -abs(e.ratio - 1)), default=None)
 
 
 def _call_time(effects: list[Effect]) -> Effect | None:
@@ -129,6 +130,11 @@ def _moved(effects: list[Effect]) -> list[Effect]:
 
 def _key(effect: Effect) -> tuple[str, dict[str, str]]:
     return effect.metric, effect.labels
+
+
+def _is_time(effect: Effect) -> bool:
+    """A time, or a rate."""
+    return effect.unit in ("s", "ms", "us", "ns") or (effect.unit or "").endswith("/s")
 
 
 def _is_operator(effect: Effect) -> bool:

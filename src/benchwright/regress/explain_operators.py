@@ -35,7 +35,7 @@ class OperatorChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperatorsExplained(msgspec.Struct, frozen=True, kw_only=True):
-    """`slow_down_s` = the differences of `operators` + `rest_s`. None: the time of a call is not known.
+    """`slow_down_s` = the differences of `operators` + `rest_s`. None: it is not known to be slower.
 
     A negative `rest_s`: profiling slowed the operators down by more than they account for.
     """

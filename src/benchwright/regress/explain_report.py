@@ -114,7 +114,7 @@ def _surroundings(explanation: Explanation) -> list[_Section]:
 
 
 def _operators(found: OperatorsExplained) -> _Section:
-    notes = [_accounted(found)] if found.slow_down_s and found.rest_s is not None else []
+    notes = [_accounted(found)]
     shown = found.operators[:_MOST]
     if any(each.clear is None for each in shown):
         notes.append(f"{_FEW[0].upper()}{_FEW[1:]}; use --launches 3.")
@@ -128,8 +128,10 @@ def _operators(found: OperatorsExplained) -> _Section:
 
 def _accounted(found: OperatorsExplained) -> str:
     """How much of the slow-down the operators account for, and what is left."""
-    slow_down, rest = found.slow_down_s or 0.0, found.rest_s or 0.0
     what = _noun(found)
+    if found.slow_down_s is None or found.rest_s is None:
+        return f"The {what}s differ by {_signed(found.explained_s)} in all. No shares: it is not known to be slower."
+    slow_down, rest = found.slow_down_s, found.rest_s
     timed = f"The timed launches differ by {_signed(slow_down)} a {found.per}"
     if slow_down <= 0:
         return f"{timed}, the {what}s by {_signed(found.explained_s)}."

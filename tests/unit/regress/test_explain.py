@@ -175,10 +175,10 @@ def test_nothing_is_said_of_work_where_the_time_did_not_grow_or_cpu_time_is_unkn
     assert split_of(side("a", launch()), side("b", launch()), None) is None
 
 
-def an_explanation(**more: Any) -> Explanation:
-    jitter = [1 + 0.001 * ((n * 7) % 5 - 2) for n in range(BLOCKS)]
+def an_explanation(slow: float = 1.5, spread: float = 0.001, **more: Any) -> Explanation:
+    jitter = [1 + spread * ((n * 7) % 5 - 2) for n in range(BLOCKS)]
     control = side("x control", *(process(1.0 * j, 0.9 * j) for j in jitter))
-    treatment = side("x treatment", *(process(1.5 * j, 1.4 * j) for j in jitter))
+    treatment = side("x treatment", *(process(slow * j, (slow - 0.1) * j) for j in reversed(jitter)))
     run = builders.run(control, treatment)
     chosen = frozenset({("x control", "process.duration")})
     verdict = compare_interleaved(run, "x control", "x treatment", metrics=chosen)
@@ -193,6 +193,17 @@ def test_an_explanation_has_the_regression_what_moved_with_it_and_memory_apart()
     assert [e.metric for e in found.moved] == ["process.cpu_time"]
     assert [e.metric for e in found.memory] == ["memory.peak_rss"]
     assert "more work" in found.causes[0]
+
+
+def test_of_a_slow_down_that_is_not_certain_no_kind_and_no_shares_are_claimed() -> None:
+    profiled = Profiled(profile({"a": 1.0}), profile({"a": 1.5}), "profile-1", "launch")
+    found = an_explanation(slow=1.05, spread=0.3, profiled=profiled)
+    assert found.headline is not None
+    assert found.headline.verdict.value == "inconclusive"
+    assert found.causes == ()
+    assert found.operators is not None
+    assert found.operators.operators[0].share is None
+    assert "No shares: it is not known to be slower." in " ".join(explanation_text(found).split())
 
 
 def test_every_line_fits_the_screen_and_markdown_and_json_say_the_same() -> None:
@@ -253,6 +264,43 @@ def test_a_profile_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
     assert with_functions(builders.result(benchmark("x")), tmp_path, "/") is None
 
 
+def git(folder: Path, *words: str) -> str:
+    settings = ["-c", "user.name=me", "-c", "user.email=me@example.org", "-c", "init.defaultBranch=main"]
+    done = subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_two_runs_are_explained_with_the_commits_between_them(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    git(work, "init", "-q")
+    bw = CommandLine(tmp_path / "base", work)
+    for name in ("first", "second", "third"):
+        (work / "main.py").write_text(f"print({name!r})\n")
+        git(work, "add", "-A")
+        git(work, "commit", "-qm", f"The {name} one")
+        if name != "second":
+            bw("run", "--repeat", "2", "--name", name, "--", "python", "main.py")
+    (found,) = json.loads(bw("explain", "first", "third", "--json").stdout)
+    assert [text.partition(" ")[2] for text in found["revisions"]["commits"]] == ["The second one", "The third one"]
+    assert found["headline"]["verdict"] == "inconclusive"
+    assert found["operators"] is None
+    assert found["advice"]
+
+
+@pytest.mark.slow
+def test_profiles_of_launches_that_failed_explain_nothing(tmp_path: Path) -> None:
+    """The program fails from its fourth launch on: the A/B has two of each side, their profiles would have half of the work."""
+    bw = CommandLine(tmp_path / "base", tmp_path)
+    (tmp_path / "main.py").write_text(
+        "import os, sys\nfrom pathlib import Path\nPath(f'{os.getpid()}.started').touch()\n"
+        "sys.exit(len(list(Path().glob('*.started'))) > 4)\n"
+    )
+    bw("run", "--repeat", "2", "-c", "python main.py a", "-c", "python main.py b")
+    refused = bw("explain", "last", "--profile", "--launches", "1", code=3)
+    assert "the profiled launches failed" in refused.stderr
+
+
 SCRIPT = """
 import sys, time
 def work(n):
@@ -273,30 +321,18 @@ def test_a_run_without_two_sides_is_refused_with_what_to_do(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_explain_names_the_function_that_was_made_slower(tmp_path: Path) -> None:
+def test_the_function_that_was_made_slower_is_named_by_ab_and_again_by_explain(tmp_path: Path) -> None:
     bw = CommandLine(tmp_path / "base", tmp_path)
     (tmp_path / "main.py").write_text(SCRIPT)
-    bw(
-        "ab",
-        "--repeat",
-        "6",
-        "--control",
-        "args:20000",
-        "--treatment",
-        "args:2000000",
-        "--",
-        "python",
-        "main.py",
-        code=1,
-    )
-    plain = bw("explain", "last").stdout
-    assert "regressed: main.py time" in plain
-    assert "more work" in plain
-    assert "--profile" in plain
-    (found,) = json.loads(bw("explain", "last", "--profile", "--launches", "2", "--json").stdout)
-    slowest = found["operators"]["operators"][0]["op"]
-    assert slowest.startswith("main.py:")
-    assert "genexpr" in slowest or "work" in slowest
-    again = bw("explain", "last").stdout  # the last run is that of the profile: it leads back
-    assert "functions, time in a launch (2 + 2 profiled launches)" in again
-    assert all(len(line) <= 80 for line in again.splitlines())
+    sides = ["--control", "args:20000", "--treatment", "args:2000000"]
+    told = bw("ab", "--explain", "--repeat", "6", *sides, "--", "python", "main.py", code=1).stdout
+    assert "It does more work" in told
+    assert "functions, time in a launch (3 + 3 profiled launches)" in told
+    assert all(len(line) <= 80 for line in told.splitlines())
+    (found,) = json.loads(bw("explain", "last", "--json").stdout)  # the last run is that of the profile: it leads back
+    slowest = found["operators"]["operators"][0]
+    assert slowest["op"] in ("main.py:<genexpr>", "main.py:work")
+    assert slowest["share"] > 0.5
+    (again,) = json.loads(bw("explain", "last", "--profile", "--launches", "2", "--json").stdout)
+    assert again["operators"]["launches"] == [2, 2]
+    assert again["headline"] == found["headline"]

@@ -177,7 +177,9 @@ def _differences(pair: _Pair) -> tuple[Difference, ...]:
     before, after = (_alone(run, result) for run, result in zip(pair.runs, (pair.control, pair.treatment), strict=True))
     old, new = (result.benchmark.workload.cwd for result in (pair.control, pair.treatment))
     # Each side of an A/B of commits has a folder of its own, which explains nothing.
-    return tuple(d for d in differences(before, after) if d.control.replace(old, new) != d.treatment)
+    found = [d for d in differences(before, after) if d.control.replace(old, new) != d.treatment]
+    both = f"{pair.control.benchmark.name} → {pair.treatment.benchmark.name}: "
+    return tuple(msgspec.structs.replace(d, what=d.what.removeprefix(both)) for d in found)
 
 
 def _alone(run: Run, result: Result) -> Run:
