@@ -22,9 +22,10 @@ _BUILT_IN = re.compile(r"<(?:built-in method |method ')?(.*?)'?(?: of '(.*)' obj
 
 
 def with_functions(result: Result, folder: Path, root: str) -> Result | None:
-    """`result` with the profiles in `folder` for its launches; None if there are none. `root`: paths are shown relative to it."""
+    """`result` with the profiles in `folder` for its launches; None unless there is one for each. `root`: paths are shown
+    relative to it."""
     launches = [launch for path in sorted(folder.glob(f"*{ENDING}")) if (launch := _launch(path, root)) is not None]
-    return replace(result, launches=tuple(launches)) if launches else None
+    return replace(result, launches=tuple(launches)) if 0 < len(launches) == len(result.counted) else None
 
 
 def _launch(path: Path, root: str) -> Launch | None:

@@ -247,8 +247,9 @@ def test_functions_of_both_sides_are_matched_though_folders_and_lines_differ(tmp
         made = with_functions_profiled(benchmark("x"), [sys.executable, "main.py", "x"], str(folder), str(into))
         assert made is not None
         assert subprocess.run(made.workload.words, cwd=folder, check=False).returncode == 3
-        result = with_functions(builders.result(benchmark("x")), into, str(folder))
+        result = with_functions(builders.result(benchmark("x"), launch()), into, str(folder))
         assert result is not None
+        assert with_functions(builders.result(benchmark("x"), launch(), launch()), into, str(folder)) is None
         found.append({m.labels["op"] for m in result.launches[0].measurements})
     assert "helper.py:work" in found[0] & found[1]
     assert "builtins.sum" in found[0] & found[1]
@@ -261,7 +262,7 @@ def test_what_is_no_python_script_has_no_functions_to_profile(argv: list[str]) -
 
 def test_a_profile_that_was_cut_short_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "1.prof").write_bytes(b"{half")
-    assert with_functions(builders.result(benchmark("x")), tmp_path, "/") is None
+    assert with_functions(builders.result(benchmark("x"), launch()), tmp_path, "/") is None
 
 
 def git(folder: Path, *words: str) -> str:

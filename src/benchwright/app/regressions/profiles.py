@@ -68,11 +68,7 @@ def profile_sides(order: ProfileOrder, observer: Observer) -> Profiled:
             where="--profile",
             remedy="leave it out; models, and commands that start with python, can be profiled",
         )
-    for side in (CONTROL, TREATMENT):
-        folder = order.folder(side)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        for earlier in folder.iterdir():
-            earlier.unlink()
+    _clear(order)
     made = run(
         RunOrder(
             request=Request(),
@@ -86,10 +82,20 @@ def profile_sides(order: ProfileOrder, observer: Observer) -> Profiled:
     )
     found = _profiled(order, made)
     if found is None:
+        _clear(order)
         bad = [why(launch) for r in made.results for launch in r.launches if launch.status is not Status.OK]
         failed = bad[0] if bad else "they reported no operators"
         raise CannotMeasure(f"the profiled launches failed: {failed}; see 'benchwright show {made.id}'")
     return found
+
+
+def _clear(order: ProfileOrder) -> None:
+    """No profile of other launches may be taken for one of these."""
+    for side in (CONTROL, TREATMENT):
+        folder = order.folder(side)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for earlier in folder.iterdir():
+            earlier.unlink()
 
 
 def known_profile(order: ProfileOrder) -> Profiled | None:
