@@ -208,7 +208,7 @@ def _notes(outcome: AbOutcome, broken: dict[str, str]) -> tuple[str, ...]:
     """What a reader of the verdicts should know, once."""
     told = [str(note) for note in (*outcome.table.doubts, *outcome.table.remarks)]
     told += [text for text in outcome.table.missing if text.partition(":")[0] not in broken]
-    told += [effect.advice for effect in outcome.table.effects if effect.advice]
+    told += [f"{e.benchmark} {e.metric}: {e.advice}" for e in outcome.table.effects if e.advice and not e.beside]
     return tuple(dict.fromkeys(told))
 
 
