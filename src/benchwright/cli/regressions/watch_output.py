@@ -42,6 +42,7 @@ class WatchScreen:
         self._targets: list[Target] = []
         self._repository = ""
         self._spool: Path | None = None
+        self._is_idle = False  # and has said so
         self.lost = 0
 
     def tell(self, targets: list[Target], repository: str, spool: Path) -> None:
@@ -49,9 +50,10 @@ class WatchScreen:
         self._targets, self._repository, self._spool = targets, repository, spool
 
     def on_commits(self, commits: Sequence[Commit]) -> None:
-        if not self._quiet:
-            count = len(commits)
-            self._say("nothing new" if not commits else f"{count} new commit{'s' if count > 1 else ''}")
+        if commits:
+            self.on_note(f"{len(commits)} new commit{'s' if len(commits) > 1 else ''}")
+        elif not self._is_idle:
+            self.on_note("nothing new")
 
     def on_commit(self, commit: Commit, control: Control | None, place: WatchPlace) -> None:
         if self._quiet:
@@ -63,6 +65,7 @@ class WatchScreen:
         self._say(clip(f"measuring {commit.short}{where}{against}: {commit.subject}", terminal_width()))
 
     def on_record(self, record: CommitRecord) -> None:
+        self._progress.on_step_done("")
         with self._progress.aside():
             try:
                 click.echo(_json(record) if self._as_json else coloured(commit_text(record, terminal_width())))
@@ -75,9 +78,14 @@ class WatchScreen:
             notice = notice_of_commit(record, self._repository)
             self.lost += notify(notice, targets, self._progress, spool=self._spool).lost
 
-    def on_waiting(self, seconds: float) -> None:
-        if not self._quiet:
-            self._say(f"waiting {format_duration(seconds)}")
+    def on_waiting(self, seconds: float, *, nothing_new: bool) -> None:
+        """Said once, until something is new."""
+        self._progress.on_step_done("")
+        if not self._is_idle:
+            self.on_note(
+                f"waiting {format_duration(seconds)}" + (" at a time until something is new" if nothing_new else "")
+            )
+        self._is_idle = nothing_new
 
     def on_note(self, text: str) -> None:
         if not self._quiet:

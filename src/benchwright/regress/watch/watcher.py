@@ -66,6 +66,7 @@ class WatchLoop:
         self._outcomes: list[CommitOutcome] = []
         self._pulled: Pulled | None = None
         self._last: Commit | None = None
+        self._is_up_to_date = False
 
     def run(self) -> int:
         """Until nothing is new; with an interval, until it is asked to stop. Returns the exit code."""
@@ -78,7 +79,7 @@ class WatchLoop:
                     break
                 left = begun + self._plan.interval_s - self._clock.now()
                 if left > 0 and not self._clock.is_stopping():
-                    self._observer.on_waiting(left)
+                    self._observer.on_waiting(left, nothing_new=self._is_up_to_date)
                     self._clock.wait(left)
         return self._exit_code() or code
 
@@ -100,7 +101,9 @@ class WatchLoop:
     def _pass(self, ahead: _BuildAhead | None) -> int:
         """What one pull brought; with an interval only the first commit of it. Returns an exit code."""
         try:
+            self._is_up_to_date = False
             new = self.pending().commits
+            self._is_up_to_date = not new
             self._observer.on_commits(new)
             for number, commit in enumerate(new):
                 following = new[number + 1] if number + 1 < len(new) else None

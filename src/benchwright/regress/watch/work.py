@@ -115,8 +115,8 @@ class WatchObserver(Protocol):
     def on_record(self, record: CommitRecord) -> None:
         """It is finished."""
 
-    def on_waiting(self, seconds: float) -> None:
-        """Nothing to do for a while."""
+    def on_waiting(self, seconds: float, *, nothing_new: bool) -> None:
+        """Nothing is done for a while."""
 
     def on_note(self, text: str) -> None: ...
 

@@ -41,6 +41,7 @@ class Bench:
         self.records: list[CommitRecord] = []
         self.time = 0.0
         self.waited: list[float] = []
+        self.idle: list[bool] = []
         self.stop_after: Callable[[list[str]], bool] = lambda steps: False
         self.on_wait: Callable[[], None] = lambda: None
         self.all_places: Sequence[WatchPlace] = (WatchPlace(),)
@@ -151,7 +152,8 @@ class Bench:
     def on_record(self, record: CommitRecord) -> None:
         self.records.append(record)
 
-    def on_waiting(self, seconds: float) -> None: ...
+    def on_waiting(self, seconds: float, *, nothing_new: bool) -> None:
+        self.idle.append(nothing_new)
 
     def on_note(self, text: str) -> None:
         self.said.append(text)
@@ -359,6 +361,7 @@ def test_the_interval_is_the_least_time_between_runs(bench: Bench) -> None:
         *("pull", "pull"),
     ]
     assert bench.waited == [60, 60, 60]
+    assert bench.idle == [False, False, True]
 
 
 def test_time_spent_measuring_counts_towards_the_interval(bench: Bench) -> None:
