@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from onnx_export import read_operators_once
 from plugin_package import ADDED
 
 from benchmodels.arrays import load_arrays, save_arrays
@@ -123,6 +124,7 @@ def loaded(
         session, inputs = runtime.load(model, options), model
     else:
         folder = tmp_path_factory.mktemp(runtime.name)
+        read_operators_once()
         try:
             runtime.build(model, str(folder), options, steps)
         except Unsupported as error:

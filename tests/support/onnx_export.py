@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from typing import Any
 
 
@@ -11,6 +12,8 @@ def read_operators_once() -> None:
 
     It does not change what it has read.
     """
+    if importlib.util.find_spec("onnxscript") is None:
+        return
     from torch.onnx._internal.exporter import _registration
 
     registry: Any = _registration.ONNXRegistry

@@ -36,6 +36,9 @@ print("went on", flush=True)
 """
 
 
+one_net = pytest.mark.xdist_group("measured net")  # one process, so that the script is looked at once
+
+
 @pytest.fixture
 def models(tmp_path: Path) -> Models:
     return Models(tmp_path)
@@ -49,6 +52,7 @@ def net(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return models, path, models.identity(path)
 
 
+@one_net
 def test_a_module_is_measured_where_its_script_calls_it(net: Any) -> None:
     models, path, identity = net
     told = models.run(path, identity=identity, streams=2, precision="bf16")
@@ -69,6 +73,7 @@ def test_a_module_is_measured_where_its_script_calls_it(net: Any) -> None:
     assert told.one("probe_end")["how"] == "end"
 
 
+@one_net
 def test_a_build_is_made_once_and_measured_without_torch(net: Any) -> None:
     pytest.importorskip("onnxruntime")
     models, path, identity = net
@@ -89,6 +94,7 @@ def test_a_build_is_made_once_and_measured_without_torch(net: Any) -> None:
     assert "flops_per_item.fp32" in again.one("give")["values"]
 
 
+@one_net
 def test_a_model_that_is_not_called_is_told(net: Any) -> None:
     models, path, _ = net
     told = models.run(path, identity="0123456789abcdef")
