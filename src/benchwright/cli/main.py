@@ -20,6 +20,7 @@ COMMANDS = {
     "run": ("run", "Measure a suite, a command, a task file, a script or its models."),
     "ab": ("regressions.ab", "Compare two revisions of a target, measured by turns, with a verdict."),
     "explain": ("regressions.explain", "Say why a treatment is slower: work or waiting, operators, memory."),
+    "bisect": ("regressions.bisect", "Find the commit that changed a metric."),
     "find": ("models.find", "List the models in scripts, without measuring them."),
     "corpora": ("models.corpora", "List the model scripts that come with benchwright."),
     "plan": ("plan", "Show what would run, without running it."),

@@ -1,0 +1,147 @@
+"""`benchwright bisect`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from benchwright.cli.options import TargetCommand, order_from, target_options
+from benchwright.cli.terminal import coloured, forget_stdout, terminal_width
+from benchwright.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from benchwright.app.progress.progress import Progress
+    from benchwright.app.regressions.bisect import BisectObserver, BisectOrder
+
+_EXAMPLES = """\b
+Examples:
+  benchwright bisect v1.2 main -- python bench.py
+  benchwright bisect HEAD~64 HEAD suite.yaml --select resnet50 --build 'pip install -e .'
+  benchwright bisect v1.2 main --metric process.cpu_time --budget 30m -- ./app --size 100
+"""
+# They change how often, in which order or as what a target is launched, which is fixed here; or mean something else.
+_WITHOUT = (
+    *("commands", "interleave", "turns", "repeat", "metrics", "platform", "device_names", "excluded_devices"),
+    *("resume", "anyway", "run_name", "store", "no_store", "warmup_runs", "sweep"),
+)
+_OWN = ("build", "repo_dir", "metrics", "posterior", "min_effect", "budget", "most_launches", "direction", "resume")
+
+
+@click.command(cls=TargetCommand, epilog=_EXAMPLES)
+@click.argument("good")
+@click.argument("bad")
+@click.option(
+    "--build", metavar="LINE", help="Shell line that builds a commit, run in its own worktree and environment."
+)
+@click.option("--repo-dir", metavar="DIR", help="Folder of the repository.  [default: this one]")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="NAME[=PATTERN]",
+    help="Metric to bisect; with a PATTERN, read it from the output.  [default: what the target is about]",
+)
+@click.option(
+    "--direction",
+    type=click.Choice(["worse", "better", "either"]),
+    default="worse",
+    show_default=True,
+    help="What the commit did to the metric.",
+)
+@click.option(
+    "--posterior",
+    type=click.FloatRange(0.5, 0.9999),
+    default=0.95,
+    show_default=True,
+    help="Stop when a commit has this chance.",
+)
+@click.option(
+    "--min-effect",
+    metavar="PERCENT",
+    default="1%",
+    show_default=True,
+    help="Smallest change that matters; less between GOOD and BAD is none.",
+)
+@click.option("--budget", metavar="TIME", help="Stop after this long, builds included, such as 30m.")
+@click.option("--most-launches", type=click.IntRange(6), default=200, show_default=True, help="Stop after this many.")
+@click.option("--resume", is_flag=True, help="Go on with the same bisection, which was stopped.")
+@target_options(without=_WITHOUT)
+@click.pass_context
+def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...], **values: Any) -> int:
+    """Find the commit after GOOD, up to BAD, that made TARGET slower, larger or less accurate.
+
+    Exit code: 0 found, 1 not found (no change, or a limit was reached), 2 wrong input, 3 could not measure, 130 interrupted.
+    """
+    from benchwright.app.progress.terminal import open_progress
+    from benchwright.app.regressions.bisect import bisect
+    from benchwright.app.regressions.bisect_report import outcome_body, outcome_text
+
+    own = {name: values.pop(name) for name in _OWN}
+    values["metrics"] = tuple(metric for metric in own["metrics"] if "=" in metric)
+    order = order_from(ctx, values, targets)
+    quiet = values["quiet"] or values["as_json"]
+    with open_progress(quiet=quiet, verbose=values["verbose"]) as progress:
+        progress.begin("reading the repository")
+        found = bisect(_bisect_order(order, good, bad, own), _watching(progress, quiet=quiet))
+    try:
+        if values["as_json"]:
+            click.echo(json.dumps(outcome_body(found), indent=1))
+        else:
+            click.echo(coloured(outcome_text(found, terminal_width())), nl=False)
+    except BrokenPipeError:
+        forget_stdout()  # nobody reads it; the exit code tells all the same
+    return 0 if found.found else 1
+
+
+def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> BisectOrder:
+    from benchwright.app.regressions.bisect import BisectOrder
+    from benchwright.core.numbers.quantities import parse_duration, parse_percentage
+    from benchwright.regress.builds import BuildRecipe, checked_recipe
+
+    if len(own["metrics"]) > 1:
+        raise InvalidInput("only one metric can be bisected", where="--metric", remedy="name one")
+    request = order.request
+    if not (request.targets or request.command):
+        raise InvalidInput("there is no target", remedy="name one, or write a command after --")
+    return BisectOrder(
+        order=order,
+        good=good,
+        bad=bad,
+        repository=own["repo_dir"],
+        recipe=checked_recipe(BuildRecipe(command=own["build"], python=request.python)),
+        metric=own["metrics"][0].partition("=")[0] if own["metrics"] else None,
+        wanted=own["direction"],
+        posterior=own["posterior"],
+        least=parse_percentage(own["min_effect"], where="--min-effect"),
+        budget_s=None if own["budget"] is None else parse_duration(own["budget"], where="--budget"),
+        most_launches=own["most_launches"],
+        resume=own["resume"],
+    )
+
+
+def _watching(progress: Progress, *, quiet: bool) -> BisectObserver:
+    """Shows builds in the panel, and each step as a line of standard error."""
+    from benchwright.app.regressions.bisect import BisectObserver, BisectOutcome, BisectState
+    from benchwright.app.regressions.bisect_report import head_text, step_line
+
+    class Watching(BisectObserver):
+        def on_begun(self, state: BisectState) -> None:
+            self._say(head_text(state, terminal_width()))
+
+        def on_narrowed(self, state: BisectState, found: BisectOutcome) -> None:
+            self._say(f"{step_line(state, found, terminal_width())}\n")
+
+        def on_step(self, name: str, what: str, log: str | None = None) -> None:
+            progress.begin(f"{name}: {what}")
+
+        def on_trouble(self, text: str) -> None:
+            progress.on_trouble(text)
+
+        def _say(self, text: str) -> None:
+            if not quiet:
+                with progress.aside():
+                    click.echo(text, nl=False, err=True)
+
+    return Watching()

@@ -1,0 +1,129 @@
+"""`bw bisect` finds the commit that made a program slower, in real repositories."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+from small_repository import SmallRepository
+
+READ = "size=size=([\\d.]+)"  # a metric that a program prints: no noise of the machine
+
+
+@pytest.fixture
+def small(tmp_path: Path, bw: CommandLine) -> SmallRepository:
+    made = SmallRepository(tmp_path / "project")
+    bw.cwd = made.folder
+    return made
+
+
+def printing(small: SmallRepository, sizes: list[float], broken: tuple[int, ...] = ()) -> list[str]:
+    """Commits whose program prints these sizes with a little noise; `broken`: numbers of those that cannot be built."""
+    hashes = []
+    for number, size in enumerate(sizes):
+        program = f"import os\nprint(f'size={{{size} + os.getpid() % 7 / 1000}}')\n"
+        make = "echo no compiler; exit 1\n" if number in broken else "true\n"
+        hashes.append(small.commit(f"number {number}", {"program.py": program, "make.sh": make}))
+    return hashes
+
+
+@pytest.mark.slow
+def test_a_real_slow_down_is_found_among_eight_commits_of_which_one_cannot_be_built(
+    bw: CommandLine, small: SmallRepository
+) -> None:
+    hashes = []
+    for number in range(9):
+        work = f"total = 0\nfor i in range({1_500_000 if number < 6 else 3_000_000}):\n    total += i\n"
+        make = "echo no compiler; exit 1\n" if number == 4 else "true\n"
+        hashes.append(small.commit(f"number {number}", {"program.py": work, "make.sh": make, "note": str(number)}))
+    (small.folder / "program.py").write_text("raise SystemExit('the user works on it')\n")
+    words = ["HEAD~8", "HEAD", "--build", "sh make.sh", "--metric", "process.cpu_time", "--json"]
+    found = json.loads(bw("bisect", *words, "--", "python", "program.py").stdout)
+    assert found["suspects"] == [hashes[6]]
+    assert found["found"]
+    assert found["chance"] >= 0.95
+    assert found["interval_95"][0] > 1.2
+    assert found["launches"] <= 40
+    assert (small.folder / "program.py").read_text().startswith("raise SystemExit")
+    assert json.loads(bw("runs", "--json").stdout) == []
+
+
+def test_commits_that_cannot_be_built_leave_a_range(bw: CommandLine, small: SmallRepository) -> None:
+    hashes = printing(small, [1, 1, 1, 2, 2, 2], broken=(2, 3))
+    words = ["HEAD~5", "HEAD", "--build", "sh make.sh", "--metric", READ, "--direction", "either"]
+    text = bw("bisect", *words, "--", "python", "program.py").stdout
+    assert "one of these 3 commits" in text
+    for number in (2, 3, 4):
+        assert hashes[number][:10] in text
+    assert " ".join(text.split()).count("could not be built (exit code 1)") == 2
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_where_nothing_changed_no_commit_is_blamed(bw: CommandLine, small: SmallRepository) -> None:
+    printing(small, [1, 1, 1, 1])
+    words = ["HEAD~3", "HEAD", "--metric", READ, "--direction", "either", "--", "python", "program.py"]
+    assert "not found: no commit made size different" in bw("bisect", *words, code=1).stdout
+
+
+def test_a_bisection_that_reached_its_limit_goes_on_with_resume(bw: CommandLine, small: SmallRepository) -> None:
+    hashes = printing(small, [1, 1, 1, 1, 1, 3, 3, 3])
+    words = ["HEAD~7", "HEAD", "--metric", READ, "--direction", "either", "--json"]
+    target = ["--", "python", "program.py"]
+    first = json.loads(bw("bisect", *words, "--most-launches", "6", *target, code=1).stdout)
+    assert first["launches"] == 6
+    assert "--most-launches" in first["why_not"]
+    then = json.loads(bw("bisect", *words, "--resume", *target).stdout)
+    assert then["suspects"] == [hashes[5]]
+    before = [value for commit in first["commits"] for value in commit["values"]]
+    after = [value for commit in then["commits"] for value in commit["values"]]
+    assert set(before) <= set(after)
+    assert len(after) == then["launches"] > 6
+
+
+def test_ctrl_c_says_how_to_go_on_and_loses_nothing(bw: CommandLine, small: SmallRepository) -> None:
+    printing(small, [1, 1, 3, 3])
+    (small.folder / "program.py").write_text("import time\nprint('size=1')\ntime.sleep(0.2)\n")
+    small.commit("slow")
+    argv = bw.argv("bisect", "HEAD~4", "HEAD", "--metric", READ, "--", "python", "program.py")
+    child = subprocess.Popen(argv, cwd=small.folder, env=bw.env, stderr=subprocess.PIPE, text=True)
+    states = bw.base / "bisections"
+    deadline = time.monotonic() + 60
+    while not list(states.glob("*/bisection.json")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    os.kill(child.pid, signal.SIGINT)
+    said = child.communicate()[1]
+    assert child.returncode == 130
+    assert "to go on, add --resume" in said
+    [state] = states.glob("*/bisection.json")
+    assert json.loads(state.read_text())["launches"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["HEAD", "HEAD~1", "--", "true"], "swap them"),
+        (["HEAD", "HEAD", "--", "true"], "the same commit"),
+        (["HEAD~1", "nonsense", "--", "true"], "there is no commit 'nonsense'"),
+        (["HEAD~1", "HEAD"], "there is no target"),
+        (["HEAD~1", "HEAD", "--resume", "--", "true"], "was not begun yet"),
+        (["HEAD~1", "HEAD", "--build", " ", "--", "true"], "the build command is empty"),
+        (["HEAD~1", "HEAD", "--metric", "a", "--metric", "b", "--", "true"], "only one metric"),
+    ],
+)
+def test_what_cannot_be_bisected_is_refused_at_once(
+    bw: CommandLine, small: SmallRepository, words: list[str], said: str
+) -> None:
+    printing(small, [1, 1])
+    assert said in bw("bisect", *words, code=2).stderr
+
+
+def test_a_good_commit_that_cannot_be_measured_ends_it(bw: CommandLine, small: SmallRepository) -> None:
+    printing(small, [1, 1])
+    assert "its launch failed" in bw("bisect", "HEAD~1", "HEAD", "--", "false", code=3).stderr
