@@ -140,7 +140,7 @@ def clean(
 
 def _inventories(base: str | None, model_cache: str | None) -> list[Inventory]:
     from benchwright.artifacts.inventory import ArtifactInventory, BuildInventory
-    from benchwright.regress.inventory import RevisionInventory
+    from benchwright.regress.building.inventory import RevisionInventory
     from benchwright.runs.base_folder import BaseFolder
 
     if model_cache is not None:

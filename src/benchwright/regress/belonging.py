@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 
 from benchwright.core.errors import InvalidInput
-from benchwright.regress.environment import has_editable_install, inherited_python
+from benchwright.regress.building.environment import has_editable_install, inherited_python
 from benchwright.regress.repository import QUICK_S, CommandFailed, GitRepository, call
 from benchwright.regress.variation import Variation
 

@@ -27,7 +27,7 @@ from benchwright.core.files.whole_file import unwritable, write_own
 from benchwright.environments.locking import locked
 from benchwright.environments.tools import Stopped, Tools
 from benchwright.executors.observer import Observer
-from benchwright.regress.environment import inherited_python, make_environment, variables_of
+from benchwright.regress.building.environment import inherited_python, make_environment, variables_of
 from benchwright.regress.repository import Commit, SourceRepository
 
 MARKER = "build.json"
@@ -107,7 +107,7 @@ def build(
 ) -> BuiltRevision:
     """The commit, built; from the cache if it was built in the same way before. RevisionNotBuilt if that fails."""
     if recipe.framework is not None:
-        from benchwright.regress.script_builds import build_by_script
+        from benchwright.regress.building.script_builds import build_by_script
 
         return build_by_script(repository, commit, recipe, cache, observer or Observer(), tools or Tools())
     making = Making(place_of(repository, commit, recipe, cache), commit.short, observer or Observer(), tools or Tools())

@@ -19,8 +19,8 @@ from benchwright.environments.package_indexes import configured_indexes
 from benchwright.environments.requirement_files import package_name
 from benchwright.environments.tools import Tools
 from benchwright.executors.observer import Observer
+from benchwright.regress.building.environment import InheritedPython, inherited_python, make_environment, variables_of
 from benchwright.regress.builds import BuildMarker, BuiltRevision, Making, RevisionNotBuilt, last_lines, now
-from benchwright.regress.environment import InheritedPython, inherited_python, make_environment, variables_of
 
 _KEPT = ("torch",)  # never changed unless named: a newer one may bring gigabytes of libraries for another machine
 
