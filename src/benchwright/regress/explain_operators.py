@@ -74,6 +74,11 @@ def has_operators(result: Result) -> bool:
     return any(m.metric == OP_TIME for launch in result.counted for m in launch.measurements)
 
 
+def only_profiles(result: Result) -> bool:
+    """Whether its launches were profiled, and so are slower than the program: they decide nothing."""
+    return any(m.metric == OP_TIME and m.source == "model" for launch in result.counted for m in launch.measurements)
+
+
 def explain_operators(
     control: Result, treatment: Result, slow_down_s: float | None, *, run: str = "", per: str = "call"
 ) -> OperatorsExplained | None:

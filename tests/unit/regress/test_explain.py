@@ -16,6 +16,7 @@ from comparable_runs import benchmark
 from msgspec.structs import replace
 
 from benchwright.analysis.comparison.compare import compare_interleaved
+from benchwright.app.results.compare import compare_commands
 from benchwright.core.run import Launch, Result
 from benchwright.kinds.function_profile import with_functions_profiled
 from benchwright.regress.explain import Explanation, Profiled, explain, profile_in
@@ -230,6 +231,24 @@ def test_a_profile_is_found_beside_its_model_and_not_beside_the_other_sides() ->
     own, others = of("m profile control", "control", profiled), of("m profile treatment", "treatment", profiled)
     assert profile_in(timed, (timed, others, own)) is own
     assert profile_in(timed, (timed, others)) is None
+
+
+def test_profiled_launches_decide_no_verdict() -> None:
+    def of(name: str, pair: str, side_: str, *launches: Launch) -> Result:
+        numbered = [replace(x, block=n) for n, x in enumerate(launches)]
+        return builders.result(benchmark(f"{name} {side_}", pair=pair, labels={"side": side_}), *numbered)
+
+    fast, slow = profile(*[{"a": 1.0}] * BLOCKS).launches, profile(*[{"a": 2.0}] * BLOCKS).launches
+    timed = [process(1.0, 1.0)] * BLOCKS
+    run = builders.run(
+        of("m", "m", "control", *timed),
+        of("m profile", "m profile", "control", *fast),
+        of("m", "m", "treatment", *timed),
+        of("m profile", "m profile", "treatment", *slow),
+    )
+    (found,) = compare_commands(run)
+    assert (found.control, found.treatment) == ("m control", "m treatment")
+    assert {e.verdict.value for e in found.effects} == {"same"}
 
 
 def test_functions_of_both_sides_are_matched_though_folders_and_lines_differ(tmp_path: Path) -> None:

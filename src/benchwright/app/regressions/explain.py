@@ -18,7 +18,6 @@ from benchwright.core.results.comparison import Comparison, Difference, Verdict
 from benchwright.core.run import Result, Run
 from benchwright.executors.observer import Observer
 from benchwright.regress.explain import Explanation, Profiled, RevisionsBetween, explain, profile_in
-from benchwright.regress.explain_operators import has_operators
 from benchwright.regress.repository import GitRepository
 from benchwright.runs.base_folder import BaseFolder
 
@@ -89,12 +88,7 @@ def _pairs(order: ExplainOrder) -> list[_Pair]:
     if not found:
         remedy = "name the run to compare it with, or make an A/B: benchwright ab --control main TARGET"
         raise InvalidInput(f"{run.id} has no two sides to compare", where="explain", remedy=remedy)
-    return [_pair_of(run, comparison) for comparison in found if not _is_profile(run.result(comparison.control), run)]
-
-
-def _is_profile(result: Result, run: Run) -> bool:
-    """Whether it only profiles another result of the run."""
-    return any(profile_in(other, (result,)) is result for other in run.results if not has_operators(other))
+    return [_pair_of(run, comparison) for comparison in found]
 
 
 def _pair_of(run: Run, verdict: Comparison) -> _Pair:

@@ -15,6 +15,7 @@ from benchwright.core.results.comparison import Comparison, Verdict
 from benchwright.core.results.peak_memory import PEAK_RSS
 from benchwright.core.run import Result, Run
 from benchwright.kinds.registry import kind_of
+from benchwright.regress.explain_operators import only_profiles
 
 # Figures of the process and of samplers are compared only on request.
 _QUIET_SOURCES = ("sampler", "process")
@@ -84,7 +85,8 @@ def compare_runs(
 def compare_commands(run: Run) -> list[Comparison]:
     """The first of the commands that alternated in `run` against each of the others, as `compare --between` would."""
     alternated = [r for r in run.results if any(x.block is not None for x in r.launches)]
-    return compare_alternating(run, [r for r in alternated if _ends_with_verdict(r.benchmark)])
+    judged = [r for r in alternated if _ends_with_verdict(r.benchmark) and not only_profiles(r)]
+    return compare_alternating(run, judged)
 
 
 def _ends_with_verdict(benchmark: Benchmark) -> bool:
