@@ -41,6 +41,7 @@ COMMANDS = {
     "compare": ("results.compare", "Compare runs, with confidence intervals and verdicts."),
     "baseline": ("results.baseline", "Name runs to compare with."),
     "diff-env": ("results.diff_env", "Show how the machine and packages of two runs differ."),
+    "history": ("regressions.history", "Show where a benchmark became slower or faster, over its runs."),
     "watch": ("regressions.watch", "Measure each new commit of a repository, and tell of regressions."),
     "ingest": ("store.ingest", "Add run folders to the store."),
     "import": ("store.import_results", "Import results of other tools."),

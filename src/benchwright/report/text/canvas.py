@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from benchwright.report.text.axis import Ticks, reach, ticks
 from benchwright.report.text.numbers import format_value
@@ -15,17 +15,19 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 Points = Sequence[tuple[float, float]]
 
 
-def scatter(points: Points, *, width: int, height: int, unit: str | None, below: str) -> list[str]:
+def scatter(
+    points: Points, *, width: int, height: int, unit: str | None, below: str, marks: Mapping[float, str] | None = None
+) -> list[str]:
     """The points with their values on the left and from what to what they go below; empty if none is finite.
 
-    Every point is drawn: where several fall together they are one dot.
+    Every point is drawn: where several fall together they are one dot. `marks`: single characters on the axis below, by place.
     """
     finite = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     if not finite:
         return []
     low, high = reach([y for _, y in finite])
-    marks = axis_marks(low, high, unit, max(2, height // 2))
-    room = max((len(text) for _, text in marks), default=0)
+    levels = axis_marks(low, high, unit, max(2, height // 2))
+    room = max((len(text) for _, text in levels), default=0)
     columns = max(width - room - 3, 8)
     first, last = min(x for x, _ in finite), max(x for x, _ in finite)
     cells = [[0] * columns for _ in range(height)]
@@ -33,12 +35,15 @@ def scatter(points: Points, *, width: int, height: int, unit: str | None, below:
         across = round((x - first) / ((last - first) or 1) * (2 * columns - 1))
         down = round((high - min(max(y, low), high)) / (high - low) * (4 * height - 1))
         cells[down // 4][across // 2] |= _BITS[down % 4][across % 2]
-    labels = {round((high - v) / (high - low) * (4 * height - 1)) // 4: text for v, text in marks}
+    labels = {round((high - v) / (high - low) * (4 * height - 1)) // 4: text for v, text in levels}
     lines = [
         f" {labels.get(row, ''):>{room}} {'┤' if row in labels else '│'}{''.join(chr(0x2800 + c) if c else ' ' for c in cells[row])}".rstrip()
         for row in range(height)
     ]
-    foot = f"└{'─' * columns}"
+    ground = ["─"] * columns
+    for x, sign in (marks or {}).items():
+        ground[round((x - first) / ((last - first) or 1) * (2 * columns - 1)) // 2] = sign
+    foot = f"└{''.join(ground)}"
     return [*lines, f" {'':>{room}} {foot}", f" {'':>{room}}  {below:^{columns}}".rstrip()]
 
 

@@ -1,0 +1,119 @@
+"""`benchwright history`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from benchwright.cli.regressions.notifying import notify_options, targets, tell
+from benchwright.cli.results.output import chosen_format, output_option, put_out
+from benchwright.cli.terminal import terminal_width
+from benchwright.cli.where import open_results, where_options
+from benchwright.cli.working import Working
+
+if TYPE_CHECKING:
+    from benchwright.app.regressions.history import Histories
+
+_FORMATS = ("screen", "markdown", "csv", "json", "html")
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  benchwright history train                    where its headline metric changed
+  benchwright history 'resnet*' -o history.html
+  benchwright history train --fail-on regressed --notify github:comment.md"""
+)
+@click.argument("benchmark", metavar="BENCH")
+@click.option("--metric", metavar="NAME", help="Look at this metric.  [default: the one the benchmark is known by]")
+@click.option(
+    "--label", "--where", "labels", multiple=True, metavar="KEY=VALUE", help="Only runs with this label. Repeatable."
+)
+@click.option("--machine", metavar="MACHINE", help="Only runs of this machine: its host name or fingerprint.")
+@click.option("--since", metavar="DATE", help="Only runs started on or after this date (ISO 8601).")
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the newest N runs.  [default: all]")
+@click.option("--by", type=click.Choice(["run", "commit"]), default="run", show_default=True, help="Order by time of.")
+@click.option("--any-host", is_flag=True, help="Join machines of the same make, such as hosts of one cloud type.")
+@click.option("--fail-on", type=click.Choice(["regressed", "changed"]), help="Exit with 1 if the last change is one.")
+@click.option("--format", "format_", type=click.Choice(_FORMATS), help="[default: by the file's ending, else screen]")
+@output_option
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@notify_options
+@where_options
+def command(
+    benchmark: str,
+    metric: str | None,
+    labels: tuple[str, ...],
+    machine: str | None,
+    since: str | None,
+    limit: int | None,
+    by: str,
+    any_host: bool,
+    fail_on: str | None,
+    format_: str | None,
+    output: str | None,
+    as_json: bool,
+    notify: tuple[str, ...],
+    smtp: str | None,
+    base: str | None,
+    store: str | None,
+) -> int:
+    """Show where a benchmark BENCH became slower or faster, over all its runs. BENCH may be a glob.
+
+    Each machine and setting is a series of its own. Noise that wanders, outliers and runs on a busy machine are not taken for
+    changes. Twelve runs or more are needed.
+    """
+    from benchwright.app.option_values import label_of
+    from benchwright.app.regressions.history import HistoryOrder, failing, histories
+    from benchwright.report.history import change_words, heading
+
+    format_ = chosen_format("history", format_, output, as_json=as_json)
+    receivers = targets(notify, smtp)
+    order = HistoryOrder(
+        benchmark=benchmark,
+        metric=metric,
+        labels=dict(map(label_of, labels)),
+        machine=machine,
+        since=since,
+        limit=limit,
+        by_commit=by == "commit",
+        any_host=any_host,
+    )
+    with Working("reading the runs"), open_results(base, store) as results:
+        found = histories(results, order)
+        folder = results.base.path
+    put_out(_rendered(found, format_), format_, output)
+    _tell_what_is_missing(found)
+    failed = failing(found.series, fail_on) if fail_on else []
+    for series, change in failed:
+        click.echo(f"benchwright: --fail-on {fail_on}: {heading(series)} {change_words(series, change)}", err=True)
+    code = 1 if failed else 0
+    if not receivers:
+        return code
+    from benchwright.app.regressions.history import history_notice
+
+    return tell(history_notice(found.series, benchmark), receivers, folder, code)
+
+
+def _rendered(found: Histories, format_: str) -> str:
+    from benchwright.report import history
+
+    if format_ == "html":
+        from benchwright.report.html.history import history_html
+
+        return history_html(found.series)
+    if format_ == "screen":
+        return history.history_text(found.series, terminal_width())
+    render = {"json": history.history_json, "markdown": history.history_markdown, "csv": history.history_csv}[format_]
+    return render(found.series)
+
+
+def _tell_what_is_missing(found: Histories) -> None:
+    if found.unreadable:
+        from benchwright.report.text.numbers import counted
+
+        runs = counted(len(found.unreadable), "run")
+        click.echo(f"benchwright: {runs} could not be read; 'benchwright runs' says why", err=True)
+    if found.trouble is not None:
+        click.echo(f"benchwright: only runs of the base folder are shown: {found.trouble}", err=True)

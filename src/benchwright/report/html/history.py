@@ -1,0 +1,75 @@
+"""`history --format html`: each series drawn run by run with its changes marked, and the table of the changes. No script."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from markupsafe import Markup
+
+from benchwright.core.results.history import BenchmarkHistory
+from benchwright.report.document import ReportTable
+from benchwright.report.history import change_words, heading, history_table, summary_words
+from benchwright.report.html.pages import render
+from benchwright.report.html.tables import escaped
+from benchwright.report.text.axis import reach
+from benchwright.report.text.canvas import axis_marks
+from benchwright.report.text.numbers import format_value, moment
+
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM = 1000, 240, 90, 14, 28
+_MOST_TITLES = 2000  # points with a text of their own
+
+
+class HistoryView(NamedTuple):
+    heading: str
+    words: str
+    drawing: Markup
+    table: ReportTable
+
+
+def history_html(series: Sequence[BenchmarkHistory]) -> str:
+    views = [HistoryView(heading(each), summary_words(each), _drawing(each), history_table([each])) for each in series]
+    return render("history.html", scripted=False, series=views)
+
+
+def _drawing(series: BenchmarkHistory) -> Markup:
+    """Every text goes through `escaped`; the rest are numbers."""
+    low, high = reach([point.value for point in series.points])
+    last = max(1, len(series.points) - 1)
+
+    def across(place: float) -> float:
+        return _LEFT + (_WIDTH - _LEFT - 10) * place / last
+
+    def down(value: float) -> float:
+        return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - min(max(value, low), high)) / (high - low)
+
+    parts = []
+    for value, text in axis_marks(low, high, series.unit, 5):
+        parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH}" y1="{down(value):.1f}" y2="{down(value):.1f}"/>')
+        parts.append(f'<text x="{_LEFT - 8}" y="{down(value) + 4:.1f}" text-anchor="end">{escaped(text)}</text>')
+    levels = [(0, None), *((change.place, change) for change in series.changes)]
+    ends = [*(place for place, _ in levels[1:]), len(series.points)]
+    for (start, change), stop in zip(levels, ends, strict=True):
+        level = change.after if change else series.changes[0].before if series.changes else None
+        if level is not None:
+            ys = f'y1="{down(level):.1f}" y2="{down(level):.1f}"'
+            parts.append(f'<line class="level" x1="{across(start):.1f}" x2="{across(stop - 1):.1f}" {ys}/>')
+        if change:
+            at = across(start - 0.5)
+            title = f"<title>{escaped(change_words(series, change))}</title>"
+            ys = f'y1="{_TOP}" y2="{_HEIGHT - _BOTTOM}"'
+            parts.append(f'<line class="change {change.verdict.value}" x1="{at:.1f}" x2="{at:.1f}" {ys}>{title}</line>')
+    for number, point in enumerate(series.points):
+        said = [point.run, format_value(point.value, series.unit), point.revision, point.doubt or ""]
+        title = f"<title>{escaped(', '.join(filter(None, said)))}</title>" if len(series.points) <= _MOST_TITLES else ""
+        kind = "point doubtful" if point.doubt else "point"
+        parts.append(
+            f'<circle class="{kind}" cx="{across(number):.1f}" cy="{down(point.value):.1f}" r="3">{title}</circle>'
+        )
+    for place, anchor in ((0, "start"), (len(series.points) - 1, "end")):
+        when = escaped(moment(series.points[place].started))
+        parts.append(f'<text x="{across(place):.1f}" y="{_HEIGHT - 8}" text-anchor="{anchor}">{when}</text>')
+    label = escaped(f"{heading(series)}: {summary_words(series)}")
+    return Markup(  # noqa: S704
+        f'<svg class="history" role="img" aria-label="{label}" viewBox="0 0 {_WIDTH} {_HEIGHT}">{"".join(parts)}</svg>'
+    )

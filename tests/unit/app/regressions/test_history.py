@@ -1,0 +1,209 @@
+"""`history`: series never mix machines or settings, disturbed runs do not decide, and changes name their commits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import builders
+import msgspec
+import numpy as np
+import pytest
+from builders import benchmark, launch, measurement, result
+from command_line import CommandLine
+
+from benchwright.app.regressions.history import HistoryOrder, failing, histories, history_notice
+from benchwright.app.results.kept_runs import Results
+from benchwright.core.benchmark import Benchmark
+from benchwright.core.errors import InvalidInput
+from benchwright.core.note import Note
+from benchwright.core.results.comparison import Verdict
+from benchwright.core.results.provenance import CodeRevision
+from benchwright.core.run import Run
+from benchwright.regress.notify.notice import Finding, NoticeOutcome
+from benchwright.runs.base_folder import BaseFolder
+from benchwright.store.base import StoreEntry
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def measured(number: int, value: float, of: Benchmark | None = None, *, busy: bool = False, **fields: Any) -> Run:
+    """One run of three launches, an hour after the one before."""
+    notes = (Note(text="busy", kind="busy"),) if busy else ()
+    took = [
+        measurement(value * (1 + 0.001 * k), metric="process.duration", unit="s", source="process") for k in range(3)
+    ]
+    launches = [launch(one, job=f"b.{k}", notes=notes) for k, one in enumerate(took)]
+    started = (START + timedelta(hours=number)).isoformat()
+    commit = CodeRevision(root="/r", commit=f"{number + 1:040x}"[::-1], branch="main", time=started, modified=False)
+    given: dict[str, Any] = {"id": f"train.{number:03d}", "uid": f"{number:03d}", "started": started, "ended": started}
+    return builders.run(result(of or benchmark("train"), *launches), **(given | {"revisions": (commit,)} | fields))
+
+
+def levels(*parts: tuple[int, float], seed: int = 0) -> list[float]:
+    rng = np.random.default_rng(seed)
+    return [level * (1 + 0.01 * float(rng.standard_normal())) for count, level in parts for _ in range(count)]
+
+
+def kept(base: Path, runs: Sequence[Run]) -> Results:
+    found = Results(BaseFolder(base), str(base / "store.db"))
+    base.mkdir(parents=True, exist_ok=True)
+    found.store.ingest_all([StoreEntry(run=run, digest=run.unique_id) for run in runs])
+    return found
+
+
+def test_a_change_names_the_commits_between_which_it_lies(tmp_path: Path) -> None:
+    runs = [measured(n, value) for n, value in enumerate(levels((30, 1.0), (30, 1.2)))]
+    (series,) = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    (change,) = series.changes
+    assert change.place == 30
+    assert change.verdict is Verdict.REGRESSED
+    assert change.ratio == pytest.approx(1.2, abs=0.02)
+    assert series.commits(change) == (runs[29].revisions[0].commit, runs[30].revisions[0].commit)
+    assert failing([series], "regressed")
+
+
+def test_a_metric_that_should_be_high_improves_when_it_rises(tmp_path: Path) -> None:
+    runs = []
+    for n, value in enumerate(levels((30, 100.0), (30, 120.0))):
+        one = result("train", launch(measurement(value, metric="rate")))
+        runs.append(builders.run(one, id=f"r.{n:03d}", uid=f"{n}", started=(START + timedelta(hours=n)).isoformat()))
+    (series,) = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    assert [change.verdict for change in series.changes] == [Verdict.IMPROVED]
+    assert not failing([series], "regressed")
+    assert failing([series], "changed")
+
+
+def test_machines_are_never_mixed(tmp_path: Path) -> None:
+    slow, fast = builders.machine(hostname="slow"), builders.machine(hostname="fast", cpu="other")
+    runs = [measured(n, value, machine=fast) for n, value in enumerate(levels((30, 1.0)))]
+    runs += [measured(n + 30, value, machine=slow) for n, value in enumerate(levels((30, 2.0)))]
+    found = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    assert [(series.host, len(series.points), series.changes) for series in found] == [
+        ("fast", 30, ()),
+        ("slow", 30, ()),
+    ]
+
+
+def test_hosts_of_one_make_are_joined_only_if_asked(tmp_path: Path) -> None:
+    hosts = [builders.machine(hostname=name) for name in ("ci-1", "ci-2")]
+    runs = [measured(n, value, machine=hosts[n % 2]) for n, value in enumerate(levels((40, 1.0)))]
+    results = kept(tmp_path, runs)
+    assert len(histories(results, HistoryOrder(benchmark="train")).series) == 2
+    assert len(histories(results, HistoryOrder(benchmark="train", any_host=True)).series) == 1
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"parameters": {"size": "2"}}, {"labels": {"mode": "fast"}}, {"env": {"THREADS": "4"}}],
+    ids=["parameters", "labels", "environment"],
+)
+def test_other_settings_are_another_series(tmp_path: Path, changes: dict[str, Any]) -> None:
+    runs = [measured(n, value) for n, value in enumerate(levels((30, 1.0)))]
+    other = benchmark("train", **changes)
+    runs += [measured(n + 30, value, other) for n, value in enumerate(levels((30, 1.5)))]
+    found = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    assert [series.changes for series in found] == [(), ()]
+    assert len(found[1].setting) == 1
+
+
+def test_disturbed_runs_are_shown_but_do_not_decide(tmp_path: Path) -> None:
+    values = levels((40, 1.0), (12, 1.5))
+    runs = [measured(n, value, busy=n >= 40) for n, value in enumerate(values)]
+    (series,) = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    assert (len(series.points), series.trusted, series.changes) == (52, 40, ())
+
+
+def test_a_change_after_disturbed_runs_is_placed_at_the_right_run(tmp_path: Path) -> None:
+    values = levels((30, 1.0), (30, 1.3))
+    runs = [measured(n, value, busy=n in (3, 7, 11)) for n, value in enumerate(values)]
+    (series,) = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    assert [change.place for change in series.changes] == [30]
+
+
+def test_of_an_ab_the_treatments_are_the_history_of_its_name(tmp_path: Path) -> None:
+    runs = []
+    for n, value in enumerate(levels((20, 1.0), (20, 1.3))):
+        folder = benchmark("train", f"/builds/{n}/train")
+        sides = [folder.on_side(side, f"c{n}") for side in ("control", "treatment")]
+        both = [measured(n, 1.0, sides[0]).results[0], measured(n, value, sides[1]).results[0]]
+        runs.append(_with(measured(n, value), both))
+    (series,) = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    (change,) = series.changes
+    assert series.benchmark == "train treatment"
+    assert series.commits(change) == ("c19", "c20")
+    assert len(histories(kept(tmp_path, []), HistoryOrder(benchmark="train *")).series) == 2
+
+
+def _with(run: Run, results: Sequence[Any]) -> Run:
+    return msgspec.structs.replace(run, results=tuple(results))
+
+
+def test_runs_can_be_ordered_by_their_commits(tmp_path: Path) -> None:
+    values = levels((20, 1.0), (20, 1.3))
+    runs = [measured(n, value) for n, value in enumerate(values)]
+    backwards = [_with(measured(40 - n, 1.0, revisions=run.revisions), run.results) for n, run in enumerate(runs)]
+    results = kept(tmp_path, backwards)
+    (by_commit,) = histories(results, HistoryOrder(benchmark="train", by_commit=True)).series
+    (by_run,) = histories(results, HistoryOrder(benchmark="train")).series
+    assert by_commit.changes[0].verdict is Verdict.REGRESSED
+    assert by_run.changes[0].verdict is Verdict.IMPROVED
+
+
+def test_what_was_never_measured_is_an_error_that_helps(tmp_path: Path) -> None:
+    results = kept(tmp_path, [measured(0, 1.0)])
+    with pytest.raises(InvalidInput, match="no run measured 'trian'"):
+        histories(results, HistoryOrder(benchmark="trian"))
+    with pytest.raises(InvalidInput, match=r"process\.duration"):
+        histories(results, HistoryOrder(benchmark="train", metric="process.durations"))
+
+
+def test_a_notice_tells_the_last_change(tmp_path: Path) -> None:
+    runs = [measured(n, value) for n, value in enumerate(levels((30, 1.0), (30, 1.2)))]
+    series = histories(kept(tmp_path, runs), HistoryOrder(benchmark="train")).series
+    notice = history_notice(series, "train")
+    assert notice.outcome is NoticeOutcome.REGRESSED
+    assert [verdict.verdict for verdict in notice.verdicts] == [Finding.REGRESSED]
+    calm = histories(kept(tmp_path / "calm", runs[:30]), HistoryOrder(benchmark="train")).series
+    assert history_notice(calm, "train").outcome is NoticeOutcome.FINE
+
+
+def test_the_command_draws_the_history_and_fails_on_a_regression(bw: CommandLine, tmp_path: Path) -> None:
+    kept(bw.base, [measured(n, value) for n, value in enumerate(levels((30, 0.01), (30, 0.012)))]).close()
+    shown = bw("history", "train")
+    assert "▼" in shown.stdout
+    assert "regressed" in shown.stdout
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    failed = bw("history", "train", "--fail-on", "regressed", code=1)
+    assert "--fail-on regressed" in failed.stderr
+    bw("history", "train", "--fail-on", "regressed", "--limit", "25")
+    (body,) = json.loads(bw("history", "train", "--json").stdout)
+    assert len(body["points"]) == 60
+    assert [change["verdict"] for change in body["changes"]] == ["regressed"]
+    assert bw("history", "train", "--format", "csv").stdout.count("\n") == 2
+    assert "| regressed |" in bw("history", "train", "--format", "markdown").stdout
+    page = tmp_path / "history.html"
+    bw("history", "train", "-o", str(page), "--notify", f"junit:{tmp_path / 'junit.xml'}")
+    assert page.read_text().count("<circle") == 60
+    assert "failure" in (tmp_path / "junit.xml").read_text()
+    bw("history", "nothing", code=2)
+
+
+def test_names_in_a_page_are_escaped(bw: CommandLine, tmp_path: Path) -> None:
+    odd = benchmark("<b>train</b>")
+    kept(bw.base, [measured(n, value, odd) for n, value in enumerate(levels((15, 1.0)))]).close()
+    page = tmp_path / "history.html"
+    bw("history", "<b>*", "-o", str(page))
+    assert "<b>train" not in page.read_text()
+
+
+def test_run_folders_without_a_store_have_a_history(bw: CommandLine) -> None:
+    for _ in range(3):
+        bw("run", "--name", "quick", "--", "true")
+    (bw.base / "store.db").unlink()
+    (series,) = json.loads(bw("history", "*", "--json").stdout)
+    assert len(series["points"]) == 3
+    assert series["changes"] == []
