@@ -248,7 +248,7 @@ def _nothing(order: HistoryOrder, known: set[str]) -> InvalidInput:
 def history_notice(series: Sequence[BenchmarkHistory], topic: str) -> Notice:
     """What a receiver is told: of each series its last change, or that there is none."""
     from benchwright.regress.notify.notice import Finding, Notice, NoticeVerdict, outcome_of
-    from benchwright.report.history import change_words, heading, history_markdown, summary_words
+    from benchwright.report.tables.history import change_words, heading, history_markdown, summary_words
 
     verdicts = []
     for each in series:

@@ -66,7 +66,7 @@ def command(
     """
     from benchwright.app.option_values import label_of
     from benchwright.app.regressions.history import HistoryOrder, failing, histories
-    from benchwright.report.history import change_words, heading
+    from benchwright.report.tables.history import change_words, heading
 
     format_ = chosen_format("history", format_, output, as_json=as_json)
     receivers = targets(notify, smtp)
@@ -97,7 +97,7 @@ def command(
 
 
 def _rendered(found: Histories, format_: str) -> str:
-    from benchwright.report import history
+    from benchwright.report.tables import history
 
     if format_ == "html":
         from benchwright.report.html.history import history_html

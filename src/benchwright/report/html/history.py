@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from benchwright.core.results.history import BenchmarkHistory
 from benchwright.report.document import ReportTable
-from benchwright.report.history import change_words, heading, history_table, summary_words
 from benchwright.report.html.pages import render
 from benchwright.report.html.tables import escaped
+from benchwright.report.tables.history import change_words, heading, history_table, summary_words
 from benchwright.report.text.axis import reach
 from benchwright.report.text.canvas import axis_marks
 from benchwright.report.text.numbers import format_value, moment
