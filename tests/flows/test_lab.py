@@ -83,11 +83,15 @@ def test_devices_asks_the_nodes_of_a_system_file(lab, tmp_path):
     try:
         path = {"PATH": f"{programs}:{lab.env['PATH']}"}
         found = json.loads(lab("devices", "--system", "lab.yaml", "--json", code=1, env=path).stdout)["devices"]
+        known = path | {"BENCHWRIGHT_SYSTEM": str(lab.cwd / "lab.yaml")}
+        lab("run", "--devices", "pi", "--", "./program", env=known)
+        ran_on = json.loads((lab.last_run() / "plan.json").read_text())["settings"]["on"]
+        assert "is unreachable" in lab("run", "--devices", "gone", "--", "true", code=3, env=known).stderr
     finally:
         server.stop()
     pi, gone = (device for device in found if device["kind"] == "ssh")
     assert (pi["name"], pi["hash"], pi["state"]) == ("pi", os.uname().nodename, "ready")
-    assert pi["on"] == f"ssh:{getpass.getuser()}@{server.address}:{server.port}"
+    assert ran_on == pi["on"] == f"ssh:{getpass.getuser()}@{server.address}:{server.port}"
     assert (gone["name"], gone["state"]) == ("gone", "unreachable")
     assert "no ssh server listens there" in gone["remedy"]
 

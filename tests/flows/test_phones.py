@@ -7,7 +7,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -106,6 +106,38 @@ def test_a_device_that_is_unplugged_while_a_program_runs(bw, own_phone):
     result = body["results"][0]
     assert (result["status"], result["reason"]) == ("failed", "agent_lost")
     assert f"device '{own_phone.serial}' was lost while it ran" in result["detail"]
+
+
+def test_a_run_whose_device_was_lost_is_resumed_where_it_was(bw, own_phone, tmp_path: Path):
+    """The launch that was cut is run again, those before it are not."""
+    runs, cut, fixed = (tmp_path / name for name in ("runs", "cut", "fixed"))
+    made = program(
+        bw,
+        f"echo x >>{runs}; if [ -e {cut} ] && [ ! -e {fixed} ]; then sleep 30; fi; touch {cut}; "
+        'echo "Caffe2Observer {\\"type\\": \\"NET\\", \\"metric\\": \\"latency\\", \\"unit\\": \\"us\\", \\"value\\": 5}"',
+    )
+    path = written(bw.cwd / "spec.json", {}, {"identifier": "{ID}", "commands": ["{program}"]})
+    where = ("--on", f"adb:{own_phone.serial}", "--program", made, "--repeat", "3")
+    unplugged = threading.Thread(
+        target=unplug_when, args=(own_phone, lambda: runs.exists() and runs.read_text() == "x\nx\n")
+    )
+    unplugged.start()
+    result = bw.json("run", path, *where, code=1)["results"][0]
+    unplugged.join()
+    assert (result["status"], result["reason"]) == ("failed", "agent_lost")
+    fixed.touch()
+    plug_in_again(own_phone)
+    began = len(runs.read_text().split())
+    body = bw.json("run", path, *where, "--resume")
+    assert body["results"][0]["status"] == "ok"
+    assert metric(body, "latency")["values"] == pytest.approx([5e-6] * 3)
+    assert len(runs.read_text().split()) == began + 2
+
+
+def unplug_when(phone: AdbDevice, happened: Callable[[], bool]) -> None:
+    while not happened():
+        time.sleep(0.02)
+    phone.unplug()
 
 
 def unplug_when_running(phone: AdbDevice) -> None:

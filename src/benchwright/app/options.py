@@ -159,7 +159,7 @@ def _how() -> Iterable[Option]:
     yield _option(HOW, "--platform", metavar="NAME",
         help="Run on every device of this platform: android, or host (also linux, mac). Each gets a run of its own. What follows a slash is kept as a label, as in android/clang.")
     yield _option(HOW, "--devices", "words", "NAME,NAME", name="device_names",
-        help="Only these devices, by name or hash; see benchwright devices.")
+        help="Only these devices, by name or hash, nodes of $BENCHWRIGHT_SYSTEM among them; see benchwright devices.")
     yield _option(HOW, "--excluded-devices", "words", "NAME,NAME", aliases=("--excluded_devices",),
         help="All but these devices, by name or hash.")
     yield _option(HOW, "--remote-dir", metavar="DIR",

@@ -218,6 +218,10 @@ def executor_for(settings: RunSettings, base: BaseFolder) -> Executor:
     from benchwright.executors.registry import open_executor
 
     system = settings.suite_paths.system if settings.suite_paths is not None else System()
+    if settings.suite_paths is None and (settings.on or "").startswith("ssh:"):
+        from benchwright.app.lab.devices import known_system
+
+        system = known_system(None, os.environ)  # for its key
     return open_executor(settings.on, Site(folder=str(base.path), system=system, remote_dir=settings.remote_dir))
 
 

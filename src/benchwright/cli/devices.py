@@ -38,14 +38,11 @@ def command(as_json: bool, system: str | None, android_dir: str | None, base: st
 
     Both NAME and HASH can be given to --devices; --on takes what the column ON shows. Exit code: 0 all can be used, 1 some cannot.
     """
-    from benchwright.app.lab.devices import look_around
-    from benchwright.core.node.system import System
-    from benchwright.kinds.suite.system_file import read_system
+    from benchwright.app.lab.devices import known_system, look_around
     from benchwright.runs.base_folder import BaseFolder
 
     folder = BaseFolder.choose(base, os.environ).path
-    file = system or os.environ.get("BENCHWRIGHT_SYSTEM") or os.environ.get("MILABENCH_SYSTEM")
-    known = read_system(file)[0] if file else System()
+    known = known_system(system, os.environ)
     with Working("asking the devices", quiet=as_json):
         lab = look_around(known, str(folder), android_dir=android_dir)
     click.echo(_json(lab) if as_json else _text(lab))

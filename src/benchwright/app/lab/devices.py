@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Literal
@@ -60,6 +60,16 @@ class Lab(msgspec.Struct, frozen=True, kw_only=True):
 
     devices: tuple[LabDevice, ...]
     problem: str | None = None
+
+
+def known_system(file: str | None, environment: Mapping[str, str]) -> System:
+    """The system file that is named, else that of the environment; without one, no nodes."""
+    file = file or environment.get("BENCHWRIGHT_SYSTEM") or environment.get("MILABENCH_SYSTEM")
+    if not file:
+        return System()
+    from benchwright.kinds.suite.system_file import read_system
+
+    return read_system(file)[0]
 
 
 def look_around(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
 
-from benchwright.app.lab.devices import ANDROID, HOST, Lab, LabDevice, look_around
+from benchwright.app.lab.devices import ANDROID, HOST, SSH, Lab, LabDevice, known_system, look_around
 from benchwright.app.run import RunOrder
 from benchwright.core.errors import CannotMeasure, InvalidInput, did_you_mean
 from benchwright.core.inputs.request import Request
@@ -38,7 +39,9 @@ def orders_for_devices(order: RunOrder) -> Chosen:
     if not request.names_devices:
         return Chosen(orders=(DeviceOrder(name="", order=order),))
     kinds = _kinds_of(request)
-    lab = look_around(System(), str(order.base.path), kinds=kinds, android_dir=request.specs.android_dir)
+    file = request.suite.system if request.suite is not None else None
+    system = known_system(file, os.environ) if SSH in kinds else System()
+    lab = look_around(system, str(order.base.path), kinds=kinds, android_dir=request.specs.android_dir)
     wanted, notes = _wanted(lab, request)
     same = Counter(device.name for device in wanted)
     orders = [_ordered(order, device, alone=same[device.name] == 1) for device in wanted]
@@ -65,7 +68,7 @@ def _kinds_of(request: Request) -> tuple[str, ...]:
             "--on names where to run, and so do --platform and --devices", where="--on", remedy="drop one of them"
         )
     if request.platform is None:
-        return HOST, ANDROID
+        return (HOST, SSH, ANDROID) if request.device_names else (HOST, ANDROID)  # a node is meant only by its name
     for beginning, kind in _PLATFORMS.items():
         if request.platform.lower().startswith(beginning):
             return (kind,)
