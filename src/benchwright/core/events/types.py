@@ -255,6 +255,12 @@ class CheckEvent(_Event):
     figures: _Figures | None = None
 
 
+class WrittenEvent(_Event):
+    output: str
+    lines: list[str] = []
+    wrong: str | None = None
+
+
 class ComparedEvent(_Event):
     output: str
     figures: dict[str, Finite] = {}
@@ -309,6 +315,7 @@ _TYPES: dict[str, type[_Event]] = {
     "measured": MeasuredEvent,
     "check": CheckEvent,
     "compared": ComparedEvent,
+    "written": WrittenEvent,
     "failure": FailureEvent,
     "end": EndEvent,
 }

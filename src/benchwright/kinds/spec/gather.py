@@ -15,7 +15,7 @@ from benchwright.kinds.spec.observers.converters import OutputReader, reader_of
 from benchwright.kinds.spec.observers.identified import LATENCY
 from benchwright.kinds.spec.observers.records import Observed, PrintedLine
 from benchwright.kinds.spec.observers.series import OF_OP, ObservedSeries, series_of
-from benchwright.kinds.spec.results.goldens import COMPARED, GoldenResults
+from benchwright.kinds.spec.results.goldens import COMPARED, WRITTEN, GoldenResults
 from benchwright.record.base import Gatherer
 from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
@@ -41,6 +41,7 @@ class SpecGatherer(Gatherer):
         self._test = test
         self._reader = reader_for(test)
         self._lines: list[PrintedLine] = []
+        self._written: list[Event] = []  # output files with results
         self._goldens = GoldenResults(test.goldens)
         self._energy = _energy_use(test) if test.metric == POWER else None
 
@@ -51,6 +52,8 @@ class SpecGatherer(Gatherer):
                 self._lines.append(PrintedLine(number, plain, bool(event.get("cut"))))
         elif event["event"] == COMPARED:
             self._goldens.add(event)
+        elif event["event"] == WRITTEN:
+            self._written.append(event)
 
     def sampled(self, event: Event) -> None:
         if self._energy is not None:
@@ -58,7 +61,19 @@ class SpecGatherer(Gatherer):
 
     @cached_property
     def _observed(self) -> Observed:
-        return Observed() if self._reader is None else self._reader.read(self._lines)
+        found = Observed() if self._reader is None else self._reader.read(self._lines)
+        converters = {each.key: each.converter for each in self._test.output_files}
+        for event in self._written:
+            converter = converters.get(str(event["output"]))
+            reader = None if converter is None else reader_of(converter.name, converter.args, None, None)
+            if reader is None or "lines" not in event:
+                found.reject(0, str(event.get("wrong") or event["output"]), "is no file with results")
+                continue
+            read = reader.read(
+                [PrintedLine(n, line, False) for n, line in enumerate(event["lines"], 1) if reader.wanted in line]
+            )
+            found = Observed([*found.records, *read.records], [*found.unread, *read.unread])
+        return found
 
     @cached_property
     def _battery(self) -> BatteryUse | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchwright.core.files.artifact import Artifact
-from benchwright.core.inputs.specification import SpecConverter, SpecPower, SpecTest
+from benchwright.core.inputs.specification import SpecConverter, SpecOutput, SpecPower, SpecTest
 from benchwright.core.status import Reason, Status
 from benchwright.kinds.spec.gather import SpecGatherer
 
@@ -175,3 +175,21 @@ def test_on_a_phone_its_battery_counts_and_not_this_machines_counters() -> None:
     status, _, detail = verdict(still) or (None, None, "")
     assert status is Status.SKIPPED
     assert "did not move" in detail
+
+
+OUTPUT = SpecOutput(key="o", filename="o", location="{TGTDIR}/o", converter=SpecConverter(name="json_converter"))
+
+
+def test_results_in_an_output_file_join_those_that_are_printed() -> None:
+    gatherer = gathered(spec_test(output_files=(OUTPUT,)), record(3))
+    lines = ["", json.dumps({"type": "NET", "metric": "rate", "unit": "items/s", "value": 7})]
+    gatherer.add({"event": "written", "output": "o", "lines": lines})
+    assert [(m.metric, m.samples) for m in gatherer.measurements()] == [("latency", (3e-6,)), ("rate", (7.0,))]
+    assert verdict(gatherer) is None
+
+
+def test_an_output_file_that_is_not_there_is_told() -> None:
+    gatherer = gathered(spec_test(output_files=(OUTPUT,)), record(3))
+    gatherer.add({"event": "written", "output": "o", "wrong": "/t/o: No such file or directory"})
+    assert [m.metric for m in gatherer.measurements()] == ["latency"]
+    assert "/t/o: No such file" in (gatherer.notes()[0].evidence or "")

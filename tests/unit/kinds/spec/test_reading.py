@@ -410,3 +410,20 @@ def test_a_list_of_which_nothing_can_be_read_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="no such file: gone"):
         read_specification(str(tmp_path / "list.json"), PROGRAM)
     assert len(specification_faults(str(tmp_path / "list.json"))) == 2
+
+
+def test_steps_may_have_one_command_and_files_of_their_own(tmp_path: Path) -> None:
+    steps = {"command": "{files.tool} a", "files": {"tool": {"filename": "tool.sh", "location": "tool.sh"}}}
+    (found,) = read(tmp_path, {"identifier": "x", "command": "true", "preprocess": steps}, postprocess={"command": "b"})
+    test = spec_of(found)
+    assert test.preprocess is not None
+    assert test.preprocess.commands == ("{files.tool} a",)
+    assert test.last is not None
+    assert test.last.commands == ("b",)
+    assert [file.key for file in test.files] == ["tool"]
+
+
+def test_patterns_are_not_looked_for_in_files(tmp_path: Path) -> None:
+    output = {"o": {"location": "{TGTDIR}/o", "converter": {"name": "regex", "args": {"a": "([0-9]+)"}}}}
+    with pytest.raises(InvalidInput, match="not its files"):
+        read(tmp_path, {"identifier": "x", "command": "true", "output_files": output})

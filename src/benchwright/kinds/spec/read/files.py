@@ -7,7 +7,7 @@ from typing import Any
 
 from benchwright.core.files.artifact import Artifact
 from benchwright.core.inputs.specification import SpecConverter, SpecOutput
-from benchwright.kinds.spec.observers.converters import check_converter
+from benchwright.kinds.spec.observers.converters import REGEX, check_converter
 from benchwright.kinds.spec.read.keys import DIRECTORY
 from benchwright.kinds.text_file import Path
 from benchwright.kinds.yaml.value_types import PlacedValues
@@ -55,11 +55,15 @@ def output_of(file: PlacedValues, key: str, entry: Any, path: Path) -> SpecOutpu
     location = str(entry.get("location") or "")
     filename = str(entry.get("filename") or os.path.basename(location) or f"{key}.txt")
     _check_name(file, filename, (*path, "filename"))
+    converter = converter_of(file, entry.get("converter"), (*path, "converter"))
+    if converter is not None and converter.name == REGEX:
+        what = f"the converter '{REGEX}' reads what a program prints, not its files"
+        raise file.error(what, (*path, "converter"), "have it printed, or use json_converter")
     return SpecOutput(
         key=key,
         filename=filename,
         location=location or f"{{TGTDIR}}/{filename}",
-        converter=converter_of(file, entry.get("converter"), (*path, "converter")),
+        converter=converter,
     )
 
 

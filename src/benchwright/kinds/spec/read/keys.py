@@ -134,8 +134,9 @@ PLATFORM_ARGS = _open(
 STEPS = _open(
     "preprocess and postprocess",
     commands=(Either((_LINES, LINE)), "commands, run one after another; a failure ends the test"),
+    command=(LINE, "one command"),
     platform_args=(PLATFORM_ARGS, "settings of these commands"),
-    files=(_FILES, "files they need"),
+    files=(_FILES, "files they need, for {files.NAME}"),
 )
 _INPUT = _open(
     "an input",

@@ -128,7 +128,9 @@ class _Reader:
             arguments=self._arguments(test),
             preprocess=self.steps(test, "preprocess", path),
             postprocess=self.steps(test, "postprocess", path),
-            files=_by_key((*self.files, *artifacts_in(self.file, test.get("files"), (*path, "files")))),
+            files=_by_key(
+                (*self.files, *self._files_of(self.model, ("model",)), *self._files_of(test, path, own=True))
+            ),
             input_files=self._artifacts("input_files", variant, path),
             libraries=tuple(
                 library_of(self.file, each, ("model", "libraries", at))
@@ -232,12 +234,19 @@ class _Reader:
         return tuple(artifact_of(self.file, name, entry, (*path, key, name)) for name, entry in found)
 
     def steps(self, owner: Mapping[str, Any], key: str, path: Path) -> SpecSteps | None:
-        steps = owner.get(key)
-        if not steps or not steps.get("commands"):
+        steps = _map(owner.get(key))
+        lines = steps.get("commands") or steps.get("command")
+        if not lines:
             return None
-        lines = steps["commands"]
         env = _variables(self.file, _map(steps.get("platform_args")).get("env"), (*path, key, "platform_args", "env"))
         return SpecSteps(commands=tuple([lines] if isinstance(lines, str) else lines), env=env)
+
+    def _files_of(self, owner: Mapping[str, Any], path: Path, *, own: bool = False) -> tuple[Artifact, ...]:
+        """Of its steps, and its own."""
+        found = artifacts_in(self.file, owner.get("files"), (*path, "files")) if own else ()
+        for key in ("preprocess", "postprocess"):
+            found += artifacts_in(self.file, _map(owner.get(key)).get("files"), (*path, key, "files"))
+        return found
 
     def _env(self, test: Mapping[str, Any], device: Mapping[str, Any], path: Path) -> dict[str, str | None]:
         sources = (

@@ -15,6 +15,7 @@ from benchwright.record.reading import Event
 from benchwright.record.verdict import LaunchVerdict
 
 COMPARED = "compared"  # the event of one output
+WRITTEN = "written"  # the event of an output file that holds results
 ERRORS = ("max_abs", "relative_l2", "cosine", "top1", "top5")
 _HIGHER = ("cosine", "top1", "top5")
 
