@@ -128,9 +128,7 @@ class _Reader:
             arguments=self._arguments(test),
             preprocess=self.steps(test, "preprocess", path),
             postprocess=self.steps(test, "postprocess", path),
-            files=_by_key(
-                (*self.files, *self._files_of(self.model, ("model",)), *self._files_of(test, path, own=True))
-            ),
+            files=self._files_of(test, path),
             input_files=self._artifacts("input_files", variant, path),
             libraries=tuple(
                 library_of(self.file, each, ("model", "libraries", at))
@@ -241,12 +239,13 @@ class _Reader:
         env = _variables(self.file, _map(steps.get("platform_args")).get("env"), (*path, key, "platform_args", "env"))
         return SpecSteps(commands=tuple([lines] if isinstance(lines, str) else lines), env=env)
 
-    def _files_of(self, owner: Mapping[str, Any], path: Path, *, own: bool = False) -> tuple[Artifact, ...]:
-        """Of its steps, and its own."""
-        found = artifacts_in(self.file, owner.get("files"), (*path, "files")) if own else ()
-        for key in ("preprocess", "postprocess"):
-            found += artifacts_in(self.file, _map(owner.get(key)).get("files"), (*path, key, "files"))
-        return found
+    def _files_of(self, test: Mapping[str, Any], path: Path) -> tuple[Artifact, ...]:
+        """The model's, the test's, and those of their steps."""
+        found = [*self.files, *artifacts_in(self.file, test.get("files"), (*path, "files"))]
+        for owner, place in ((self.model, ("model",)), (test, path)):
+            for key in ("preprocess", "postprocess"):
+                found += artifacts_in(self.file, _map(owner.get(key)).get("files"), (*place, key, "files"))
+        return _by_key(found)
 
     def _env(self, test: Mapping[str, Any], device: Mapping[str, Any], path: Path) -> dict[str, str | None]:
         sources = (
