@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from benchwright.app.after_run import exit_code
 from benchwright.app.regressions.sides import Sides, built_sides
-from benchwright.app.results.compare import compare_commands, failing, render
+from benchwright.app.results.compare import CPU_TIME, compare_commands, failing, render
 from benchwright.app.run import RunOrder, resolve_order, run
 from benchwright.core.benchmark import REVISION
 from benchwright.core.decision import Decision
@@ -146,7 +146,8 @@ def _noise_floor(effects: Sequence[Effect]) -> Iterator[Note]:
         if effect.verdict in (Verdict.REGRESSED, Verdict.IMPROVED):
             what = f"{effect.benchmark} {metric_words(effect)}: {effect.verdict.value} is a false alarm"
             yield Note(text=what, remedy="use a quieter machine, or pin it to cores with --cores")
-        if effect.interval is not None and effect.ratio > 0 and not effect.beside:
+        of_time = not effect.beside or effect.metric == CPU_TIME
+        if effect.interval is not None and effect.ratio > 0 and of_time:
             half = (effect.interval.high - effect.interval.low) / 2 / effect.ratio
             yield Note(
                 text=f"{effect.benchmark} {metric_words(effect)}: changes of less than about {percent(half)} go unseen "

@@ -19,8 +19,8 @@ from benchwright.regress.explain_operators import only_profiles
 
 # Figures of the process and of samplers are compared only on request.
 _QUIET_SOURCES = ("sampler", "process")
-_CPU_TIME = "process.cpu_time"
-_WATCHED = (_CPU_TIME, PEAK_RSS, "gpu.memory_peak")  # what a change should not cost, beside the time
+CPU_TIME = "process.cpu_time"
+_WATCHED = (CPU_TIME, PEAK_RSS, "gpu.memory_peak")  # what a change should not cost, beside the time
 _ERROR = "error"
 _SAME_STORY = ("step_time", "wait_time", "step_rate", "wait_share")  # of a loop whose rate is compared
 
@@ -164,7 +164,7 @@ class _Chosen:
         if beside and not metrics:
             own = {key for key in telling if not key[1].startswith(_ERROR)}
             timed = {name for name, metric in telling if metric == "process.duration"}
-            more = {key for key in sources if key[1] in _WATCHED and (key[1] != _CPU_TIME or key[0] in timed)}
+            more = {key for key in sources if key[1] in _WATCHED and (key[1] != CPU_TIME or key[0] in timed)}
             self.metrics = telling | more
             self._beside = frozenset(self.metrics - own) if own else frozenset()
 
