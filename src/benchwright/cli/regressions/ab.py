@@ -40,7 +40,7 @@ _OWN = (
 @click.option(
     "--control",
     metavar="REVISION",
-    help="What to compare with: a commit, branch or tag; env:NAME=VALUE, args:WORDS, bin:PROGRAM or cmd:COMMAND.",
+    help="What to compare with: a commit, branch or tag; pip:PACKAGES, env:NAME=VALUE, args:WORDS, bin:PROGRAM or cmd:COMMAND.",
 )
 @click.option(
     "--treatment", metavar="REVISION", help="What to judge, as --control.  [default: the target as it is here]"

@@ -38,7 +38,7 @@ def decision_options(function: F) -> F:
             "--repeat",
             metavar="N",
             type=click.IntRange(6),
-            help="Exactly N launches a side.  [default: until it is clear]",
+            help="N pairs of launches, and one look at the end.  [default: until it is clear]",
         ),
         click.option(
             "--metric",
