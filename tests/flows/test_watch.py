@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -15,7 +16,7 @@ import pytest
 from command_line import CommandLine
 from small_repository import SmallRepository
 from specifications import written
-from watched_repository import WatchedRepository
+from watched_repository import METRIC, WatchedRepository
 from webhook_server import webhook_server
 
 
@@ -85,10 +86,35 @@ def test_a_repository_without_a_remote_is_watched_as_it_is(watched: WatchedRepos
     assert commits_of(watched.pending()) == [newest]
 
 
-def test_mercurial_is_declined_in_words(watched: WatchedRepository) -> None:
-    done = watched.bw(*watched.words("--repo", "hg"), code=2)
-    assert "Mercurial" in done.stderr
+@pytest.mark.skipif(shutil.which("hg") is None, reason="Mercurial is not installed")
+def test_a_mercurial_repository_is_watched(bw: CommandLine, tmp_path: Path) -> None:
+    def hg(folder: Path, *words: str) -> str:
+        argv = ["hg", "--config", "ui.username=t", *words]
+        return subprocess.run(argv, cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+    remote, clone = tmp_path / "remote", tmp_path / "clone"
+    remote.mkdir()
+    hg(remote, "init")
+    nodes = []
+    for number, value in enumerate((1000, 1001, 1300)):
+        (remote / "bench.sh").write_text(f'echo "ms=$(( {value} + $$ % 5 ))"\n')
+        hg(remote, "commit", "-A", "-m", f"value {value}", "-d", f"{1_700_000_000 + 3600 * number} 0")
+        nodes.append(hg(remote, "log", "-r", ".", "-T", "{node}"))
+        if number == 0:
+            hg(tmp_path, "clone", "-q", str(remote), str(clone))
+    words = ["watch", "--repo", "hg", "--repo-dir", str(clone), "--repeat", "6", "--json", *METRIC]
+    done = bw(*words, "--commit", nodes[1], "--", "sh", "bench.sh", code=1)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(r["commit"], r["control"], r["outcome"]) for r in records] == [
+        (nodes[1], nodes[0], "same"),
+        (nodes[2], nodes[0], "regressed"),
+    ]
+    assert bw(*words, "--commit", nodes[1], "--", "sh", "bench.sh").stdout == ""
+
+
+def test_git_is_the_usual_kind_of_repository(watched: WatchedRepository) -> None:
     assert commits_of(watched.pending("--repo", "git"))
+    watched.pending("--repo", "hg", code=2)
 
 
 def test_the_spelling_of_the_repo_driver_is_understood(watched: WatchedRepository, tmp_path: Path) -> None:

@@ -22,7 +22,9 @@ from benchwright.environments.tools import Tools
 from benchwright.executors.observer import Observer
 from benchwright.executors.stopping import finishes_on_sigterm
 from benchwright.regress.builds import BuildRecipe, BuiltRevision, build
-from benchwright.regress.repository import Commit, GitRepository
+from benchwright.regress.mercurial import HgRepository
+from benchwright.regress.repository import Commit, GitRepository, SourceRepository
+from benchwright.regress.watch.commits import is_hash
 from benchwright.regress.watch.control import Against, Control
 from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.state import CommitFile, Journal, StatusFile, alone
@@ -30,7 +32,7 @@ from benchwright.regress.watch.watcher import WatchLoop
 from benchwright.regress.watch.work import Pulled, WatchObserver, WatchPlace, WatchPlan, WatchTrial
 
 _LOOK_S = 1.0  # how often it looks for a reason to stop while it waits
-_ORIGIN = "origin"
+_USUAL_REMOTE = {"git": "origin", "hg": "default"}
 
 
 class WatchOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,7 +40,8 @@ class WatchOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     order: RunOrder
     repo_dir: str
-    remote: str | None = None  # None: origin if there is one, else nothing is fetched
+    kind: str = "git"  # or hg
+    remote: str | None = None  # None: the usual one if there is one, else nothing is fetched
     branch: str | None = None  # None: the remote's own
     commit: str | None = None  # a branch, or the first commit to measure
     base_commit: str | None = None
@@ -85,7 +88,7 @@ class _Opened:
 
     def __init__(self, order: WatchOrder, watching: WatchObserver, observer: Observer) -> None:
         self.watching, self.observer = watching, observer
-        self.repository = GitRepository.open(order.repo_dir, "--repo-dir")
+        self.repository = _repository(order)
         self.order = replace(order, order=standing_in(self.repository.root, order.order))
         base = order.order.base.path / "watch"
         self.folder = base / _identity(self.order, self.repository)
@@ -117,7 +120,12 @@ class _Opened:
         )
 
 
-def _identity(order: WatchOrder, repository: GitRepository) -> str:
+def _repository(order: WatchOrder) -> SourceRepository:
+    opens = HgRepository.open if order.kind == "hg" else GitRepository.open
+    return opens(order.repo_dir, "--repo-dir")
+
+
+def _identity(order: WatchOrder, repository: SourceRepository) -> str:
     """The name of its folder: the same command goes on where it stopped, another one starts anew."""
     request = order.order.request
     root = os.path.realpath(repository.root)
@@ -149,7 +157,7 @@ class _Work:
     """Pulls, builds and measures."""
 
     def __init__(
-        self, order: WatchOrder, repository: GitRepository, watching: WatchObserver, observer: Observer
+        self, order: WatchOrder, repository: SourceRepository, watching: WatchObserver, observer: Observer
     ) -> None:
         self._order = order
         self._repository = repository
@@ -179,7 +187,7 @@ class _Work:
 class WatchedBranch:
     """The branch of a remote, or of the repository itself, and what the options say about its commits."""
 
-    def __init__(self, repository: GitRepository, order: WatchOrder, watching: WatchObserver) -> None:
+    def __init__(self, repository: SourceRepository, order: WatchOrder, watching: WatchObserver) -> None:
         self._repository = repository
         self._order = order
         self._watching = watching
@@ -215,12 +223,19 @@ class WatchedBranch:
         return branch, self._repository.commit(branch_of_commit or commit, "--commit")
 
     def _default(self) -> str:
-        return "HEAD" if self._remote is None else self._repository.default_branch(self._remote)
+        if self._remote is None and self._repository.kind == "git":
+            return "HEAD"
+        return self._repository.default_branch(self._remote or "")
 
     def _known(self, name: str) -> str | None:
-        """A branch, as git understands it; None if there is none of that name."""
-        own = name.removeprefix(f"{self._remote}/") if self._remote else name
-        full = f"refs/heads/{own}" if self._remote is None else f"refs/remotes/{self._remote}/{own}"
+        """A branch, as the repository understands it; None if there is none of that name."""
+        if self._repository.kind == "hg":  # a branch has one name everywhere
+            full = name
+            if is_hash(name):
+                return None
+        else:
+            own = name.removeprefix(f"{self._remote}/") if self._remote else name
+            full = f"refs/heads/{own}" if self._remote is None else f"refs/remotes/{self._remote}/{own}"
         try:
             self._repository.commit(full)
         except InvalidInput:
@@ -228,12 +243,12 @@ class WatchedBranch:
         return full
 
     def _chosen_remote(self) -> str | None:
-        known = self._repository.remotes()
+        known, usual = self._repository.remotes(), _USUAL_REMOTE[self._repository.kind]
         named = self._order.remote
         if named is None:
-            if _ORIGIN not in known:
-                self._watching.on_note("there is no remote 'origin': the repository's own commits are watched")
-            return _ORIGIN if _ORIGIN in known else None
+            if usual not in known:
+                self._watching.on_note(f"there is no remote '{usual}': the repository's own commits are watched")
+            return usual if usual in known else None
         if named not in known:
             remedy = f"use one of {', '.join(known)}" if known else "add one with: git remote add"
             raise InvalidInput(f"there is no remote '{named}'", where="--remote-repository", remedy=remedy)

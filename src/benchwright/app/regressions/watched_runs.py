@@ -21,7 +21,7 @@ from benchwright.core.inputs.specification import CONTROL, TREATMENT, SpecRevisi
 from benchwright.core.run import Result, Run, why
 from benchwright.core.status import Status
 from benchwright.executors.observer import Observer
-from benchwright.regress.repository import GitRepository
+from benchwright.regress.repository import SourceRepository
 from benchwright.regress.variation import Variation
 from benchwright.regress.watch.examination import Measured
 from benchwright.regress.watch.records import record_of_effect
@@ -59,7 +59,7 @@ class WatchedRuns:
         order: RunOrder,
         platforms: Sequence[str],
         decision: Decision,
-        repository: GitRepository,
+        repository: SourceRepository,
         observer: Observer,
     ) -> None:
         self._order = order

@@ -140,8 +140,6 @@ def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> Wa
     from benchwright.core.numbers.quantities import parse_duration
     from benchwright.regress.watch.control import Against
 
-    if own["repo"] == "hg":
-        raise InvalidInput("Mercurial repositories cannot be watched", where="--repo", remedy="use a git clone of it")
     if own["against"] == "parent" and own["base_commit"] is not None:
         raise InvalidInput("is for --against week", where="--base-commit", remedy="drop one of them")
     interval_s = None if own["interval"] is None else parse_duration(own["interval"], where="--interval")
@@ -154,6 +152,7 @@ def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> Wa
     return WatchOrder(
         order=order,
         repo_dir=own["repo_dir"],
+        kind=own["repo"],
         remote=own["remote_repository"],
         branch=own["branch"],
         commit=own["commit"],
