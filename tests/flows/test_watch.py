@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -169,6 +170,17 @@ def test_the_same_command_goes_on_where_it_stopped(watched: WatchedRepository) -
     assert "going on after" in done.stderr
     assert f"{newest[:10]}  same" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_a_regression_comes_with_the_line_that_bisects_it(watched: WatchedRepository) -> None:
+    watched.commit(1300, subject="Slower")
+    done = watched.bw(*watched.words(), code=1)
+    (line,) = [each for each in done.stdout.splitlines() if "benchwright bisect" in each]
+    words = shlex.split(line.partition(" && ")[2])
+    assert words[2:4] == [watched.commits[0][:10], watched.commits[1][:10]]
+    watched.bw.cwd = watched.clone
+    found = json.loads(watched.bw(*words[1 : words.index("--")], "--json", *words[words.index("--") :]).stdout)
+    assert found["suspects"] == [watched.commits[1]]
 
 
 def test_a_failed_build_is_a_record_and_the_next_commit_is_measured(watched: WatchedRepository) -> None:

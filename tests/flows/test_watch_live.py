@@ -1,4 +1,4 @@
-"""A real slow-down in a small repository is watched, caught and verified; without one nothing is raised."""
+"""A real slow-down in a small repository is watched, caught, verified and bisected; without one nothing is raised."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def watch(bw: CommandLine, small: SmallRepository, first: str, code: int) -> lis
 
 
 @pytest.mark.slow
-def test_a_slow_down_is_watched_caught_and_verified(tmp_path: Path, bw: CommandLine) -> None:
+def test_a_slow_down_is_watched_caught_verified_and_bisected_to_its_commit(tmp_path: Path, bw: CommandLine) -> None:
     small, commits = repository(tmp_path, 3000, 3000, 6000, 6000)
     records = watch(bw, small, commits[1], code=1)
     assert [record["commit"] for record in records] == commits[1:]
@@ -51,6 +51,11 @@ def test_a_slow_down_is_watched_caught_and_verified(tmp_path: Path, bw: CommandL
     (called,) = [effect for effect in slow["effects"] if effect["metric"] == "cpu"]
     assert called["low"] < 2 < called["high"] or 1.7 < called["ratio"] < 2.3
     assert [effect["since"] for effect in after["effects"] if effect["metric"] == "cpu"] == [commits[2]]
+
+    bw.cwd = small.folder
+    words = ("--metric", METRIC, "--json", "--", "python", "bench.py")
+    found = json.loads(bw("bisect", slow["control"], after["commit"], *words).stdout)
+    assert (found["found"], found["suspects"]) == (True, [commits[2]])
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from benchwright.executors.observer import Observer
 from benchwright.regress.belonging import kept_words, refuse_shared_package
 from benchwright.regress.builds import BuildRecipe, BuiltRevision, build
 from benchwright.regress.packages import build_packages, installed_in
-from benchwright.regress.repository import Commit, GitRepository
+from benchwright.regress.repository import Commit, GitRepository, SourceRepository
 from benchwright.regress.variation import Variation, simple_variation
 from benchwright.regress.working_tree import working_tree_commit
 from benchwright.runs.base_folder import BaseFolder
@@ -115,7 +115,7 @@ class _CommitMaker(_SideMaker):
 
 
 def variation_of_build(
-    side: str, words: str, repository: GitRepository, commit: Commit, built: BuiltRevision
+    side: str, words: str, repository: SourceRepository, commit: Commit, built: BuiltRevision
 ) -> Variation:
     """`words`: what the revision is called."""
     return Variation(

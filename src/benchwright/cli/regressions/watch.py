@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,10 +18,13 @@ from benchwright.cli.regressions.notifying import targets as targets_of_notices
 from benchwright.core.errors import CannotMeasure, InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from benchwright.app.regressions.watch import WatchOrder
     from benchwright.app.run import RunOrder
     from benchwright.core.decision import Decision
     from benchwright.regress.builds import BuildRecipe
+    from benchwright.regress.watch.records import CommitRecord
 
 _EXAMPLES = """\b
 Examples:
@@ -132,7 +137,19 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], only_list: bool, as
             screen.show_list(pending_commits(order, screen, progress))
             return 0
         screen.tell(receivers, os.path.basename(os.path.abspath(order.repo_dir)), order.order.base.path)
+        screen.advise(lambda record: bisect_line(order, values["metrics"], record))
         return watch(order, screen, progress) or (CannotMeasure.exit_code if screen.lost else 0)
+
+
+def bisect_line(order: WatchOrder, patterns: Sequence[str], record: CommitRecord) -> str:
+    """The command that looks among the commits since the control. `patterns`: those of `--metric`."""
+    effect = record.called[0]
+    metric = next((text for text in patterns if re.match(rf"{re.escape(effect.metric)}[\[=]", text)), effect.metric)
+    request = order.order.request
+    words = ["benchwright", "bisect", (record.control or "")[:10], record.commit[:10], "--metric", metric]
+    words += [] if order.recipe.command is None else ["--build", order.recipe.command]
+    words += [*request.targets, *(["--", *request.command] if request.command else [])]
+    return f"cd {shlex.quote(os.path.abspath(order.repo_dir))} && {shlex.join(words)}"
 
 
 def _watch_order(order: RunOrder, own: dict[str, Any], decision: Decision) -> WatchOrder:

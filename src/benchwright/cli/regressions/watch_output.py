@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -41,6 +41,7 @@ class WatchScreen:
         self._quiet = quiet or as_json
         self._targets: list[Target] = []
         self._repository = ""
+        self._bisect: Callable[[CommitRecord], str] | None = None
         self._spool: Path | None = None
         self._is_idle = False  # and has said so
         self.lost = 0
@@ -48,6 +49,10 @@ class WatchScreen:
     def tell(self, targets: list[Target], repository: str, spool: Path) -> None:
         """From now on. `spool`: where notices wait for a receiver that is down."""
         self._targets, self._repository, self._spool = targets, repository, spool
+
+    def advise(self, bisect: Callable[[CommitRecord], str]) -> None:
+        """`bisect`: the line to type for a commit that was called."""
+        self._bisect = bisect
 
     def on_commits(self, commits: Sequence[Commit]) -> None:
         if commits:
@@ -68,7 +73,7 @@ class WatchScreen:
         self._progress.on_step_done("")
         with self._progress.aside():
             try:
-                click.echo(_json(record) if self._as_json else coloured(commit_text(record, terminal_width())))
+                click.echo(_json(record) if self._as_json else coloured(self._text(record, terminal_width())))
             except BrokenPipeError:
                 forget_stdout()  # nobody reads it any more; the watch goes on
         targets = [target for target in self._targets if is_news(record) or not target.is_remote]
@@ -101,6 +106,12 @@ class WatchScreen:
                 click.echo(_listed_json(each) if self._as_json else _listed(each, terminal_width()))
             if not pending and not self._as_json:
                 click.echo("nothing new")
+
+    def _text(self, record: CommitRecord, width: int) -> str:
+        text = commit_text(record, width)
+        if not record.called or self._bisect is None:
+            return text
+        return f"{text}\n{' ' * _INDENT}if it may have been an earlier commit: {self._bisect(record)}"
 
     def _say(self, text: str) -> None:
         with self._progress.aside():
