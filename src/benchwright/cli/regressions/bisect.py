@@ -95,6 +95,13 @@ def command(ctx: click.Context, /, good: str, bad: str, targets: tuple[str, ...]
     return 0 if found.found else 1
 
 
+def _name(metric: str) -> str:
+    """Of NAME, or of NAME[unit,…]=PATTERN."""
+    from benchwright.kinds.metric_option import parse_metric_option
+
+    return parse_metric_option(metric).name if "=" in metric else metric
+
+
 def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> BisectOrder:
     from benchwright.app.regressions.bisect import BisectOrder
     from benchwright.core.numbers.quantities import parse_duration, parse_percentage
@@ -111,7 +118,7 @@ def _bisect_order(order: Any, good: str, bad: str, own: dict[str, Any]) -> Bisec
         bad=bad,
         repository=own["repo_dir"],
         recipe=checked_recipe(BuildRecipe(command=own["build"], python=request.python)),
-        metric=own["metrics"][0].partition("=")[0] if own["metrics"] else None,
+        metric=_name(own["metrics"][0]) if own["metrics"] else None,
         wanted=own["direction"],
         posterior=own["posterior"],
         least=parse_percentage(own["min_effect"], where="--min-effect"),
