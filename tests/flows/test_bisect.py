@@ -124,6 +124,19 @@ def test_what_cannot_be_bisected_is_refused_at_once(
     assert said in bw("bisect", *words, code=2).stderr
 
 
+def test_a_program_that_no_commit_has_is_refused_instead_of_measured_again_and_again(
+    bw: CommandLine, small: SmallRepository
+) -> None:
+    printing(small, [1, 1])
+    (small.folder / "app").write_text("#!/bin/sh\necho size=1\n")
+    (small.folder / "app").chmod(0o755)
+    (small.folder / ".git" / "info" / "exclude").write_text("app\n")
+    assert "both sides would run the same program" in bw("bisect", "HEAD~1", "HEAD", "--", "./app", code=2).stderr
+    (small.folder / "new.py").write_text("print('size=1')\n")
+    said = bw("bisect", "HEAD~1", "HEAD", "--", "python", "new.py", code=2).stderr
+    assert "has no new.py" in said
+
+
 def test_a_good_commit_that_cannot_be_measured_ends_it(bw: CommandLine, small: SmallRepository) -> None:
     printing(small, [1, 1])
     assert "its launch failed" in bw("bisect", "HEAD~1", "HEAD", "--", "false", code=3).stderr

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from benchwright.core.errors import InvalidInput
 from benchwright.regress.building.environment import has_editable_install, inherited_python
-from benchwright.regress.repository import QUICK_S, CommandFailed, GitRepository, call
+from benchwright.regress.repository import QUICK_S, CommandFailed, SourceRepository, call
 from benchwright.regress.variation import Variation
 
 _CODE = (".py", ".sh", ".yaml", ".yml", ".cfg", ".ini", ".json", ".pl", ".rb", ".js", ".R", ".jl")
 
 
-def refuse_shared_package(repository: GitRepository, python: str | None) -> None:
+def refuse_shared_package(repository: SourceRepository, python: str | None) -> None:
     """InvalidInput if the interpreter imports a package from the working tree, whatever commit is measured."""
     if has_editable_install(inherited_python(python), repository.root):
         raise InvalidInput(
@@ -28,7 +28,7 @@ def refuse_shared_package(repository: GitRepository, python: str | None) -> None
 
 
 def kept_words(
-    command: Sequence[str], targets: Sequence[str], variation: Variation, repository: GitRepository
+    command: Sequence[str], targets: Sequence[str], variation: Variation, repository: SourceRepository
 ) -> dict[str, str]:
     """Words that name files which git ignores, such as data: with the path of the only one there is. InvalidInput for a
     program, script or target that the revision does not have."""
@@ -63,7 +63,7 @@ def kept_words(
     return kept
 
 
-def _is_ignored(repository: GitRepository, path: str) -> bool:
+def _is_ignored(repository: SourceRepository, path: str) -> bool:
     try:
         call(["git", "check-ignore", "--quiet", "--", path], repository.root, within_s=QUICK_S)
     except CommandFailed:

@@ -26,6 +26,7 @@ from benchwright.core.files.whole_file import write_own
 from benchwright.core.metric import Direction
 from benchwright.core.results.summary import Interval
 from benchwright.executors.observer import Observer
+from benchwright.regress.belonging import refuse_shared_package
 from benchwright.regress.builds import BuildRecipe, RevisionNotBuilt
 from benchwright.regress.mercurial import open_repository
 from benchwright.regress.repository import Commit, SourceRepository
@@ -126,6 +127,8 @@ class Bisecting:
         self.order = order
         self.observer = observer
         self.repository = open_repository(order.repository or os.getcwd(), where)
+        if order.recipe.command is None:
+            refuse_shared_package(self.repository, order.order.request.python)
         commits = commits_between(self.repository, order.good, order.bad)
         key = _key(order, self.repository, commits)
         self.folder = order.order.base.path / FOLDER / key
@@ -220,8 +223,8 @@ class Bisecting:
         )
 
     def _without(self, place: int, why: str, error: CannotMeasure) -> BisectState:
-        if place in (0, len(self.state.commits) - 1):
-            raise error  # there is nothing to compare with
+        if place in (0, len(self.state.commits) - 1):  # there is nothing to compare with
+            raise error.__cause__ if isinstance(error.__cause__, InvalidInput) else error
         return replace(self.state, skipped=self.state.skipped | {place: why}, newest=(place, "skipped"))
 
     def _save(self) -> None:

@@ -92,9 +92,10 @@ def _verdict(found: BisectOutcome) -> Iterator[str]:
             yield f"most likely ({chance}): {_named(state.commits[found.best])}"
     elif len(found.suspects) == 1:
         yield f"{_named(state.commits[found.best])}"
-        yield f"changed {_size(found)}, with a chance of {chance}"
+        yield f"changed {_size(found)}; chance {chance}"
     else:
-        yield f"one of these {len(found.suspects)} commits, which cannot be told apart, changed {_size(found)}, with a chance of {chance}:"
+        count = len(found.suspects)
+        yield f"one of these {count} commits, which cannot be told apart, changed {_size(found)}; chance {chance}:"
         yield from (_named(state.commits[place]) for place in found.suspects[:_MOST_LISTED])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -10,6 +9,7 @@ from msgspec.structs import replace
 
 from benchwright.analysis.summary import launch_value
 from benchwright.app.after_run import report_of
+from benchwright.app.regressions.sides import variation_of_build
 from benchwright.app.run import RunOrder, run
 from benchwright.core.errors import CannotMeasure, InvalidInput
 from benchwright.core.inputs.specification import TREATMENT
@@ -17,6 +17,7 @@ from benchwright.core.metric import Direction
 from benchwright.core.results.conditions import conditions_of
 from benchwright.core.run import Result, Run, why
 from benchwright.executors.observer import Observer
+from benchwright.regress.belonging import kept_words
 from benchwright.regress.builds import BuildRecipe, build
 from benchwright.regress.repository import Commit, SourceRepository
 from benchwright.regress.variation import Variation
@@ -61,17 +62,7 @@ def measure_commit(
 ) -> Launched:
     """Builds the commit, unless it is built, and launches the target once. RevisionNotBuilt or NotLaunched if that fails."""
     quiet = _Quiet(observer)
-    built = build(repository, commit, recipe, order.base.revisions, quiet)
-    variation = Variation(
-        side=TREATMENT,
-        revision=commit.short,
-        folder=None if built.folder is None else (os.path.realpath(repository.root), built.folder),
-        python=built.python,
-        path=built.path,
-        env={**built.env},
-        programs=built.programs,
-        labels={"commit": commit.hash},
-    )
+    variation = _variation(order, repository, commit, recipe, quiet)
     observer.on_step(commit.short, "measuring")
     one = replace(
         order,
@@ -91,7 +82,20 @@ def measure_commit(
     try:
         return _launched(made, _only(made), metric)
     except NotLaunched as error:
-        raise NotLaunched(f"{commit.short}: {error}", may_pass=error.may_pass) from None
+        raise NotLaunched(f"{commit.short}: {error}", may_pass=error.may_pass) from error.__cause__
+
+
+def _variation(
+    order: RunOrder, repository: SourceRepository, commit: Commit, recipe: BuildRecipe, observer: Observer
+) -> Variation:
+    """The commit, built; NotLaunched if the target would be taken from elsewhere."""
+    built = build(repository, commit, recipe, order.base.revisions, observer)
+    made = variation_of_build(TREATMENT, commit.short, repository, commit, built)
+    try:
+        return replace(made, kept=kept_words(order.request.command, order.request.targets, made, repository))
+    except InvalidInput as error:
+        said = InvalidInput(error.what, where=commit.short, remedy=error.remedy)
+        raise NotLaunched(said.on_one_line) from said
 
 
 def _only(made: Run) -> Result:
